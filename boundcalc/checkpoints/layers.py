@@ -21,7 +21,6 @@ from boundcalc.setting import (
     Attention,
     Ball,
     Embedding,
-    Experts,
     GatedFeedForward,
     Hidden,
     Layer,
@@ -52,7 +51,7 @@ class Arrays(Protocol):
     """Where the arrays of layers come from."""
 
     def __call__(self, layer: Layer, kind: str) -> Rows:
-        """The array of one kind, as in x -> x W; of several heads or experts, one after the other in front."""
+        """The array of one kind, as in x -> x W; of several heads, one after the other in front."""
         ...
 
     def has(self, layer: Layer, kind: str) -> bool:
@@ -127,12 +126,6 @@ class Forward:
             return self._affine(layer, x, f"W_{number}", f"b_{number}" if layer.bias else None)
 
         return through(ACTIVATIONS[layer.activation](through(x, 1)) * through(x, 3), 2)
-
-    def _experts(self, layer: Experts, x: Rows) -> Rows:
-        gate = _normalised("softmax", x @ self.arrays(layer, "W_gate"), np.ones(layer.experts, bool))
-        first, third, second = (self.arrays(layer, kind) for kind in ("W_1", "W_3", "W_2"))
-        each = (ACTIVATIONS[layer.activation](x[:, None] @ first) * (x[:, None] @ third)) @ second
-        return np.einsum("nte,netd->ntd", gate, each)
 
     def _norm(self, layer: LayerNorm, x: Rows) -> Rows:
         y = x - x.mean(-1, keepdims=True) if layer.centred else x
@@ -240,7 +233,6 @@ _RUNS: Rules[Callable[[Forward, Any, Any], Any]] = Rules(
         LayerNorm: Forward._norm,
         Attention: Forward._attention,
         GatedFeedForward: Forward._gated,
-        Experts: Forward._experts,
         Embedding: Forward._embedding,
         Hidden: Forward._hidden,
         Lookup: Forward._lookup,

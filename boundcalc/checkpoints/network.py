@@ -78,7 +78,7 @@ class Tensors:
         return np.asarray(read(table), np.float64)
 
     def _of_heads(self, weight: Weight) -> Rows:
-        """One tensor with a dimension for heads or experts; or heads side by side, perhaps in one tensor for all three maps."""
+        """One tensor with a dimension for heads; or heads side by side, perhaps in one tensor for all three maps."""
         kind, block = weight.kind, weight.block
         if self.model.has(kind, block):
             tensor = self.model.place(kind, block).tensor

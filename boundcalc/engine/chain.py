@@ -67,28 +67,6 @@ def best_chain(
     return chains.least, chains.path()
 
 
-def pooled(scales: Sequence[float], counts: Sequence[float], m: int) -> list[float]:
-    """The weights of the refined chain's dual form that make it least: those of links, neighbours pooled where they would rise.
-
-    A block of levels with E = sum of e_(j-1)^2 and L = sum of 2 c_j/m has the weight sqrt(E/L)/2 and costs sqrt(E L).
-    """
-    blocks: list[tuple[float, float, int]] = []
-    for coarser, count in zip(scales, counts, strict=False):
-        blocks.append((coarser**2, 2 * count / m, 1))
-        while len(blocks) > 1 and blocks[-1][0] * blocks[-2][1] > blocks[-2][0] * blocks[-1][1]:
-            (before, told, levels), (energy, more, n) = blocks[-2:]
-            blocks[-2:] = [(before + energy, told + more, levels + n)]
-    weights: list[float] = []
-    for energy, told, levels in blocks:
-        weight = math.sqrt(energy / told) / 2 if told * _MOST_WEIGHT**2 > energy else _MOST_WEIGHT
-        weights += [min([weight, *weights[-1:]])] * levels
-    return weights
-
-
-_MOST_WEIGHT = 1e100
-"""Stands for the weight of a level that adds nothing."""
-
-
 def _never_least(slopes: Sequence[float], costs: Sequence[float], slope: float, cost: float) -> bool:
     """Whether the last line lies above the one before it or above a new, flatter one, everywhere."""
     reached = (costs[-1] - costs[-2]) * (slopes[-2] - slope)

@@ -15,7 +15,6 @@ BUDGETS: Mapping[str, str] = {
     "T4r": "op",
     "T4f": "F",
     "T4v": "(2,1)",
-    "T11": "(2,1)",
     "T12": "F",
     "T13": "(2,1)",
     "T14": "nuclear",

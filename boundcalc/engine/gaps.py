@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from boundcalc.base.numbers import FLOAT, log_sum
 from boundcalc.engine.allocate import Point, allocate, closer, covers_of, recount, slack
-from boundcalc.engine.chain import Chains, best_chain, pooled
+from boundcalc.engine.chain import Chains, best_chain
 from boundcalc.engine.closed import closed_form
 from boundcalc.engine.ground import Found, Ground
 from boundcalc.engine.options import Item
 from boundcalc.engine.stored import beside_counted
-from boundcalc.proof.certificate import Certificate, Cover, Level
+from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.statements import gap
 from boundcalc.statements.strategies import GHOSTS, ChainStrategy, Known, SingleStrategy, Strategy
 
@@ -35,8 +35,6 @@ class _Way(NamedTuple):
     points: Sequence[Point]
     alpha: int
     first: int | None
-    settles: bool = False
-    """Whether every map is better seen through noise, so that plain refinements need not be tried."""
 
 
 def gaps(ground: Ground, only: str | None = None) -> Iterator[Found]:
@@ -56,7 +54,6 @@ def _covering(ground: Ground, only: str | None) -> Iterator[Found]:
             yield found
     chains = [each for each in ground.strategies(ChainStrategy) if only in (None, each.name)]
     chains = [each for each in chains if ground.policy.refining or not each.refines]
-    chains = [each for each in chains if ground.policy.channels or not each.channels]
     singles = [each for each in ground.strategies(SingleStrategy) if only in (None, each.name)]
     ways: list[_Way] = []
     for uniform in (True, False):
@@ -84,19 +81,15 @@ def _of_kind(ground: Ground, strategies: Sequence[Strategy], least: float) -> It
     may_gain = None if refines else _Prospect(ground, strategies, least)
     items, points, counts = ground.points(may_gain, uniform=strategies[0].uniform)
     hopeful = counts[0] < math.log(2 * ground.m)  # else even the first link costs more than it gains
-    settled = False
     for strategy in strategies:
         if not isinstance(strategy, ChainStrategy):
             alone = _single(ground, strategy, items, points, counts)
             if alone is not None:
                 yield alone
             continue
-        if strategy.refines and settled:
-            continue
         for alpha in (1,) if "alpha" not in strategy.parameters else GHOSTS[1:] if hopeful else ():
             way = _way(ground, strategy, items, points, alpha)
             if way is not None:
-                settled = settled or way.settles
                 yield way
 
 
@@ -165,8 +158,6 @@ def _way(
     ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point], alpha: int
 ) -> _Way | None:
     """The best chain of a strategy through some points, if there is one of its kind."""
-    if strategy.channels:
-        return _channelled(ground, strategy, items, points)
     if strategy.refines:
         return _refined(ground, strategy, items, points)
     samples = strategy.samples(ground.m, alpha)
@@ -208,46 +199,21 @@ def _refined(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], poi
     chain = ground.refinements.best(math.exp(ground.log_start), points, ground.m)
     if not any(link.refined for link in chain):
         return None
-    added = [(link.at, link.point, link.adds) for link in chain]
-    return _dual(ground, strategy, items, points, added, lambda j: ground.refinements.covers(chain[j]))
-
-
-def _channelled(ground: Ground, strategy: ChainStrategy, items: Sequence[Item], points: Sequence[Point]) -> _Way | None:
-    """G14, where some map is seen through noise."""
-    chain = ground.channels.best(math.exp(ground.log_start), points, ground.m)
-    added = [(level.link.at, level.link.point, level.adds) for level in chain]
-    if not chain:
-        return None
-    way = _dual(ground, strategy, items, points, added, lambda j: ground.channels.covers(chain[j]))
-    return way._replace(settles=not any(level.mixed for level in chain))
-
-
-def _dual(
-    ground: Ground,
-    strategy: ChainStrategy,
-    items: Sequence[Item],
-    points: Sequence[Point],
-    added: Sequence[tuple[int, Point, float]],
-    covers: Callable[[int], dict[str, Cover]],
-) -> _Way:
-    """A chain of (where its point stands, its point, what the level adds); levels are pooled where they must be."""
-    room = slack(items)
-    scales = [math.exp(min(point.log_scale + room, ground.log_start)) for _, point, _ in added]
-    counts = [adds for _, _, adds in added]
-    start = math.exp(ground.log_start)
-    known = Known(start, scales, counts, ground.log_inverse_delta, ground.m, ground.setting.sample.train_error)
+    room, start = slack(items), math.exp(ground.log_start)
+    scales = [math.exp(min(link.point.log_scale + room, ground.log_start)) for link in chain]
+    added = [link.adds for link in chain]
+    known = Known(start, scales, added, ground.log_inverse_delta, ground.m, ground.setting.sample.train_error)
     if any(less > more * (1 - _EQUAL) for less, more, _ in strategy.conditions(FLOAT, known)):
-        known.weights = pooled([start, *scales], counts, ground.m)
+        return None
     value = strategy.value(FLOAT, known)
-    weights = known.weights
 
     def write() -> Certificate:
         levels = tuple(
-            Level(min(point.log_scale + room, ground.log_start), covers(j)) for j, (_, point, _) in enumerate(added)
+            Level(min(link.point.log_scale + room, ground.log_start), ground.refinements.covers(link)) for link in chain
         )
-        return replace(ground.certificate(strategy, levels), weights=None if weights is None else tuple(weights))
+        return ground.certificate(strategy, levels)
 
-    return _Way(Found(math.log(value), strategy.name, write), strategy, items, points, 1, added[0][0])
+    return _Way(Found(math.log(value), strategy.name, write), strategy, items, points, 1, chain[0].at)
 
 
 def _single(

@@ -15,7 +15,6 @@ from typing import Any, Self, TypeVar
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import LOG
 from boundcalc.engine.allocate import Point, TradeOff, recount
-from boundcalc.engine.channels import Channels
 from boundcalc.engine.options import Item, build_items, lemmas_of, uncoverable
 from boundcalc.engine.refine import Refinements
 from boundcalc.formulas.theorems.policies import Policy
@@ -226,14 +225,6 @@ class Ground:
             return self.beside.refinements
         items = self.curve(uniform=True).items
         return self.once(("refinements", lemmas_of(items)), lambda: Refinements(items))
-
-    @cached_property
-    def channels(self) -> Channels:
-        """What the uniform allocations tell where maps are seen through noise (G14)."""
-        if self.beside is not None:
-            return self.beside.channels
-        items, laws = self.curve(uniform=True).items, self.policy.laws
-        return self.once(("channels", lemmas_of(items), laws), lambda: Channels(items, laws, self.refinements))
 
     # -- strategies
 

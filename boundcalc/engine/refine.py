@@ -85,7 +85,6 @@ class Refinements:
         self._kinds = list(kinds.values())
         """Items whose residuals lie in the same balls."""
         self._known: dict[int, _Seen] = {}  # by id: the point is kept
-        self._steps: dict[tuple[int, int], tuple[Link, list[float]]] = {}
         self._pairs: dict[tuple[int, int], float] = {}
 
     def best(self, start: float, points: Sequence[Point], m: int) -> list[Link]:
@@ -116,22 +115,8 @@ class Refinements:
             last = backs[last]
         chain.reverse()
         ends = zip([-1, *chain], chain, strict=False)
-        links = [(at, self._link(None if before < 0 else seen[before], seen[at])[0]) for before, at in ends]
+        links = [(at, self._link(None if before < 0 else seen[before], seen[at])) for before, at in ends]
         return [link._replace(at=at) for at, link in links]
-
-    def along(self, points: Sequence[Point]) -> list[tuple[Link, list[float]]]:
-        """The chain through all of some points, and what every item adds at each level."""
-        found: list[tuple[Link, list[float]]] = []
-        before: _Seen | None = None
-        for at, point in enumerate(points):
-            here = self._seen(point)
-            key = (0 if before is None else id(before.point), id(point))
-            if key not in self._steps:
-                self._steps[key] = self._link(before, here)
-            link, counts = self._steps[key]
-            found.append((link._replace(at=at), counts))
-            before = here
-        return found
 
     def covers(self, link: Link) -> dict[str, Cover]:
         """A level's covers, some of them of what the level before has left."""
@@ -143,11 +128,11 @@ class Refinements:
             covers[key] = Cover(covers[key].log_eps, residual.choices)
         return covers
 
-    def _link(self, before: _Seen | None, here: _Seen) -> tuple[Link, list[float]]:
-        """One level, and what every item adds at it."""
+    def _link(self, before: _Seen | None, here: _Seen) -> Link:
+        """One level of a chain, behind another."""
         counts = here.counts if before is None else list(self._counts(before, here))
         refined = frozenset(k for k, count in enumerate(counts) if count < here.counts[k])
-        return Link(0, here.point, refined, sum(counts)), counts
+        return Link(0, here.point, refined, sum(counts))
 
     def _seen(self, point: Point) -> _Seen:
         if id(point) not in self._known:

@@ -101,8 +101,7 @@ def ladder(setting: Setting) -> Iterator[Rung]:
     many = capacity_of(frozenset(), CLOSED, (1 + gap.CLOSED_GHOSTS) * sample.n_train)
     yield Rung("ghosts instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10)
     whole = POLICIES["best"]
-    refined = replace(whole, channels=False)
-    fresh = replace(refined, refining=False)
+    fresh = replace(whole, refining=False)
     apart = replace(fresh, meeting=False, laws=frozenset())
     for name, statement, policy in (
         (
@@ -110,17 +109,15 @@ def ladder(setting: Setting) -> Iterator[Rung]:
             "A2, T3-T6",
             replace(apart, lemmas=whole.lemmas - CENTRES),
         ),
-        ("random centres reached through noise", "T11-T14", apart),
+        ("random centres reached through noise", "T12-T14", apart),
         ("linear maps that meet are one", "A6, A7", fresh),
-        ("levels that refine one another", _resting(lambda s: s.refines and not s.channels), refined),
+        ("levels that refine one another", _resting(lambda s: s.refines), whole),
     ):
         search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
         searched = desk.value_of(policy.name, search, desk.setting)
         if not searched.trivial:
             yield Rung(name, statement, searched.log10)
     best: BoundValue = desk.value("best")
-    if not best.trivial:
-        yield Rung("channels instead of covers", _resting(lambda s: s.channels), best.log10)
     if bits is not None:
         setting = setting.but(bits=bits)
         best = Desk(setting).value("best")
@@ -170,15 +167,12 @@ def _less(whole: Policy, bits: int | None) -> Iterator[tuple[str, str, Policy]]:
     yield (
         "levels that refine one another",
         _resting(lambda s: s.refines),
-        replace(whole, refining=False, channels=False),
+        replace(whole, refining=False),
     )
-    yield "channels instead of covers", _resting(lambda s: s.channels), replace(whole, channels=False)
     for name in dict.fromkeys(law.family for law in NOISES.values()):
         laws = frozenset(law.name for law in NOISES.values() if law.family == name)
         yield name, ", ".join(sorted(laws)), replace(whole, laws=whole.laws - laws)
-    yield "all noise", _resting(lambda s: s.noisy or s.channels), replace(whole, laws=whole.laws - LAWS)
-    bare = replace(
-        whole, lemmas=whole.lemmas - CENTRES, meeting=False, refining=False, channels=False, laws=whole.laws - LAWS
-    )
+    yield "all noise", _resting(lambda s: s.noisy), replace(whole, laws=whole.laws - LAWS)
+    bare = replace(whole, lemmas=whole.lemmas - CENTRES, meeting=False, refining=False, laws=whole.laws - LAWS)
     newer = _resting(lambda s: s.noisy or s.refines)
-    yield "centres, maps that meet, refinements, channels, noise", f"A6, A7, {newer}, T11-T14", bare
+    yield "centres, maps that meet, refinements, noise", f"A6, A7, {newer}, T12-T14", bare

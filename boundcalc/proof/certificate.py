@@ -29,8 +29,7 @@ LEAST_COUNT = -1e4
 class Choice:
     """How one member of a piece is covered: a lemma on one of its targets, with parameters.
 
-    `refines`: what is covered is the ball in which the cover of the level before has left it. In a chain of channels a
-    law of noise in place of a lemma says that the map is seen through one (G14).
+    `refines`: what is covered is the ball in which the cover of the level before has left it.
     """
 
     lemma: str
@@ -76,7 +75,6 @@ class Certificate:
         nats: what is said to be paid for that, in log(1/delta).
         meeting: whether linear maps that meet are one map in the steps (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
-        weights: w_j of every level, where links are taken by their dual form; None where each is taken as it is.
         compared: how the architecture was held against a model's forward pass (a fact on record, no part of the proof);
             None where it was not.
     """
@@ -92,7 +90,6 @@ class Certificate:
     nats: float | None = None
     meeting: bool = False
     eta: float | None = None
-    weights: tuple[float, ...] | None = None
     compared: Compared | None = None
 
     def __repr__(self) -> str:
@@ -177,7 +174,7 @@ def problem_of(certificate: Certificate) -> str | None:
             return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"
     elif mu is not None:
         return f"strategy {strategy.name!r} takes no mu here: it belongs to the kl inverse at a training error above 0"
-    problem = _problem_of_eta(certificate, strategy) or _problem_of_weights(certificate, strategy)
+    problem = _problem_of_eta(certificate, strategy)
     if problem is not None:
         return problem
     if strategy.one_level and levels != 1:
@@ -196,15 +193,3 @@ def _problem_of_eta(certificate: Certificate, strategy: Strategy) -> str | None:
     if "train_error" in looked and eta != fixed:
         return f"after a look at the training error eta is 1/(4m) = {fixed!r}, got {eta!r}"
     return None
-
-
-def _problem_of_weights(certificate: Certificate, strategy: Strategy) -> str | None:
-    weights, levels = certificate.weights, len(certificate.levels)
-    if weights is None:
-        return None
-    if "weights" not in strategy.parameters:
-        return f"strategy {strategy.name!r} takes no weights"
-    if not isinstance(weights, tuple) or len(weights) != levels:
-        return f"one weight for every level is needed, {levels} in all, got {shown(weights)}"
-    wrong = [w for w in weights if not isinstance(w, float) or not 0 < w <= LARGEST]
-    return f"the weight of a level is a finite number above 0, got {shown(wrong[0])}" if wrong else None

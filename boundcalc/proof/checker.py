@@ -188,7 +188,7 @@ class _Run:
 
     def checked(self) -> Checked:
         levels, sample = self.certificate.levels, self.certificate.setting.sample
-        mu, weights = self.certificate.mu, self.certificate.weights
+        mu = self.certificate.mu
         eta = None if self.certificate.eta is None else arb(self.certificate.eta)
         start = arb(1) / 2
         self.booked: list[dict[str, Booked]] = []
@@ -209,7 +209,6 @@ class _Run:
             alpha=self.certificate.alpha,
             mu=None if mu is None else arb(mu),
             eta=eta,
-            weights=None if weights is None else [arb(weight) for weight in weights],
         )
         for less, more, problem in self.strategy.conditions(INTERVAL, self.known):
             if not certainly_le(less, more):

@@ -12,7 +12,7 @@ from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.proof.certificate import Choice, Cover, Level
 from boundcalc.proof.network import Network
 from boundcalc.setting.validate import shown
-from boundcalc.statements import channels, gap
+from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.slots import Member, Slot
@@ -20,15 +20,6 @@ from boundcalc.statements.strategies import Strategy
 from boundcalc.statements.targets import Target
 
 _NOTHING = Cover(0.0, ())
-
-
-class Said(NamedTuple):
-    """What one map has said through channels (G14): seen in which way, how finely, and what all of it tells in nats."""
-
-    target: int
-    log_eps: float
-    heard: channels.Heard
-    told: arb
 
 
 class Booked(NamedTuple):
@@ -73,7 +64,6 @@ class Levels:
         self._samples = samples
         self._eta = eta
         self._costs = costs
-        self._said: dict[tuple[str, int], Said] = {}
         self.booked: list[dict[str, Booked]] = []
 
     def add(self, level: Level) -> None:
@@ -121,8 +111,6 @@ class Levels:
                 unbounded = unbounded or not within
             elif choice.refines:
                 total = total + member.multiplicity * self._refinement(index, choice, member, cover.log_eps, name)
-            elif self._strategy.channels and choice.lemma in NOISES:
-                total = total + member.multiplicity * self._channel(index, choice, member, cover.log_eps, name)
             else:
                 total = total + member.multiplicity * self._cost(choice, member, cover.log_eps, eps, name)
         if unbounded:
@@ -153,22 +141,6 @@ class Levels:
         if certainly_le(y, arb(1)):
             return arb(0)
         return lemma.sharp(INTERVAL, y, target, target.points.count(self._samples), choice.params)
-
-    def _channel(self, index: int, choice: Choice, member: Member, log_eps: float, name: str) -> arb:
-        """G14: how much more all levels so far tell of a map than those before, at most."""
-        target, law = self._target(choice, member, name), NOISES[choice.lemma]
-        problem = channels.refuses(law, target) or channels.check_params(law, choice.params)
-        if problem is not None:
-            raise CertificateError(f"{name}: {problem}")
-        before = self._said.get((name, index))
-        if before is not None and before.target != choice.target:
-            raise CertificateError(f"{name}: its channels must all see it the same way")
-        if before is not None and before.log_eps <= log_eps:  # what was heard is near enough: nothing new is said
-            return arb(0)
-        so_far = channels.heard(INTERVAL, target, choice.params["a"], log_eps, before and before.heard)
-        told = channels.told(INTERVAL, law, target, so_far, choice.params)
-        self._said[name, index] = Said(choice.target, log_eps, so_far, told)
-        return told if before is None else told - before.told
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
         target = self._target(choice, member, name)

@@ -44,8 +44,6 @@ def written(certificate: Certificate) -> dict[str, Any]:
         how["mu"] = certificate.mu
     if certificate.eta is not None:
         how["eta"] = certificate.eta
-    if certificate.weights is not None:
-        how["weights"] = list(certificate.weights)
     return {
         "format": _FORMAT,
         "statements": STATEMENTS_VERSION,
@@ -83,7 +81,7 @@ def _certificate(data: object) -> Certificate:
             "write a new one with --certificate"
         )
     raw = _object("the certificate", raw, _FIELDS)
-    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta", "weights"))
+    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta"))
     strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
     if strategy is None:
         raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
@@ -111,19 +109,12 @@ def _certificate(data: object) -> Certificate:
         nats=nats,
         meeting=how["meeting"],
         eta=_finite(how["eta"], "eta") if "eta" in how else None,
-        weights=_weights(how["weights"]) if "weights" in how else None,
         compared=_compared(raw["forward_check"]),
     )
     problem = problem_of(certificate)
     if problem is not None:
         raise CertificateError(problem)
     return certificate
-
-
-def _weights(data: object) -> tuple[float, ...]:
-    if not isinstance(data, list):
-        raise CertificateError(f"weights is a list of numbers, got {shown(data)}")
-    return tuple(_finite(value, f"weights[{i}]") for i, value in enumerate(data))
 
 
 def _compared(data: object) -> Compared | None:

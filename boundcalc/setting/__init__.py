@@ -4,7 +4,6 @@ from boundcalc.setting.architecture import Architecture as Architecture
 from boundcalc.setting.attention import Attention as Attention
 from boundcalc.setting.attention import Normaliser as Normaliser
 from boundcalc.setting.feedforward import Activation as Activation
-from boundcalc.setting.feedforward import Experts as Experts
 from boundcalc.setting.feedforward import GatedFeedForward as GatedFeedForward
 from boundcalc.setting.hidden import Hidden as Hidden
 from boundcalc.setting.layer import Layer as Layer

@@ -27,19 +27,9 @@ def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Num
 def refined_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
     """G12: e_(j-1) sqrt(2 c_j/m) for every level, c_j what it adds to the log count of all centres so far.
 
-    Asks that c_j/e_(j-1)^2 does not fall with j; `dual_links` does without.
+    Asks that c_j/e_(j-1)^2 does not fall with j.
     """
     return [coarser * ns.sqrt(2 * count / m) for coarser, count in zip(scales, counts, strict=False)]
-
-
-def dual_links(
-    ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], weights: Sequence[Number], m: Number
-) -> list[Number]:
-    """G12 for any weights w_j > 0 that do not rise: e_(j-1)^2/(4 w_j) + 2 w_j c_j/m for every level."""
-    return [
-        coarser**2 / (4 * weight) + 2 * weight * count / m
-        for coarser, count, weight in zip(scales, counts, weights, strict=False)
-    ]
 
 
 def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:

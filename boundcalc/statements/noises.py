@@ -16,7 +16,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import CoverLemma, Params, Profile
 from boundcalc.statements.covers.centres import log_tails
-from boundcalc.statements.covers.noise import LARGEST_SIDE, levels, log_ball, problem_of
+from boundcalc.statements.covers.noise import LARGEST_SIDE, levels, problem_of
 from boundcalc.statements.targets import Target
 
 if TYPE_CHECKING:
@@ -64,22 +64,15 @@ class Noise(CoverLemma):
 
     Attributes:
         names: its parameters.
-        centres: the cover by random centres of that law, whose parameters serve it too.
     """
 
     uniform = True
     quadratic = False
     names: ClassVar[tuple[str, ...]] = ()
-    centres: ClassVar[str] = ""
 
     def sides(self, target: Target) -> tuple[int, int]:
         """Length and number of the columns, as this law takes them."""
         return target.d, target.k
-
-    def tells_little(self, target: Target) -> bool:
-        """Whether a search should see a target through channels by this law (G14): another may be known to tell less."""
-        del target
-        return True
 
     @abstractmethod
     def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
@@ -114,10 +107,6 @@ class GaussianNoise(Noise):
     family = "Gaussian noise"
     kinds = frozenset({"map", "score", "vector", "gain", "table", "numbers", "pooled", "summed"})
 
-    def tells_little(self, target: Target) -> bool:
-        matrix = target.kind in ("map", "query") and min(target.d, target.k) > 1
-        return not matrix or target.norms.fro < target.norms.two_one
-
     def norm(self, target: Target) -> Number:
         return target.norms.op if target.kind in ("vector", "gain", "table") else target.norms.fro
 
@@ -137,15 +126,11 @@ class StudentNoise(Noise):
     family = "Student noise"
     kinds = frozenset({"map", "score", "summed"})
     names = ("s", "r")
-    centres = "T13"
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind in self.kinds and target.k == 1:
             return Refusal(self.name, "one column", "several (V1 is for one)")
         return super().applies(target)
-
-    def tells_little(self, target: Target) -> bool:
-        return target.k > 1
 
     def norm(self, target: Target) -> Number:
         return target.norms.two_one
@@ -169,9 +154,6 @@ class StudentRowsNoise(StudentNoise):
             return Refusal(self.name, "one row", "several (V1 is for one)")
         return Noise.applies(self, target)
 
-    def tells_little(self, target: Target) -> bool:
-        return target.d > 1 and target.norms.two_one_t < target.norms.two_one
-
     def norm(self, target: Target) -> Number:
         return target.norms.two_one_t
 
@@ -186,15 +168,11 @@ class MatrixStudentNoise(Noise):
     family = "matrix-t noise"
     kinds = frozenset({"map", "score", "numbers", "pooled", "summed"})
     names = ("s", "r")
-    centres = "T14"
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind in self.kinds and min(target.d, target.k) > LARGEST_SIDE:
             return Refusal(self.name, f"{target.d} x {target.k}", f"a side of at most {LARGEST_SIDE}")
         return super().applies(target)
-
-    def tells_little(self, target: Target) -> bool:
-        return min(target.d, target.k) > 1 and target.norms.nuclear < target.norms.two_one
 
     def norm(self, target: Target) -> Number:
         return target.norms.nuclear
@@ -209,25 +187,7 @@ class MatrixStudentNoise(Noise):
         return mass + power * low * size - n / 2 * (1 + ns.log(2 * ns.pi))
 
 
-class ExponentialNoise(StudentNoise):
-    """V5."""
+V1, V2, V2T, V3 = GaussianNoise(), StudentNoise(), StudentRowsNoise(), MatrixStudentNoise()
 
-    name = "V5"
-    family = "exponential noise"
-    names = ()
-
-    def promising(self, target: Target) -> bool:
-        return False  # for noise of e^-8 of the budget and less: of chains, not of one example
-
-    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
-        n, rows = ns.number(d * k), ns.number(d)
-        c = ns.sqrt(rows) / y
-        ball = log_ball(ns, rows) + ns.lgamma(rows + 1)
-        largest = ns.sqrt(1 + c**2) + (k - 1) * c
-        return k * ball + n * (ns.log(largest / n) + ns.log(y) + (1 - ns.log(2 * ns.pi)) / 2)
-
-
-V1, V2, V2T, V3, V5 = GaussianNoise(), StudentNoise(), StudentRowsNoise(), MatrixStudentNoise(), ExponentialNoise()
-
-NOISES: dict[str, Noise] = {noise.name: noise for noise in (V1, V2, V2T, V3, V5)}
+NOISES: dict[str, Noise] = {noise.name: noise for noise in (V1, V2, V2T, V3)}
 """Every law that noise is compared with, by name."""

@@ -20,7 +20,7 @@ from boundcalc.statements.targets import Target
 
 Array = NDArray[np.float64]
 Key = tuple[str, int | None, int | None]
-"""Kind, block, and which of several: a head, a group of them, an expert."""
+"""Kind, block, and which of several: a head, a group of them."""
 Parameters = dict[Key, Array]
 
 _NORMS: dict[str, Callable[[Array], float]] = {

@@ -68,11 +68,6 @@ _EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
         ({"d": 3, "d_ff": 4, "activation": "gelu", "bias": True, "block": 0}, _KNOB),
         ({"d": 1, "d_ff": 1, "activation": "relu", "block": 0}, _KNOB),
     ],
-    "experts": [
-        ({"d": 3, "d_ff": 2, "experts": 3, "block": 0}, _KNOB),
-        ({"d": 1, "d_ff": 1, "experts": 2, "activation": "relu", "block": 0}, _KNOB),
-        ({"d": 1, "d_ff": 1, "experts": 2, "activation": "relu", "block": 0}, _SHARP),
-    ],
     "hidden": [
         ({"first": "W", "last": "v", "d": 3, "d_ff": 4, "activation": name, "bias": bias}, _KNOB)
         for name, bias in (("relu", None), ("gelu", "c"))
@@ -116,10 +111,6 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
     "softcap": [({"d": 3, "cap": 0.0}, "cap")],
     "layernorm": [({"kind": "norm", "d": 3, "eps": -1.0}, "eps")],
     "gated": [({"d": 3, "d_ff": 4, "activation": "relu2"}, "relu2")],
-    "experts": [
-        ({"d": 3, "d_ff": 2, "experts": 0}, "experts"),
-        ({"d": 3, "d_ff": 2, "experts": 4, "active": 2}, "jumps"),
-    ],
     "hidden": [({"first": "W", "last": "v", "d": 3, "d_ff": 4, "activation": "relu2"}, "relu2")],
     "embedding": [({"vocabulary": 5, "d": 3, "positions": "sometimes"}, "positions")],
     "lookup": [({"vocabulary": 4, "heads": 2, "d_value": 0}, "d_value")],
@@ -131,7 +122,6 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
     "residual": [({"branch": "W"}, "list of layers")],
 }
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
-    "experts": {"Lipschitz factor": 0.65},
     "attention": {"Lipschitz factor": 0.65, "cap": 0.85},
     "lookup": {"cap": 0.75},
     "residual": {"cap": 0.4},

@@ -9,13 +9,11 @@ import pytest
 
 from boundcalc import Norms, Setting, compare
 from boundcalc.base.errors import Unsupported
-from boundcalc.engine.search import Search
 from boundcalc.proof.breakdown import Breakdown
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import STATEMENTS
-from tests.proof.samples import COVERED
 
 
 def break_down(certificate: Certificate) -> Breakdown:
@@ -40,8 +38,7 @@ def _certificates(setting: Setting) -> list[Certificate]:
 
 @pytest.fixture(scope="module")
 def certificates() -> list[Certificate]:
-    covered = min(Search(SETTINGS[0], COVERED).gaps(), key=lambda found: found.log_value).certificate
-    return [certificate for setting in SETTINGS for certificate in _certificates(setting)] + [check(covered).claimed]
+    return [certificate for setting in SETTINGS for certificate in _certificates(setting)]
 
 
 def test_the_parts_make_the_value(certificates: list[Certificate]) -> None:

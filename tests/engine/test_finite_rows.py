@@ -44,7 +44,7 @@ class AllRows(MatrixPerceptron):
         return super().profile(target, target.points.cap or 0)
 
 
-WITH = replace(POLICIES["best"], lemmas=POLICIES["best"].lemmas | {AllRows.name}, refining=False, channels=False)
+WITH = replace(POLICIES["best"], lemmas=POLICIES["best"].lemmas | {AllRows.name}, refining=False)
 """Without levels that refine: no ball of matrices holds what such a cover leaves."""
 
 

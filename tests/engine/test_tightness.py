@@ -36,10 +36,9 @@ def test_nothing_gets_better_without_something(table: dict[str, Left]) -> None:
 @pytest.mark.parametrize(
     ("name", "gap", "risk"),
     [
-        ("all centres of a chosen law", 1.005, 1.0),  # channels, whose laws are the same, do most of what they did
+        ("all centres of a chosen law", 1.1, 1.0),
         ("maps that meet", 1.2, 1.5),
-        ("levels that refine one another", 1.07, 1.0),
-        ("channels instead of covers", 1.01, 1.0),
+        ("levels that refine one another", 1.06, 1.0),
         ("all noise", 1.0, 1.1),
     ],
 )

@@ -14,7 +14,7 @@ from boundcalc.testing import Cases, check_lemma
 from boundcalc.testing.lemmas import LAWS, least_log_count
 from tests.cases.lemmas import cases, examples
 
-UNPROVED = ("T11", "T12", "T13", "T14")
+UNPROVED = ("T12", "T13", "T14")
 """Lemmas whose closed form seems to grow no faster than y^2, which nobody has proved."""
 EXPECTED = {
     "Tpub": {"closed_grows_no_faster_than_its_square": "it holds at one scale and coarser ones: log y is in it"}

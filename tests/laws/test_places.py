@@ -39,7 +39,6 @@ MOST: Mapping[str, int] = {
     "noise-margin": 2,
     "Lookup": 5,
     "Hidden": 8,
-    "Experts": 4,
     "Ball": 7,
     "Pool": 12,
 }
@@ -64,7 +63,6 @@ KNOWN: Mapping[str, int] = {
     "LayerNorm": 4,
     "Attention": 4,
     "GatedFeedForward": 4,
-    "Experts": 3,
     "Embedding": 4,
     "Hidden": 3,
     "Lookup": 3,

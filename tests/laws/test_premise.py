@@ -28,7 +28,6 @@ from boundcalc.setting import (
     Attention,
     Budget,
     Embedding,
-    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -354,7 +353,6 @@ ENDS: dict[str, tuple[Callable[[int], tuple[Layer, ...]], float, float]] = {
     "quick gelu": (lambda _: (Activation("quick_gelu"),), 0.99, 0.85),
     "capped rows": (lambda _: (SoftCap(3, 0.5),), 0.99, 0.85),
     "gated tanh": (lambda _: (GatedFeedForward(3, 4, "tanh"),), 0.7, 0.3),
-    "experts": (lambda _: (Experts(3, 2, 2, "gelu"),), 0.7, 0.3),
 }
 """Layers, and the part of the largest margin certified that random search comes to: with up to two classes, and with five."""
 

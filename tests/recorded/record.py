@@ -1,4 +1,4 @@
-"""A table of checked values (settings x bounds), recorded once so that a re-cut of the house can be held against it.
+"""A table of checked values (settings x policies), recorded so that changes of the search or the checker are seen.
 
     python -m tests.recorded.record FILE
 
@@ -10,35 +10,35 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from boundcalc.engine.evaluate import compare
-from boundcalc.setting import Sample, Setting
+from boundcalc.setting import Setting
+from boundcalc.setting.complete import complete_json
 from tests.laws.settings import settings
 
 TABLE = Path(__file__).parent / "values.json"
 SEED = "values held through the re-cut"
 NUMBER = 500
 
+Values = dict[str, list[float | None] | None]
 
-def values_of(setting: Setting) -> dict[str, list[float] | None]:
-    """Natural logs of a setting's gap and risk bound, for every policy; None where it is refused."""
+
+def values_of(setting: Setting) -> Values:
+    """Natural logs of a setting's gap and risk bound, for every policy; None where it, or its risk, is refused."""
     return {
-        value.name: None if value.refusal is not None else [value.certificate.log_value, value.log_risk]
+        value.name: None
+        if value.refusal is not None
+        else [value.certificate.log_value, None if value.risk_refusal is not None else value.log_risk]
         for value in compare(setting)
     }
 
 
 def table() -> Iterator[dict[str, Any]]:
-    """The rows of the table."""
+    """The rows of the table, every default of a setting written out."""
     for setting in settings(SEED, NUMBER):
-        data = (
-            setting.to_json()
-        )  # the sample with its defaults written out, so that rows keep their meaning if these change
-        data["sample"] = {field.name: getattr(setting.sample, field.name) for field in fields(Sample)[:4]}
-        yield {"setting": data, "values": values_of(setting)}
+        yield {"setting": complete_json(setting), "values": values_of(setting)}
 
 
 if __name__ == "__main__":

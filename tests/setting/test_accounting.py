@@ -17,7 +17,6 @@ from boundcalc.setting import (
     Attention,
     Budget,
     Embedding,
-    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -185,7 +184,6 @@ def normalised(how: Literal["head", "width"], groups: int) -> tuple[Layer, ...]:
 
 
 LISTED: tuple[tuple[Layer, ...], ...] = (
-    (Experts(8, 6, 3, "gelu", block=0), *READ_OUT),
     (Attention(8, heads=2, qk="fixed", v_bias=True, normaliser=Normaliser("softmax1"), block=0), *READ_OUT),
     normalised("width", 2),
     normalised("head", 1),

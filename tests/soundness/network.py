@@ -20,7 +20,6 @@ from boundcalc.setting import (
     Attention,
     Ball,
     Embedding,
-    Experts,
     GatedFeedForward,
     Hidden,
     Layer,
@@ -140,21 +139,6 @@ class Network:
             return self._normalise(layer, p, x)
         if isinstance(layer, GatedFeedForward):
             return self._gated(layer, p, x, at.radius if project else math.inf)
-        if isinstance(layer, Experts):
-            gate = row_weights(
-                "softmax", x @ p["W_gate", layer.block, None], np.ones((len(x), layer.experts)), math.inf
-            )
-            one, radius = (
-                GatedFeedForward(layer.d, layer.d_ff, layer.activation, layer.block),
-                at.radius if project else math.inf,
-            )
-            parts = []
-            for each in range(layer.experts):
-                own: Parameters = {
-                    (kind, layer.block, None): p[kind, layer.block, each] for kind in ("W_1", "W_2", "W_3")
-                }
-                parts.append(self._gated(one, own, x, radius))
-            return sum((gate[:, i, None] * part for i, part in enumerate(parts)), start=np.zeros_like(x))
         if isinstance(layer, Embedding):
             return self._embed(layer, p, x)
         if isinstance(layer, Hidden):

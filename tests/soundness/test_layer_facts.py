@@ -20,7 +20,6 @@ from boundcalc.setting import (
     Ball,
     Budget,
     Embedding,
-    Experts,
     GatedFeedForward,
     Hidden,
     Layer,
@@ -226,13 +225,6 @@ def subjects() -> Iterator[Subject]:
     )
     given = Norms(C=1.0, budgets={**norms.budgets, "score_offsets": Budget(sup=1.5)})
     yield Subject("rotary learned offsets", layer, given)
-    for name in ("relu", "silu"):
-        yield Subject(
-            f"experts {name}",
-            Experts(2, 3, 2, name),
-            budgets(W_gate=Budget(op=1.5), W_1=Budget(op=1.4), W_2=Budget(op=0.8), W_3=Budget(op=1.7)),
-            radius=1.3,
-        )
     table = {"embedding": Budget(row=1.2), "positions": Budget(row=0.5), "segments": Budget(row=0.3)}
     yield Subject(
         "embedding",
@@ -503,17 +495,6 @@ def test_the_cost_of_learned_offsets_is_tight() -> None:
     assert (
         TIGHT < math.sqrt(2) * changed(layer, KNOB, p, "score_offsets", 1e-4 * error) <= SLACK
     )  # by its largest entry
-
-
-def test_the_cost_of_the_gate_is_tight() -> None:
-    """Two experts with opposite outputs, which an equal gate lets cancel."""
-    norms = budgets(W_gate=Budget(op=1.0), W_1=Budget(op=1.4), W_2=Budget(op=0.8), W_3=Budget(op=1.7))
-    one = np.eye(1)
-    p: Parameters = {("W_gate", None, None): np.zeros((1, 2))}
-    for i, sign in enumerate((1.0, -1.0)):
-        p |= {("W_1", None, i): 1.4 * one, ("W_3", None, i): 1.7 * one, ("W_2", None, i): 0.8 * sign * one}
-    error = 1e-4 * np.array([[1.0, -1.0]])
-    assert TIGHT < changed(Experts(1, 1, 2, "relu"), norms, p, "W_gate", error, x=np.array([[1.0]])) <= SLACK
 
 
 # ------------------------------------------------------------------------------------------------ negative controls

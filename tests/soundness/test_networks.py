@@ -26,7 +26,6 @@ from boundcalc.setting import (
     Ball,
     Budget,
     Embedding,
-    Experts,
     GatedFeedForward,
     Layer,
     LayerNorm,
@@ -99,13 +98,13 @@ NEOX = (Embedding(4, 2), neox(0), gptj(1), LayerNorm("norm_final", 2, 1.0), Pool
 QWEN = (
     Embedding(4, 2),
     Residual((Attention(2, 2, d_head=2, kv_heads=1, qk="split", qk_norm="head", qk_eps=0.3, block=0),)),
-    Residual((Experts(2, 3, 2, block=0),)),
+    Residual((GatedFeedForward(2, 3, block=0),)),
     Attention(2, 2, d_head=1, d_value=1, qk="split", combine="concat", qk_norm="width", qk_eps=0.1, block=1),
     Attention(2, 2, d_head=1, d_value=1, combine="concat", offsets="learned", buckets=2, block=2),
     Pool(),
     Linear("readout", 2, 1),
 )
-"""Layers with normalised queries and keys, learned numbers added to scores, and experts."""
+"""Layers with normalised queries and keys, and learned numbers added to scores."""
 
 PAIR: dict[str, Any] = TINY | {"heads": 2}
 FLOOR: dict[str, Any] = SMALL | {"eps": 1e-9}
@@ -373,7 +372,6 @@ def test_maps_do_not_meet_through_a_ball_that_parallel_branches_reach() -> None:
         Attention(4, offsets="learned", buckets=3),
         Attention(4, offsets="fixed"),
         Attention(4, cap=1.0),
-        Experts(4, 5, 2),
         GatedFeedForward(4, 5, bias=True),
         LayerNorm("norm", 4, around_one=True),
         SoftCap(4, 1.0),

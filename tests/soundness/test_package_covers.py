@@ -233,7 +233,7 @@ def tiny_cases(eps: float, system: str) -> list[exhaustion.TinyCase]:
         x, steps = np.ones((1, 1)) if d == 1 else exhaustion.ball_points(), 2001 if d * k == 1 else 161
         for gauge, names in (
             (exhaustion.l2, ("T4", "T4r", "T4f", "T5", "T6", "T12", "T14")),
-            (exhaustion.l21, ("T4v", "T11", "T13")),
+            (exhaustion.l21, ("T4v", "T13")),
             (exhaustion.l11, ("T3",)),
         ):
             extra = {"T5": Budget(op=1.0, rank=1), "T6": Budget(op=1.0, schatten=(1.0, 1.0))}

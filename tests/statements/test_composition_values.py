@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT, NumberSystem
-from boundcalc.proof.certificate import Choice
-from boundcalc.proof.second.covers import Sizes, View
-from boundcalc.proof.second.noises import told
-from boundcalc.proof.second.setting import Budget as Read
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -31,8 +27,6 @@ from boundcalc.setting import (
 from boundcalc.statements import gap
 from boundcalc.statements.compose import lower
 from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
-from boundcalc.statements.noises import NOISES
-from boundcalc.statements.targets import Kind, MatrixNorms, Points, Target, matrix_norms
 from tests.oracle import compose_mp, extra_mp, gap_mp, layers_mp
 from tests.oracle.agreement import disagreements
 from tests.oracle.covers_mp import MP, num
@@ -274,41 +268,14 @@ def risk_case(rng: Rng) -> tuple[float, float, float, float, float]:
 
 
 def g12(rng: Rng) -> tuple[Value, Any]:
-    """Where counts rise it is G2 with them, by the dual form too, at the weights of its links."""
+    """Where counts rise it is G2 with them."""
     scales, counts, confidence, m = chain_case(rng)
     counts = sorted(counts)
-    dual = bool(rng.random() < 0.5)
 
     def value(ns: NumberSystem) -> Any:
-        e, c, many = in_system(ns, scales), in_system(ns, counts), ns.number(m)
-        weights = [x / ns.sqrt(8 * count / many) for x, count in zip(e, c, strict=False)] if dual else None
-        return compute("G12")(ns, e, c, ns.number(confidence), many, weights)
+        return compute("G12")(ns, in_system(ns, scales), in_system(ns, counts), ns.number(confidence), ns.number(m))
 
     return value, gap_mp.g2_uniform_entropy_chain(scales, counts, m, delta_of(confidence))
-
-
-def g14(rng: Rng) -> tuple[Value, Any]:
-    """What some levels tell of a map, an offset, a gain or a table, against the second checker."""
-    law = NOISES[("V1", "V2", "V2t", "V3", "V5")[whole(rng, 0, 4)]]
-    kinds: tuple[Kind, ...] = ("map", "query", "vector", "gain", "table")
-    kind = kinds[whole(rng, 0, 4 if law.name == "V1" else 1)]
-    d, k = 1 if kind in ("vector", "gain") else whole(rng, 2, 9), whole(rng, 2, 9)
-    radius, size = some(rng, 2, 0.3, 2.0)
-    params = {"a": float(rng.choice([0.0, 0.7, 20.0]))} | dict(zip(law.names, some(rng, 2), strict=False))
-    noises = [(float(rng.choice([params["a"], 3.0])), -1.0 - 1.5 * j) for j in range(whole(rng, 1, 5))]
-    limits: dict[str, Any] = {"op": size, "two_one": 1.5 * size, "two_one_t": 1.3 * size, "schatten": (1.0, 1.2 * size)}
-    plain, alike = kind in ("map", "query"), [num(size)] * 6
-    view = View(kind, num(radius), 1, Sizes.of(Read(**limits), d, k) if plain else Sizes(d, k, *alike, rank=1))
-    truth = told(Choice(law.name, 0, params), view, [(num(a), MP.exp(num(log_eps))) for a, log_eps in noises])
-
-    def value(ns: NumberSystem) -> Any:
-        x = ns.number(size)
-        norms = matrix_norms(ns, Budget(**limits), d, k) if plain else MatrixNorms(x, x, x, x, x, x, 1)
-        assert norms is not None
-        target = Target(kind, d, k, ns.number(radius), norms, Points(1))
-        return compute("G14")(ns, law, target, noises, params)
-
-    return value, truth
 
 
 def g3(rng: Rng) -> tuple[Value, Any]:
@@ -411,7 +378,6 @@ CHECKS: dict[str, Check] = {
     "A0": a0, "A1": a1, "A2": a2, "A3": a3, "A4": a4, "A5": a5, "A6": a6, "A7": a7, "V4": v4,
     "G0": g0, "G0e": g0e, "G1": g1, "G2": g2, "G3": g3, "G4": g4, "G5": g5, "G7": g7, "G8": g8, "G11": g11, "G12": g12,
     "G13": g13,
-    "G14": g14,
     "P1": p1, "PUB": pub,
 }  # fmt: skip
 

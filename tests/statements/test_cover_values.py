@@ -127,7 +127,7 @@ SHARP: dict[str, Oracle] = {
 
 def rough(name: str, d: int, k: int) -> dict[str, float]:
     """The parameters of the closed forms."""
-    if name in ("T11", "T12"):
+    if name == "T12":
         return {"a": 0.0, "t": 0.5}
     side = d if name == "T13" else max(d, k)
     return {"a": side, "s": side / 8, "r": 0.125, "t": 0.5}
@@ -142,7 +142,7 @@ def _centres(name: str) -> tuple[Oracle, Oracle]:
     return (lambda c: at(c, rough(name, c.d, c.k))), (lambda c: at(c, c.params))
 
 
-for _name in ("T11", "T12", "T13", "T14"):
+for _name in ("T12", "T13", "T14"):
     CLOSED[_name], SHARP[_name] = _centres(_name)
 
 
@@ -186,7 +186,7 @@ def test_the_comparison_sees_the_published_constant_lowered() -> None:
 
 EXACT = ("T1", "T2", "T3", "T4", "T9", "Tpub")
 """Lemmas whose sharp count is below the closed one always; random covers gain from some dimension on."""
-LARGE = {"T11": 1, "T12": 1, "T13": 1, "T14": 1, "T4r": 10, "T4v": 32, "T4f": 10, "T5": 12, "T8": 12, "T10": 12}
+LARGE = {"T12": 1, "T13": 1, "T14": 1, "T4r": 10, "T4v": 32, "T4f": 10, "T5": 12, "T8": 12, "T10": 12}
 
 
 def dimension(case: Case) -> int:

@@ -273,24 +273,10 @@ def l14(rng: Rng) -> tuple[Value, Any]:
     }
 
 
-def l15(rng: Rng) -> tuple[Value, Any]:
-    b, gate, c1, c3, c2 = some(rng, 5)
-    name = str(rng.choice(["relu", "silu", "gelu"]))
-    slope = num(ACTIVATION_LIPSCHITZ[name])
-    radius = layers_mp.l9_radius(b, c1, c3, c2)
-    return of("L15", b, gate, c1, c3, c2, activation=name), {
-        "radius": radius,
-        "lipschitz": num(b) * c1 * c3 * c2 * (1 + slope) + radius * gate / MP.sqrt(2),
-        "gate": radius / MP.sqrt(2),
-        "gate at most": 2 * radius,
-        "W_1": slope * b * c3 * c2,
-    }
-
-
 CHECKS: dict[str, Check] = {
     "T7": t7, "T9b": t9b,
     "L1": l1, "L2": l2, "L3": l3, "L4": l4, "L5": l5, "L6": l6, "L7": l7, "L8": l8, "L9": l9,
-    "L10": l10, "L11": l11, "L12": l12, "L13": l13, "L14": l14, "L15": l15,
+    "L10": l10, "L11": l11, "L12": l12, "L13": l13, "L14": l14,
     "S1": s1, "S2": s2, "S3": s3, "S4": s4, "S5": s5,
 }  # fmt: skip
 

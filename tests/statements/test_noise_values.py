@@ -21,7 +21,7 @@ from boundcalc.statements.targets import Kind, MatrixNorms, Points, Target, matr
 from tests.oracle.agreement import disagreements
 from tests.statements.inputs import ROUNDS, Rng, Value, some, whole
 
-KINDS: dict[str, tuple[Kind, ...]] = {name: ("map", "score") for name in ("V2", "V2t", "V3", "V5")}
+KINDS: dict[str, tuple[Kind, ...]] = {name: ("map", "score") for name in ("V2", "V2t", "V3")}
 KINDS["V3"] += ("numbers", "pooled")
 KINDS["V1"] = ("map", "score", "vector", "gain", "table", "numbers", "pooled")
 

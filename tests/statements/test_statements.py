@@ -22,12 +22,12 @@ from boundcalc.statements.texts import ALL, STATEMENTS
 from tests.statements import test_composition_values, test_layer_values
 
 LETTERS = {
-    "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "11", "12", "13", "14", "pub"],
-    "L": [str(number) for number in range(1, 16)],
+    "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "12", "13", "14", "pub"],
+    "L": [str(number) for number in range(1, 15)],
     "S": list("12345"),
     "A": list("01234567"),
-    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12", "13", "14"],
-    "V": ["1", "2", "2t", "3", "4", "5"],
+    "G": ["0", "0e", "1", "2", "3", "4", "5", "7", "8", "11", "12", "13"],
+    "V": ["1", "2", "2t", "3", "4"],
 }
 CALCULUS = [name for name in STATEMENTS if name[0] in "TVLSAGPE"]
 """The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""

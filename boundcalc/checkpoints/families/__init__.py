@@ -38,7 +38,7 @@ FAMILIES: Registry[Family] = Registry("family", _ALL)
 
 _EXPERTS = (
     "it routes rows to some of its experts: where two entries of the gate cross another expert is picked and the output "
-    "jumps, so that no Lipschitz factor exists (L15 is for experts that all run)"
+    "jumps, so that no Lipschitz factor exists"
 )
 NOT_YET: Mapping[str, str] = {
     "gemma3_text": "gains of its normalised queries and keys are 1 + w, which L13 has been written for without the 1",

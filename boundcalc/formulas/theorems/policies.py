@@ -26,9 +26,8 @@ class Policy:
         form: "search" over all theorems of G, or one of the closed forms "closed", "published".
         fixed_positions: whether learned positions, whose number grows with T, are refused.
         meeting: whether linear maps that meet may be covered as one (A6).
-        laws: names of the laws with which noise may be compared that stands for covers (G11, G14).
+        laws: names of the laws with which noise may be compared that stands for covers (G11).
         refining: whether levels of a chain may refine one another.
-        channels: whether levels of a uniform chain may see maps through channels (G14).
         polish: whether the first scale of the best chain is looked at more closely.
         stored: whether weights of so many bits, where a setting says how many, may be counted instead of covered (G13).
     """
@@ -41,7 +40,6 @@ class Policy:
     meeting: bool = False
     laws: frozenset[str] = frozenset()
     refining: bool = False
-    channels: bool = False
     polish: bool = False
     stored: bool = False
 
@@ -74,7 +72,6 @@ POLICIES: dict[str, Policy] = {
             meeting=True,
             laws=LAWS,
             refining=True,
-            channels=True,
             polish=True,
             stored=True,
         ),

@@ -1,12 +1,12 @@
-"""T11-T14 in 50 digits: covers by random centres of a chosen law, reached through noise on the spectral ball."""
+"""T12-T14 in 50 digits: covers by random centres of a chosen law, reached through noise on the spectral ball."""
 
 from collections.abc import Mapping
 from functools import lru_cache
 
-from .numbers import MP, Real, log_ball, num
+from .numbers import MP, Real, num
 
 _A, _S, _R, _T = (0.0, 1e9), (1e-9, 1e9), (1e-12, 1e12), (1e-15, 0.75)
-RANGES = {"T11": {"a": _A, "t": _T}, "T12": {"a": _A, "t": _T}}
+RANGES = {"T12": {"a": _A, "t": _T}}
 RANGES |= {name: {"a": _A, "s": _S, "r": _R, "t": _T} for name in ("T13", "T14")}
 
 
@@ -40,10 +40,6 @@ def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> R
     eps = 1 / num(y)
     own = n * MP.log(eps) + entropy_used(d, k, a)
     c2 = eps**2 * d / (d + k + 1 + 2 * a)  # by the mean of |u_j|^2 of a column
-    if name == "T11":
-        spread = MP.sqrt(1 + c2) + (k - 1) * MP.sqrt(c2)
-        rate = n / spread
-        return k * (log_ball(d) + MP.loggamma(d + 1)) - n * MP.log(rate) + rate * spread - own
     if name == "T12":
         variance = (1 + k * c2) / n
         return n / 2 * MP.log(2 * MP.pi * variance) + (1 + k * c2) / (2 * variance) - own

@@ -8,11 +8,11 @@ from .setting import read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 6  # the version of the statements that are written here a second time
+STATEMENTS = 7  # the version of the statements that are written here a second time
 
 
 STRATEGIES = {"chain": "gap levels", "ghost-chain": "gap levels alpha", "uniform-chain": "gap levels uniform"}
-STRATEGIES |= {"refined-chain": "gap levels uniform refines", "channel-chain": "gap levels uniform refines"}
+STRATEGIES |= {"refined-chain": "gap levels uniform refines"}
 STRATEGIES |= {"uniform-single": "gap uniform", "closed": "gap closed", "published": "gap closed"}
 STRATEGIES |= {"uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
 STRATEGIES |= {"ghost": "risk alpha mu", "noise-margin": "risk uniform mu eta"}
@@ -21,7 +21,7 @@ STRATEGIES |= {"stored-gap": "gap stored", "stored-margin": "risk stored mu"}
 refine those before, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""
 
 
-class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta weights levels log_value")):
+class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta levels log_value")):
     """A claim and its steps.
 
     `looked`: norms and numbers of the sample that were read off before they were chosen, and what is said to be paid (nats).
@@ -41,7 +41,7 @@ def read_certificate(data: Any) -> Certificate:
     raw = read(line + "found_by:text forward_check:compared?", "the certificate", data)
     demand(raw.statements == STATEMENTS, f"it knows the statements of version {STATEMENTS}, got {raw.statements}")
     setting = read_setting("setting", raw.setting)
-    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance weights:weight*")
+    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance")
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
     words = set(STRATEGIES[how.name].split())
@@ -52,9 +52,8 @@ def read_certificate(data: Any) -> Certificate:
     demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
     says = words & ({"alpha", "eta"} if limit else {"alpha", "eta", "mu"})
-    says |= {"weights"} if "refines" in words and hasattr(how, "weights") else set()
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
-    given = {"alpha": 1, "mu": None, "eta": None, "weights": None} | {name: getattr(how, name) for name in says}
+    given = {"alpha": 1, "mu": None, "eta": None} | {name: getattr(how, name) for name in says}
     demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
     claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
     return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
@@ -106,6 +105,4 @@ def _choice(where: str, data: Any) -> Record:
 
 
 KINDS.update(looked=_looked, compared=_compared, level=_level, choice=_choice)
-KINDS.update(
-    weight=ranged(0, 1e300, apart=True), alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True)
-)
+KINDS.update(alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True))

@@ -83,7 +83,6 @@ _LEMMAS: dict[str, tuple[tuple[str, ...], str, Mapping[str, tuple[float, float]]
     "T8": (("vector",), "op", _TAIL),
     "T9": (("gain",), "op", {}),
     "T10": (("table",), "op", _TAIL),
-    "T11": (_MAPS, "two_one", centres.RANGES["T11"]),
     "T12": ((*_MAPS, "vector", "table"), "fro", centres.RANGES["T12"]),
     "T13": (_MAPS, "two_one", centres.RANGES["T13"]),
     "T14": (_MAPS, "nuclear", centres.RANGES["T14"]),

@@ -19,7 +19,6 @@ _LINES = {
     "normaliser:normaliser causal:flag qk_bias:flag v_bias:flag block:index? offsets:none|fixed|learned cap:positive? "
     "buckets:size? qk_norm:none|head|width qk_eps:positive?",
     "gated": f"d:size d_ff:size activation:{ACTIVATIONS} block:index? bias:flag",
-    "experts": f"d:size d_ff:size experts:stacked activation:{ACTIVATIONS} block:index? active:size?",
     "embedding": "vocabulary:index d:size positions:none|fixed|learned position_radius:length segments:index own_row:index?",
     "hidden": f"first:name last:name d:size d_ff:size activation:{ACTIVATIONS} bias:name? block:index?",
     "lookup": "vocabulary:size heads:stacked d_value:size",
@@ -109,8 +108,6 @@ def checked(layer: Layer, where: str) -> None:
             wrong += [(layer.offsets == "learned") != (layer.buckets is not None), normed != (layer.qk_eps is not None)]
             wrong += [layer.offsets != "none" and not softmax, normed and not (layer.qk == "split" and softmax)]
             wrong += [layer.qk_norm == "width" and layer.combine != "concat"]
-        case "experts":  # where another one is picked the output jumps
-            wrong = [layer.active not in (None, layer.experts)]
         case "embedding":
             wrong = [layer.own_row is not None and layer.own_row >= layer.vocabulary]
             wrong += [layer.positions != "fixed" and layer.position_radius]
@@ -147,9 +144,6 @@ def weights(layer: Layer, seq_len: int = 0) -> tuple[Weight, ...]:
             d, h = layer.d, layer.d_ff
             offsets = of("vector", {"b_1": h, "b_3": h, "b_2": d}) if layer.bias else ()
             return of("matrix", {"W_1": d * h, "W_3": d * h, "W_2": d * h}) + offsets
-        case "experts":
-            each = layer.experts * layer.d * layer.d_ff
-            return of("matrix", {"W_gate": layer.experts * layer.d, "W_1": each, "W_3": each, "W_2": each})
         case "embedding":
             rows = {"embedding": layer.vocabulary, "segments": layer.segments}
             rows |= {"positions": max(seq_len, 1) if layer.positions == "learned" else 0}
@@ -169,7 +163,7 @@ def _widths(layer: Layer) -> Widths:
     match layer.label:
         case "linear":
             return layer.d_in, layer.d_out
-        case "softcap" | "layernorm" | "gated" | "experts":
+        case "softcap" | "layernorm" | "gated":
             return layer.d, layer.d
         case "attention":
             return layer.d, layer.heads * layer.out if layer.combine == "concat" else layer.out

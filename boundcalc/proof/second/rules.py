@@ -1,4 +1,4 @@
-"""L3-L6, L9, L12, L15, T8-T10, A7 and V4 in 50 digits: the walk through a network, layer by layer."""
+"""L3-L6, L9, L12, T8-T10, A7 and V4 in 50 digits: the walk through a network, layer by layer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -72,22 +72,6 @@ def gated(walk: Walk, layer: Layer, rows: int) -> None:
     for kind, steep, size, apart in zip(named, (steep1, steep3, 1), (hidden, hidden, d), (b1, b3, b2), strict=True):
         walk.shift(kind, block, size, apart[1], steep)
     walk.radius = left * right * w2.op + b2[0]
-
-
-def experts(walk: Walk, layer: Layer, rows: int) -> None:
-    """L15."""
-    b, slope, block, n = walk.radius, num(SLOPES[layer.activation]), layer.block, layer.experts
-    gate, near = walk.matrix("W_gate", block, None, layer.d, n)
-    (w1, v1), (w3, v3) = (walk.matrix(kind, block, None, layer.d, layer.d_ff) for kind in ("W_1", "W_3"))
-    w2, v2 = walk.matrix("W_2", block, None, layer.d_ff, layer.d)
-    inner = b**2 * w1.op * w3.op
-    most, c = inner * w2.op, 1 / MP.sqrt(2)
-    walk.error *= b * w1.op * w3.op * w2.op * (1 + slope) + c * most * gate.op
-    walk.cover("W_gate", block, View("map", b, rows, near), c * most, cap=2 * most)
-    walk.cover("W_1", block, View("map", b, rows, v1), slope * b * w3.op * w2.op, n)
-    walk.cover("W_3", block, View("map", b, rows, v3), b * w1.op * w2.op, n)
-    walk.cover("W_2", block, View("map", inner, rows, v2), 1, n)
-    walk.radius = most
 
 
 def embedding(walk: Walk, layer: Layer, _: int) -> None:
@@ -175,7 +159,7 @@ def _summed(layer: Layer, slope: Real, row: View, inner: Real) -> list[View]:
     return found
 
 
-_RULES = {rule.__name__: rule for rule in (linear, layernorm, attention, gated, experts, embedding, hidden, lookup)}
+_RULES = {rule.__name__: rule for rule in (linear, layernorm, attention, gated, embedding, hidden, lookup)}
 _RULES |= dict.fromkeys(("activation", "ball", "softcap", "pool"), plain)
 
 

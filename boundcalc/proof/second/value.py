@@ -41,16 +41,15 @@ def follow(certificate: Certificate) -> Found:
     chain = [min(num(1) / 2, steep * walk_through(walked).radius)]
     counts: list[Real] = []
     before: Mapping[str, Any] | None = None
-    heard: dict[Any, Any] | None = {} if strategy == "channel-chain" else None
     demand(not noisy or all(_carries_noise(layer) for layer in flat(walked.stages)), "G11 is for other layers")
     for level in certificate.levels:
         if certificate.has("uniform"):
             lemmas = {choice.lemma for cover in level.covers.values() for choice in cover.choices}
-            laws = () if heard is None and not noisy else LAWS
+            laws = LAWS if noisy else ()
             demand(lemmas <= {*UNIFORM, "zero", *laws}, "a uniform strategy needs uniform covers")
         seen = walk_through(walked, level.covers, depth=num(2)).events if noisy else 0
         depth = noise_depth(seen, certificate.eta) if noisy else None
-        how = {"published": strategy == "published", "depth": depth, "before": before, "heard": heard}
+        how = {"published": strategy == "published", "depth": depth, "before": before}
         walk = walk_through(walked, level.covers, samples, every_scale=certificate.has("closed"), **how)
         before = level.covers if certificate.has("refines") else None
         chain.append(MP.exp(num(level.log_scale)))
@@ -73,7 +72,7 @@ def _carries_noise(layer: Layer) -> bool:
     """Whether G11 was proved for a layer: not with options that came later."""
     given = vars(layer)
     later = (given.get("cap"), given.get("qk_eps"), given.get("around_one"), given.get("offsets", "none") != "none")
-    return layer.label not in ("softcap", "experts") and not any(later) and not (layer.label == "gated" and layer.bias)
+    return layer.label != "softcap" and not any(later) and not (layer.label == "gated" and layer.bias)
 
 
 def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Real], log_inverse: Real) -> Real:
@@ -83,9 +82,6 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
     falling = all(fine < coarse for coarse, fine in pairwise(chain))
     demand(falling or not certificate.has("levels"), "the scales of a chain must fall")
-    if certificate.weights is not None:
-        weights = [num(weight) for weight in certificate.weights]
-        return 2 * chain[-1] + _weighted(chain, counts, weights, m) + deviation
     if certificate.has("levels"):
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha)}.get(strategy, num(1))
         return 2 * chain[-1] + factor * _links(chain, counts, m, refined=certificate.has("refines")) + deviation
@@ -177,16 +173,4 @@ def _links(scales: Sequence[Real], counts: Sequence[Real], m: int, *, refined: b
         demand(not falls, "what levels add shrinks faster than their links")
         steep = count / scales[j] ** 2
         links += scales[j] * MP.sqrt(2 * (count if refined else min(counts[j:])) / m)
-    return links
-
-
-def _weighted(scales: Sequence[Real], counts: Sequence[Real], weights: Sequence[Real], m: int) -> Real:
-    """Sum of e_(j-1)^2/(4 w_j) + 2 (w_j - w_(j+1)) H_j/m, H_j what all levels so far have added."""
-    after = [*weights[1:], num(0)]
-    falls = all(0 <= low <= high and high > 0 for low, high in zip(after, weights, strict=True))
-    demand(len(weights) == len(counts) and falls, "every level has a weight above 0, and they do not rise")
-    links, told = num(0), num(0)
-    for coarse, high, low, count in zip(scales, weights, after, counts, strict=False):
-        told += count
-        links += coarse**2 / (4 * high) + 2 * (high - low) * told / m
     return links

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .covers import LEAST, REFINING, Sizes, View, cost, cost_at_every_scale, single
-from .noises import LAWS, divergence, events, more
+from .noises import LAWS, divergence, events
 from .numbers import MP, Real, Refused, demand, num
 from .setting import Budget, Setting
 
@@ -20,8 +20,7 @@ class Walk:
     `covers`: of every piece, counted on so many `samples`; None to learn the radius alone. `every_scale`: whether costs
     stand for all scales (A4, PUB). `published`: whether L1 and L7 have their published constants. `depth`: t of G11, where
     maps carry noise instead of being covered. `before`: covers of the level before, where this one may refine them (G12).
-    `heard`: what the levels before have said of maps through channels (G14); what this one says is added. `at`: the radius
-    at which each layer (its id) is reached.
+    `at`: the radius at which each layer (its id) is reached.
     """
 
     setting: Setting
@@ -31,7 +30,6 @@ class Walk:
     published: bool = False
     depth: Real | None = None
     before: Mapping[str, Any] | None = None
-    heard: dict[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         self.norms, self.seq_len = self.setting.norms, self.setting.seq_len
@@ -106,8 +104,6 @@ class Walk:
             view = views[choice.target]
             if choice.refines:
                 self.count += number * self._refinement(key, index, choice, cover.log_eps, view)
-            elif self.heard is not None and choice.lemma in LAWS:
-                self.count += number * more(self.heard, (key, index), choice, cover.log_eps, view)
             elif self.depth is not None and choice.lemma in LAWS:
                 self.events += number * events(view)
                 self.count += number * divergence(choice, view, eps, self.depth)

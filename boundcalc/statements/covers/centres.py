@@ -1,4 +1,4 @@
-"""T11-T14: covers by random centres of a chosen law, seen through noise on the spectral ball.
+"""T12-T14: covers by random centres of a chosen law, seen through noise on the spectral ball.
 
 A centre V of density p is within eps' of W with probability at least e^-I, I = E -log p(W + eps' u) - n log eps' -
 (entropy of u), for noise u on the spectral ball (Jensen); log(1 + L e^I) centres serve a net of size e^L. Everything is
@@ -22,7 +22,6 @@ from boundcalc.statements.covers.noise import (
     drawn_cover,
     gammas,
     levels,
-    log_ball,
     noise,
     problem_of,
 )
@@ -41,7 +40,7 @@ def _tuner() -> Callable[..., Tuning]:
 
 
 class Centres(CoverLemma):
-    """What T11-T14 share: the net, the noise and the search for parameters."""
+    """What T12-T14 share: the net, the noise and the search for parameters."""
 
     uniform = True
     quadratic = False  # it seems to hold, but is not proved
@@ -97,30 +96,6 @@ class Centres(CoverLemma):
     def tuned(self, target: Target) -> Tuning:
         """Parameters and costs over all y, found as they are asked for: for the optimiser alone."""
         return _tuner()(self, *self.sides(target), self.copies(target))
-
-
-class Exponential(Centres):
-    """T11."""
-
-    name = "T11"
-    family = "exponential centres"
-
-    def promising(self, target: Target) -> bool:
-        return False  # T13, and T12 for one column, are as good or better; for tiny errors T4v
-
-    def norm(self, target: Target) -> Number:
-        return target.norms.two_one
-
-    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
-        n, rows, columns = ns.number(d * k), ns.number(d), ns.number(k)
-        kind = noise(ns, d, k, params["a"])
-        c = ns.sqrt(kind.energy * rows / max(d, k)) / y
-        largest = ns.sqrt(1 + c**2) + (columns - 1) * c
-        mass = columns * (log_ball(ns, rows) + ns.lgamma(rows + 1))
-        return mass + n * (1 + ns.log(largest / n) + ns.log(y)) - kind.entropy
-
-    def default(self, d: int, k: int) -> Params:
-        return {"a": 0.0, "t": ROUGH_SHARE}
 
 
 class Gaussian(Centres):

@@ -1,4 +1,4 @@
-"""Noise on the spectral ball, and covers by random centres whose density is known (T11-T14).
+"""Noise on the spectral ball, and covers by random centres whose density is known (T12-T14).
 
 The noise u of R^(d x k) has the density det(I - u'u)^a / Z_a on |u|_op <= 1, a >= 0: uniform at a = 0, nearly
 Gaussian for large a. Z_a is a product of gamma functions; all else follows from it.

@@ -1,4 +1,4 @@
-"""Parameters for T11-T14, chosen on a grid and kept. Any admissible ones are valid: nothing here is trusted.
+"""Parameters for T12-T14, chosen on a grid and kept. Any admissible ones are valid: nothing here is trusted.
 
 Grids let the gamma functions of a matrix, which depend on its sides and a parameter only, be computed once.
 """

@@ -55,7 +55,7 @@ def gated_facts(layer: GatedFeedForward, at: Context) -> Facts:
 
 
 def gated_reach(layer: Layer, activation: str, at: Context) -> arb:
-    """L9, L15: no entry of the first factor is longer than the image of its row's length."""
+    """L9: no entry of the first factor is longer than the image of its row's length."""
     sizes: dict[str, arb] = {}
     for weight in layer.weights(at.seq_len):
         place = weight.kind, weight.block, None

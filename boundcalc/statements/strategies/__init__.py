@@ -13,7 +13,6 @@ from boundcalc.statements.strategies.base import Known, Quantity, Strategy, Term
 from boundcalc.statements.strategies.chains import (
     Chain,
     ChainStrategy,
-    ChannelChain,
     GhostChain,
     RefinedChain,
     UniformChain,
@@ -52,7 +51,6 @@ STRATEGIES: Registry[Strategy] = Registry(
         Chain(),
         GhostChain(),
         UniformChain(),
-        ChannelChain(),
         RefinedChain(),
         UniformSingle(),
         Closed(),

@@ -28,7 +28,6 @@ class Known:
         alpha: ghost samples per sample.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
         eta: chance that noise moves the loss of an example by more than the scale (G11).
-        weights: w_j of every level, where links are taken by their dual form.
     """
 
     start: Number
@@ -40,7 +39,6 @@ class Known:
     alpha: int = 1
     mu: Number | None = None
     eta: Number | None = None
-    weights: Sequence[Number] | None = None
 
 
 class Term(NamedTuple):
@@ -67,11 +65,10 @@ class Strategy(ABC):
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
-        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta"; "weights" it may.
+        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds.
-        channels: whether a level may see maps through channels instead of covers (G14).
         stored: whether it counts the values that stored weights may take (G13) instead of covers: it has no levels, one
             count, and is about settings that say how many bits a weight has.
     """
@@ -89,7 +86,6 @@ class Strategy(ABC):
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
-    channels: ClassVar[bool] = False
     stored: ClassVar[bool] = False
 
     @property
@@ -99,8 +95,8 @@ class Strategy(ABC):
 
     @property
     def counted(self) -> str:
-        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11, G14)."""
-        return "I" if self.noisy else "added I" if self.channels else "log N"
+        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
+        return "I" if self.noisy else "log N"
 
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""

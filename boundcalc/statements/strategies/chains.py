@@ -111,35 +111,17 @@ class RefinedChain(UniformChain):
     title = "chaining of uniform covers that refine one another"
     uses = ("G0", "G2", "G12")
     refines = True
-    parameters = ("weights",)
     how = "uniform covers, some of what the level before has left"
-    formula = "gap <= 2 e_J + sum of e_(j-1) sqrt(2 c_j/m), or of e_(j-1)^2/(4 w_j) + 2 w_j c_j/m, + deviation"
+    formula = "gap <= 2 e_J + sum of e_(j-1) sqrt(2 c_j/m) + deviation"
 
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
         yield from super().conditions(ns, known)
-        if known.weights is not None:
-            for weight, finer in pairwise(known.weights):
-                yield finer, weight, "the weights of levels must not rise (G12)"
-            return
         ends = _ends(known)
         for j, (count, more) in enumerate(pairwise(known.counts)):
             yield ends[j + 1] ** 2 * count, ends[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
 
     def linked(self, ns: NumberSystem, known: Known) -> list[Number]:
-        if known.weights is not None:
-            return gap.dual_links(ns, _ends(known), known.counts, known.weights, known.m)
         return gap.refined_links(ns, _ends(known), known.counts, known.m)
 
     def _links_said(self, known: Known, factor: float) -> tuple[str, str]:
-        each = "links" if known.weights is None else "e_(j-1)^2/(4 w_j) + 2 w_j c_j/m"
-        return f"sum of {each} ({self.how})", ", ".join(self.uses[1:])
-
-
-class ChannelChain(RefinedChain):
-    """G14."""
-
-    name = "channel-chain"
-    title = "chaining of channels: levels see weights through noise"
-    uses = ("G0", "G2", "G12", "G14")
-    channels = True
-    how = "weights seen through noise, or by uniform covers"
+        return f"sum of links ({self.how})", ", ".join(self.uses[1:])

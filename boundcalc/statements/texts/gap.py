@@ -9,7 +9,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.statement import Statement
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
-from boundcalc.statements import channels, gap
+from boundcalc.statements import gap
 from boundcalc.statements.compose import loss_lipschitz
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import largest_margin
@@ -35,17 +35,10 @@ def _gap(
 
 
 def _refined(
-    ns: NumberSystem,
-    scales: Sequence[Number],
-    counts: Sequence[Number],
-    log_inverse_delta: Number,
-    m: Number,
-    weights: Sequence[Number] | None = None,
+    ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], log_inverse_delta: Number, m: Number
 ) -> Number:
-    links = (
-        gap.refined_links(ns, scales, counts, m) if weights is None else gap.dual_links(ns, scales, counts, weights, m)
-    )
-    return gap.gap_chain(ns, scales[-1], sum(links, start=ns.number(0)), ns.number(1), log_inverse_delta, m)
+    links = sum(gap.refined_links(ns, scales, counts, m), start=ns.number(0))
+    return gap.gap_chain(ns, scales[-1], links, ns.number(1), log_inverse_delta, m)
 
 
 def _sparse(ns: NumberSystem, s: int, seq_len: Number) -> Mapping[str, Number]:
@@ -106,6 +99,5 @@ GAP = (
     Statement("G11", compute=gap.risk_noise, applies=_needs_ramp),
     Statement("G12", compute=_refined, applies=_falling),
     Statement("G13", compute=_stored, applies=_says_bits),
-    Statement("G14", compute=channels.information, applies=channels.refuses),
     Statement("G8", compute=_sparse, applies=_fits),
 )

@@ -38,7 +38,7 @@ from boundcalc.lab.train.tasks import (  # noqa: E402
 )
 from boundcalc.lab.train.trainer import stack_of, train  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for  # noqa: E402
-from boundcalc.setting import Architecture, Attention, Experts, Layer, Linear, Pool  # noqa: E402
+from boundcalc.setting import Architecture, Attention, Layer, Linear, Pool  # noqa: E402
 
 DEVICES = [
     "cpu",
@@ -543,7 +543,6 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
     [
         (Attention(4, d_head=2, qk="split", qk_norm="head", qk_eps=0.1), "normalised queries and keys"),
         (Attention(4, offsets="learned", buckets=2), "numbers added to scores"),
-        (Experts(4, 5, 2), "experts"),
     ],
     ids=repr,
 )
