@@ -11,12 +11,11 @@ from boundcalc.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("boundcalc.cli.eval:command", "Bounds of the generalization gap and of the risk for a setting."),
-    "solve": ("boundcalc.cli.solve:command", "How large m, T, C, depth, gamma, delta or L must or may be."),
+    "solve": ("boundcalc.cli.solve:command", "How large m, T, C, depth, gamma or delta must or may be."),
     "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
     "list": ("boundcalc.cli.listing:command", "What can be asked for by name, with sources."),
     "explain": ("boundcalc.cli.explain:command", "A theorem, a policy, or a statement with its conditions and proof."),
-    "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with the steps that lead to it."),
-    "export": ("boundcalc.cli.export:command", "A bound's formula as LaTeX, BibTeX or code."),
+    "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with its steps; as text, LaTeX, BibTeX or code."),
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
     "plot": ("boundcalc.cli.plot:command", "A figure of predictions against measurements."),
@@ -28,27 +27,24 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("boundcalc.cli.runs:command", "List, show, export, import, verify and remove stored trials."),
     "threshold": ("boundcalc.cli.threshold:command", "How many examples are needed, and how that grows with T."),
     "latent": ("boundcalc.cli.latent:command", "Attention as inference: posteriors, bounds, experiments."),
-    "doctor": (
-        "boundcalc.cli.doctor:command",
-        "Versions, extras, device, TeX, store; what to type for what is missing.",
-    ),
     "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
 }
 
 
 REMOVED: dict[str, str] = {
     "sparse": "run python examples/edelman2022/sparse.py",
+    "doctor": "a command that needs a library names it, with what to install",
+    "export": "`boundcalc derive --format latex|bibtex|python|numpy|javascript` prints the formula",
 }
 """Commands of earlier versions, and what does their job now."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Bounds": ("eval", "solve", "tightness", "verify"),
-    "Theorems and formulas": ("list", "explain", "derive", "export"),
+    "Theorems and formulas": ("list", "explain", "derive"),
     "Models": ("norms", "certify"),
     "Experiments": ("train", "sweep", "runs", "threshold"),
     "Figures": ("plot", "gallery", "explore"),
     "Functions and latent variables": ("represent", "latent"),
-    "This installation": ("doctor",),
 }
 """The commands as --help lists them."""
 

@@ -7,29 +7,27 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.words import spelling
-from boundcalc.cli.lazy import near
-from boundcalc.cli.setting import OPTIONS, Option
+from boundcalc.base.words import hint, spelling
+from boundcalc.cli.setting import BY_NAME, Entry
 from boundcalc.cli.values import WHOLE, number
 from boundcalc.engine.sweep import MOST_POINTS
 
-_BY_NAME = {option.names.partition("/")[0].removeprefix("--"): option for option in OPTIONS}
 _FORMS = "first:last:x2, first:last:log7, first:last:lin4 or a,b,c"
 
 
-def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Option, list[Any]]]:
+def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Entry, list[Any]]]:
     """The axes by the name they were typed with; raises `InvalidSetting` in one line."""
-    axes: dict[str, tuple[Option, list[Any]]] = {}
+    axes: dict[str, tuple[Entry, list[Any]]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
-        name = spelling(name.strip().removeprefix("--"), _BY_NAME)
+        name = spelling(name.strip().removeprefix("--").replace("-", "_"), BY_NAME)
         if not equals or not values:
             raise InvalidSetting(f"a sweep axis is NAME=VALUES with VALUES {_FORMS}; got {text!r}")
-        if name not in _BY_NAME or _BY_NAME[name].field in ("normaliser_c", "normaliser_mu"):
+        if name not in BY_NAME or BY_NAME[name].field in ("normaliser_c", "normaliser_mu"):
             raise InvalidSetting(_unknown(name))
         if name in axes:
             raise InvalidSetting(f"the sweep axis {name!r} is given twice: write its values in one --sweep")
-        axes[name] = _BY_NAME[name], _values(name, _BY_NAME[name], values)
+        axes[name] = BY_NAME[name], _values(name, BY_NAME[name], values)
     total = math.prod(len(values) for _, values in axes.values())
     if total > MOST_POINTS:
         raise InvalidSetting(f"a sweep may have 10^6 points, got {total}: take coarser or fewer axes")
@@ -37,19 +35,14 @@ def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Option, list[Any]]]:
 
 
 def _unknown(name: str) -> str:
-    text = near(f"no sweep axis {name!r}", name, list(_BY_NAME))
-    return (
-        text
-        if "did you mean" in text
-        else f"no sweep axis {name!r}; axes are the options of a setting, such as T, m, C"
-    )
+    return f"no sweep axis {name!r}" + (hint(name, BY_NAME) or "; axes are the fields of a setting, such as T, m, C")
 
 
-def _values(name: str, option: Option, text: str) -> list[Any]:
+def _values(name: str, option: Entry, text: str) -> list[Any]:
     if option.type is str:
         return [word.strip() for word in text.split(",")]
-    if option.type is None:
-        return [_flag(name, word.strip()) for word in text.split(",")]
+    if option.type is bool:
+        return [option.read(word.strip()) for word in text.split(",")]
     found = _spaced(name, text) if ":" in text else [_finite(name, word) for word in text.split(",")]
     if option.type is not WHOLE:
         return found
@@ -59,12 +52,6 @@ def _values(name: str, option: Option, text: str) -> list[Any]:
         if value != int(value):
             raise InvalidSetting(f"sweep {name}: {name} must be a whole number, got {value:g}")
     return [int(value) for value in found]
-
-
-def _flag(name: str, word: str) -> bool:
-    if word not in ("yes", "no", "true", "false"):
-        raise InvalidSetting(f"sweep {name}: values are yes and no, got {word!r}")
-    return word in ("yes", "true")
 
 
 def _finite(name: str, text: str) -> float:

@@ -13,9 +13,9 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
 from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_folder
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.inputs import refuse_idle_bits
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option
+from boundcalc.cli.theorem import refuse_idle_bits
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:

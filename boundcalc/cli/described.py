@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from boundcalc.cli.setting import Question
+from boundcalc.cli.setting import BY_FIELD, Question
 from boundcalc.cli.values import shown
 from boundcalc.setting import Setting
 
-_SYMBOLS = {
-    "seq_len": "T",
-    "n_train": "m",
-    "margin": "gamma",
-    "train_error": "train error",
-    "input_radius": "input radius",
-    "position_radius": "position radius",
-    "variance_floor": "variance floor",
-    "embedding_norm": "embedding norm",
-    "readout": "read-out",
-    "lipschitz": "loss Lipschitz constant",
-    "bits": "bits of a weight",
-}
 _ALWAYS = ("depth", "seq_len", "d", "heads", "activation", "normaliser", "normalisation", "readout", "input_radius")
 _WHEN_SET = (
     *("d_head", "d_ff", "kv_heads", "temperature", "residual", "bias", "gated", "rope", "causal", "vocabulary"),
@@ -28,8 +15,6 @@ _WHEN_SET = (
     "bits",
 )
 _SAMPLE = ("n_train", "delta", "margin", "train_error", "lipschitz")
-
-
 _MOST_NAMED = 4
 """Budgets that are listed by name."""
 
@@ -81,7 +66,7 @@ def described(question: Question) -> list[_Described]:
 
 
 def _describe(question: Question, name: str, value: Any) -> _Described:
-    return _Described(name, _SYMBOLS.get(name, name), shown(value), question.assumed(name))
+    return _Described(name, BY_FIELD[name].label or BY_FIELD[name].name, shown(value), question.assumed(name))
 
 
 def _field(setting: Setting, name: str) -> Any:

@@ -8,12 +8,10 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand
-from boundcalc.cli.inputs import OF_PAIRS, alone, examples, pairs, refuse_idle_bits, refuse_inputs
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import bounds_option, certificate_options, why_option, write_json
 from boundcalc.cli.setting import parameters, setting_options, take_setting
-from boundcalc.cli.values import WHOLE
-from boundcalc.formulas.theorems import ALONE
+from boundcalc.cli.theorem import alone, refuse_idle_bits, refuse_inputs, show_values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +23,7 @@ _FORMATS = ("table", "json", "csv", "markdown", "latex")
     cls=FileCommand,
     name="eval",
     short_help="Bounds of the generalization gap and of the risk for a setting.",
-    epilog=f"""\b
+    epilog="""\b
 Examples:
   boundcalc eval --depth 2 --T 512
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
@@ -34,7 +32,8 @@ Examples:
   boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
   boundcalc eval --depth 1 --explain
   boundcalc eval --preset gpt2 --C 2 --why
-  boundcalc eval --certificate gap.json && boundcalc verify gap.json{examples("eval")}
+  boundcalc eval --certificate gap.json && boundcalc verify gap.json
+  boundcalc eval --bound X3 --set L=512 --set smoothness=1.2
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
 \b
 Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),
@@ -43,10 +42,6 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 )
 @setting_options
 @bounds_option
-@click.option("--L", "pairs_seen", type=WHOLE, help=f"Key-value pairs a query sees ({OF_PAIRS}).")
-@click.option(
-    "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({', '.join(ALONE)})."
-)
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True, help="Output format."
 )
@@ -62,8 +57,6 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 def command(
     context: click.Context,
     bounds: tuple[str, ...],
-    pairs_seen: int | None,
-    others: tuple[str, ...],
     form: str,
     certificate: Path | None,
     certificate_risk: Path | None,
@@ -78,11 +71,10 @@ def command(
 
     Values that are not given come from the preset, or are assumed and marked with * in the output.
     """
-    question = take_setting(options, complete=not (template or axes))  # a sweep may be of C
+    question = take_setting(options, complete=not (template or axes), inputs=True)
     if template:
         _template(context, question)
         return
-    given = pairs(others) | ({} if pairs_seen is None else {"L": pairs_seen})
     of_one = {
         "--solve/--no-solve": solve is not None,
         "--explain": explain,
@@ -94,15 +86,10 @@ def command(
     if theorem is not None:
         for name, used in {**of_one, "--sweep": axes}.items():
             if used:
-                raise InvalidSetting(
-                    f"{name} is for bounds of a setting, which {theorem.name} is not: leave it out; "
-                    f"`boundcalc export --bound {theorem.name} --to numpy` evaluates arrays"
-                )
-        from boundcalc.cli.alone import inputs, show_values
-
-        show_values(theorem, inputs(theorem, question, given), form)
+                raise InvalidSetting(f"{name} is for bounds of a setting, which {theorem.name} is not: leave it out")
+        show_values(theorem, question, form)
         return
-    refuse_inputs(given)
+    refuse_inputs(question)
     refuse_idle_bits(question, bounds)
     if axes:
         for name, used in of_one.items():

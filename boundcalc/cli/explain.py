@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from boundcalc.cli.catalogue import names
-from boundcalc.cli.idle import Command
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option, write_json
 
@@ -17,13 +16,12 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Command,
     name="explain",
     short_help="A theorem, a policy, or a statement with its conditions and proof.",
     epilog="""\b
 Examples:
   boundcalc explain A1
-  boundcalc explain truong2024
+  boundcalc explain edelman2022
   boundcalc explain trauger
   boundcalc explain A1 --format json""",
 )

@@ -11,7 +11,7 @@ from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.options import points_options
-from boundcalc.cli.setting import OPTIONS, Question, setting_options, take_setting
+from boundcalc.cli.setting import ENTRIES, Question, setting_options, take_setting
 from boundcalc.cli.values import WHOLE
 
 _OWN = {"depth", "seq_len", "n_train", "C", "d", "heads", "margin", "delta", "style"}
@@ -106,13 +106,12 @@ def write(path: Path, text: str) -> None:
 def _base(question: Question, start: str) -> str:
     """The options of `boundcalc eval` that the page has no field for, as they were given."""
     words = [start] if start else []
-    for option in OPTIONS:
-        if option.field in _OWN or question.origin.get(option.field) != "given":
+    for entry in ENTRIES:
+        if entry.field in _OWN or question.origin.get(entry.field) != "given":
             continue
-        value = getattr(question.setting.architecture, option.field, None)
-        value = getattr(question.setting.sample, option.field, None) if value is None else value
-        yes, _, no = option.names.partition("/")
-        words.append(f"{yes} {value}" if not no else yes if value else no)
+        value = getattr(question.setting.architecture, entry.field, None)
+        value = getattr(question.setting.sample, entry.field, None) if value is None else value
+        words.append(entry.typed(value))
     return "".join(f"{word} " for word in words)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from boundcalc.base import output
-from boundcalc.cli.idle import Command
 
 _Files = Callable[[Path, Mapping[str, Any]], Sequence[Path]]
 """The files that an option leads to."""
@@ -80,7 +79,7 @@ def with_numbers(image: Path, values: Mapping[str, Any]) -> list[Path]:
     return [image, image.with_suffix(".json")]
 
 
-class FileCommand(Command):
+class FileCommand(click.Command):
     """A command whose outputs replace none of its inputs, nor each other, nor anybody else's files."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

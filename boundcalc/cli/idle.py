@@ -1,4 +1,4 @@
-"""The commands' class, and refusals of options that would change nothing."""
+"""Refusals of options that would change nothing."""
 
 from __future__ import annotations
 
@@ -8,21 +8,6 @@ import click
 from click.core import ParameterSource
 
 from boundcalc.base.errors import InvalidSetting
-
-
-class Command(click.Command):
-    """A command whose help lists the options of a setting in sections of their own."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options in groups: the command's own, then those of a setting, if it takes one."""
-        from boundcalc.cli.setting import SECTIONS, section_of
-
-        shown = [(section_of(self, each), each.get_help_record(ctx)) for each in self.get_params(ctx)]
-        for title in ("Options", *SECTIONS):
-            records = [record for section, record in shown if section == title and record is not None]
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
 
 
 def refuse_given(names: Mapping[str, str]) -> None:

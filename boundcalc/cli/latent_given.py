@@ -249,13 +249,13 @@ def _attended(
     """A row for each query and attention: the value, the posterior's deviation, and what X3k is made of."""
     import numpy as np
 
-    from boundcalc.cli.inputs import pairs
+    from boundcalc.cli.setting import numbers, pairs
     from boundcalc.formulas.theorems.attention_bounds import key_bound
     from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
     from boundcalc.lab.latent.kernels import kernel_named
     from boundcalc.lab.latent.premise import least_norm
 
-    given = kernel_named(kernel, **pairs(words))
+    given = kernel_named(kernel, **numbers(pairs(words)))
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         found = attend(queries, keys, None, lam=ridge, kernel=given)
         prior = given.diagonal(queries)

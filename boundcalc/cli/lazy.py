@@ -137,7 +137,7 @@ def _usage(error: click.UsageError) -> NoReturn:
     text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
-        text = f"no option {error.option_name}{hint(error.option_name, known)}"
+        text = f"no option {error.option_name}{_field(error) or hint(error.option_name, known)}"
     stray = _STRAY.search(text)
     if stray is not None and error.ctx is not None:
         text += _option_of(stray[1], error.ctx.command)
@@ -146,6 +146,15 @@ def _usage(error: click.UsageError) -> NoReturn:
     else:
         sys.stderr.write(f"{command}: {_one_line(text)} (see {command} --help)\n")
     sys.exit(_USAGE)
+
+
+def _field(error: click.NoSuchOption) -> str:
+    """How to give the field of a setting that has no option of its own."""
+    from boundcalc.cli.setting import BY_NAME
+
+    name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
+    takes = error.ctx is not None and any("--set" in option.opts for option in error.ctx.command.params)
+    return f"; did you mean --set {name}=VALUE?" if name in BY_NAME and takes else ""
 
 
 _STRAY = re.compile(r"unexpected extra arguments? \(([^\s)]+)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from boundcalc.cli.catalogue import GROUPS, MORE, Entry, entries
-from boundcalc.cli.idle import Command
 from boundcalc.cli.options import form_option, write_json
 
 _LAST = {
@@ -24,7 +23,6 @@ _LAST = {
 
 
 @click.command(
-    cls=Command,
     name="list",
     short_help="What can be asked for by name, with sources.",
     epilog="""\b

@@ -14,7 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.learning import default_store, run_pair
 from boundcalc.cli.options import points_options
-from boundcalc.cli.setting import OPTION_NAMES, Question, parameters, setting_options, take_setting
+from boundcalc.cli.setting import BY_FIELD, Question, parameters, setting_options, take_setting
 from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.plot.gallery import PLATES
@@ -190,7 +190,7 @@ def _refuse_own(question: Question, figure: str, trials: bool, norms: str) -> No
     entry = FIGURES[figure]
     chosen = entry.chooses.split()
     if entry.chooses.startswith("-"):
-        chosen = [field for field in OPTION_NAMES if field != entry.chooses[1:]]
+        chosen = [field for field in BY_FIELD if field != entry.chooses[1:]]
     for field in chosen:
         how = f"runs over {entry.axis}, see --sweep" if entry.axis else "chooses it itself"
         question.refuse(field, f"{figure} {how}")
@@ -201,7 +201,7 @@ def _refuse_own(question: Question, figure: str, trials: bool, norms: str) -> No
             if field not in _SAMPLE:
                 question.refuse(field, "--norms-from runs takes the network of the trials")
     if question.sources and (norms == "runs" or entry.chooses.startswith("-")):
-        only = f"of a setting it reads {OPTION_NAMES.get(entry.chooses[1:])}"
+        only = f"of a setting it reads {BY_FIELD[entry.chooses[1:]].option}"
         why = "--norms-from runs takes the network of the trials" if norms == "runs" else only
         raise InvalidSetting(f"{question.sources[0]} would change nothing: {why}")
 

@@ -2,168 +2,237 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import read_json
+from boundcalc.base.words import hint
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import all_of
-from boundcalc.cli.values import NUMBER, WHOLE, short
+from boundcalc.cli.values import NUMBER, WHOLE, exactly, number, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
-from boundcalc.setting.architecture import NORMALISATIONS, STYLES
-from boundcalc.setting.attention import NORMALISERS
-from boundcalc.setting.feedforward import ACTIVATIONS
+from boundcalc.setting.architecture import STYLES
 
 
-class Option(NamedTuple):
-    """One option: the field it sets, how it is typed, its type and help."""
+@dataclass(frozen=True)
+class Entry:
+    """A field of a setting on the command line.
+
+    Attributes:
+        field: of the architecture, the normaliser or the sample; C of the norms.
+        name: how it is typed: --NAME VALUE if it has help, else --set NAME=VALUE; also the name of a sweep axis.
+        type: of its value; `bool` for yes and no.
+        help: of its option; "" where it has none.
+        label: how it is shown, where that is not its name.
+    """
 
     field: str
-    names: str
+    name: str
     type: Any
-    help: str
+    help: str = ""
+    label: str = ""
+
+    @property
+    def option(self) -> str:
+        """How it is typed, without its value."""
+        return f"--{self.name.replace('_', '-')}" if self.help else f"--set {self.name}"
+
+    def typed(self, value: Any) -> str:
+        """The words that give it a value."""
+        shown = ("yes" if value else "no") if self.type is bool else value
+        return f"{self.option}{' ' if self.help else '='}{shown}"
+
+    def read(self, text: str) -> Any:
+        """A value from --set or from the values of an axis."""
+        if self.type is str:
+            return text
+        if self.type is bool:
+            if text not in ("yes", "no", "true", "false"):
+                raise InvalidSetting(f"{self.name} is yes or no, got {text!r}")
+            return text in ("yes", "true")
+        found = exactly(text) if self.type is WHOLE else number(text)
+        if found is None or isinstance(found, complex):
+            raise InvalidSetting(
+                f"{self.name} needs a {'whole number' if self.type is WHOLE else 'number'}, got {text!r}"
+            )
+        return found
 
 
-def _one_of(words: tuple[str, ...]) -> str:
-    return ", ".join(words)
-
-
-OPTIONS: tuple[Option, ...] = (
-    Option("depth", "--depth", WHOLE, "Blocks."),
-    Option("seq_len", "--T", WHOLE, "Rows (tokens) per sequence."),
-    Option("n_train", "--m", WHOLE, "Training sequences."),
-    Option("C", "--C", NUMBER, "Knob for every norm budget that is not given by itself."),
-    Option("d", "--d", WHOLE, "Width of a row."),
-    Option("heads", "--heads", WHOLE, "Attention heads per block."),
-    Option("d_head", "--d-head", WHOLE, "Width of a head."),
-    Option("d_ff", "--d-ff", WHOLE, "Hidden width of the feed-forward part."),
-    Option("kv_heads", "--kv-heads", WHOLE, "Distinct key and value heads (grouped queries)."),
-    Option("style", "--style", str, f"Where the normalisation sits: {_one_of(STYLES)}."),
-    Option("activation", "--activation", str, f"One of {_one_of(ACTIVATIONS)}."),
-    Option("normaliser", "--normaliser", str, f"Scores to weights: {_one_of(NORMALISERS)}."),
-    Option("temperature", "--temperature", NUMBER, "Scores are divided by it."),
-    Option("normaliser_c", "--normaliser-c", NUMBER, "l_inf -> l_1 constant of a custom normaliser."),
-    Option("normaliser_mu", "--normaliser-mu", NUMBER, "Largest l_1 mass of a custom normaliser."),
-    Option("normalisation", "--normalisation", str, f"How rows are normalised: {_one_of(NORMALISATIONS)}."),
-    Option("eps", "--eps", NUMBER, "Epsilon of the normalisation."),
-    Option("variance_floor", "--variance-floor", NUMBER, "Variance of a row guaranteed before each normalisation."),
-    Option("residual", "--residual/--no-residual", None, "Add sublayers to their input."),
-    Option("bias", "--bias/--no-bias", None, "Offsets in linear maps and LayerNorms."),
-    Option("gated", "--gated/--no-gated", None, "Gated feed-forward (SwiGLU and kin)."),
-    Option("rope", "--rope/--no-rope", None, "Rotary positions (separate W_Q and W_K)."),
-    Option("causal", "--causal/--no-causal", None, "Causal mask."),
-    Option("vocabulary", "--vocabulary", WHOLE, "Rows of a trained token table; 0 for vector inputs."),
-    Option("own_row", "--own-row", WHOLE, "Token that the row of a [CLS] read-out shows in every example."),
-    Option("d_patch", "--d-patch", WHOLE, "Width of vector inputs mapped to d by a trained matrix; 0 for none."),
-    Option("positions", "--positions", str, "One of none, fixed, learned."),
-    Option("position_radius", "--position-radius", NUMBER, "Largest norm of a fixed position row."),
-    Option("embedding_norm", "--embedding-norm/--no-embedding-norm", None, "Normalise after the embedding."),
-    Option("pooler", "--pooler/--no-pooler", None, "A trained d x d map with tanh before the read-out."),
-    Option("readout", "--readout", str, "What is read: cls (one row) or mean."),
-    Option("classes", "--classes", WHOLE, "1 for a scalar score, else the number of logits."),
-    Option("bits", "--bits", WHOLE, "Bits of every stored weight, fixed before the data (16 for bfloat16): G13."),
-    Option("input_radius", "--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
-    Option("margin", "--gamma", NUMBER, "Margin of the ramp loss."),
-    Option("delta", "--delta", NUMBER, "Failure probability."),
-    Option("train_error", "--train-error", NUMBER, "Share of training margins at most gamma, for risk bounds."),
-    Option("lipschitz", "--lipschitz", NUMBER, "Lipschitz constant of another [0, 1] loss, instead of the ramp."),
+ENTRIES: tuple[Entry, ...] = (
+    Entry("depth", "depth", WHOLE, "Blocks."),
+    Entry("seq_len", "T", WHOLE, "Rows (tokens) per sequence."),
+    Entry("n_train", "m", WHOLE, "Training sequences."),
+    Entry("C", "C", NUMBER, "Default for every norm budget not set individually."),
+    Entry("d", "d", WHOLE, "Width of a row."),
+    Entry("heads", "heads", WHOLE, "Attention heads per block."),
+    Entry("style", "style", str, f"Where the normalisation sits: {', '.join(STYLES)}."),
+    Entry("bits", "bits", WHOLE, "Bits of every stored weight, fixed before the data (G13).", "bits of a weight"),
+    Entry("margin", "gamma", NUMBER, "Margin of the ramp loss."),
+    Entry("delta", "delta", NUMBER, "Failure probability."),
+    Entry(
+        "train_error",
+        "train_error",
+        NUMBER,
+        "Share of training margins at most gamma, for risk bounds.",
+        "train error",
+    ),
+    Entry("lipschitz", "lipschitz", NUMBER, label="loss Lipschitz constant"),
+    Entry("d_head", "d_head", WHOLE),
+    Entry("d_ff", "d_ff", WHOLE),
+    Entry("kv_heads", "kv_heads", WHOLE),
+    Entry("activation", "activation", str),
+    Entry("normaliser", "normaliser", str),
+    Entry("temperature", "temperature", NUMBER),
+    Entry("normaliser_c", "normaliser_c", NUMBER),
+    Entry("normaliser_mu", "normaliser_mu", NUMBER),
+    Entry("normalisation", "normalisation", str),
+    Entry("eps", "eps", NUMBER),
+    Entry("variance_floor", "variance_floor", NUMBER, label="variance floor"),
+    Entry("residual", "residual", bool),
+    Entry("bias", "bias", bool),
+    Entry("gated", "gated", bool),
+    Entry("rope", "rope", bool),
+    Entry("causal", "causal", bool),
+    Entry("vocabulary", "vocabulary", WHOLE),
+    Entry("own_row", "own_row", WHOLE),
+    Entry("d_patch", "d_patch", WHOLE),
+    Entry("positions", "positions", str),
+    Entry("position_radius", "position_radius", NUMBER, label="position radius"),
+    Entry("embedding_norm", "embedding_norm", bool, label="embedding norm"),
+    Entry("pooler", "pooler", bool),
+    Entry("readout", "readout", str, label="read-out"),
+    Entry("classes", "classes", WHOLE),
+    Entry("input_radius", "input_radius", NUMBER, label="input radius"),
 )
+"""Every field of a setting: the one table for options, --set, sweep axes and what is shown."""
+BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
+BY_FIELD: Mapping[str, Entry] = {entry.field: entry for entry in ENTRIES}
+_OPTIONS = [entry for entry in ENTRIES if entry.help]
 
-OPTION_NAMES = {option.field: option.names for option in OPTIONS} | {"measured": "--measured"}
-"""How each field of a setting is typed."""
 _MEASURED = ("margin", "train-error")
 _SAMPLE = {f.name for f in fields(Sample)}
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 WITH_LAYERS = {"seq_len", "input_radius", "classes", "bits", "n_train", "C", *_SAMPLE}
 """What may still be changed when a setting lists its layers one by one."""
-
-
 DEFAULTS: Mapping[str, Any] = {
     **{f.name: f.default for part in (Architecture, Sample) for f in fields(part)},
     **{"C": 1.0, "normaliser": "softmax", "temperature": None, "normaliser_c": None, "normaliser_mu": None},
 }
 """What each field is when nothing says otherwise."""
+_OTHERS = ", ".join(entry.name for entry in ENTRIES if not entry.help)
 
 
-def _flag(option: Option) -> Callable[[Any], Any]:
-    value = DEFAULTS[option.field]
-    shown = value if isinstance(value, str) else value is not None and not isinstance(value, bool) and short(value)
-    return click.option(
-        option.names, option.field, type=option.type, default=None, help=option.help, show_default=shown
-    )
+def _option(entry: Entry) -> Any:
+    value = DEFAULTS[entry.field]
+    shown = value if isinstance(value, str) else value is not None and short(value)
+    return click.option(entry.option, entry.field, type=entry.type, default=None, help=entry.help, show_default=shown)
 
 
 setting_options = all_of(
     [
-        click.option(
-            "--preset",
-            help=f"Architecture to start from: {_one_of(tuple(PRESETS))}.",
-            show_default="edelman",
-        ),
+        click.option("--preset", help=f"Architecture to start from: {', '.join(PRESETS)}.", show_default="edelman"),
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
         click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
         click.option("--norm", "norm_words", multiple=True, metavar="KIND=NORM:VALUE", help=NORM_HELP),
-        *map(_flag, OPTIONS),
+        *map(_option, _OPTIONS),
+        click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other field: {_OTHERS}."),
         click.option(
             "--measured",
             type=click.Choice(_MEASURED),
             multiple=True,
-            help="Chosen after a look at the sample, so P1 is paid for it (repeatable).",
+            help="Chosen from the data; adds the union-bound cost P1 (repeatable).",
         ),
     ]
 )
 """All options that describe a setting."""
 
-SECTIONS = ("The network", "Its norms", "The sample")
-_NORMS = ("C", "norms_file", "norm_words", "input_radius", "position_radius", "variance_floor")
-
-
-def section_of(command: click.Command, option: click.Parameter) -> str:
-    """Under which heading --help lists an option: the setting's have their own, where a command takes a setting."""
-    if option.name not in parameters() or "setting_file" not in [each.name for each in command.params]:
-        return "Options"
-    if option.name in _NORMS:
-        return "Its norms"
-    return "The sample" if option.name in _SAMPLE else "The network"
-
 
 def parameters() -> list[str]:
     """The names under which a command gets the setting's options."""
-    return [*(option.field for option in OPTIONS), "measured", "preset", "setting_file", "norms_file", "norm_words"]
+    others = ("others", "measured", "preset", "setting_file", "norms_file", "norm_words")
+    return [*(entry.field for entry in _OPTIONS), *others]
 
 
-class Question(NamedTuple):
-    """A setting, and where its values are from: "given", "preset", "file", or else assumed."""
+@dataclass(frozen=True)
+class Question:
+    """A setting, and where its values are from.
+
+    Attributes:
+        setting: what was asked about.
+        origin: of each field "given", "preset" or "file"; the others are assumed.
+        sources: the options that named a preset or a file.
+        inputs: what --set gave that is no field of a setting: inputs of a theorem.
+    """
 
     setting: Setting
     origin: Mapping[str, str]
     sources: tuple[str, ...] = ()
-    """The options that named a preset or a file."""
+    inputs: Mapping[str, float] = field(default_factory=dict[str, float])
 
-    def refuse(self, field: str, why: str) -> None:
-        """Refuses an option of the setting that was given and changes nothing."""
-        if self.origin.get(field) == "given":
-            raise InvalidSetting(f"{OPTION_NAMES[field]} would change nothing: {why}")
+    def refuse(self, name: str, why: str) -> None:
+        """Refuses a field of the setting that was given and changes nothing."""
+        if self.origin.get(name) == "given":
+            option = BY_FIELD[name].option if name in BY_FIELD else f"--{name}"
+            raise InvalidSetting(f"{option} would change nothing: {why}")
 
-    def assumed(self, field: str) -> bool:
+    def assumed(self, name: str) -> bool:
         """Whether nobody asked for this value."""
-        return field not in self.origin
+        return name not in self.origin
 
 
-def take_setting(options: dict[str, Any], start: Setting | None = None, *, complete: bool = True) -> Question:
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """--set NAME=VALUE, repeated."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        name = name.replace("-", "_")
+        if not equals or not name or not text:
+            raise InvalidSetting(f"--set needs NAME=VALUE, such as --set causal=yes, got {word!r}")
+        if name in found:
+            raise InvalidSetting(f"--set gives {name!r} twice")
+        found[name] = text
+    return found
+
+
+def numbers(texts: Mapping[str, str]) -> dict[str, float]:
+    """The same as finite numbers: inputs of a theorem."""
+    found: dict[str, float] = {}
+    for name, text in texts.items():
+        value = number(text)
+        if value is None or isinstance(value, complex) or not abs(value) < float("inf"):
+            raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {name}={text}")
+        whole = exactly(text)
+        found[name] = value if whole is None else whole
+    return found
+
+
+def take_setting(
+    options: dict[str, Any], start: Setting | None = None, *, complete: bool = True, inputs: bool = False
+) -> Question:
     """Removes the setting's options from a command's and makes the setting.
 
     `start`: what the options change where neither a preset nor a file is named. `complete`: whether every weight must
-    have a budget.
+    have a budget. `inputs`: whether --set may also name inputs of a theorem.
     """
-    given = {option.field: options.pop(option.field) for option in OPTIONS}
+    given = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
+    rest: dict[str, str] = {}
+    for name, text in pairs(options.pop("others")).items():
+        entry = BY_NAME.get(name)
+        if entry is None and (not inputs or number(text) is None):
+            raise InvalidSetting(f"--set: a setting has no field {name!r}{hint(name, BY_NAME)}")
+        if entry is None:
+            rest[name] = text
+        elif entry.field in given:
+            raise InvalidSetting(f"{entry.option} and --set {name} give the same: leave one out")
+        else:
+            given[entry.field] = entry.read(text)
     measured = options.pop("measured")
     if measured:
         given["measured"] = tuple(name.replace("-", "_") for name in measured)
@@ -191,7 +260,7 @@ def take_setting(options: dict[str, Any], start: Setting | None = None, *, compl
         useless = [name for name in given if name not in WITH_LAYERS]
         if useless:
             raise InvalidSetting(
-                f"the setting lists its layers one by one, so {_typed(useless[0])} would change nothing: "
+                f"the setting lists its layers one by one, so {BY_FIELD[useless[0]].option} would change nothing: "
                 "change the layers"
             )
     origin |= dict.fromkeys(given, "given")
@@ -203,7 +272,7 @@ def take_setting(options: dict[str, Any], start: Setting | None = None, *, compl
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )
     named = (("--preset", preset), ("--setting", setting_file), ("--norms", norms_file), ("--norm", norm_words or None))
-    return Question(setting, origin, tuple(name for name, value in named if value is not None))
+    return Question(setting, origin, tuple(name for name, value in named if value is not None), numbers(rest))
 
 
 def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None) -> Setting:
@@ -215,10 +284,6 @@ def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None
             changes = {"c": None, "mu": None} | changes
         rest["normaliser"] = replace(start.architecture.normaliser, **changes)
     return start.but(norms=norms, **rest)
-
-
-def _typed(field: str) -> str:
-    return OPTION_NAMES.get(field, field)
 
 
 def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:

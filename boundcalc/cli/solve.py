@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import at_least, at_most, log10_up, up
-from boundcalc.cli.idle import Command
-from boundcalc.cli.inputs import OF_PAIRS, alone, examples, pairs, refuse_idle_bits, refuse_inputs
+from boundcalc.base.rounding import at_least, at_most, log10_up
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
+from boundcalc.cli.theorem import alone, refuse_idle_bits
 from boundcalc.cli.values import NUMBER, upper
 
-if TYPE_CHECKING:
-    from boundcalc.formulas.theorems.sizes import Size
-
-_VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "L")
+_VARIABLES = ("m", "T", "C", "depth", "gamma", "delta")
 _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 
 
 @click.command(
-    cls=Command,
     name="solve",
-    short_help="How large m, T, C, depth, gamma, delta or L must or may be.",
-    epilog=f"""\b
+    short_help="How large m, T, C, depth, gamma or delta must or may be.",
+    epilog="""\b
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
   boundcalc solve --for T --target 0.2 --m 1e8 --bound log-T
-  boundcalc solve --for C --target 0.05 --quantity risk --m 1e7{examples("solve")}
+  boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
 \b
 Exit code 1 when no value in the range searched is enough.""",
 )
@@ -38,32 +33,20 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
 @click.option("--bound", default="best", show_default=True, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")
-@click.option(
-    "--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other input of a theorem ({OF_PAIRS})."
-)
 @form_option("table", "json")
-def command(
-    variable: str, target: float, bound: str, quantity: str | None, others: tuple[str, ...], form: str, **options: Any
-) -> None:
+def command(variable: str, target: float, bound: str, quantity: str | None, form: str, **options: Any) -> None:
     """The smallest m, gamma or delta, or the largest T, C or depth, at which a bound is at most a target.
 
     The value is rounded to the safe side, and the bound is checked there.
     """
     question = take_setting(options)
-    given, theorem = pairs(others), alone([bound])
+    theorem = alone([bound])
     if theorem is not None:
-        if quantity is not None:
-            raise InvalidSetting(f"--quantity would change nothing: {theorem.name} bounds one thing; leave it out")
-        from boundcalc.cli.alone import inputs
-        from boundcalc.formulas.theorems.sizes import least_size
-
-        size = least_size(theorem, variable, target, inputs(theorem, question, given, without=variable).values)
-        _show_size(theorem.name, variable, target, size, form)
-        return
-    refuse_inputs(given)
+        raise InvalidSetting(
+            f"{theorem.name} is not about a setting: solve is for bounds of one; "
+            f"`boundcalc derive --bound {theorem.name}` gives its formula"
+        )
     refuse_idle_bits(question, [bound])
-    if variable == "L":
-        raise InvalidSetting(f"{bound!r} does not depend on L: it is an input of --bound {OF_PAIRS}")
     quantity = quantity or "gap"
     question.refuse(_FIELDS.get(variable, variable), f"{variable} is what is solved for; leave it out")
     if quantity == "gap":
@@ -128,14 +111,3 @@ def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity
         return solve(found.bound.setting.but(bits=None), variable, target, bound=bound, quantity=quantity)
     except NoSolution as error:
         return str(error)
-
-
-def _show_size(theorem: str, variable: str, target: float, found: Size, form: str) -> None:
-    if form == "json":
-        out = {"for": variable, "target": target, "direction": "smallest", "value": found.value}
-        write_json(out | {"result": found.bound.to_json()})
-        return
-    click.echo(
-        f"smallest {variable} with {found.bound.quantity} <= {target:g}: {at_least(found.value)}\n"
-        f"there {theorem!r} gives {up(found.bound.value)} in its {found.bound.form} form"
-    )

@@ -12,11 +12,11 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
-from boundcalc.cli.inputs import refuse_idle_bits
 from boundcalc.cli.progress import counted
 from boundcalc.cli.report_text import NO_MEMBER, TRIVIAL, amount
-from boundcalc.cli.setting import WITH_LAYERS, Option, Question, changed, full_json
+from boundcalc.cli.setting import WITH_LAYERS, Entry, Question, changed, full_json
 from boundcalc.cli.text import Line, write_table
+from boundcalc.cli.theorem import refuse_idle_bits
 from boundcalc.cli.values import shown
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
 from boundcalc.formulas.theorems import known_bound
@@ -95,7 +95,7 @@ def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
         raise
 
 
-def _json(question: Question, axes: Mapping[str, tuple[Option, list[Any]]], rows: _Rows) -> None:
+def _json(question: Question, axes: Mapping[str, tuple[Entry, list[Any]]], rows: _Rows) -> None:
     """Written row by row, so that memory does not grow with the grid."""
     head = {"setting": full_json(question.setting), "axes": {name: values for name, (_, values) in axes.items()}}
     sys.stdout.write(json.dumps(head)[:-1] + ', "results": [')

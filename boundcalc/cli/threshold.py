@@ -7,14 +7,12 @@ from typing import Any
 
 import click
 
-from boundcalc.cli.idle import Command
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.values import WHOLE
 
 
 @click.command(
-    cls=Command,
     name="threshold",
     short_help="How many examples are needed, and how that grows with T.",
     epilog="""\b

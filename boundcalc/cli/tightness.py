@@ -9,8 +9,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import down, up
-from boundcalc.cli.idle import Command
-from boundcalc.cli.setting import OPTION_NAMES, Question, setting_options, take_setting
+from boundcalc.cli.setting import BY_FIELD, Question, setting_options, take_setting
 from boundcalc.cli.values import short, upper
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ DEPTHS, KNOBS, LENGTHS, SAMPLES = (1, 2, 4), (1.0, 2.0), (64, 4096), (10**6, 10*
 
 
 @click.command(
-    cls=Command,
     name="tightness",
     short_help="What explicit constants gain over the published ones.",
     epilog="""\b
@@ -75,7 +73,7 @@ def _print(rows: Sequence[Sequence[str]]) -> None:
 def _refuse_setting(question: Question) -> None:
     """Of a setting the table of covers reads the width alone."""
     for field in question.origin:
-        if field in OPTION_NAMES and field != "d":
+        if field in BY_FIELD and field != "d":
             question.refuse(field, "--covers is about one matrix: of a setting it reads --d")
     if question.sources:
         raise InvalidSetting(f"{question.sources[0]} would change nothing: --covers is about one matrix, of --d")

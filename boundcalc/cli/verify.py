@@ -13,7 +13,6 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import readable
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
 from boundcalc.cli.files import PythonName
-from boundcalc.cli.idle import Command
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import FILE
 from boundcalc.cli.values import short, shown, upper
@@ -27,7 +26,6 @@ _SHOWN_BUDGETS = 12
 
 
 @click.command(
-    cls=Command,
     name="verify",
     short_help="Re-derive the value of a certificate.",
     epilog="""\b

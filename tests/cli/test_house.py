@@ -1,4 +1,4 @@
-"""What greets a user: help, completion, `doctor`, extras, and how results show themselves."""
+"""What greets a user: help, extras, and how results show themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -33,15 +32,6 @@ def test_every_command_is_in_one_group_of_the_help() -> None:
     assert all(f"{title}:" in text for title in GROUPS)
 
 
-def test_options_are_listed_in_groups_and_each_once() -> None:
-    text = run("eval", "--help").stdout
-    titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
-    assert titles[:4] == ["Options", "The network", "Its norms", "The sample"]
-    context = click.Context(main)
-    for option in main.get_command(context, "eval").get_params(context):  # type: ignore[union-attr]
-        assert len(re.findall(rf"^ +(-\w, )?{option.opts[-1]}[ /\n]", text, re.MULTILINE)) == 1, option.opts
-
-
 def test_versions() -> None:
     assert run("-V").stdout == run("--version").stdout == f"boundcalc {__version__}\n"
 
@@ -54,38 +44,6 @@ def test_what_commands_take_is_listed(group: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------- installation
-
-
-def test_doctor_finds_what_is_here() -> None:
-    result = run("doctor", "--format", "json")
-    assert result.exit_code == 0
-    found = {entry["what"]: entry for entry in json.loads(result.stdout)}
-    assert {"boundcalc", "python", "numpy", "checker", "device", "TeX", "store", "pages"} <= found.keys()
-    assert {f"extra {name}" for name in project.EXTRAS} <= found.keys()
-    assert __version__ in found["boundcalc"]["found"]
-    assert (Path(found["pages"]["found"]) / "cli.md").is_file()
-
-
-def test_doctor_says_what_to_type_for_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib.util
-
-    own = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else own(name))
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    found = {entry["what"]: entry for entry in json.loads(run("doctor", "--format", "json").stdout)}
-    assert "no matplotlib" in found["extra plot"]["found"]
-    assert found["extra plot"]["type"] == project.install("plot")
-    assert "no pdflatex and bibtex" in found["TeX"]["found"]
-
-
-def test_doctor_fails_where_the_library_cannot_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise RuntimeError("no intervals today")
-
-    monkeypatch.setattr("boundcalc.engine.evaluate.compare", broken)
-    result = run("doctor")
-    assert result.exit_code == 1
-    assert "no intervals today" in result.stdout
 
 
 @pytest.mark.parametrize(

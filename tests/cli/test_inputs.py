@@ -1,4 +1,4 @@
-"""`eval` and `solve` of theorems that are not about a setting."""
+"""`eval` of theorems that are not about a setting."""
 
 from __future__ import annotations
 
@@ -38,43 +38,22 @@ def test_every_theorem_that_is_not_about_a_setting_has_a_checked_value(run: Run,
 
 
 def test_the_searched_value_is_no_larger_than_the_formula(run: Run) -> None:
-    value = found(run, "eval", "--bound", "X3", "--L", "4096")[0]["value"]
+    value = found(run, "eval", "--bound", "X3", "--set", "L=4096")[0]["value"]
     assert value == cme_bound(4096, source=1.0).value
     formula = THEOREMS["X3"].formula("best_error")
     assert value <= formula.value(L=4096, kappa=1, M=1, g=1, smoothness=1, delta=0.05)
-    given = found(run, "eval", "--bound", "X3", "--L", "4096", "--set", "rho=0.1")[0]["value"]
+    given = found(run, "eval", "--bound", "X3", "--set", "L=4096", "--set", "rho=0.1")[0]["value"]
     error = THEOREMS["X3"].formula("error").value(L=4096, rho=0.1, kappa=1, M=1, g=1, smoothness=1, delta=0.05)
     assert value <= given <= error
-    sharp, plain = found(run, "eval", "--bound", "X4", "--L", "4096", "--set", "tau=0.8")
+    sharp, plain = found(run, "eval", "--bound", "X4", "--set", "L=4096", "--set", "tau=0.8")
     assert sharp["value"] == softmax_bound(4096, tau=0.8).value
     at = {"L": 4096, "temperature": 0.8, "M": 1, "delta": 0.05}
     assert sharp["value"] <= THEOREMS["X4"].formula("error").value(**at)
     assert plain["value"] == pytest.approx(THEOREMS["X4"].formula("plain_error").value(**at), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("name", "variable", "target", "words"),
-    [("X3", "L", 0.5, ()), ("X4", "L", 0.1, ()), ("sparse_boolean", "m", 0.1, ("--set", "s=3", "--T", "64"))],
-)
-def test_the_least_input_size_meets_the_target_and_hardly_less_would(
-    run: Run, name: str, variable: str, target: float, words: tuple[str, ...]
-) -> None:
-    line = ("solve", "--bound", name, "--for", variable, "--target", str(target), *words)
-    solved = json.loads(run(*line, "--format", "json").stdout)
-    assert solved["result"]["value"] <= target
-    option = ("--L", "--m")[variable == "m"]
-    less = round(solved["value"] * 0.999) - 1
-    assert found(run, "eval", "--bound", name, option, str(less), *words)[0]["value"] > target
-    assert f"smallest {variable} with" in run(*line).stdout
-    if name != "sparse_boolean":  # the closed form splits the target in two
-        inputs = {"kappa": 1, "M": 1, "g": 1, "smoothness": 1, "temperature": 1, "delta": 0.05, "target": target}
-        formula = THEOREMS[name].formula("input_size")
-        enough = formula.value(**{symbol.name: inputs[symbol.name] for symbol in formula.inputs})
-        assert solved["value"] <= enough
-
-
 def test_a_table_marks_what_was_assumed(run: Run) -> None:
-    text = run("eval", "--bound", "X3", "--L", "512", "--delta", "0.01").stdout
+    text = run("eval", "--bound", "X3", "--set", "L=512", "--delta", "0.01").stdout
     assert "at L 512, kappa 1*, M 1*" in text
     assert "delta 0.01 " in text
     assert "boundcalc derive --bound X3" in text
@@ -83,20 +62,16 @@ def test_a_table_marks_what_was_assumed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("eval", "--bound", "X3", "--bound", "best"), "ask for it by itself"),
-        (("eval", "--bound", "X3", "--sweep", "m=1,2"), "export --bound X3 --to numpy"),
-        (("eval", "--bound", "X6"), "needs a value for kappa_w, e_pre; for instance --set kappa_w=1 --set e_pre=1"),
+        (("eval", "--bound", "X3", "--bound", "best"), "evaluate it by itself"),
+        (("eval", "--bound", "X3", "--sweep", "m=1,2"), "--sweep is for bounds of a setting, which X3 is not"),
+        (("eval", "--bound", "X6"), "needs a value for kappa_w; for instance --set kappa_w=1"),
         (("eval", "--bound", "X4", "--set", "kappa=2"), "X4 does not depend on kappa; it has L, M, temperature, delta"),
         (("eval", "--bound", "X3", "--set", "r=2"), "1/2 < r <= 3/2"),
         (("eval", "--bound", "X3", "--set", "L=-3"), "L must lie between 1"),
         (("eval", "--bound", "X3", "--set", "kappa"), "needs NAME=VALUE"),
-        (("eval", "--bound", "sparse_boolean", "--set", "s=2.5"), "s must be a whole number"),
         (("eval", "--bound", "X3", "--format", "latex"), "leave out --format latex"),
-        (("eval", "--set", "L=3"), "L is no part of a setting"),
-        (("solve", "--for", "L"), "does not depend on L"),
-        (("solve", "--for", "T", "--bound", "X3"), "solve for L"),
-        (("solve", "--for", "L", "--bound", "X6", "--set", "kappa_w=1", "--set", "e_pre=1"), "has no input size"),
-        (("solve", "--for", "L", "--bound", "X3", "--target", "0"), "target must be above 0"),
+        (("eval", "--set", "L=3"), "layers are --depth"),
+        (("solve", "--for", "T", "--bound", "X3"), "solve is for bounds of one"),
         (("eval", "--bound", "X33"), "'X3'"),
     ],
 )
@@ -104,9 +79,3 @@ def test_refusals_say_what_to_type(run: Run, words: tuple[str, ...], says: str) 
     outcome = run(*words)
     assert outcome.exit_code == 2
     assert says in one_line(outcome)
-
-
-def test_a_target_out_of_reach_is_a_failure(run: Run) -> None:
-    outcome = run("solve", "--for", "L", "--bound", "X4", "--target", "1e-12", "--set", "tau=0.05")
-    assert outcome.exit_code == 1
-    assert "even there it is" in one_line(outcome)

@@ -135,7 +135,7 @@ def test_version(run: Run) -> None:
 
 def test_the_documentation_names_every_command_and_its_lines_are_valid() -> None:
     text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-    for name in ("eval", "solve", "verify", "derive", "export", "list", "explain"):
+    for name in ("eval", "solve", "verify", "derive", "list", "explain"):
         assert f"boundcalc {name}" in text
     known = {
         word

@@ -22,7 +22,7 @@ def written(path: Path, data: object) -> str:
         ("W_V[3]", ("--depth", "4")),
         ("W_V[0,1]", ("--heads", "2")),
         ("W_O", ("--style", "pre")),
-        ("W_Q", ("--d-head", "8")),
+        ("W_Q", ("--set", "d_head=8")),
     ],
 )
 def test_norms_are_for_the_setting_asked_for(run: Run, tmp_path: Path, key: str, options: tuple[str, ...]) -> None:

@@ -71,7 +71,7 @@ ABSURD = [
     (["m=1e6:1e15:log1000", "T=1e6:1e15:log1001"], "a sweep may have 10^6 points, got 1001000"),
     (["m=1,2", "m=3"], "given twice"),
     (["depth=1.5"], "depth must be a whole number"),
-    (["causal=maybe"], "values are yes and no"),
+    (["causal=maybe"], "causal is yes or no"),
     (["delta=0.1,2"], "delta must lie in (0, 1), got 2.0"),
     (["m=0,1"], "m must lie"),
     (["m=1:1e6:lin5000"], "add --format csv"),

@@ -42,7 +42,6 @@ APART: Mapping[str, str] = {
     "--store": "read, or written to",
     "--solve": "a bound is solved for m, a certificate for what would make it say something",
     "--target": "a bound's, or a risk's: what is asked for is the command's",
-    "--expand": "as text, or as LaTeX",
     "-o": "a file, or a folder where several are written",
     "--out": "a file, or a folder where several are written",
     "--jobs": "-1 is every core where a command says so",
@@ -182,7 +181,7 @@ def test_a_name_is_of_one_thing() -> None:
 
 
 def test_bounds_of_the_same_rules_are_listed_as_aliases() -> None:
-    assert aliases() == {"edelman2022": "closed", "trauger2024": "trauger", "zhang2022_masked": "zhang2022"}
+    assert aliases() == {"edelman2022": "closed", "trauger2024": "trauger"}
     setting = Setting.of(depth=1, n_train=10**7)
     for name, same in aliases().items():
         one, other = (evaluate(setting, bound) for bound in (name, same))
@@ -238,10 +237,10 @@ def test_one_thing_is_not_said_twice() -> None:
     ("line", "instead"),
     [
         ("eval --head 3", "--heads"),
-        ("eval --activation silo", "'silu'"),
+        ("eval --set activation=silo", "'silu'"),
         ("eval --bound trauger24", "'trauger2024'"),
-        ("eval --L 6", "layers are --depth"),
-        ("eval --vocabular 6", "--vocabulary"),
+        ("eval --set L=6", "layers are --depth"),
+        ("eval --vocabulary 6", "--set vocabulary="),
         ("plot overlays", "'overlay'"),
         ("explain T22", "'T2'"),
     ],

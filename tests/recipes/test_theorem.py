@@ -16,8 +16,7 @@ from boundcalc.cli import main
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.formulas.symbolic.formula import Formula
 from boundcalc.formulas.symbolic.uniform import UniformForm
-from boundcalc.formulas.theorems import BOUNDS, THEOREMS, Theorem
-from boundcalc.formulas.theorems.counting import parameters
+from boundcalc.formulas.theorems import BOUNDS, THEOREMS, Theorem, zhang2022
 from boundcalc.formulas.theorems.network import network
 from boundcalc.setting import Setting
 from boundcalc.testing import Cases
@@ -29,7 +28,15 @@ def _of_a_network() -> tuple[Any, Any]:
     return form, {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number}
 
 
-WITH = replace(parameters, name="mine", title="parameter counting again", forms=_of_a_network, lemmas=frozenset({"T4"}))
+WITH = replace(
+    zhang2022,
+    name="mine",
+    title="parameter counting",
+    statement_name="",
+    fixed_positions=False,
+    forms=_of_a_network,
+    lemmas=frozenset({"T4"}),
+)
 """With a network form: it is derived, evaluated, and bounds the gap of any setting by the covers it names."""
 
 

@@ -7,25 +7,24 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.sources import HERE
-from boundcalc.formulas.derivation import inference_steps, other_steps
+from boundcalc.formulas.derivation import inference_steps, uniform_steps
 from boundcalc.formulas.derivation.closed_steps import closed_steps
 from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
 from boundcalc.formulas.symbolic.closed import ClosedForm
 from boundcalc.formulas.symbolic.formula import Formula
 from boundcalc.formulas.symbolic.printing import left_hand_side
-from boundcalc.formulas.symbolic.uniform import SpectrumForm, UniformForm
+from boundcalc.formulas.symbolic.uniform import UniformForm
 from boundcalc.formulas.theorems import THEOREMS, Theorem
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 
 _METHODS: Mapping[type, Callable[[Any, str, Formula], Step]] = {
     ClosedForm: closed_steps,
-    UniformForm: other_steps.uniform_steps,
-    SpectrumForm: other_steps.spectrum_steps,
+    UniformForm: uniform_steps.uniform_steps,
 }
 
 
-_STEPS: Mapping[str, Callable[[Formula], Step]] = {**other_steps.STEPS, **inference_steps.STEPS}
+_STEPS: Mapping[str, Callable[[Formula], Step]] = inference_steps.STEPS
 """The steps of theorems without a form of a network, by name. One that brings none is shown as it is stated."""
 
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from random import Random
-
-from flint import arb
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.intervals import INTERVAL
-from boundcalc.formulas.derivation.network import EPS, derived, log_count_of, named, norms_in_order, spoken
-from boundcalc.formulas.derivation.step import Relation, Step, Trial
+from boundcalc.formulas.derivation.network import EPS, derived, log_count_of, named, spoken
+from boundcalc.formulas.derivation.step import Relation, Step
 from boundcalc.formulas.symbolic.pieces import Costed
 from boundcalc.formulas.symbolic.system import Expr
 from boundcalc.setting import Norms
 from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.covers.base import cover_uses as statement_uses
-from boundcalc.statements.targets import MatrixNorms, Points, Target
+from boundcalc.statements.targets import MatrixNorms, Target
 
 _NORM_NAMES = ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")
 """The budgets that set the norms of a matrix, in their order there (the nuclear norm is a Schatten sum)."""
@@ -59,16 +55,12 @@ def _counted(points: Expr) -> str:
 def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
     uses: dict[str, None] = {}
     hypotheses: list[str] = []
-    trials: list[Trial] = []
     for options in piece.options:
         for option in options:
             kind = option.target.kind
             uses |= dict.fromkeys(_cover_uses(norms, piece.kind.partition("#")[0], option.lemma, option.target))
             counted = "" if option.lemma.uniform else f" on {_counted(option.points)}"
             hypotheses.append(f"{option.lemma.name} as a {kind}{counted}, reach {spoken(option.reach)}")
-            trials.append(_cover_trial(option.lemma, kind))
-    if "A5" in uses:
-        trials.append(norms_in_order)
     several = "; the least counts" if len(hypotheses) > 1 else ""
     count = sum(member.multiplicity for member in piece.piece.members)
     copies = "" if count == 1 else f"; {spoken(count)} such maps"
@@ -79,26 +71,4 @@ def _cover_step(piece: Costed, norms: Norms, note: str) -> Step:
         tuple(uses),
         "; ".join(hypotheses) + several + copies,
         Relation(log_count_of(name), "le", piece.coefficient / EPS**2),
-        trials=tuple(trials),
     )
-
-
-def _cover_trial(lemma: CoverLemma, kind: str) -> Trial:
-    """At a random relative accuracy y >= 1: the lemma's sharp count is at most y^2 times its closed count at 1."""
-
-    def trial(random: Random) -> tuple[arb, arb]:
-        d, k = random.randint(2, 40), 1 if kind == "score" else random.randint(2, 40)
-        n = random.randint(1, 10**6)
-        one = arb(1)
-        norms = MatrixNorms(one, one, one, one, one, one, random.randint(1, min(d, max(k, 1))))
-        target = Target(kind, d, k, one, norms, Points(1))  # type: ignore[arg-type]
-        if lemma.applies(target) is not None:  # it is for scalar functions
-            target = replace(target, k=1)
-        log_y = random.uniform(0, 6)
-        y = arb(log_y).exp()
-        params = lemma.params(log_y, target, n)
-        sharp = lemma.sharp(INTERVAL, y, target, arb(n), params)
-        closed = y**2 * lemma.closed(INTERVAL, one, target, arb(n))
-        return INTERVAL.minimum(sharp, lemma.closed(INTERVAL, y, target, arb(n))), closed
-
-    return trial

@@ -27,7 +27,7 @@ _COLUMNS_WIDE = {1: 1.0, 2: 0.5}
 _TERMS = 52.0
 """Rough width of what fits on a line of the article after the sign of relation."""
 
-_MACRO_FILE = r"""% Macros for what boundcalc derives: \input this in the preamble, after amsthm.
+_MACRO_FILE = r"""% Macros for what boundcalc derives (written anew each time): \input this in the preamble, after amsthm.
 % Theorems and lemmas are the article's own (theorem or thm, lemma or lem) where it has such environments.
 \providecommand{\eps}{\varepsilon}
 \providecommand{\gap}{\mathrm{gap}}
@@ -68,8 +68,7 @@ def sources(derivation: Derivation) -> list[Source]:
 
 def _bibliography(derivation: Derivation, there: str = "") -> str:
     """The .bib file; what a file of other derivations has stays."""
-    bare = re.sub(r"(?m)^%.*\n?", "", there)  # the signature of what was written before
-    old = [entry.strip() for entry in re.split(r"\n(?=@)", bare) if entry.strip().startswith("@")]
+    old = [entry.strip() for entry in re.split(r"\n(?=@)", there) if entry.strip().startswith("@")]
     known = {entry.partition("{")[2].partition(",")[0] for entry in old}
     new = [source.bibtex for source in sources(derivation) if source.key not in known]
     return "\n\n".join([*old, *new]) + "\n"
@@ -103,7 +102,7 @@ def files(
     stem, there = _file(derivation), there or {}
     shared = {
         f"{MACROS}.tex": _MACRO_FILE,
-        f"{_BIBLIOGRAPHY}.bib": _bibliography(derivation, there.get(f"{_BIBLIOGRAPHY}.bib", "") if fragment else ""),
+        f"{_BIBLIOGRAPHY}.bib": _bibliography(derivation, there.get(f"{_BIBLIOGRAPHY}.bib", "")),
     }
     if not fragment:
         return {f"{stem}.tex": document(derivation, full=full), **shared}

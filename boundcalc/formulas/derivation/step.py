@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.prose import plain
 from boundcalc.base.sources import HERE, Source
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.symbolic.formula import Definition, Formula
-from boundcalc.formulas.symbolic.system import Expr
-
-if TYPE_CHECKING:
-    from boundcalc.formulas.derivation.check import Report
-
-Trial = Callable[[Random], tuple[Any, Any]]
-"""A random admissible point: both sides of an inequality there, as intervals."""
-Identity = Callable[[], tuple[Any, Any]]
-"""Both sides of an equality, as expressions (made when checked, not when printed)."""
 
 
 class DerivationError(BoundcalcError):
@@ -66,8 +56,6 @@ class Step:
         relation: what follows.
         where: named parts that this step introduces.
         children: the steps it rests on.
-        trials: inequalities to be tested at random points.
-        identities: equalities to be tested symbolically.
     """
 
     title: str
@@ -76,8 +64,6 @@ class Step:
     relation: Relation | None = None
     where: tuple[Definition, ...] = ()
     children: tuple[Step, ...] = ()
-    trials: tuple[Trial, ...] = ()
-    identities: tuple[Identity, ...] = ()
 
     @property
     def defines(self) -> tuple[Definition, ...]:
@@ -92,14 +78,8 @@ class Step:
             yield from child.walk(f"{number}.{index}" if number else str(index))
 
 
-def last_step(
-    formula: Formula,
-    steps: Sequence[Step],
-    check: Expr | None = None,
-    trials: tuple[Trial, ...] = (),
-    identities: tuple[Identity, ...] = (),
-) -> Step:
-    """The formula itself, resting on the steps; `check`, computed another way, is what it must be equal to."""
+def last_step(formula: Formula, steps: Sequence[Step]) -> Step:
+    """The formula itself, resting on the steps."""
     return Step(
         "the bound",
         (),
@@ -107,8 +87,6 @@ def last_step(
         Relation(Words(formula.latex_name), formula.relation, formula.expr),
         formula.where,
         tuple(steps),
-        trials,
-        identities if check is None else (*identities, lambda: (formula.expr, check)),
     )
 
 
@@ -161,14 +139,8 @@ class Derivation:
             raise DerivationError(f"no statement is called {sorted(unknown)[0]!r}")
         return [statement for name, statement in STATEMENTS.items() if name in used]
 
-    def check(self, *, points: int = 20, seed: int = 0) -> Report:
-        """Tests every inequality at random admissible points and every equality symbolically; raises on a failure."""
-        from boundcalc.formulas.derivation.check import check
-
-        return check(self, points=points, seed=seed)
-
     def render(self, form: str, *, steps: str = "full", fragment: bool = False) -> str:
-        """The derivation as text, markdown, latex, html or json."""
+        """The derivation as text, markdown or latex."""
         from boundcalc.formulas.derivation.render import render
 
         return render(self, form, steps=steps, fragment=fragment)

@@ -1,20 +1,16 @@
-"""How formulas are printed: LaTeX with the symbols papers use, plain text, and MathML."""
+"""How formulas are printed: LaTeX with the symbols papers use, and plain text."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
-from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from boundcalc.base import symbols
-from boundcalc.base.prose import GREEK
 from boundcalc.formulas.symbolic.functions import COLUMNS, POINTS, expand_constants
 from boundcalc.formulas.symbolic.system import Expr
 
@@ -183,44 +179,6 @@ class _Text(Cases, _Formulas, StrPrinter):
         return "e"
 
 
-class _MathML(_Formulas, MathMLPresentationPrinter):
-    def _print_PerceptronConstant(self, expr: Any) -> Any:
-        columns, points = map(self._print, expr.args)
-        marks = [self._node("mo", mark) for mark in "(,)"]
-        return self._node("mrow", self._node("mi", "Λ"), marks[0], columns, marks[1], points, marks[2])
-
-    def _print_Rational(self, e: Any) -> Any:
-        text = decimal(e)
-        return super()._print_Rational(e) if text is None else self._node("mn", text)
-
-    def _root(self, expr: Any, rest: Any, radicand: Any) -> Any:
-        root = self._node("msqrt", self._print(radicand))
-        if rest == 1:
-            return root
-        if rest.could_extract_minus_sign():
-            return self._node("mrow", self._node("mo", "-"), self._print_Mul(-expr))
-        return self._node("mrow", self.parenthesize(rest, PRECEDENCE["Mul"], strict=True), root)
-
-    def _print_Piecewise(self, e: Any) -> Any:
-        table = self._node("mtable", columnalign="left left")
-        for value, condition in e.args:
-            case = [self._node("mtext", "otherwise")]
-            if condition is not sympy.true:
-                case = [self._node("mtext", "if\u00a0"), self._print(condition)]
-            table.appendChild(
-                self._node("mtr", self._node("mtd", self._print(value)), self._node("mtd", self._node("mrow", *case)))
-            )
-        return self._node("mrow", self._node("mo", "{"), table)
-
-    def _node(self, tag: str, *children: Any, **attributes: str) -> Any:
-        node = self.dom.createElement(tag)
-        for name, value in attributes.items():
-            node.setAttribute(name, value)
-        for child in children:
-            node.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
-        return node
-
-
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """An expression in LaTeX, with the library's names of symbols and more."""
     settings: dict[str, Any] = {
@@ -241,33 +199,6 @@ def _condition(condition: Any) -> str:
     """A comparison in plain text."""
     sign = "=" if isinstance(condition, sympy.Eq) else condition.rel_op
     return f"{text(condition.lhs)} {sign} {text(condition.rhs)}"
-
-
-def mathml(expr: Any, names: Mapping[Any, str] | None = None) -> str:
-    """An expression in presentation MathML, without the surrounding element."""
-    plain = {symbol: sympy.Symbol(_unicode(name)) for symbol, name in {**symbols.LATEX, **dict(names or {})}.items()}
-    printed = _MathML().doprint(expr.xreplace(plain)).replace("<mo><</mo>", "<mo>&lt;</mo>")
-    printed = printed.replace("&ExponentialE;", "e")
-    return re.sub(r"&(?!amp;|lt;|gt;|quot;)(\w+);", lambda found: f"&#{ord(unescape(found[0]))};", printed)
-
-
-_MACROS = {
-    **{rf"\{name}": letter for name, letter in GREEK.items()},
-    **dict.fromkeys((r"\mathcal", r"\mathfrak", r"\mathrm", r"\text", "{", "}"), ""),
-    r"\log": "log ",
-    r"\_": "_",
-    r"\#": "#",
-    r"\circ": "∘",
-    r"\ell": "\u2113",
-    r"\|": "‖",
-    r"\,": " ",
-}
-
-
-def _unicode(latex_name: str) -> str:
-    for macro, letter in _MACROS.items():
-        latex_name = latex_name.replace(macro, letter)
-    return latex_name
 
 
 def _names_of(formula: Formula) -> dict[Any, str]:

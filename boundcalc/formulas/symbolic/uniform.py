@@ -19,7 +19,6 @@ from boundcalc.formulas.symbolic.closed import ON_THE_SAMPLE, R
 from boundcalc.formulas.symbolic.depth import Progression, progression
 from boundcalc.formulas.symbolic.form import Form
 from boundcalc.formulas.symbolic.formula import LEFT, Definition, Formula, ordered
-from boundcalc.formulas.symbolic.functions import geometric_sum, stable_geometric_sum
 from boundcalc.formulas.symbolic.pieces import Costed, allowed_by
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, number
 from boundcalc.statements import gap
@@ -164,72 +163,3 @@ class UniformForm(Form):
 def _log_count(volumes: Sequence[Volume], scale: Expr) -> Expr:
     """Of J pieces with equal shares of a scale of the loss."""
     return sympy.Add(*(v.dimension * sympy.log(1 + _J * v.stretch / scale) for v in volumes))
-
-
-@dataclass(frozen=True)
-class SpectrumForm(Form):
-    """T6 for every matrix of a block, T4 for the read-out, at the scale that balances count and error.
-
-    A matrix with sum sigma^p <= S_p costs at most S_p (2 J kappa b/e)^p (d+k) log(1 + 8 J kappa b B/e): T6 at t = 1/2,
-    its rank not rounded down.
-    """
-
-    power: Expr
-    total: Expr
-    quantities: ClassVar[tuple[str, ...]] = ("gap", "covering_number")
-
-    @cached_property
-    def _volumes(self) -> UniformForm:
-        return UniformForm(self.setting)
-
-    @cached_property
-    def gap(self) -> Formula:
-        """2 e_0 + sqrt((V e_0^(-p) ell + N_w + log(1/delta))/(2m)) at e_0 = (V/m)^(1/(p+2))."""
-        base, pattern = self._volumes, self._volumes._pattern
-        depth = number(self.setting.architecture.depth)
-        p = self.power
-        terms: list[Expr] = []
-        largest: list[Expr] = []
-        for piece in pattern.last:
-            for member in piece.piece.members:
-                target = base._target("T4", member.targets)
-                gain = piece.gain * target.radius
-                terms.append(member.multiplicity * (target.d + target.k) * gain**p)
-                largest.append(gain * target.norms.op)
-        q = R**p
-        back, *rest = base._shared(_SCALE, pattern)
-        count = _V * _SCALE ** (-p) * _LOG + _N_OUT
-        parts = [
-            Definition(_SCALE, (_V / self._m) ** (1 / (p + 2)), "the scale of the cover", r"e_0"),
-            Definition(
-                _LOG,
-                sympy.log(1 + 8 * _J * sympy.Max(*largest) * sympy.Max(1, R) ** (depth - 1) / _SCALE),
-                "logarithm of the largest relative accuracy",
-                r"\ell",
-            ),
-            back,
-            Definition(_V, self.total * (2 * _J) ** p * sympy.Add(*terms) * _POWER_SUM, "effective volume", "V"),
-            Definition(
-                _POWER_SUM,
-                geometric_sum(q, depth - 1, lower=0).xreplace({sympy.Eq(q, 1): sympy.Eq(R, 1)}),
-                "sum of $r^{ip}$ over the blocks",
-                "G_p",
-                stable_geometric_sum(q, depth - 1, lower=0),
-            ),
-            *rest,
-        ]
-        expr = gap.gap_uniform_single(SYMPY, _SCALE, count, sympy.log(1 / self._delta), self._m)
-        return Formula("gap", expr, ordered(parts), LEFT["gap"], conditions=base.conditions)
-
-    @cached_property
-    def covering_number(self) -> Formula:
-        """The same count at any scale eps of the read-out."""
-        form = self.of_readout.gap
-        count = (_V * _SCALE ** (-self.power) * _LOG + _N_OUT).xreplace({_SCALE: symbols.eps})
-        where = tuple(
-            replace(part, expr=part.expr.xreplace({_SCALE: symbols.eps}))
-            for part in form.where
-            if part.symbol is not _SCALE
-        )
-        name = "covering_number"
-        return Formula(name, count, where, LEFT[name], conditions=form.conditions)

@@ -10,21 +10,14 @@ from dataclasses import replace
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
 from boundcalc.base.registry import Registry
-from boundcalc.formulas.theorems.counting import parameters as parameters
 from boundcalc.formulas.theorems.edelman import edelman2022 as edelman2022
-from boundcalc.formulas.theorems.edelman import edelman2022_attention as edelman2022_attention
 from boundcalc.formulas.theorems.edelman import edelman2022_head as edelman2022_head
-from boundcalc.formulas.theorems.edelman import edelman2022_multihead as edelman2022_multihead
 from boundcalc.formulas.theorems.inference import INFERENCE
 from boundcalc.formulas.theorems.policies import POLICIES as POLICIES
 from boundcalc.formulas.theorems.policies import Policy as Policy
-from boundcalc.formulas.theorems.sakai import sakai2026 as sakai2026
-from boundcalc.formulas.theorems.sparse import sparse_boolean as sparse_boolean
 from boundcalc.formulas.theorems.theorem import Theorem as Theorem
 from boundcalc.formulas.theorems.trauger import trauger2024 as trauger2024
-from boundcalc.formulas.theorems.truong import truong2024 as truong2024
 from boundcalc.formulas.theorems.zhang import zhang2022 as zhang2022
-from boundcalc.formulas.theorems.zhang import zhang2022_masked as zhang2022_masked
 from boundcalc.setting.validate import choice
 
 
@@ -48,15 +41,8 @@ THEOREMS = _Theorems(
     (
         edelman2022,
         edelman2022_head,
-        edelman2022_multihead,
-        edelman2022_attention,
         trauger2024,
         zhang2022,
-        zhang2022_masked,
-        truong2024,
-        sakai2026,
-        parameters,
-        sparse_boolean,
         *INFERENCE,
     ),
 )

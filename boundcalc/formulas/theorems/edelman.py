@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.sources import EDELMAN2022
@@ -59,19 +58,19 @@ edelman2022 = Theorem(
 # -- one layer
 
 
-def _heads_published(s: Any, sympy: Any, heads: Any = 1) -> Any:
+def _head_published(s: Any, sympy: Any) -> Any:
     power = sympy.Rational(2, 3)
     size = s.K_V**power + (s.C_V * s.K_QK * s.B_X) ** power
-    return s.c * heads**3 * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
+    return s.c * (s.L_s * s.B_X) ** 2 * size**3 * sympy.log(s.m * s.T) / s.eps**2
 
 
-def _head_forms(heads: bool) -> tuple[Any, Forms]:
+def _head_forms() -> tuple[Any, Forms]:
     from boundcalc.base import symbols as s
     from boundcalc.formulas.symbolic.closed import closed_form
     from boundcalc.formulas.symbolic.formula import LEFT, Formula
     from boundcalc.setting import Architecture, Attention, Budget, Norms, Sample, Setting
 
-    layer = Attention(d=s.d, heads=s.heads if heads else 1)
+    layer = Attention(d=s.d, heads=1)
     norms = Norms(budgets={"W_V": Budget(op=s.C_V, two_one=s.K_V), "W_QK": Budget(two_one=s.K_QK)})
     setting = Setting(
         Architecture(layers=(layer,), classes=s.d, seq_len=s.T, input_radius=s.B_X),
@@ -117,64 +116,6 @@ edelman2022_head = Theorem(
     also=_SHARPER,
     uses=("T1", "T2", "L1", "L2", "L7", "S1", "S2", "A0", "A1", "A3", "A5"),
     of="log N(F, epsilon)",
-    published_form=shape("covering_number", _heads_published),
-    forms=lambda: _head_forms(heads=False),
-)
-
-edelman2022_multihead = replace(
-    edelman2022_head,
-    name="edelman2022_multihead",
-    title=r"$H$ attention heads, $\log T$",
-    statement="The sum of $H$ attention heads: covers of the heads add up, and so do their errors.",
-    uses=("T1", "T2", "L1", "L2", "L7", "L8", "S1", "S2", "A0", "A1", "A3", "A5"),
-    published_form=shape("covering_number", lambda s, sympy: _heads_published(s, sympy, s.heads)),
-    forms=lambda: _head_forms(heads=True),
-)
-
-
-# -- general attention
-
-
-def _general_published(s: Any, sympy: Any) -> Any:
-    third = sympy.Rational(1, 3)
-    inner = s.A_s**third * (s.c_n * s.L_out * s.B_in) ** (2 * third) + s.A_in**third * s.L_out ** (2 * third)
-    return s.c * inner**3 / s.eps**2
-
-
-def _general_forms() -> tuple[Any, Forms]:
-    import sympy
-
-    from boundcalc.base import symbols as s
-    from boundcalc.formulas.symbolic.formula import LEFT, Formula
-
-    def covering() -> Formula:
-        # A1: E's infimum over the shares t and 1 - t of the error, for costs A_s/e^2 and A_in/e^2
-        third = sympy.Rational(1, 3)
-        scores = (s.A_s * (s.c_n * s.L_out * s.B_in) ** 2) ** third
-        features = (s.A_in * (s.mu * s.L_out) ** 2) ** third
-        return Formula("covering_number", (scores + features) ** 3 / s.eps**2, (), LEFT["covering_number"])
-
-    return None, {"covering_number": covering}
-
-
-edelman2022_attention = Theorem(
-    name="edelman2022_attention",
-    title="general attention, for score and feature classes of one's own",
-    source=EDELMAN2022,
-    statement="Attention with any score class and any feature class: covers of both, the error shared between them.",
-    assumptions=(
-        r"$y = \phi_{\mathrm{out}}(\sum_t\mathrm{Norm}(\mathrm{Score}(x_t, z))_t \phi_{\mathrm{in}}(x_t))$ with "
-        r"$\phi_{\mathrm{out}}$ $L_{\mathrm{out}}$-Lipschitz and $|\phi_{\mathrm{in}}|\le B_{\mathrm{in}}$",
-        r"the normaliser is $c_0$-Lipschitz from $\ell_\infty$ to $\ell_1$ and its rows have $\ell_1$ mass at most $\mu$",
-        r"log-counts $A_s/e^2$ (scores, sup norm) and $A_{\mathrm{in}}/e^2$ (features, on the pooled rows) at every scale $e$",
-    ),
-    published_note="the infimum over the split is left open; at A1's share it is this power mean",
-    compares="covering_number",
-    differs={"mu": r"the paper takes weights that sum to 1, so $\mu = 1$ does not appear"},
-    also=("the paper's softmax constant is 2, ours 1 (L1)",),
-    uses=("L1", "L2", "A1", "E"),
-    of="log N(F, epsilon)",
-    statement_name="E",
-    published_form=shape("covering_number", _general_published),
-    forms=_general_forms,
+    published_form=shape("covering_number", _head_published),
+    forms=_head_forms,
 )

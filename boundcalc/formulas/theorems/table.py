@@ -1,4 +1,4 @@
-"""The registry as a Markdown table, for docs/reading.md and docs/theorems.md."""
+"""The registry as a Markdown table, for docs/theorems.md."""
 
 from __future__ import annotations
 
@@ -13,19 +13,6 @@ def markdown(theorems: Mapping[str, Theorem] = THEOREMS) -> str:
     return _table([head, *(_row(theorem) for theorem in theorems.values())])
 
 
-def by_paper(theorems: Mapping[str, Theorem] = THEOREMS) -> str:
-    """One row per paper: its theorems that depend on T, and those that do not."""
-    papers: dict[str, list[Theorem]] = {}
-    for theorem in theorems.values():
-        papers.setdefault(theorem.source.short, []).append(theorem)
-
-    def listed(found: list[Theorem], length: str) -> str:
-        return ", ".join(f"`{theorem.name}`" for theorem in found if _length(theorem) == length)
-
-    rows = [(paper, listed(found, "log T"), listed(found, "no")) for paper, found in papers.items()]
-    return _table([("paper", "with log T", "without T"), *rows])
-
-
 def _length(theorem: Theorem) -> str:
     return "log T" if "T" in {symbol.name for symbol in theorem.explicit.inputs} else "no"
 
@@ -37,7 +24,7 @@ def _row(theorem: Theorem) -> tuple[str, ...]:
         theorem.title,
         _length(theorem),
         ", ".join(theorem.quantities),
-        lemmas or ("user's own" if theorem.statement_name == "E" else "none"),
+        lemmas or ("none"),
         theorem.source.short,
     )
 
@@ -82,9 +69,8 @@ def document() -> str:
 
 _FOOT = """## Formulas, derivations, code
 
-- `boundcalc derive --depth D --T T` prints a bound with its steps; `--format markdown|latex|html|json`, `--check` tests
-  every inequality in interval arithmetic at random points and every equality by simplification.
-- `boundcalc export --to latex|bibtex|python|numpy|mathematica|javascript` prints the formula in another language.
+- `boundcalc derive --depth D --T T` prints a bound with its steps; `--format markdown|latex` for a page or an article,
+  `--format bibtex|python|numpy|javascript` for the citation and the formula as code.
 - In symbolic depth, activations are taken to fill their ball (or sphere). The formula is then what
   `boundcalc eval --bound closed` prints, to twelve digits, whenever they do (for preset edelman: C >= 1, d >= 2), and
   an upper bound of it otherwise; `closed_form(setting, exact=True)` follows the true radii.
@@ -102,6 +88,6 @@ _FOOT = """## Formulas, derivations, code
    With `lemmas`, the covers its paper uses, `eval`, `solve`, `sweep` and `plot` take its name for any setting; without, they
    evaluate its formula, or what `sharper` finds.
 2. Add it to `THEOREMS` in `boundcalc/formulas/theorems/__init__.py`. `check_theorem` (as in tests/recipes/test_theorem.py)
-   then checks directions, limits, and that words and growth agree; every command, docs/reading.md
-   and this page know it.
+   then checks directions, limits, and that words and growth agree; every command and this page
+   know it.
 """

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from boundcalc.base.sources import ZHANG2022
-from boundcalc.formulas.theorems.network import HIDDEN, LIPSCHITZ, NETWORK, ROWS, SAMPLE, network
+from boundcalc.formulas.theorems.network import HIDDEN, LIPSCHITZ, NETWORK, network
 from boundcalc.formulas.theorems.policies import VOLUMES
 from boundcalc.formulas.theorems.theorem import Forms, Theorem, shape
 
@@ -16,12 +15,6 @@ def _forms(**changes: Any) -> tuple[Any, Forms]:
 
     form = UniformForm(network().but(**changes))
     return form, form.formulas
-
-
-def _masked_forms() -> tuple[Any, Forms]:
-    from boundcalc.base import symbols as s
-
-    return _forms(classes=s.vocabulary, lipschitz=s.L_s)
 
 
 _FIXED_POSITIONS = "positions, if any, are fixed (learned positions would make $Td$ further parameters)"
@@ -52,28 +45,4 @@ zhang2022 = Theorem(
     fixed_positions=True,
     published_form=shape("gap", lambda s, sympy: s.c * s.d / sympy.sqrt(s.m)),
     forms=_forms,
-)
-
-zhang2022_masked = replace(
-    zhang2022,
-    name="zhang2022_masked",
-    title="masked pre-training, independent of the input size (X5)",
-    statement="A sample is a sequence with its mask, and the loss the mean over masked tokens: covers that serve every "
-    "row serve their mean, so neither the sequence length nor the number of masked tokens enters.",
-    assumptions=(
-        "$m$ (sequence, mask) pairs are drawn independently; tokens of one sequence need not be independent",
-        SAMPLE[1],
-        ROWS,
-        "ReLU between the projections; spectral norms at most $C$; a read-out of $V$ logits at every masked row",
-        r"the loss of a token lies in $[0, 1]$ and is $L_s$-Lipschitz in the $\ell_2$ norm of its logits",
-        _FIXED_POSITIONS,
-    ),
-    differs={
-        **dict.fromkeys(("depth", "heads", "C", "L_s", "delta"), HIDDEN),
-        "vocabulary": f"the read-out has $dV$ parameters; {HIDDEN}",
-        "m": _RATE,
-    },
-    statement_name="",
-    uses=("T4", *LIPSCHITZ, "S3", "A0", "A2", "G2", "X5"),
-    forms=_masked_forms,
 )

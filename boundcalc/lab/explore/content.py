@@ -1,4 +1,4 @@
-"""What the page knows: theorems as JavaScript and MathML, checked values of the least bound on a grid, measured points."""
+"""What the page knows: theorems as JavaScript and text, checked values of the least bound on a grid, measured points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.proof.breakdown import LevelParts
 from boundcalc.setting import Setting
 
-SHOWN = ("edelman2022", "trauger2024", "zhang2022", "truong2024", "sakai2026")
+SHOWN = ("edelman2022", "trauger2024", "zhang2022")
 """Theorems whose closed form of the gap the page computes."""
 FIELDS: Mapping[str, tuple[str, str, float, float, bool]] = {
     "T": ("seq_len", "sequence length", 2, 2**20, True),
@@ -33,9 +33,6 @@ FIELDS: Mapping[str, tuple[str, str, float, float, bool]] = {
 STYLES = ("edelman", "post", "pre")
 EXTRAS: Mapping[str, tuple[float, str, float, float, bool]] = {
     "K": (1.0, "bound of every entrywise l1 norm", 0.1, 1e4, False),
-    "rank": (8.0, "bound of every rank", 1, 4096, True),
-    "p": (1.0, "Schatten exponent", 0.05, 2, False),
-    "S_p": (8.0, "bound of every Schatten sum", 0.1, 1e6, False),
 }
 """Inputs of some theorems that settings with one budget C do not have: where each starts, words, least, most, whether whole."""
 GRID: Mapping[str, tuple[float, ...]] = {
@@ -56,8 +53,6 @@ def theorems() -> list[dict[str, Any]]:
     for name in SHOWN:
         theorem, formula = THEOREMS[name], THEOREMS[name].gap
         code = formula.code("javascript")
-        brief, full = (_fragment(name, steps) for steps in ("brief", "full"))
-        claim, _, rest = brief.partition("<h4>Result</h4>")
         found.append(
             {
                 "name": name,
@@ -65,9 +60,9 @@ def theorems() -> list[dict[str, Any]]:
                 "source": theorem.source.short,
                 "inputs": [str(symbol) for symbol in formula.inputs],
                 "js": _with_parts(code),
-                "claim": claim,
-                "formula": rest.partition("<h4>Steps</h4>")[0],
-                "steps": _one_up(full.partition("<h4>Steps</h4>")[2]),
+                "claim": f"<p>{html.escape(plain(theorem.statement))}</p>",
+                "formula": f'<pre class="math">{html.escape(formula.text())}</pre>',
+                "steps": f'<pre class="math">{html.escape(_steps(name))}</pre>',
                 "latex": formula.latex(expand=False),
                 "python": formula.code("python"),
             }
@@ -75,18 +70,11 @@ def theorems() -> list[dict[str, Any]]:
     return found
 
 
-def _fragment(name: str, steps: str) -> str:
+def _steps(name: str) -> str:
+    """The derivation, as text, from its steps on."""
     from boundcalc.formulas.derivation import derive
 
-    text = derive(THEOREMS[name], "gap", {}).render("html", steps=steps, fragment=True)
-    for level in (4, 3, 2, 1):  # the page has headings above them
-        text = text.replace(f"<h{level}>", f"<h{level + 2}>").replace(f"</h{level}>", f"</h{level + 2}>")
-    return text
-
-
-def _one_up(text: str) -> str:
-    """Steps stand below a heading of level 3 on the page, not below the one they are cut from."""
-    return text.replace("h5>", "h4>").replace("h6>", "h5>")
+    return derive(THEOREMS[name], "gap", {}).render("text").partition("\nSteps\n")[2]
 
 
 def _with_parts(code: str) -> str:

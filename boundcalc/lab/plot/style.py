@@ -41,9 +41,6 @@ LOOKS: Mapping[str, Look] = {
     "edelman2022": Look("#8C3B00", "p"),
     "trauger2024": Look("#00604A", "<"),
     "zhang2022": Look("#5B3E96", "h"),
-    "zhang2022_masked": Look("#7A5CB8", "H"),
-    "truong2024": Look("#2F6F8F", ">"),
-    "sakai2026": Look("#7A6200", "*"),
     # certificates of one predictor
     "holdout": Look("#0072B2", "o"),
     "p2l": Look("#009E73", "s"),

@@ -11,7 +11,6 @@ import pytest
 from boundcalc import Setting, evaluate
 from boundcalc.base.prose import plain
 from boundcalc.formulas.derivation import derive
-from boundcalc.formulas.derivation.check import LARGE, identical
 from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.setting import Budget, Normaliser, Norms
 from boundcalc.statements.texts import STATEMENTS
@@ -67,10 +66,9 @@ def test_a_certificate_lists_the_covers_it_chose(bound: str, has: set[str], lack
 _PRINT = """
 from boundcalc.formulas.derivation import derive
 from boundcalc.formulas.theorems import THEOREMS
-for name in ("edelman2022", "sakai2026", "X3"):
+for name in ("edelman2022", "zhang2022", "X3"):
     derivation = derive(name)
     print(derivation.render("text"), derivation.render("latex"), THEOREMS[name].code("javascript"))
-derive("edelman2022").check(points=1)
 """
 
 
@@ -88,15 +86,3 @@ def test_the_order_of_hashes_changes_nothing() -> None:
         for seed in ("0", "5")
     }
     assert len(printed) == 1
-
-
-def test_equalities_too_large_to_simplify_are_refused_and_not_tried() -> None:
-    import sympy
-
-    x, y = sympy.symbols("x y", positive=True)
-    large = sympy.Add(*(sympy.log(x + i) ** i * sympy.exp(y / (x + i)) for i in range(1, 60)))
-    assert large.count_ops() > LARGE
-    assert not identical(large, large + sympy.log(x * y) - sympy.log(x + y))
-    assert identical(large * x, sympy.expand(large * x))
-    assert identical((x**2 - y**2) / (x - y), x + y)
-    assert not identical((x**2 - y**2) / (x - y), x - y)

@@ -11,7 +11,7 @@ import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.formulas.theorems import THEOREMS
-from boundcalc.formulas.theorems.table import by_paper, document, markdown
+from boundcalc.formulas.theorems.table import document, markdown
 from tests.formulas.derivation.test_tex import compiled, needs_tex
 
 ROOT = Path(__file__).parents[3]
@@ -59,10 +59,3 @@ def test_the_page_of_theorems_is_the_registry() -> None:
     )
     for name in THEOREMS:
         assert f"| `{name}` |" in markdown()
-
-
-def test_the_page_on_reading_names_every_theorem_in_rows_that_are_short() -> None:
-    readme = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
-    assert by_paper() in readme
-    assert all(f"`{name}`" in by_paper() for name in THEOREMS)
-    assert max(len(line) for line in by_paper().splitlines()) <= 125

@@ -17,16 +17,13 @@ from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.sources import EDELMAN2022
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import THEOREMS, Policy, edelman2022
+from boundcalc.formulas.theorems import Policy, edelman2022
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements.compose import lower
-from boundcalc.statements.covers import LEMMAS, T4, T6
-from boundcalc.statements.gap import sparse_class_size
-from boundcalc.statements.general import GeneralAttention, choose_share, log_count
+from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.latent import excess_risk, learning_gap
-from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 POINT: dict[str, Any] = {"C": 1.5, "m": 10**7, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
 
@@ -59,80 +56,30 @@ def one_cover(setting: Setting, lemma: str) -> float:
 def test_parameter_counting_is_what_the_checker_proves(depth: int) -> None:
     setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7, margin=1.0)
     checked = one_cover(setting, "T4")
-    formula = float(mpmath.log(theorems.parameters.gap.mp(depth=depth, **POINT)))
+    formula = float(mpmath.log(theorems.zhang2022.gap.mp(depth=depth, **POINT)))
     assert checked <= formula + 1e-12
     assert formula == pytest.approx(checked, abs=1e-9 if depth == 1 else 0.05)
 
 
 @pytest.mark.parametrize("depth", [1, 4])
-@pytest.mark.parametrize(("name", "factor"), [("zhang2022", 2), ("truong2024", 4)])
-def test_x5_in_symbolic_depth_is_at_least_the_sum(name: str, factor: int, depth: int) -> None:
+def test_x5_in_symbolic_depth_is_at_least_the_sum(depth: int) -> None:
     """X5 of the calculus on the pieces of a network with numbers; equal for one block, a little less for more."""
     setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7, margin=1.0)
-    rank = 3
     dimensions: list[float] = []
     stretches: list[float] = []
     for piece in lower(setting, FLOAT).pieces:
         (member,) = piece.members
         target = next(t for t in member.targets if t.kind in ("map", "query"))
-        low_rank = name == "truong2024" and piece.key != "readout"
-        parameters = rank * (target.d + target.k) if low_rank else target.size
-        dimensions.append(member.multiplicity * parameters)
-        stretches.append((factor if low_rank else 2) * piece.gain * target.radius * target.norms.op)
+        dimensions.append(member.multiplicity * target.size)
+        stretches.append(2 * piece.gain * target.radius * target.norms.op)
     inverse = float(mpmath.log(20))
     want = learning_gap(FLOAT, dimensions, stretches, inverse, 10**7)
-    values = POINT | {"depth": depth} | ({"rank": rank} if name == "truong2024" else {})
-    got = THEOREMS[name].gap.value(**values)
+    values = POINT | {"depth": depth}
+    got = theorems.zhang2022.gap.value(**values)
     assert want <= got * (1 + 1e-12)
     assert got == pytest.approx(want, rel=1e-12 if depth == 1 else 0.05)
-    excess = THEOREMS[name].formula("excess").value(**values)
+    excess = theorems.zhang2022.formula("excess").value(**values)
     assert excess == pytest.approx(excess_risk(FLOAT, got, inverse, 10**7), rel=1e-12)
-
-
-@pytest.mark.parametrize("depth", [1, 3])
-@pytest.mark.parametrize("eps", [0.3, 1e-3, 1e-6])
-def test_spectrum_adaptive_count_is_at_least_t6_piece_by_piece(depth: int, eps: float) -> None:
-    C, p, total, d = 1.5, 0.8, 5.0, 16
-    setting = Setting.of(C=C, depth=depth, d=d, heads=2, lipschitz=1.0)
-    pieces = lower(setting, FLOAT).pieces
-    count = 0.0
-    for piece in pieces:
-        (member,) = piece.members
-        share = eps / len(pieces) / piece.gain
-        if piece.key == "readout":
-            target = member.targets[0]
-            count += T4.closed(FLOAT, T4.reach(target) / share, target, 1)
-            continue
-        norms = MatrixNorms(C, C, C, C, C, C, d, (p, total / C**p))
-        target = Target("map", d, d, 1.0, norms, Points(1))
-        y = C / share
-        count += member.multiplicity * (T6.closed(FLOAT, y, target, 1) if y > 1 else 0.0)
-    got = theorems.sakai2026.covering_number.value(C=C, depth=depth, d=d, heads=2, p=p, S_p=total, epsilon=eps)
-    assert 0 < count <= got
-
-
-def test_general_attention_is_e_at_the_best_share() -> None:
-    values = {"A_s": 7.0, "A_in": 3.0, "c_n": 0.5, "mu": 1.5, "L_out": 2.0, "B_in": 0.8}
-    attention = GeneralAttention(
-        score=lambda ns, eps: 7.0 / eps**2,
-        feature=lambda ns, eps: 3.0 / eps**2,
-        lipschitz_out=2.0,
-        bound_in=0.8,
-        c=0.5,
-        mu=1.5,
-        uniform=False,
-    )
-    share = choose_share(attention, 0.1)
-    want = log_count(FLOAT, attention, 0.1, share)
-    got = theorems.edelman2022_attention.covering_number.value(epsilon=0.1, **values)
-    assert got == pytest.approx(want, rel=1e-6)
-    assert got <= want * (1 + 1e-12)
-
-
-def test_finite_classes_count_at_least_their_functions() -> None:
-    for s, T in ((1, 1), (2, 7), (3, 40), (5, 1000)):
-        got = theorems.sparse_boolean.covering_number.value(s=s, T=T)
-        assert sparse_class_size(FLOAT, s, T) <= got <= 1.6 * sparse_class_size(FLOAT, s, T) + 1
 
 
 def test_a_bound_is_imported_in_a_few_lines() -> None:

@@ -222,11 +222,11 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "COARSE", {"m": (1e6,)})
     monkeypatch.chdir(tmp_path)
     store = trials.write(tmp_path / "runs.json", trials.over_m())
-    words = ["explore", "--activation", "gelu", "--no-bias", "--store", store, "--runs", "T=16"]
+    words = ["explore", "--set", "activation=gelu", "--set", "bias=no", "--store", store, "--runs", "T=16"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     text = Path("explore.html").read_text(encoding="utf-8")
-    assert '"base":"--activation gelu --no-bias "' in text
+    assert '"base":"--set activation=gelu --set bias=no "' in text
     assert text.count('"axis":"m","x":') == 4
     again = CliRunner().invoke(main, words)  # which replaces its own, and nobody else's
     assert again.exit_code == 0
