@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -19,7 +18,6 @@ from boundcalc.cli.values import short, shown, upper
 
 if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
-    from boundcalc.proof.trusted import Module
     from boundcalc.setting import Setting
 
 _SHOWN_BUDGETS = 12
@@ -34,11 +32,10 @@ Examples:
   boundcalc verify gap.json
   boundcalc verify gap.json --format json
   boundcalc verify p2l.json --data examples.npz
-  boundcalc verify --trust
 \b
 Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
 )
-@click.argument("file", type=FILE, required=False)
+@click.argument("file", type=FILE)
 @form_option("table", "json")
 @click.option(
     "--data",
@@ -46,21 +43,13 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
     metavar="DATA",
     help="Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
 )
-@click.option("--trust", is_flag=True, help="Say what is believed: the modules a checker imports, and what else.")
-def command(file: str | None, form: str, data: str | None, *, trust: bool) -> None:
+def command(file: str, form: str, data: str | None) -> None:
     """Re-derive the value of a certificate, and hold its claims against it.
 
     Only checkers run. Every step is done again, from the setting up, in interval arithmetic and in 50 digits by a second
     checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate of one
     predictor rests on.
     """
-    if trust:
-        if file is not None or data is not None:
-            raise click.UsageError("--trust stands alone: it is about the checkers, not about a certificate")
-        _trust(form)
-        return
-    if file is None:
-        raise click.UsageError("give the certificate to verify: boundcalc verify gap.json")
     from boundcalc.base.strict_json import parse_json
     from boundcalc.predictors.certificate import is_predictor_certificate
 
@@ -213,35 +202,3 @@ def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
         "forward_check": data["forward_check"],
         "forward_check_text": said(certificate.compared),
     }
-
-
-def _trust(form: str) -> None:
-    from boundcalc.proof.trusted import BELIEVED, first_checker, standing_alone
-
-    bases = {"second": standing_alone(), **first_checker()}
-    if form == "json":
-        out = {name: [module._asdict() for module in modules] for name, modules in bases.items()}
-        write_json({"modules": out, "believed": BELIEVED})
-        return
-    sizes = {name: f"{len(modules)} modules, {sum(m.lines for m in modules)} lines" for name, modules in bases.items()}
-    click.echo(f"A verified number rests on the second checker, which stands alone: {sizes['second']} (not blank) of")
-    click.echo(
-        "boundcalc/proof/second, Python's standard library and mpmath, nothing else of boundcalc. It reads the file"
-    )
-    click.echo("itself, and a copy of its folder does the same: python -m second FILE.")
-    _listed(bases["second"])
-    click.echo("The first checker, which must agree and says why a certificate fails, works in interval arithmetic")
-    click.echo(f"(python-flint). To check, it imports {sizes['first']}:")
-    _listed(bases["first"])
-    click.echo(f"of the rules of layers those of the layers that the network has, in all {sizes['layers']}:")
-    _listed(bases["layers"])
-    click.echo(f"and to read and write files, to explain and to word refusals {sizes['later']}:")
-    _listed(bases["later"])
-    click.echo("What else is believed:")
-    for line in BELIEVED:
-        click.echo(f"  - {line}")
-
-
-def _listed(modules: Sequence[Module]) -> None:
-    for module in sorted(modules, key=lambda module: -module.lines):
-        click.echo(f"  {module.lines:5}  {module.name}")

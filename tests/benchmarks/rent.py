@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from boundcalc.engine.evaluate import Desk
 from boundcalc.formulas.theorems import BOUNDS, POLICIES
@@ -25,7 +26,7 @@ from boundcalc.statements.strategies import STRATEGIES
 from tests.laws.settings import settings
 from tests.recorded.record import NUMBER, SEED
 
-PRESETS = [("edelman", {"depth": depth}) for depth in (1, 2, 4)] + [
+PRESETS: list[tuple[str, dict[str, Any]]] = [("edelman", {"depth": depth}) for depth in (1, 2, 4)] + [
     (name, {}) for name in ("bert", "gpt2", "llama", "vit")
 ]
 SAMPLES = [10**6, 10**8, 10**10, 10**12]
