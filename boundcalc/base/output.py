@@ -54,11 +54,9 @@ def reading(path: Path | str, name: str = "") -> None:
 def check(path: Path | str, *, force: bool = False, appends: bool = False) -> None:
     """Refuse a file that may not be written; `appends`: one that is continued where it exists."""
     running = _RUNNING.get() or _Command()
-    target = _real(path)
+    target = _entry(path)
     if not target.parent.is_dir():
         raise InvalidSetting(f"there is no directory {target.parent} to write {target.name} to: make it first")
-    if not target.exists():
-        return
     if target.is_dir():
         raise InvalidSetting(f"{path} is a directory: name a file")
     for source, name in running.reads.items():
@@ -67,9 +65,14 @@ def check(path: Path | str, *, force: bool = False, appends: bool = False) -> No
             raise InvalidSetting(
                 f"{path} is an input of this command{option}, and would be overwritten: name another file"
             )
-    if not target.is_file() or appends or force or running.force:  # a device or a pipe keeps nothing
+    if appends or force or running.force or _keeps_nothing(target):
         return
-    if target.stat().st_size:
+    if target.is_symlink():
+        raise InvalidSetting(
+            f"{path} is a link to {os.readlink(target)}: choose another name, or replace the link itself with --force "
+            "(Python: force=True)"
+        )
+    if target.exists() and target.stat().st_size:
         raise InvalidSetting(f"{path} exists: choose another name, or replace it with --force (Python: force=True)")
 
 
@@ -87,11 +90,11 @@ def apart(paths: Iterable[Path | str]) -> None:
 def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     """A path to write to; what was written there becomes the file once all went well.
 
-    Links are followed: the file that a link points to is replaced, not the link.
+    A link is replaced itself: the file it points to stays as it is.
     """
     check(path, force=force)
-    target = _real(path)
-    if target.exists() and not target.is_file():
+    target = _entry(path)
+    if _keeps_nothing(target):
         with _named(path):
             yield target
         return
@@ -99,7 +102,7 @@ def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     try:
         with _named(path):
             yield part
-            if target.exists():
+            if target.exists() and not target.is_symlink():
                 part.chmod(stat.S_IMODE(target.stat().st_mode))
             with part.open("rb") as file:
                 os.fsync(file.fileno())
@@ -152,6 +155,17 @@ def readable(path: Path | str, error: OSError | UnicodeDecodeError) -> str:
 def _real(path: Path | str) -> Path:
     """Where a file is, links followed."""
     return Path(os.path.realpath(path))
+
+
+def _entry(path: Path | str) -> Path:
+    """Where a name stands: links of its folders are followed, a link of that name is not."""
+    return _real(Path(path).parent) / Path(path).name
+
+
+def _keeps_nothing(target: Path) -> bool:
+    """Whether what is written there goes to a device, to a pipe, or where /dev/stdout leads."""
+    system = target.parent in (Path("/dev"), Path("/dev/fd")) or target.is_relative_to("/proc")
+    return target.exists() and (system or not target.is_file())
 
 
 def _same(target: Path, source: Path) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Never
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.texts import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,13 +47,8 @@ def parse_json(text: str, where: str, error: type[BoundcalcError] = InvalidSetti
 
 
 def read_json(path: str | Path, what: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
-    """The value of a JSON file; `what` needs it is named when it is no text ("--norms"). A missing file is an `OSError`."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except UnicodeDecodeError:
-        raise error(f"cannot read {path}, which is no text: {what} needs a JSON file") from None
-    return parse_json(text, str(path), error)
+    """The value of a JSON file; `what` it is ("--norms") names it in errors. A missing file is an `OSError`."""
+    return parse_json(read_text(path, what, error), str(path), error)
 
 
 def assignments(words: Iterable[str], option: str) -> dict[str, Any]:

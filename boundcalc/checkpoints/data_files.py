@@ -13,6 +13,7 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import reading
+from boundcalc.base.texts import plain_digits, read_table
 from boundcalc.checkpoints.examples import INPUTS, LABELS, MASKS, Array, Sequences, of_arrays, of_fields
 
 FILES = (
@@ -52,19 +53,13 @@ def examples_in(path: Path) -> Sequences:
 
 
 def _csv(path: Path) -> dict[str, list[Any]]:
-    import csv
-
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = read_table(path)
+    except OSError as error:
         raise InvalidSetting(f"cannot read {path}: {error}") from None
     if len(rows) < 2 or all(_number(cell) is not None for cell in rows[0]):
         raise InvalidSetting(f"{path} needs a first line of names, such as x,y, and a line for each example")
-    wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
-    if wrong is not None:
-        raise InvalidSetting(f"{path}: line {wrong + 1} has {len(rows[wrong])} cells, the first has {len(rows[0])}")
-    return {name.strip(): [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:
@@ -125,7 +120,7 @@ def _all_read(table: Mapping[str, Any], known: set[str | None], where: str) -> N
 def _number(text: str) -> int | float | None:
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(plain_digits(text))
         except ValueError:
             continue
     return None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.texts import plain_digits, read_text
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.norms.matrix import Floats
@@ -94,7 +95,7 @@ def read_margins(path: Path) -> Margins:
         if path.suffix == ".npy":
             values = np.load(path, allow_pickle=False)
         else:
-            values = _from_text(path.read_text(encoding="utf-8"))
+            values = _from_text(read_text(path, "the margins", CheckpointError, more="write them as .npy"))
     except (OSError, TypeError, ValueError, EOFError) as error:
         raise CheckpointError(f"{path} holds no margins: {error}; need a .npy file, or numbers as text") from None
     values = np.asarray(values)
@@ -115,4 +116,4 @@ def _from_text(text: str) -> Floats:
     lines = stripped.splitlines()
     if lines and any(c.isalpha() and c not in "eE" for c in lines[0]):
         lines = lines[1:]
-    return np.array([float(word) for line in lines for word in line.replace(",", " ").split()])
+    return np.array([float(plain_digits(word)) for line in lines for word in line.replace(",", " ").split()])

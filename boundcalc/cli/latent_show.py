@@ -35,7 +35,7 @@ class Many(click.ParamType):
         if not value.strip(" ,"):
             self.fail(f"a list needs at least one number, got {value!r}", param, ctx)
         if not colon:
-            return tuple(self.kind.convert(word, param, ctx) for word in value.split(",") if word)
+            return tuple(self.kind.convert(word, param, ctx) for word in value.split(","))
         low, high = (self.kind.convert(word, param, ctx) for word in (first, last))
         if not 0 < low <= high:
             self.fail(f"a range is like 8:65536, got {value!r}", param, ctx)

@@ -9,12 +9,14 @@ import click
 
 from boundcalc.base.rounding import short as short
 from boundcalc.base.rounding import upper as upper
+from boundcalc.base.texts import plain_digits
 
 
 def number(text: str) -> float | None:
     """A float, also from 10^6 and 1_000_000; None where it is no number."""
     base, power, exponent = text.replace("_", "").partition("^")
     try:
+        plain_digits(text)
         return float(base) ** float(exponent) if power else float(base)
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
@@ -65,7 +67,7 @@ class _Whole(click.ParamType):
         if isinstance(value, int):
             return value
         try:
-            return int(value)
+            return int(plain_digits(value))
         except ValueError:
             pass
         found = exactly(value)

@@ -11,6 +11,7 @@ from boundcalc.base.compared import said
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import readable
 from boundcalc.base.rounding import confidence, log10_up, up, value_up
+from boundcalc.base.texts import read_text
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import FILE
@@ -88,9 +89,8 @@ class _Found(NamedTuple):
 
 def _text(file: str) -> str:
     try:
-        with open(file, encoding="utf-8") as opened:
-            return opened.read()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text(file, error=CertificateError)
+    except OSError as error:
         raise CertificateError(readable(file, error)) from None
 
 

@@ -138,17 +138,14 @@ class Certificate:
     @classmethod
     def load(cls, path: Path | str) -> Certificate:
         """Read a JSON file; what is wrong with it is said with its name."""
+        from boundcalc.base.strict_json import read_json
+
         try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
+            data = read_json(path, "", CertificateError)
+        except OSError as error:
             from boundcalc.base.output import readable
 
             raise CertificateError(readable(path, error)) from None
-
-        from boundcalc.base.strict_json import parse_json
-
-        data = parse_json(text, str(path), CertificateError)
         try:
             return cls.from_json(data)
         except CertificateError as error:

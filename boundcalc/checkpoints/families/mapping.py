@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base.documents import parse_document
+from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.native import said_otherwise
@@ -79,10 +79,10 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
     if isinstance(source, Mapping):
         return _mapping_family(source, "the mapping")
     try:
-        text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        data = read_document(source, "the mapping", CheckpointError)
+    except OSError as error:
         raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
-    return _mapping_family(parse_document(source, text, CheckpointError), f"mapping {source}")
+    return _mapping_family(data, f"mapping {source}")
 
 
 def _mapping_family(data: Any, where: str) -> Family:

@@ -125,6 +125,6 @@ def _metadata_config(metadata: object) -> dict[str, Any]:
         if key in ("architecture", "config") and isinstance(value, str):
             try:
                 config[key] = json.loads(value)
-            except ValueError:
-                continue
+            except (ValueError, RecursionError):
+                continue  # text that is no JSON is no config
     return config

@@ -7,11 +7,14 @@ one setting at a time and remembers nothing.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
+import socket
 import sys
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -78,6 +81,17 @@ class Server(ThreadingHTTPServer):
         return {f"{name}:{port}" for name in (HOST, "localhost")}
 
 
+class _Timed(socket.SocketIO):
+    """Bytes of a connection until a deadline, for all reads together."""
+
+    until = 0.0
+
+    def readinto(self, buffer: Any) -> int | None:
+        """As of a socket, with the time that is left."""
+        self._sock.settimeout(max(1e-3, self.until - time.monotonic()))  # type: ignore[attr-defined]
+        return super().readinto(buffer)
+
+
 class Handler(BaseHTTPRequestHandler):
     """Two addresses: the page, and the checked value of one setting."""
 
@@ -86,6 +100,23 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "boundcalc"
     sys_version = ""
     timeout = 10
+
+    def setup(self) -> None:
+        """Read requests by a deadline."""
+        super().setup()
+        self.input = _Timed(self.connection, "rb")
+        self.rfile = io.BufferedReader(self.input)
+
+    def handle_one_request(self) -> None:
+        """A head that is not whole within `timeout` seconds ends the connection, however steadily it trickles in."""
+        self.input.until = time.monotonic() + self.timeout
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        """Read the rest of the head; the answer then has a time of its own."""
+        whole = super().parse_request()
+        self.connection.settimeout(self.timeout)
+        return whole
 
     def do_GET(self) -> None:
         """The page, or a value."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.texts import plain_digits, read_table
 from boundcalc.base.words import hint
 from boundcalc.lab.plot.data import Series
 
@@ -68,18 +68,12 @@ def read(files: Iterable[str], columns: Mapping[str, str]) -> list[Point]:
 
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [[cell.strip() for cell in row] for row in csv.reader(file) if any(cell.strip() for cell in row)]
+        lines = read_table(path)
     except OSError as error:
         raise InvalidSetting(f"cannot read the points {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidSetting(f"{path} is no CSV: {error}") from None
     if len(lines) < 2:
         raise InvalidSetting(f"{path} has no rows: it needs a head such as m,train,test,n_test,seed and a line per run")
     head, *body = lines
-    for i, row in enumerate(body, 2):
-        if len(row) != len(head):
-            raise InvalidSetting(f"{path}, line {i}: {len(row)} cells for {len(head)} columns")
     return head, body
 
 
@@ -145,7 +139,7 @@ def _point(where: str, row: Mapping[str, str], columns: Mapping[str, str]) -> Po
 
 def _number(where: str, column: str, text: str) -> float:
     try:
-        value = float(text)
+        value = float(plain_digits(text))
     except ValueError:
         value = float("nan")
     if not abs(value) < float("inf"):

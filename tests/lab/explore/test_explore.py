@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,24 @@ def get(server: serve.Server, path: str, method: str = "GET", **headers: str) ->
     found = reply.status, reply.read().decode(), {name.lower(): value for name, value in reply.getheaders()}
     line.close()
     return found
+
+
+def test_a_head_that_trickles_in_holds_no_place(server: serve.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte every tenth of a second on every connection: the deadline is for the whole head, not for a byte."""
+    monkeypatch.setattr(serve.Handler, "timeout", 0.5)
+    lines = [socket.create_connection(("127.0.0.1", server.server_address[1])) for _ in range(serve.MOST_CONNECTIONS)]
+    until = time.monotonic() + 20
+    answered = False
+    while not answered and time.monotonic() < until:
+        for line in lines:
+            with suppress(OSError):
+                line.send(b"G")
+        time.sleep(0.1)
+        with suppress(OSError, http.client.HTTPException):
+            answered = get(server, "/")[0] == 200
+    assert answered
+    for line in lines:
+        line.close()
 
 
 def test_the_server_answers_two_addresses(server: serve.Server) -> None:
@@ -228,10 +248,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = Path("explore.html").read_text(encoding="utf-8")
     assert '"base":"--set activation=gelu --set bias=no "' in text
     assert text.count('"axis":"m","x":') == 4
-    again = CliRunner().invoke(main, words)  # which replaces its own, and nobody else's
-    assert again.exit_code == 0
-    Path("explore.html").write_text("mine", encoding="utf-8")
-    assert CliRunner().invoke(main, words).exit_code == 2
+    assert CliRunner().invoke(main, words).exit_code == 2  # it exists
+    assert CliRunner().invoke(main, [*words, "--force"]).exit_code == 0
     for line, said in (
         (["--serve", "-o", "a.html"], "give --serve or -o"),
         (["--port", "1"], "--port is of --serve"),

@@ -253,7 +253,7 @@ def test_line_plots_of_wandb(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("", "has no rows"),
-        ("m,train,test\n1,0\n", "2 cells for 3 columns"),
+        ("m,train,test\n1,0\n", "line 2 has 2 cells, the first has 3"),
         ("m,train\n1,0\n", "no column holds the test error"),
         ("m,train,test\n1,0,25\n", "percent"),
         ("m,train,test\n1,0,x\n", "is no number"),

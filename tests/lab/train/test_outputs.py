@@ -135,15 +135,40 @@ def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_stays_a_link_and_modes_are_kept(tmp_path: Path) -> None:
-    path, link = tmp_path / "n.json", tmp_path / "link.json"
+def test_modes_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "n.json"
     output.write_json(path, {"budgets": {}})
     path.chmod(0o640)
-    link.symlink_to(path)
-    output.write_json(link, {"C": 2, "budgets": {}}, force=True)
-    assert link.is_symlink()
+    output.write_json(path, {"C": 2, "budgets": {}}, force=True)
     assert json.loads(path.read_text())["C"] == 2
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", ["there.json", "empty.json", "nowhere.json", "link.json"])
+def test_a_link_is_named_in_the_refusal_and_is_replaced_itself(tmp_path: Path, name: str) -> None:
+    """Also where it points outside the folder, to an empty file, to nothing or to itself."""
+    elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
+    elsewhere.mkdir()
+    here.mkdir()
+    (elsewhere / "there.json").write_text("foreign")
+    (elsewhere / "empty.json").touch()
+    link = here / "link.json"
+    link.symlink_to(here / name if name == "link.json" else elsewhere / name)
+    before = {path.name: path.read_text() for path in elsewhere.iterdir()}
+    with pytest.raises(InvalidSetting, match=rf"link.json is a link to .*{name}"):
+        output.write_json(link, {})
+    assert link.is_symlink()
+    output.write_json(link, {"C": 2}, force=True)
+    assert not link.is_symlink()
+    assert json.loads(link.read_text()) == {"C": 2}
+    assert {path.name: path.read_text() for path in elsewhere.iterdir()} == before
+
+
+def test_a_linked_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "folder").symlink_to(tmp_path / "real")
+    output.write_json(tmp_path / "folder" / "a.json", {})
+    assert (tmp_path / "real" / "a.json").exists()
 
 
 def test_a_device_is_written_to() -> None:
