@@ -15,12 +15,8 @@ def is_name(word: str) -> bool:
 
 
 def is_own(word: object) -> bool:
-    """Whether the name of a bound is a name in a Python file, or a formula file."""
-    return isinstance(word, str) and (is_name(word) or word.lower().endswith(FORMULAS))
-
-
-FORMULAS = (".toml", ".json")
-"""Endings of formula files."""
+    """Whether the name of a bound is a name in a Python file."""
+    return isinstance(word, str) and is_name(word)
 
 
 def load_name(word: str) -> Any:

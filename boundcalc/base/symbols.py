@@ -138,3 +138,9 @@ def meaning(symbol: sympy.Basic) -> str:
     """What a symbol stands for ("" for one that is not in the list)."""
     entry = BY_NAME.get(str(symbol))
     return entry.meaning if entry else ""
+
+
+def symbol(name: str) -> sympy.Symbol:
+    """The library's symbol of a name (T and seq_len are one), or a positive one of that name."""
+    entry = BY_NAME.get(ALIASES.get(name, name))
+    return sympy.Symbol(name, positive=True) if entry is None else entry.symbol

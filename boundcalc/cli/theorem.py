@@ -52,7 +52,14 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
         write_json({"theorem": theorem.name, **by, "assumed": assumed, "results": [b.to_json() for b in found]})
         return
     rows = [
-        (b.name, b.form, b.kind, up(b.value), ", ".join(f"{k} {v:.3g}" for k, v in b.parameters.items()), b.quantity)
+        (
+            b.name,
+            b.form,
+            b.kind,
+            "~" * (b.kind == "proxy") + up(b.value),
+            ", ".join(f"{k} {v:.3g}" for k, v in b.parameters.items()),
+            b.quantity,
+        )
         for b in found
     ]
     write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), [Line(row) for row in rows])

@@ -85,7 +85,7 @@ def known_bound(name: str) -> str:
 
 
 def theorem_called(name: str) -> Theorem | None:
-    """The theorem of a name, of the statement it is, or of one's own (mine.py:bound, mine.toml)."""
+    """The theorem of a name, of the statement it is, or of one's own (mine.py:bound)."""
     if is_own(name):
         from boundcalc.formulas.theorems.own import own
 

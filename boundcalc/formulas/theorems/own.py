@@ -1,19 +1,18 @@
-"""A theorem of one's own: an expression or a formula file that becomes a named bound, of the kind its author states."""
+"""A theorem of your own: a SymPy expression that becomes a named bound, of the kind its author states."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import is_name, load_name
-from boundcalc.base.prose import plain
+from boundcalc.base.load import load_name
 from boundcalc.base.sources import Source
-from boundcalc.base.strict_json import read_json
 from boundcalc.formulas.theorems.theorem import Theorem
 from boundcalc.setting import Setting, validate
 
@@ -21,20 +20,18 @@ if TYPE_CHECKING:
     from boundcalc.formulas.symbolic.formula import Formula
 
 _KINDS = ("bound", "a_posteriori", "proxy", "estimate")
-_ABOUT = ("gap", "risk")
+_WORDS = {"sqrt", "log", "exp", "Min", "Max", "pi", "ceiling"}
+"""What a text of a formula calls as SymPy does."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A theorem of one's own, beside the library's in `eval`, `plot`, `derive` and `export`.
-
-    Its formula is evaluated with care, its proof is its author's: everything that shows it says so.
+    """A theorem of your own, next to the library's in `eval`, `plot` and `derive`. Its proof is its author's.
 
     Attributes:
         name: what tables and legends call it.
-        formula: a sympy expression, a text such as "8*C*sqrt(d*log(T)/m)", or a formula of the library's
-            (`edelman2022.published`). Symbols called as the library's (T, m, C, gamma, ...; seq_len, n_train, margin)
-            take their values from a setting.
+        formula: a SymPy expression, a text such as "8*C*sqrt(d*log(T)/m)", or a formula of the library. Symbols called as
+            the library's (T, m, C, gamma, ...; seq_len, n_train, margin) take their values from a setting.
         kind: what its author states it is: "bound", "a_posteriori", "proxy" (constants are missing) or "estimate".
         quantity: "gap", or "risk" at training error 0.
         title: a few words.
@@ -59,82 +56,69 @@ class Bound:
     def __post_init__(self) -> None:
         from boundcalc.formulas.theorems import BOUNDS, THEOREMS
 
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise InvalidSetting(f"a bound needs a name, got {validate.shown(self.name)}")
-        if self.name in BOUNDS or self.name in THEOREMS:
-            raise InvalidSetting(f"{self.name!r} is a bound of the library's: give yours a name of its own")
+        if not self.name or self.name in BOUNDS or self.name in THEOREMS:
+            raise InvalidSetting(f"a bound needs a name of its own, got {validate.shown(self.name)}")
         validate.choice("kind", self.kind, _KINDS)
-        validate.choice("quantity", self.quantity, _ABOUT)
+        validate.choice("quantity", self.quantity, ("gap", "risk"))
         if isinstance(self.assumptions, str):
             raise InvalidSetting("assumptions is a list of sentences, got one text")
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
-        for words in (self.title, self.author, *self.assumptions):
-            plain(words)  # refuses mathematics that it cannot show
         object.__setattr__(self, "formula", self._read())
 
     def _read(self) -> Formula:
-        from dataclasses import replace
-
         import sympy
 
+        from boundcalc.base.symbols import symbol
         from boundcalc.formulas.symbolic.formula import Formula
-        from boundcalc.formulas.symbolic.read import expression, symbol
 
         given = self.formula
-        if isinstance(given, Theorem):
-            given = given.formula()
         if isinstance(given, Formula):
             if given.name not in (self.quantity, "excess", "error"):
                 raise InvalidSetting(
-                    f"the formula given to {self.name!r} is of the {given.name.replace('_', ' ')}, not of the {self.quantity}"
+                    f"the formula given to {self.name!r} is of the {given.name}, not the {self.quantity}"
                 )
             found = replace(given, kind=self.kind, name=self.quantity)
         else:
-            expr = expression(given) if isinstance(given, str) else sympy.sympify(given)
-            if not isinstance(expr, sympy.Expr):
-                raise InvalidSetting(f"the formula of {self.name!r} is no expression: {validate.shown(given)}")
-            renamed = {old: symbol(old.name) for old in expr.free_symbols if isinstance(old, sympy.Symbol)}
-            found = Formula(self.quantity, expr.xreplace(renamed), kind=self.kind)
+            if isinstance(given, str):
+                names = set(re.findall(r"[A-Za-z_]\w*", given)) - _WORDS
+                given = sympy.sympify(given, locals={name: symbol(name) for name in names})
+            if not isinstance(given, sympy.Expr):
+                raise InvalidSetting(f"the formula of {self.name!r} is no expression: {validate.shown(self.formula)}")
+            renamed = {old: symbol(old.name) for old in given.free_symbols if isinstance(old, sympy.Symbol)}
+            found = Formula(self.quantity, given.xreplace(renamed), kind=self.kind)
         return found.with_values(**self.values) if self.values else found
-
-    # -- numbers
 
     def inputs_at(self, setting: Setting) -> dict[str, float]:
         """The values that a setting gives the formula's inputs."""
-        from boundcalc.base import symbols
+        from boundcalc.base.symbols import BY_NAME
 
         found: dict[str, float] = {}
         for name in (symbol.name for symbol in self.formula.inputs):
-            entry = symbols.BY_NAME.get(name)
+            entry = BY_NAME.get(name)
             if name in self.inputs:
                 found[name] = self.inputs[name](setting)
-            elif entry is not None and entry.field == "C":
-                found[name] = self._knob(setting)
-            elif entry is not None and entry.field and name != "temperature":
-                part = setting.sample if hasattr(setting.sample, entry.field) else setting.architecture
-                found[name] = getattr(part, entry.field)
-            else:
+            elif entry is None or not entry.field or name == "temperature":
                 raise InvalidSetting(
                     f"{self.name!r} has an input {name!r} that no setting gives: fix it (values={{{name!r}: 1}}) or say "
                     f"how a setting gives it (inputs={{{name!r}: lambda setting: ...}})"
                 )
-        unread = [name for name in self.inputs if name not in found]
-        if unread:
-            raise InvalidSetting(f"{self.name!r} has no input {unread[0]!r}; it has {', '.join(found)}")
+            elif name != "C":
+                part = setting.sample if hasattr(setting.sample, entry.field) else setting.architecture
+                found[name] = getattr(part, entry.field)
+            elif setting.norms.C is None or setting.norms.budgets:
+                raise InvalidSetting(
+                    f"{self.name!r} has one C for every matrix, and the setting has budgets of its own: say how they give "
+                    "C (inputs={'C': lambda setting: ...})"
+                )
+            else:
+                found[name] = setting.norms.C
+        for name in self.inputs.keys() - found.keys():
+            raise InvalidSetting(f"{self.name!r} has no input {name!r}; it has {', '.join(found)}")
         return found
-
-    def _knob(self, setting: Setting) -> float:
-        if setting.norms.C is None or setting.norms.budgets:
-            raise InvalidSetting(
-                f"{self.name!r} speaks of C, one budget of every matrix, and the setting has budgets of its own: say how "
-                "they give C (inputs={'C': lambda setting: ...})"
-            )
-        return setting.norms.C
 
     def log10(self, setting: Setting) -> float:
         """Base-10 logarithm of the formula at a setting, in forty digits and rounded up."""
-        value = self.formula.log10(**self.inputs_at(setting))
-        return math.nextafter(value, math.inf)
+        return math.nextafter(self.formula.log10(**self.inputs_at(setting)), math.inf)
 
     def value(self, setting: Setting) -> float:
         """The formula at a setting, never below its exact value; inf beyond the range of floats."""
@@ -143,8 +127,6 @@ class Bound:
         except OverflowError:
             return math.inf
 
-    # -- as the library's theorems
-
     @property
     def stated_by(self) -> str:
         """Whose word it is."""
@@ -152,10 +134,10 @@ class Bound:
 
     @property
     def theorem(self) -> Theorem:
-        """The bound as an object of the library's: what `derive`, `export` and `eval` take."""
+        """The bound as `derive` and `eval` take theorems."""
         return Theorem(
             name=self.name,
-            title=self.title or "a theorem of one's own",
+            title=self.title or "a theorem of your own",
             source=Source(self.cite, self.stated_by, self.title or self.name, 0, "stated by its author"),
             statement=f"Stated by {self.stated_by}; neither proved nor checked here.",
             assumptions=self.assumptions or ("none are stated",),
@@ -170,85 +152,26 @@ class Bound:
             stated_by=self.stated_by,
         )
 
-    def latex(self, *, expand: bool = False) -> str:
-        """The formula as the content of a display."""
-        return self.formula.latex(expand=expand)
-
-    def code(self, language: str) -> str:
-        """The formula in another language."""
-        return self.formula.code(language)
-
-    def lambdify(self, *names: str) -> Callable[..., Any]:
-        """A NumPy function of the inputs named (all, in order, unless named)."""
-        return self.formula.lambdify(*names)
-
     def __str__(self) -> str:
         return f"{self.name} ({self.kind}, stated by {self.stated_by}): {self.formula.text()}"
 
-    def _repr_latex_(self) -> str:
-        return f"$${self.formula.latex()}$$"
-
 
 def own(name: str) -> Bound:
-    """The bound of a Python file's name ("mine.py:bound") or of a formula file ("mine.toml")."""
-    file = Path(name.rpartition(":")[0] if is_name(name) else name)
+    """The bound of a Python file's name, such as "mine.py:bound"."""
+    file = Path(name.rpartition(":")[0])
     if not file.is_file():
-        raise InvalidSetting(f"there is no file {file}: a bound of one's own is FILE.py:NAME, or FILE.toml")
+        raise InvalidSetting(f"there is no file {file}: a bound of your own is FILE.py:NAME")
     return _loaded(name, file.stat().st_mtime_ns)
 
 
 @cache
 def _loaded(name: str, changed: int) -> Bound:
     del changed
-    if not is_name(name):
-        return _from_file(Path(name))
-    from boundcalc.formulas.symbolic.formula import Formula
-
     found = load_name(name)
-    if isinstance(found, Bound):
-        return found
-    called = name.rpartition(":")[2]
-    if isinstance(found, Formula | Theorem) or hasattr(found, "free_symbols"):
+    if not isinstance(found, Bound):
+        called = name.rpartition(":")[2]
         raise InvalidSetting(
-            f"{name} is an expression: say what it is, {called} = boundcalc.Bound({called!r}, ..., kind='bound')"
+            f"{name} is a {type(found).__name__}, where a boundcalc.Bound is needed: "
+            f"{called} = boundcalc.Bound({called!r}, expression, kind='bound')"
         )
-    raise InvalidSetting(f"{name} is a {type(found).__name__}, where a boundcalc.Bound is needed")
-
-
-_KEYS = ("name", "formula", "kind", "quantity", "title", "author", "assumptions", "cite", "values", "where")
-
-
-def _from_file(path: Path) -> Bound:
-    """A TOML or JSON object of `Bound`'s fields; `where` names parts of the formula, which may use one another."""
-    if path.suffix.lower() == ".json":
-        data = read_json(str(path), "--bound")
-    else:
-        import tomllib
-
-        try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidSetting(f"{path} is not TOML: {error}") from None
-    raw = dict(validate.known_keys(f"{path}, a formula file", data, _KEYS))
-    if not isinstance(raw.get("formula"), str):
-        raise InvalidSetting(f'{path} needs a formula, such as formula = "8*C*sqrt(d*log(T)/m)"')
-    if "kind" not in raw:
-        raise InvalidSetting(f"{path} needs the kind its author states, one of {', '.join(_KINDS)}")
-    raw.setdefault("name", path.stem)
-    raw["formula"] = _with_parts(raw["formula"], raw.pop("where", {}))
-    return Bound(**raw)
-
-
-def _with_parts(text: str, where: object) -> Any:
-    """The expression, its named parts put in: each may use those after it."""
-    from boundcalc.formulas.symbolic.read import expression, symbol
-
-    if not isinstance(where, Mapping):
-        raise InvalidSetting('where is a table of named parts, such as A = "C^2*log(T)"')
-    expr: Any = expression(text)
-    left = {symbol(str(name)): expression(str(part)) for name, part in where.items()}
-    for _ in range(len(left) + 1):
-        if not expr.free_symbols & left.keys():
-            return expr
-        expr = expr.xreplace(left)
-    raise InvalidSetting(f"the named parts {', '.join(map(str, where))} refer to each other in a circle")
+    return found

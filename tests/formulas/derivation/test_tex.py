@@ -172,9 +172,10 @@ def test_three_theorems_in_one_column_with_environments_of_other_names(
 def test_all_theorems_in_one_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also a theorem of one's own, cited by its author's key or not at all."""
     paper = article(tmp_path, monkeypatch, columns=1)
-    (tmp_path / "mine.toml").write_text('formula = "2*C*sqrt(d*log(T)/m)"\nkind = "bound"\nauthor = "A. Author"\n')
+    mine = 'from boundcalc import Bound\nbound = Bound("mine", "2*C*sqrt(d*log(T)/m)", author="A. Author")\n'
+    (tmp_path / "mine.py").write_text(mine)
     others = [name for name in THEOREMS if name not in THREE]
-    for name in [*others, "mine.toml"]:
+    for name in [*others, "mine.py:bound"]:
         words = ["derive", "--bound", name, "--format", "latex", "--fragment", "-o", "."]
         assert CliRunner().invoke(main, words).exit_code == 0
     stems = [name.replace("_", "-") for name in [*others, "mine"]]

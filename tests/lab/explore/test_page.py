@@ -229,7 +229,7 @@ def test_the_view_is_in_the_address(opened: Browser) -> None:
     opened.open(address)
     assert the_state(opened) == state
     assert state["axis"] == "depth"
-    assert "zhang2022" in state["shown"]  # type: ignore[operator]
+    assert "zhang2022" not in state["shown"]  # type: ignore[operator]
     for wrong in ("#T=abc&m=-3&style=none&shown=x,best&axis=q", "#C=1e999", "#%%%"):
         opened.run("location.hash = arguments[0]", wrong)
         time.sleep(0.05)
