@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundcalc.checkpoints.families.settings import FieldLine
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.setting import Architecture, Layer
 from boundcalc.setting.layer import weights_of
@@ -38,15 +37,10 @@ class Account:
     """Parameters of the lowered architecture."""
     shared: int
     """Of these, such as are the same tensor twice (a read-out tied to the embedding), or not in the checkpoint."""
-    fields: tuple[FieldLine, ...] = ()
-    """What became of every field of config.json."""
+    doubts: tuple[str, ...] = ()
+    """Why the model may not be the one that would be bounded: fields of its config.json, files beside it."""
     assumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields that nothing is said of, and the defaults taken for them."""
-
-    @property
-    def doubts(self) -> list[FieldLine]:
-        """Fields because of which the model may not be the one that would be bounded."""
-        return [line for line in self.fields if line.doubt]
 
     @property
     def total(self) -> int:
@@ -80,9 +74,22 @@ FOLDED = "folded into position"
 
 
 def balance(
-    model: Model, architecture: Architecture, read: dict[tuple[str, int | None], tuple[int, str]], shared: int
+    model: Model,
+    architecture: Architecture,
+    read: dict[tuple[str, int | None], tuple[int, str]],
+    shared: int,
+    *,
+    agrees: bool = False,
 ) -> Account:
-    """The account of a model; `read` says how many numbers of each place are used, and why not the others."""
+    """The account of a model.
+
+    Args:
+        model: a checkpoint, seen through its family.
+        architecture: what it makes up.
+        read: how many numbers of each place are used, and why not the others.
+        shared: parameters that are counted twice.
+        agrees: whether a forward check found that the description is the model.
+    """
     lines: list[Line] = []
     for key, place in model.places.items():
         role, block = key
@@ -115,5 +122,8 @@ def balance(
             )
         )
     lowered = lowered_parameters(architecture.stages, architecture.seq_len)
-    settings = model.settings
-    return Account(tuple(lines), lowered, shared, tuple(settings.lines(model)), dict(settings.assumed))
+    settled = model.doubts
+    if agrees:  # what config.json says; not what the user says beside it
+        settled = [doubt for doubt in settled if doubt.partition(" ")[0] in model.settings.said]
+    doubts = [*model.checkpoint.doubts, *model.settings.lasting, *settled]
+    return Account(tuple(lines), lowered, shared, tuple(dict.fromkeys(doubts)), dict(model.settings.assumed))

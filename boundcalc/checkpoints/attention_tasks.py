@@ -47,12 +47,12 @@ def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
         if needed and plan.model.has(role, b):
             plan.use(role, b)
     if layer.qk_bias and not split and conserved and plan.model.has("b_K", b):
-        plan.read["b_K", plan.model.stored(b)] = (0, KEY_BIAS)
+        plan.read["b_K", b] = (0, KEY_BIAS)
     if plan.model.has("b_QKV", b):
         size = plan.model.place("b_QKV", b).tensor.size
         keys = size * layer.groups // (layer.heads + 2 * layer.groups)
         used = size if split or not conserved else size - keys
-        plan.read["b_QKV", plan.model.stored(b)] = (used, "those of the keys: " + KEY_BIAS)
+        plan.read["b_QKV", b] = (used, "those of the keys: " + KEY_BIAS)
     per_group = layer.heads // layer.groups
     step = max(1, _HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
     for first in range(0, layer.groups, step):

@@ -173,7 +173,7 @@ class Audit:
                 "used": self.account.used,
                 "lowered": self.account.lowered,
                 "shared": self.account.shared,
-                "config": [asdict(line) for line in self.account.fields],
+                "doubts": list(self.account.doubts),
                 "assumed": dict(self.account.assumed),
             },
             "missing": list(self.missing),
@@ -211,6 +211,7 @@ def audit(
     inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
     compare: bool = True,
     call: Call | None = None,
+    parity: Parity | None = None,
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
@@ -219,7 +220,7 @@ def audit(
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
     A live module is held against the architecture it is read as (`parity`), unless `compare` is false: the audit then says so.
-    `call` says how it is called, where module(x) is not it.
+    `call` says how it is called, where module(x) is not it; `parity` is a forward check that was made before.
     """
     if seed is not None:
         validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
@@ -232,7 +233,10 @@ def audit(
     other = None if reference is None else open_model(reference, model.family, options)
     plan = Plan(model, architecture, want, other)
     _refuse_idle(model, plan)
-    account = balance(model, architecture, plan.read, plan.shared)
+    live = bare(source) if compare and parity is None else None
+    if hasattr(live, "forward"):
+        parity = hold(live, model, architecture, call=call)
+    account = balance(model, architecture, plan.read, plan.shared, agrees=parity is not None)
     if inspect is not None:
         inspect(model.family.name, account, tuple(plan.missing))
     seed = secrets.randbits(63) if seed is None else seed
@@ -248,8 +252,6 @@ def audit(
         reached += task.entries
         if progress is not None:
             progress(task.name, reached, entries)
-    live = bare(source) if compare else None
-    parity = hold(live, model, architecture, call=call) if hasattr(live, "forward") else None
     return Audit(
         where=model.checkpoint.where,
         family=model.family.name,
@@ -286,7 +288,7 @@ def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str
 
 def _refuse_idle(model: Model, plan: Plan) -> None:
     """A tensor that a mapping gives a role, and that the model it describes does not have, is a contradiction."""
-    for (role, block), place in model.places.items() if model.family.fields is None else ():
+    for (role, block), place in model.places.items() if model.family.described else ():
         if (role, block) not in plan.read and place.tensor.size:
             raise InvalidSetting(
                 f"the mapping says that {place.tensor.name} is {key_of(role, block)}, which the architecture it describes "
@@ -297,25 +299,4 @@ def _refuse_idle(model: Model, plan: Plan) -> None:
 def open_model(source: object, family: str | Family | None = None, options: Options = DEFAULTS) -> Model:
     """A checkpoint and its adapter."""
     checkpoint = open_checkpoint(source)
-    if isinstance(source, str | Path) or isinstance(family, Family):
-        chosen = family if isinstance(family, Family) else family_for(checkpoint, family)
-    else:
-        chosen = family_for(checkpoint, family)
-        options = _of_module(source, options)
-    return Model(checkpoint, chosen, options)
-
-
-def _of_module(module: Any, options: Options) -> Options:
-    """What a live torch.nn.TransformerEncoder knows and its state dict does not."""
-    layers = getattr(module, "layers", None) or getattr(getattr(module, "encoder", None), "layers", None)
-    first: Any = layers[0] if layers is not None and len(layers) else None
-    attention = getattr(first, "self_attn", None)
-    if attention is None or not hasattr(first, "norm_first"):
-        return options
-    known = {
-        "heads": attention.num_heads,
-        "norm_first": bool(first.norm_first),
-        "activation": getattr(first.activation, "__name__", type(first.activation).__name__).lower(),
-        "layer_norm_eps": first.norm1.eps,
-    }
-    return replace(options, settings={**known, **options.settings})
+    return Model(checkpoint, family if isinstance(family, Family) else family_for(checkpoint, family), options)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.layers import Fixed, Rows
+from boundcalc.checkpoints.modules import ready
 from boundcalc.setting.validate import flag, known_keys, positive, size
 
 _Rotate = Callable[[Rows, int | None], Rows]
@@ -40,16 +45,18 @@ def rotary_of(data: object) -> _Rotate:
     )
 
 
-def fixed_of(module: Any, row: int = 0) -> Fixed:
-    """Angles of rotations, numbers added to scores and windows of a module of the transformers library; of others none."""
+def fixed_of(module: Any, row: int = 0, factor: float = 1.0) -> Fixed:
+    """Rotations, numbers added to scores and windows of a module of the transformers library; of others none.
+
+    `factor` is the factor of rotations that the description has in its temperature, so that it is not applied twice.
+    """
     config = getattr(module, "config", None)
     if config is None:
         return Fixed(row=row)
     kind = getattr(config, "model_type", "")
-    alibi = kind == "bloom" or getattr(config, "alibi", False)
     return Fixed(
-        rotate=None if alibi else _rotation(module, config),
-        added=(lambda count: _alibi(config, count)) if alibi else None,
+        rotate=None if kind == "bloom" else _rotation(module, config, factor),
+        added=(lambda count: _alibi(config, count)) if kind == "bloom" else None,
         window=_window(config),
         bucket=(lambda count: _buckets(module, count)) if kind == "t5" else None,
         row=row,
@@ -66,8 +73,8 @@ def _turned(x: Rows, sin: Rows, cos: Rows, pairs: bool) -> Rows:
     return np.concatenate([first, second, rest], -1)
 
 
-def _rotation(module: Any, config: Any) -> _Rotate | None:
-    """By the module's own angles, without any factor: that is read off its config."""
+def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
+    """By the cos and sin that the module itself computes for so many rows; some types change them with the length."""
     tables = [buffer for name, buffer in module.named_buffers() if name.endswith("embed_positions")]
     if tables:
         sin, cos = np.split(tables[0].detach().double().numpy(), 2, axis=1)
@@ -76,25 +83,43 @@ def _rotation(module: Any, config: Any) -> _Rotate | None:
     if not found:
         return None
 
+    @cache
+    def table(count: int, kind: str | None) -> tuple[Rows, Rows]:
+        import torch
+
+        part = copy.deepcopy(found[0]).double()  # without the lengths that it has seen
+        with ready():
+            reads = torch.zeros(1, count, 1), torch.arange(count)[None]
+            cos, sin = (each[0].numpy() for each in (part(*reads) if kind is None else part(*reads, kind)))
+        size = float(np.sqrt((cos**2 + sin**2).max(initial=0)))
+        if size > factor * (1 + 1e-6):
+            raise CheckpointError(
+                f"the rotations of the module multiply by {size:.6g}, and the description has {factor:.6g}: a bound of it "
+                "would not be about this module"
+            )
+        half = cos.shape[1] // 2
+        return cos[:, :half] / factor, sin[:, :half] / factor
+
+    by_kind = "layer_type" in inspect.signature(found[0].forward).parameters
+
     def rotate(x: Rows, block: int | None) -> Rows:
-        name = "inv_freq" if hasattr(found[0], "inv_freq") else f"{config.layer_types[block]}_inv_freq"
-        speeds = getattr(found[0], name).detach().double().numpy()
-        angles = np.arange(x.shape[-2])[:, None] * speeds
-        return _turned(x, np.sin(angles), np.cos(angles), pairs=False)
+        cos, sin = table(x.shape[-2], config.layer_types[block] if by_kind else None)
+        return _turned(x, sin, cos, pairs=False)
 
     return rotate
 
 
 def _window(config: Any) -> Callable[[int | None, int], NDArray[np.bool_]] | None:
-    types: Any = getattr(config, "layer_types", None)
-    if not types or getattr(config, "sliding_window", None) is None:
+    """Which keys a query sees: in the layers that are said to have a window, or in all where nothing says which."""
+    types, size = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
+    if size is None or not getattr(config, "use_sliding_window", True):
         return None
     causal = config.model_type != "modernbert"
 
     def window(block: int | None, count: int) -> NDArray[np.bool_]:
         apart = np.arange(count)[:, None] - np.arange(count)
-        near = apart < config.sliding_window if causal else abs(apart) <= config.sliding_window
-        return near if types[block] == "sliding_attention" else np.ones_like(near)
+        near = apart < size if causal else abs(apart) <= size
+        return near if not types or types[block] == "sliding_attention" else np.ones_like(near)
 
     return window
 
@@ -111,11 +136,7 @@ def _buckets(module: Any, count: int) -> NDArray[np.int64]:
 
 def _alibi(config: Any, count: int) -> Rows:
     import torch
-    from transformers.models.bloom.modeling_bloom import build_alibi_tensor as bloom
-    from transformers.models.falcon.modeling_falcon import build_alibi_tensor as falcon
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
-    rows = torch.ones(1, count, dtype=torch.long)
-    make, scale = (bloom, 1.0) if config.model_type == "bloom" else (falcon, config.head_dim**-0.5)
-    heads = getattr(config, "num_attention_heads", None) or config.n_head
-    table = make(rows, heads, torch.float64).numpy().reshape(-1, 1, count)
-    return np.broadcast_to(table * scale, (len(table), count, count))
+    table = build_alibi_tensor(torch.ones(1, count, dtype=torch.long), config.n_head, torch.float64)
+    return np.broadcast_to(table.numpy().reshape(-1, 1, count), (config.n_head, count, count))

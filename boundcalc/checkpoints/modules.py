@@ -40,12 +40,10 @@ def of_double(module: Any) -> Any:
     found = copy.deepcopy(bare(module)).double().cpu().eval()
     config = getattr(found, "config", None)
     if config is not None and hasattr(config, "_attn_implementation"):
-        # with ALiBi, Falcon's plain kernel adds its numbers twice
-        wanted = "sdpa" if getattr(config, "alibi", False) else "eager"
         if hasattr(found, "set_attn_implementation"):
-            found.set_attn_implementation(wanted)
+            found.set_attn_implementation("eager")
         else:
-            config._attn_implementation = wanted
+            config._attn_implementation = "eager"
     return found
 
 
@@ -82,11 +80,11 @@ def ready() -> Iterator[None]:
 
 
 def as_arrays(x: Any) -> Any:
-    """Inputs as a module takes them: whole numbers, or doubles."""
+    """Inputs as a module takes them: whole numbers, or doubles; a copy, as a module may write into it."""
     import torch
 
     values = np.asarray(x)
-    return torch.as_tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
+    return torch.tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
 
 
 _ANSWERS = ("logits", "prediction_logits", "last_hidden_state")

@@ -64,7 +64,7 @@ class Tensors:
         if weight.heads or weight.copies > 1:
             return self._of_heads(weight)
         if kind == "positions":
-            return positions(self.model, self.model.family.first_position(self.model), self.seq_len)
+            return positions(self.model, self.model.first_position, self.seq_len)
         if weight.role in ("vector", "gain"):
             alone = weight.block is None or self.has(layer, kind) or not self.model.has(kind)
             return np.asarray(self.model.vector(kind, weight.block if alone else None), np.float64)

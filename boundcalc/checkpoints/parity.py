@@ -15,6 +15,7 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.layers import Fixed, Rows, Step
@@ -180,7 +181,8 @@ def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed:
 
 
 def _fixed(module: Any, model: Model) -> Fixed:
-    found = fixed_of(module)
+    factor = rotation_factor(model.settings) if model.flag("stretches") else 1.0
+    found = fixed_of(module, factor=factor)
     return replace(found, rotate=model.family.rotate) if model.family.rotate is not None else found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.checkpoints.account import FOLDED, lowered_parameters
+from boundcalc.checkpoints.account import FOLDED
 from boundcalc.checkpoints.attention_tasks import attention
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
@@ -33,7 +33,6 @@ class Plan:
         self.missing: list[str] = []
         """Kinds that the architecture has and the checkpoint has not (a read-out yet to be trained)."""
         self.tasks = tuple(self._of(architecture.stages))
-        self.shared += lowered_parameters(_repeated(architecture.stages, model), architecture.seq_len)
 
     def expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
         """Refuse a tensor whose shape (that of x -> x W) is none of these."""
@@ -50,7 +49,7 @@ class Plan:
         """Note that a tensor is read (so many entries of it, and why not all); its size."""
         size = self.model.place(role, block).tensor.size
         role, half = self.model.role_of(role, block)
-        key = (role, self.model.stored(block))
+        key = (role, block)
         if half is not None:
             size //= 2
             self.read[key] = (self.read.get(key, (0, ""))[0] + size, "")
@@ -156,7 +155,7 @@ class Plan:
         rows, width = self.model.table_shape("positions")
         if width != d or rows < seq_len:
             raise CheckpointError(f"the table positions should be {(seq_len, d)}, the file has {(rows, width)}")
-        first = min(self.model.family.first_position(self.model), rows - seq_len)
+        first = min(self.model.first_position, rows - seq_len)
         why = "positions that no row of the input has" if rows > seq_len else ""
         self.use("positions", None, seq_len * d, why)
         for row, token in enumerate(self.model.family.tokens):
@@ -168,7 +167,7 @@ class Plan:
                         f"{self.model.checkpoint.where}: {scaled} has a scale, which is not read where a token is folded "
                         f"into the positions ({token}): leave the scale out, and scale the tensor in the file"
                     )
-                self.read[token, None] = (0, f"{FOLDED} {row} (families/vit.py)")
+                self.read[token, None] = (0, f"{FOLDED} {row} (families/images.py)")
         return self._table("positions", seq_len, seq_len * d, lambda model: held(positions(model, first, seq_len)))
 
     def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
@@ -208,15 +207,6 @@ def _turned(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     )
 
 
-def _repeated(layers: Sequence[Layer], model: Model) -> list[Layer]:
-    """Layers of blocks whose weights an earlier block has too."""
-    return [
-        layer
-        for layer in flat(layers)
-        if (block := layer.where()) is not None and any(model.stored(b) == model.stored(block) for b in range(block))
-    ]
-
-
 def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
     def block(rows: slice, columns: slice) -> Floats:
         other = b.finite(columns, rows).T if flipped else b.finite(rows, columns)
@@ -228,7 +218,7 @@ def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
 
 
 def positions(model: Model, first: int, seq_len: int) -> Floats:
-    """The rows that are added to the input, tokens before it and the patch offset folded in (families/vit.py).
+    """The rows that are added to the input, tokens before it and the patch offset folded in (families/images.py).
 
     Entries of the first rows are then rounded once, which `Measured.widened` allows for.
     """

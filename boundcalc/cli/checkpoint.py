@@ -99,8 +99,21 @@ def take(
     checkpoint = open_checkpoint(model)
     hand = at_hand(model, checkpoint, taken["compare"])
     inputs = None if data is None else data.first(TRIED)
-    chosen, mapping = described(checkpoint, hand.module, chosen, said, inputs, None)
+    chosen, mapping, parity = described(checkpoint, hand.module, chosen, said, inputs, None)
     said = said if mapping is None else replace(said, heads=None)
+    seen, live, why_not = open_model(checkpoint, chosen, said), hand.module, ""
+    talks = not taken["quiet"] and sys.stderr.isatty()
+
+    def say(text: str) -> None:
+        if talks:
+            click.echo(f"{text} (--compare none: not) ...", err=True, nl=False)
+
+    if parity is None:
+        try:
+            parity, live, why_not = held_against(seen, hand, inputs, say=say)
+        finally:
+            if talks:
+                click.echo("\r\x1b[2K", err=True, nl=False)
     with measuring(taken["quiet"]) as progress:
         found = audit(
             checkpoint,
@@ -111,20 +124,9 @@ def take(
             seed=taken["seed"],
             progress=progress,
             inspect=inspect,
+            parity=parity,
         )
-    seen = open_model(checkpoint, chosen, said)
-    talks = not taken["quiet"] and sys.stderr.isatty()
-
-    def say(text: str) -> None:
-        if talks:
-            click.echo(f"{text} (--compare none: not) ...", err=True, nl=False)
-
-    try:
-        found, live = held_against(found, seen, hand, inputs, say=say)
-    finally:
-        if talks:
-            click.echo("\r\x1b[2K", err=True, nl=False)
-    return _Taken(found, seen, live, mapping)
+    return _Taken(replace(found, why_not=why_not), seen, live, mapping)
 
 
 def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def account_lines(found: Audit) -> list[str]:
     if account.assumed and found.family != "mapping":
         said = ", ".join(f"{name} {value!r}" for name, value in account.assumed.items())
         lines.append(f"Assumed, as nothing says otherwise: {said}.")
-    lines += [f"Doubted, so that there is no bound: {line.text}" for line in account.doubts]
+    lines += [f"Doubted, so that there is no bound: {doubt}" for doubt in account.doubts]
     if found.missing:
         lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
     elif account.shared:

@@ -131,7 +131,7 @@ def _write(
     if out is not None:
         output.write_json(out, norms.to_json())
     if setting_out is not None:
-        doubts = [line.text for line in found.account.doubts]
+        doubts = list(found.account.doubts)
         doubts += [f"{name}: no place in the family {found.family!r}" for name in found.account.unknown]
         if doubts:
             raise InvalidSetting(

@@ -102,13 +102,16 @@ def certify(
     checkpoint, hand, name = opened(model, module)
     options = Options(seq_len, input_radius, heads, settings=settings or {})
     inputs = known.first(TRIED)
-    chosen, found_mapping = described(checkpoint, hand.module, chosen_family(family, mapping), options, inputs, call)
+    named = chosen_family(family, mapping)
+    chosen, found_mapping, parity = described(checkpoint, hand.module, named, options, inputs, call)
     if found_mapping is not None:
         options = replace(options, heads=None)
-    seen = Model(checkpoint, chosen, options)
+    seen, live, why_not = Model(checkpoint, chosen, options), hand.module, ""
+    if parity is None:
+        parity, live, why_not = held_against(seen, hand, inputs, fixed=fixed, call=call, say=say)
     say("measuring norms")
-    found = audit(checkpoint, family=chosen, options=options, seed=seed, inspect=whole(name))
-    found, live = held_against(replace(found, where=name), seen, hand, inputs, fixed=fixed, call=call, say=say)
+    found = audit(checkpoint, family=chosen, options=options, seed=seed, inspect=whole(name), parity=parity)
+    found = replace(found, where=name, why_not=why_not)
     outputs = Outputs(seen, found, live, fixed, call)
     return answered(
         outputs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.modules import bare, called
-from boundcalc.checkpoints.parity import compare
+from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before
@@ -40,26 +39,25 @@ def opened(model: Any, module: Any) -> tuple[Checkpoint, AtHand, str]:
 
 def described(
     checkpoint: Checkpoint, live: Any, chosen: str | Family | None, options: Options, inputs: Any, call: Call | None
-) -> tuple[Family, Mapping[str, Any] | None]:
-    """The family; of a module of none the mapping that agrees with it."""
+) -> tuple[Family, Mapping[str, Any] | None, Parity | None]:
+    """The family; of a module of none the mapping that agrees with it, and the forward check that found it."""
     if isinstance(chosen, Family):
-        return chosen, None
+        return chosen, None, None
     try:
         family = family_for(checkpoint, chosen)
         if chosen is not None or live is None or not Model(checkpoint, family, options).unknown:
-            return family, None
+            return family, None, None
     except CheckpointError:
         if live is None or chosen is not None or checkpoint.config.get("model_type"):
             raise
     from boundcalc.checkpoints.describe import describe
     from boundcalc.checkpoints.families.mapping import read_mapping
 
-    found, _ = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
-    return read_mapping(found), found
+    found, parity = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
+    return read_mapping(found), found, parity
 
 
 def held_against(
-    found: Audit,
     model: Model,
     hand: AtHand,
     inputs: Any = None,
@@ -67,24 +65,20 @@ def held_against(
     fixed: Fixed | None = None,
     call: Call | None = None,
     say: Callable[[str], None] = lambda _: None,
-) -> tuple[Audit, Any]:
-    """The audit with the forward check, and the module that answers; refused where module and description part.
-
-    What keeps a module that nobody asked for from being run is said, and no more.
-    """
+) -> tuple[Parity | None, Any, str]:
+    """The forward check, the module that answers, and why there is none; refused where module and description differ."""
     if hand.module is None and hand.load is None:
-        return replace(found, why_not=hand.why), None
-    if not hand.asked and (found.account.unknown or found.account.doubts):
-        return replace(found, why_not="what the files say is doubted as it is"), None
+        return None, None, hand.why
+    if not hand.asked and model.unknown:
+        return None, None, f"{model.unknown[0]} is not known"
     say(f"a forward pass of {hand.name}")
     try:
         live = hand.load() if hand.load is not None else hand.module
-        parity = compare(live, model, found.architecture, inputs, fixed=fixed, call=call)
+        return compare(live, model, model.family.architecture(model), inputs, fixed=fixed, call=call), live, ""
     except NotRun as error:
         if hand.asked:
             raise
-        return replace(found, why_not=str(error)), None
-    return replace(found, parity=parity), live
+        return None, None, str(error)
 
 
 def brief(mapping: Mapping[str, Any] | None) -> str:
@@ -120,7 +114,7 @@ def whole(
                 "this model: describe it with a mapping (boundcalc norms MODEL --template mapping.json)"
             )
         if account.doubts:
-            raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0].text}")
+            raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
         if missing and lacking is not None:
             raise InvalidSetting(f"{name} has no {missing[0]}{lacking}")
 

@@ -167,8 +167,7 @@ _REFUSED: Mapping[str, Mapping[str, Any]] = {
     "roberta": {"hidden_act": _STRANGE, "pad_token_id": -1},
     "distilbert": {"activation": _STRANGE, "is_decoder": True},
     "electra": {"hidden_act": _STRANGE, "embedding_size": 8},
-    "albert": {"hidden_act": _STRANGE, "inner_group_num": 2},
-    "modernbert": {"hidden_activation": _STRANGE, "rope_parameters": {"rope_type": "yarn"}},
+    "modernbert": {"hidden_activation": _STRANGE, "rope_parameters": {"rope_type": "yarn", "factor": 4.0}},
     "t5": {"feed_forward_proj": "relu", "is_decoder": True},
     "gpt2": {"activation_function": _STRANGE, "n_inner": 32},
     "gptj": {"activation_function": _STRANGE, "scale_attn_weights": False},
@@ -185,7 +184,6 @@ _REFUSED: Mapping[str, Mapping[str, Any]] = {
     "gemma2": {"hidden_activation": _STRANGE, "hidden_act": "relu"},
     "vit": {"hidden_act": _STRANGE, "image_size": 9},
     "deit": {"hidden_act": _STRANGE, "patch_size": 1},
-    "torch-encoder": {"activation": _STRANGE, "norm_first": "perhaps"},
     "boundcalc": {"architecture": None},
 }
 """Fields of its config.json, with a value that no bound here is for."""
@@ -215,9 +213,11 @@ def _wrong(family: Family) -> Iterator[tuple[str, Family]]:
     if family.scales:
         yield "factors of weights forgotten", replace(family, scales={})
     if family.name in ("opt", "roberta"):
-        yield "rows of positions that nobody reads", replace(family, first_position=lambda _: 0)
-    if family.name == "albert":
-        yield "every block with weights of its own", replace(family, stored_block=lambda _, block: block % 2)
+        reads = {name: field for name, field in family.reads.items() if name != "padding"}
+        yield (
+            "rows of positions that no token reads",
+            replace(family, reads=reads, fixed={**family.fixed, "skipped": 0}),
+        )
     if "class_token" in roles:
         yield "a class token left out", replace(family, tokens=())
 

@@ -113,29 +113,6 @@ MODELS: Mapping[str, SmallModel] = {
         "electra.",
         {"e": 5},
     ),
-    "albert": SmallModel(
-        _config(
-            "albert",
-            "AlbertForSequenceClassification",
-            _ENCODER,
-            _LABELS,
-            {"num_hidden_layers": 5, "num_hidden_groups": 2, "embedding_size": 5},
-        ),
-        _NARROW
-        + """
-        W_in ^encoder.embedding_hidden_mapping_in e -> d
-        W_{Q,K,V,O} ^encoder.albert_layer_groups.{#}.albert_layers.0.attention.{query,key,value,dense} d -> d
-        norm_attention ^encoder.albert_layer_groups.{#}.albert_layers.0.attention.LayerNorm d
-        norm_ffn ^encoder.albert_layer_groups.{#}.albert_layers.0.full_layer_layer_norm d
-        W_1 ^encoder.albert_layer_groups.{#}.albert_layers.0.ffn d -> f
-        W_2 ^encoder.albert_layer_groups.{#}.albert_layers.0.ffn_output f -> d
-        W_pool ^pooler d -> d
-        readout classifier d -> C
-        """,
-        "albert.",
-        {"e": 5},
-        reads=(0, 0, 0, 1, 1),
-    ),
     "modernbert": SmallModel(
         _config(
             "modernbert",
@@ -350,18 +327,6 @@ MODELS: Mapping[str, SmallModel] = {
         _PATCHES
         + "positions ^embeddings.position_embeddings = 1 6 d\ndistillation_token ^embeddings.distillation_token = 1 1 d",
         "deit.",
-    ),
-    "torch-encoder": SmallModel(
-        {"model_type": "torch-encoder", "heads": 4, "d_model": 8, "dim_feedforward": 12, "num_layers": 2},
-        """
-        W_QKV layers.{#}.self_attn.in_proj_weight = 3d d turned
-        b_QKV layers.{#}.self_attn.in_proj_bias = 3d
-        W_O layers.{#}.self_attn.out_proj d -> d
-        W_1 layers.{#}.linear1 d -> f
-        W_2 layers.{#}.linear2 f -> d
-        norm_{attention,ffn} layers.{#}.norm{1,2} d
-        readout readout d -> C
-        """,
     ),
     "boundcalc": SmallModel(
         {

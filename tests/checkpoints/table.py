@@ -18,11 +18,8 @@ from boundcalc.checkpoints.readers import open_checkpoint
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "weights.md"
 _TABLE = re.compile(r"<!-- table: python -m tests\.checkpoints\.table -->\n(?P<table>(?:\|[^\n]*\n)+)")
-WITHOUT = {
-    "boundcalc": "its own models, which tests hold against what trains them",
-    "torch-encoder": "below, as a layout",
-}
-"""Adapters that no class of the library is behind."""
+WITHOUT = {"boundcalc": "its own models, which tests hold against what trains them"}
+"""Families that no class of the library is behind."""
 
 
 def checked(name: str) -> tuple[str, str, Parity]:

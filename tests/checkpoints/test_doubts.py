@@ -24,22 +24,36 @@ def strange(tmp_path: Path) -> Path:
     return handmade.save(tmp_path / "m", t, config | {"attn_logit_softcapping": 50.0})
 
 
-def test_norms_warns_and_certify_refuses(strange: Path, tmp_path: Path) -> None:
-    doubt = "attn_logit_softcapping = 50.0: family 'llama' does not know it"
-    code, text = run("norms", strange)
+def test_without_a_forward_check_norms_warns_and_certify_refuses(strange: Path, tmp_path: Path) -> None:
+    doubt, alone = "attn_logit_softcapping = 50.0 is not known", ("--compare", "none")
+    code, text = run("norms", strange, *alone)
     assert code == 0
     assert doubt in text
-    code, text = run("certify", strange, "--m", "1e6")
+    code, text = run("certify", strange, "--m", "1e6", *alone)
     assert code != 0
     assert doubt in text
     assert text.count("\n") == 1
     out = tmp_path / "setting.json"
-    code, text = run("norms", strange, "--setting-out", out)
+    code, text = run("norms", strange, "--setting-out", out, *alone)
     assert code != 0
     assert doubt in text
     assert not out.exists()
-    code, text = run("certify", strange, "--m", "1e6", "--set", "attn_logit_softcapping=null", "--no-solve")
+    code, text = run("certify", strange, "--m", "1e6", "--set", "attn_logit_softcapping=null", "--no-solve", *alone)
     assert code == 0
+
+
+def test_a_forward_check_settles_what_a_field_means(strange: Path, tmp_path: Path) -> None:
+    """The library's Llama does not read the field; BERT with another activation is another function."""
+    pytest.importorskip("transformers")
+    code, text = run("certify", strange, "--m", "1e6", "--no-solve")
+    assert code == 0
+    assert "Compared with a forward pass" in text
+    assert "Doubted" not in text
+    t, config = handmade.bert(np.random.default_rng(0))
+    path = handmade.save(tmp_path / "bert", t, config)
+    code, text = run("certify", path, "--m", "1e6", "--set", "hidden_act=relu")
+    assert code != 0
+    assert "differ" in text
 
 
 def test_an_unknown_setting_is_no_use(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from boundcalc import Norms, Sample, Setting, compare, verify
 from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
-from boundcalc.checkpoints.families import FAMILIES, NOT_YET, family_for
+from boundcalc.checkpoints.families import FAMILIES, NOT_YET
 from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.setting import Architecture
 from tests.cases.families import maps_of
@@ -238,31 +238,6 @@ def test_roberta_reads_positions_after_the_padding(tmp_path: Path) -> None:
     assert found.measured["positions"].row == pytest.approx(np.linalg.norm(table[2:], axis=1).max())
 
 
-def test_torch_encoder(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    t: dict[str, Any] = {}
-    for b in range(2):
-        p = f"layers.{b}."
-        t |= {p + "self_attn.in_proj_weight": rng.standard_normal((24, 8)), p + "self_attn.in_proj_bias": np.ones(24)}
-        t |= {p + "self_attn.out_proj.weight": rng.standard_normal((8, 8)), p + "self_attn.out_proj.bias": np.ones(8)}
-        t |= {p + "linear1.weight": rng.standard_normal((16, 8)), p + "linear1.bias": np.ones(16)}
-        t |= {p + "linear2.weight": rng.standard_normal((8, 16)), p + "linear2.bias": np.ones(8)}
-        for norm in ("norm1", "norm2"):
-            t |= {f"{p}{norm}.weight": np.ones(8), f"{p}{norm}.bias": np.zeros(8)}
-    path = tmp_path / "encoder.pt"
-    path.write_bytes(handmade.torch_zip(t))
-    with pytest.raises(CheckpointError, match="say --heads"):
-        audit(path)
-    found = audit(path, options=Options(heads=4, seq_len=10, input_radius=3.0))
-    assert found.family == "torch-encoder"
-    assert found.account.balanced
-    assert (found.architecture.seq_len, found.architecture.input_radius) == (10, 3.0)
-    w = t["layers.1.self_attn.in_proj_weight"]
-    joint = np.vstack([w[2:4].T, np.ones(2)]) @ w[10:12]
-    op = np.linalg.svd(joint.astype(np.float32), compute_uv=False)[0]
-    assert found.measured["W_QK[1,1]"].op == pytest.approx(op, rel=1e-5)
-
-
 def test_models_of_boundcalc_itself(tmp_path: Path) -> None:
     architecture = Architecture(
         depth=2, d=6, heads=2, seq_len=5, d_head=3, vocabulary=4, positions="fixed", position_radius=1
@@ -378,8 +353,6 @@ def test_every_family_is_a_table() -> None:
         for pattern, role in family.tensors.items():
             assert pattern.count("{b}") <= 1
             assert role.removesuffix(".T").replace(".", "_").isidentifier()
-    arrays = {"layers.0.self_attn.in_proj_weight": np.ones((6, 2))}
-    assert family_for(handmade.checkpoint(arrays)).name == "torch-encoder"
 
 
 def test_types_without_a_bound_say_why(tmp_path: Path) -> None:

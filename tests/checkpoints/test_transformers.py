@@ -46,8 +46,6 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "ElectraModel": lambda: hf.ElectraModel(hf.ElectraConfig(**NARROW)),
     "ElectraForPreTraining": lambda: hf.ElectraForPreTraining(hf.ElectraConfig(**NARROW)),
     "ElectraForMaskedLM": lambda: hf.ElectraForMaskedLM(hf.ElectraConfig(**NARROW)),
-    "AlbertForPreTraining": lambda: hf.AlbertForPreTraining(hf.AlbertConfig(**NARROW)),
-    "AlbertForMaskedLM untied": lambda: hf.AlbertForMaskedLM(hf.AlbertConfig(**NARROW, tie_word_embeddings=False)),
     "OPTForCausalLM": lambda: hf.OPTForCausalLM(hf.OPTConfig(**OPT)),
     "OPTForSequenceClassification": lambda: hf.OPTForSequenceClassification(hf.OPTConfig(**OPT)),
     "GraniteForCausalLM": lambda: hf.GraniteForCausalLM(hf.GraniteConfig(**GROUPED, **GRANITE)),
@@ -72,7 +70,7 @@ def test_every_parameter_is_accounted_for_in_every_format(name: str, tmp_path: P
     account = found.account
     assert account.balanced
     assert account.unknown == []
-    assert [line.text for line in account.doubts] == []
+    assert account.doubts == ()
     assert account.total == sum(p.numel() for p in model.parameters())
     assert all(line.reason for line in account.lines if line.unused)
     want = found.norms().to_json()
@@ -98,17 +96,7 @@ def test_bfloat16(name: str, tmp_path: Path) -> None:
         assert m.fro is None or found.measured[key].fro == pytest.approx(m.fro, rel=1e-12)
 
 
-def test_torch_encoder_module() -> None:
-    layer = torch.nn.TransformerEncoderLayer(16, 4, 24, norm_first=True, activation="gelu", batch_first=True)
-    model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    found = audit(model, options=Options(seq_len=7))
-    assert found.family == "torch-encoder"
-    assert found.account.balanced
-    assert found.account.total == sum(p.numel() for p in model.parameters())
-    assert sum("norm_attention.gain" in key for key in found.measured) == 2
-
-
-@pytest.mark.parametrize("name", ["bert", "falcon alibi", "qwen3", "olmo2", "t5 gated"])
+@pytest.mark.parametrize("name", ["bert", "bloom", "qwen3", "olmo2", "t5 gated"])
 def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     """It once asked joint score matrices for budgets of the offsets that they hold."""
     found = audit(ZOO[name].make(), seed=1)

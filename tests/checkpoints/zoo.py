@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.passes import rows_of_images
@@ -21,6 +22,11 @@ OPT: dict[str, Any] = {
     **{"max_position_embeddings": 12, "word_embed_proj_dim": 16, "pad_token_id": 1},
 }
 HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 4}
+LONG |= {"short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0]}
+"""Sequences of the forward check are longer than 4 rows."""
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 1.5, "original_max_position_embeddings": 4}
 GRANITE: dict[str, Any] = {
     **{"embedding_multiplier": 3.0, "residual_multiplier": 0.3, "logits_scaling": 2.5, "attention_multiplier": 0.7}
 }
@@ -57,8 +63,7 @@ class Kind:
 
     def of(self, config: Any) -> Any:
         """The model of a config."""
-        # with ALiBi, Falcon's plain kernel adds its numbers twice
-        config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"
+        config._attn_implementation = "eager"
         return seeded(lambda: getattr(hf, self.cls)(config)).double()
 
 
@@ -73,12 +78,7 @@ ZOO: dict[str, Kind] = {
     "distilbert mlm": Kind("DistilBertForMaskedLM", "DistilBertConfig", DISTIL),
     "electra": Kind("ElectraForSequenceClassification", "ElectraConfig", NARROW | {"num_labels": 3}),
     "electra mlm": Kind("ElectraForMaskedLM", "ElectraConfig", NARROW | {"hidden_act": "relu"}),
-    "albert": Kind(
-        "AlbertForSequenceClassification", "AlbertConfig", NARROW | {"num_hidden_layers": 5, "num_hidden_groups": 2}
-    ),
-    "albert mlm": Kind("AlbertForMaskedLM", "AlbertConfig", NARROW),
     "gpt2": Kind("GPT2LMHeadModel", "GPT2Config", GPT2, last=True),
-    "gpt2 by layer": Kind("GPT2LMHeadModel", "GPT2Config", GPT2 | {"scale_attn_by_inverse_layer_idx": True}, last=True),
     "opt": Kind("OPTForCausalLM", "OPTConfig", OPT, last=True),
     "opt narrow": Kind(
         "OPTForCausalLM", "OPTConfig", OPT | {"word_embed_proj_dim": 8, "do_layer_norm_before": False}, last=True
@@ -103,12 +103,6 @@ ZOO: dict[str, Kind] = {
     "falcon groups": Kind(
         "FalconForCausalLM", "FalconConfig", FALCON | {"new_decoder_architecture": True, "num_kv_heads": 2}, last=True
     ),
-    "falcon alibi": Kind(
-        "FalconForCausalLM",
-        "FalconConfig",
-        FALCON | {"alibi": True, "multi_query": False, "parallel_attn": False, "bias": True},
-        last=True,
-    ),
     "gemma": Kind("GemmaForCausalLM", "GemmaConfig", GROUPED | {"head_dim": 6}, last=True),
     "gemma2": Kind("Gemma2ForCausalLM", "Gemma2Config", GROUPED | GEMMA2, last=True),
     "gemma2 without caps": Kind(
@@ -128,7 +122,12 @@ ZOO: dict[str, Kind] = {
         MODERN | {"mlp_bias": True, "norm_bias": True, "attention_bias": True},
     ),
     "llama": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED, last=True),
-    "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED, last=True),
+    "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED | {"sliding_window": 3}, last=True),
+    "llama longrope": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": LONG}, last=True),
+    "llama dynamic": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": DYNAMIC}, last=True),
+    "llama yarn": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": YARN}, last=True),
+    "bert quick_gelu": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "quick_gelu"}),
+    "bert gelu_accurate": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "gelu_accurate"}),
     "qwen2": Kind("Qwen2ForCausalLM", "Qwen2Config", GROUPED, last=True),
     "qwen3": Kind("Qwen3ForCausalLM", "Qwen3Config", GROUPED | {"head_dim": 6}, last=True),
     "olmo2": Kind("Olmo2ForCausalLM", "Olmo2Config", GROUPED | {"pad_token_id": 0}, last=True),
@@ -158,7 +157,8 @@ def picture(kind: Kind) -> Any:
 def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
     """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
     seen = open_model(source)
-    network = Network(seen, seen.family.architecture(seen), fixed_of(model, row=-1 if kind.last else 0))
+    factor = rotation_factor(seen.settings) if seen.flag("stretches") else 1.0
+    network = Network(seen, seen.family.architecture(seen), fixed_of(model, -1 if kind.last else 0, factor))
     if not kind.values.get("image_size"):
         return network([TOKENS])[0]
     return network(rows_of_images(seen, picture(kind).numpy()))[0]

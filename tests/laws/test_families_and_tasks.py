@@ -110,15 +110,6 @@ def test_a_factor_of_any_tensor_is_that_of_its_numbers(name: str) -> None:
                 assert value == (None if true is None else pytest.approx(true, rel=1e-12)), (role, key)
 
 
-def test_a_small_encoder_is_that_of_torch() -> None:
-    torch = pytest.importorskip("torch")
-    layer = torch.nn.TransformerEncoderLayer(8, 4, 12)
-    made = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).state_dict()
-    shapes = MODELS["torch-encoder"].shapes
-    assert {name: tuple(tensor.shape) for name, tensor in made.items()}.items() <= shapes.items()
-    assert set(shapes) - set(made) == {"readout.weight", "readout.bias"}
-
-
 def test_a_family_that_reads_too_little_is_seen() -> None:
     family, (here,) = FAMILIES["llama"], families.cases("llama").examples
     ignoring = replace(family, ignored={**family.ignored, "nobody.knows.this": "it says so itself"})

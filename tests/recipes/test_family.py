@@ -1,4 +1,4 @@
-"""How to add a family of checkpoints from outside: a table of its tensors, its fields, and how its blocks are built."""
+"""How to add a family of checkpoints from outside: a table of its tensors and of the fields that it reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.families import FAMILIES, Family
-from boundcalc.checkpoints.families.gpt2 import GPT2
+from boundcalc.checkpoints.families.decoders import GPT2
 from boundcalc.testing import Cases
 from tests.cases import families
 from tests.laws.kinds.families import FamilyExample, check_family
@@ -23,7 +23,6 @@ MINE = replace(
     name="mine",
     model_types=("mine",),
     tensors={pattern.replace("attn.c_proj", "attn.joined"): role for pattern, role in GPT2.tensors.items()},
-    marks=(),
 )
 """GPT-2's blocks under names of one's own; a family with other blocks brings its own `architecture`."""
 

@@ -6,59 +6,40 @@ from collections.abc import Mapping
 
 from boundcalc.base.registry import Registry
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.bert import ALBERT, BERT, DISTILBERT, ELECTRA, ROBERTA
-from boundcalc.checkpoints.families.bloom import BLOOM
-from boundcalc.checkpoints.families.falcon import FALCON
-from boundcalc.checkpoints.families.gemma import GEMMA, GEMMA2
-from boundcalc.checkpoints.families.gpt2 import GPT2
-from boundcalc.checkpoints.families.gpt_neox import GPT_NEOX
-from boundcalc.checkpoints.families.llama import GRANITE, LLAMA, OLMO2, QWEN3
-from boundcalc.checkpoints.families.modernbert import MODERNBERT
-from boundcalc.checkpoints.families.names import stripped
+from boundcalc.checkpoints.families.decoders import BLOOM, FALCON, GPT2, GPT_NEOX, GPTJ, OPT, PHI
+from boundcalc.checkpoints.families.encoders import BERT, DISTILBERT, ELECTRA, MODERNBERT, ROBERTA, T5
+from boundcalc.checkpoints.families.gated import GEMMA, GEMMA2, GRANITE, LLAMA, OLMO2, QWEN3
+from boundcalc.checkpoints.families.images import DEIT, VIT
 from boundcalc.checkpoints.families.native import NATIVE, family_of
-from boundcalc.checkpoints.families.opt import OPT
-from boundcalc.checkpoints.families.parallel import GPTJ, PHI
-from boundcalc.checkpoints.families.t5 import T5
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
-from boundcalc.checkpoints.families.torch_encoder import TORCH_ENCODER
-from boundcalc.checkpoints.families.vit import DEIT, VIT
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.setting import Architecture
 from boundcalc.setting.validate import choice
 
 _ALL = (
-    *(BERT, ROBERTA, DISTILBERT, ELECTRA, ALBERT, MODERNBERT, T5, GPT2, GPTJ, OPT, BLOOM),
-    *(GPT_NEOX, PHI, FALCON, LLAMA, QWEN3, OLMO2, GRANITE, GEMMA, GEMMA2, VIT, DEIT),
-    *(TORCH_ENCODER, NATIVE),
+    *(BERT, ROBERTA, DISTILBERT, ELECTRA, MODERNBERT, T5, GPT2, GPTJ, OPT, BLOOM, GPT_NEOX, PHI, FALCON),
+    *(LLAMA, QWEN3, OLMO2, GRANITE, GEMMA, GEMMA2, VIT, DEIT, NATIVE),
 )
 FAMILIES: Registry[Family] = Registry("family", _ALL)
 """Every adapter by name; `register` adds one."""
 
 _EXPERTS = (
-    "it routes rows to some of its experts: where two entries of the gate cross another expert is picked and the output "
+    "it routes rows to some of its experts: where two entries of the gate cross another expert is chosen and the output "
     "jumps, so that no Lipschitz factor exists"
 )
+_RELATIVE = "it adds learned products with relative positions to the scores: needs a layer for that"
 NOT_YET: Mapping[str, str] = {
-    "gemma3_text": "gains of its normalised queries and keys are 1 + w, which L13 has been written for without the 1",
-    "cohere": "its logits have a factor of their own and its normalisations no offsets: nobody has written its table yet",
-    "mpt": "there are layers for it (L11), but no table of its tensors and fields yet",
-    "deberta": "it adds learned products with relative positions to the scores: needs a layer for that",
-    "deberta-v2": "it adds learned products with relative positions to the scores: needs a layer for that",
+    "deberta": _RELATIVE,
+    "deberta-v2": _RELATIVE,
     "nemotron": "relu(x)^2 is not Lipschitz: its slope grows with the radius, on which a cover of it would have to stay",
     "t5gemma": "its decoder attends to another sequence: needs a layer for that",
-    "mt5": "nobody has written its table yet (T5's encoder is read)",
-    "umt5": "every block has numbers of its own that are added to the scores: nobody has written its table yet",
-    "mixtral": _EXPERTS,
-    "qwen2_moe": _EXPERTS,
-    "qwen3_moe": _EXPERTS,
-    "olmoe": _EXPERTS,
-    "deepseek_v2": _EXPERTS,
-    "deepseek_v3": _EXPERTS,
-    "gpt_oss": _EXPERTS,
-    "switch_transformers": _EXPERTS,
     "mamba": "it has no attention: a recurrence over all rows, whose Lipschitz factor grows with T",
+    **dict.fromkeys(
+        ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "deepseek_v2", "deepseek_v3", "gpt_oss", "switch_transformers"),
+        _EXPERTS,
+    ),
 }
 """Known types that the calculus has no layer for, and why."""
 
@@ -76,7 +57,7 @@ def family_for(checkpoint: Checkpoint, name: str | None = None) -> Family:
 def refuse_another_type(checkpoint: Checkpoint, family: Family) -> None:
     """A table for other models would find its tensors here, and say something else of them."""
     kind = checkpoint.config.get("model_type")
-    if kind is None or kind in family.model_types or family.fields is None or "architecture" in checkpoint.config:
+    if kind is None or kind in family.model_types or family.described or "architecture" in checkpoint.config:
         return
     owner = next((other.name for other in FAMILIES.values() if kind in other.model_types), None)
     why = f" ({NOT_YET[kind]})" if isinstance(kind, str) and kind in NOT_YET else ""
@@ -93,10 +74,6 @@ def _recognise(checkpoint: Checkpoint) -> Family:
     kind = checkpoint.config.get("model_type")
     for family in FAMILIES.values():
         if kind is not None and kind in family.model_types:
-            return family
-    names = set(stripped(list(checkpoint.tensors)).values()) | set(checkpoint.tensors)
-    for family in FAMILIES.values() if kind is None else ():
-        if any(prefix + mark in names for mark in family.marks for prefix in ("", *family.prefixes)):
             return family
     types = ", ".join(sorted(kind for family in FAMILIES.values() for kind in family.model_types))
     if isinstance(kind, str) and kind in NOT_YET:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal, TypedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.config import activation, rotation_factor
+from boundcalc.checkpoints.families.heads import fused_groups
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.readers.base import Tensor
 from boundcalc.setting import (
@@ -24,13 +26,14 @@ from boundcalc.setting import (
     Normaliser,
     Pool,
     Residual,
+    SoftCap,
 )
-from boundcalc.setting.validate import size
+from boundcalc.setting.validate import positive, size
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What differs between families.
+    """The blocks of a model.
 
     Attributes:
         d: width of a row.
@@ -40,15 +43,14 @@ class Shape:
         norm: "layernorm" or "rmsnorm", with eps; `around_one`: its gains are 1 + w.
         first: whether the normalisation comes before each sublayer. What a sublayer adds is normalised too, before it is
             added, where the file has gains for that ("norm_attention_out", "norm_ffn_out").
+        bare: whether a sublayer without gains in the file has no normalisation, and the file lacks nothing.
         replaced: whether the normalised rows, not those before, are what a sublayer adds to.
         rope: whether queries and keys are rotated; alibi: whether fixed numbers are added to scores.
         cap: the scores' soft cap.
         normalised: whether queries and keys are normalised, head by head or over the whole width.
         buckets: how many learned numbers each head adds to its scores.
-        temperature: what scores are divided by; unset, sqrt(d_head).
-        gains: whether normalisations have gains.
-        beside: whether attention and feed-forward part read the same rows, each through a normalisation ("two norms")
-            or both through one ("one norm").
+        temperature: what scores are divided by.
+        parallel: whether attention and feed-forward part read the same rows, each through a normalisation or both through one.
     """
 
     d: int
@@ -57,15 +59,15 @@ class Shape:
     d_ff: int
     activation: str
     eps: float
+    temperature: float
     norm: str = "layernorm"
     first: bool = False
+    bare: bool = False
     kv_heads: int | None = None
     gated: bool = False
     rope: bool = False
     causal: bool = False
-    temperature: float | None = None
-    gains: bool = True
-    beside: Literal["one norm", "two norms"] | None = None
+    parallel: bool = False
     around_one: bool = False
     replaced: bool = False
     alibi: bool = False
@@ -74,23 +76,52 @@ class Shape:
     buckets: int | None = None
 
 
-class Sizes(TypedDict):
-    """How large blocks are."""
+def shape_of(model: Model) -> Shape:
+    """The blocks, from the tensors of the first one and the parameters of the family."""
+    d, (outputs, _) = model.shape("W_O", 0)[1], model.shape("W_O", 0)
+    d_head, fused = model.head_width(outputs), model.has("W_QKV", 0)
+    keys = fused_groups(model, 0) * d_head if fused and model.family.by_group else outputs
+    if not fused:
+        keys = model.shape("W_K", 0)[1]
+    if keys % d_head:
+        raise CheckpointError(f"{model.checkpoint.where}: {keys} outputs of keys do not make heads of width {d_head}")
+    flags = ("first", "bare", "rope", "causal", "parallel", "around_one", "replaced", "alibi")
+    cap, gated, act = model.said("cap"), model.has("W_3", 0), model.said("activation")
+    if model.flag("gated_by_name") and gated != str(act).startswith("gated-"):
+        model.settings.doubts.append(
+            f"feed_forward_proj = {act!r:.40}, but the file has {1 + gated} maps into that part"
+        )
+    return Shape(
+        d=d,
+        heads=model.heads,
+        d_head=d_head,
+        d_ff=model.shape("W_1", 0)[1],
+        activation=activation(act),
+        eps=model.number("eps"),
+        temperature=_temperature(model, d_head),
+        norm=model.said("norm") or "layernorm",
+        kv_heads=keys // d_head,
+        gated=gated,
+        cap=None if cap is None else positive("the soft cap of scores", cap),
+        normalised=model.said("normalised"),
+        buckets=model.shape("score_offsets")[0] if model.said("buckets") else None,
+        **{name: model.flag(name) for name in flags},
+    )
 
-    d: int
-    heads: int
-    d_head: int
-    d_ff: int
 
-
-def sizes_of(model: Model, d: int | None = None) -> Sizes:
-    """What the tensors of the first block say; `d`: the width of a row, where neither W_Q nor the embedding says it."""
-    if {"W_Q", "W_Q.T"} & set(model.family.tensors.values()):
-        asked, queries = model.shape("W_Q", 0)
-        d = asked if d is None else d
-    else:
-        d = queries = model.shape("embedding")[1] if d is None else d
-    return Sizes(d=d, heads=model.heads, d_head=model.head_width(queries), d_ff=model.shape("W_1", 0)[1])
+def _temperature(model: Model, d_head: int) -> float:
+    """The divisor of scores; rotations that stretch make scores larger by the square of their factor."""
+    temperature = math.sqrt(d_head)
+    if model.said("score_root") is not None:
+        temperature = math.sqrt(model.number("score_root"))
+    elif model.said("score_scale") is not None:
+        temperature = 1 / model.number("score_scale")
+    if not model.flag("rope"):
+        return temperature
+    factor = rotation_factor(model.settings)
+    if factor != 1 and not model.flag("stretches"):
+        model.settings.lasting.append(f"rope_parameters: a factor {factor:.6g} of its rotations is not supported here")
+    return temperature if factor == 1 else temperature / factor**2 * (1 - 2.0**-50)
 
 
 def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
@@ -112,7 +143,7 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         kv_heads=shape.kv_heads if shape.kv_heads != shape.heads else None,
         qk="split" if shape.rope else "joint",
         combine="concat",
-        normaliser=Normaliser("softmax", shape.temperature or math.sqrt(shape.d_head)),
+        normaliser=Normaliser("softmax", shape.temperature),
         causal=shape.causal,
         qk_bias=queries,
         v_bias=model.has("b_V", index) or model.has("b_QKV", index),
@@ -138,16 +169,17 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
             Activation(shape.activation),
             Linear("W_2", shape.d_ff, shape.d, bias=bias("b_2"), block=index),
         )
-    if shape.beside == "one norm":
-        both = Residual((attention, output), (forward,), skip=False)
-        yield Residual((normalisation(model, "norm_attention", shape, index), both))
-        return
-    if shape.beside == "two norms":
+    if shape.parallel and model.has("norm_ffn.gain", index):
         first, second = (normalisation(model, kind, shape, index) for kind in ("norm_attention", "norm_ffn"))
         yield Residual((first, attention, output), ((second, *forward),))
         return
+    if shape.parallel:
+        both = Residual((attention, output), (forward,), skip=False)
+        yield Residual((normalisation(model, "norm_attention", shape, index), both))
+        return
     for kind, branch in (("norm_attention", (attention, output)), ("norm_ffn", forward)):
-        before = (normalisation(model, kind, shape, index),) if _normalised(model, kind, shape, index) else ()
+        there = model.has(f"{kind}.gain", index) or not shape.bare
+        before = (normalisation(model, kind, shape, index),) if there else ()
         after = f"{kind}_out"
         if model.has(f"{after}.gain", index):
             branch = (*branch, normalisation(model, after, shape, index))
@@ -161,11 +193,6 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
             yield from before
 
 
-def _normalised(model: Model, kind: str, shape: Shape, index: int) -> bool:
-    """Whether a sublayer has a normalisation: where they have gains, the file says so (ModernBERT's first has none)."""
-    return model.has(f"{kind}.gain", index) or not (shape.gains and model.family.bare_sublayers)
-
-
 def normalisation(model: Model, kind: str, shape: Shape, index: int | None = None) -> LayerNorm:
     """A LayerNorm, with an offset if the checkpoint has one."""
     centred = shape.norm == "layernorm"
@@ -175,32 +202,29 @@ def normalisation(model: Model, kind: str, shape: Shape, index: int | None = Non
         shape.d,
         shape.eps,
         centred,
-        gain=shape.gains,
+        gain=True,
         offset=offset,
         block=index,
-        around_one=shape.around_one and shape.gains,
+        around_one=shape.around_one,
     )
 
 
-def read_out(
-    model: Model, d: int, pooler: str = "tanh", transform: str = "gelu", eps: float = 1e-12
-) -> tuple[list[Layer], int]:
-    """From rows to logits, by what there is of a transform, a pooler and a read-out; and how many logits.
-
-    `transform` and `eps` are those of a masked-LM head, `pooler` the activation after a pooler.
-    """
+def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
+    """From rows to logits, by what there is of a transform, a pooler and a read-out; and how many logits."""
     tied_to_embedding = _tied(model)
-    layers: list[Layer] = [Pool("cls")]
+    mean = model.said("pooling") == "mean" and model.head == "ForSequenceClassification"
+    layers: list[Layer] = [Pool("mean" if mean else "cls")]
     if model.has("W_transform"):
-        shape = model.shape("W_transform")
-        layers.append(Linear("W_transform", *shape, bias=_bias(model, "b_transform")))
-        layers.append(Activation(transform))
-        layers.append(LayerNorm("norm_transform", shape[1], eps, offset=model.has("norm_transform.offset")))
-        d = shape[1]
+        into, d = model.shape("W_transform")
+        layers.append(Linear("W_transform", into, d, bias=_bias(model, "b_transform")))
+        layers.append(Activation(activation(model.said("transform") or model.said("activation"))))
+        layers.append(LayerNorm("norm_transform", d, shape.eps, offset=model.has("norm_transform.offset")))
     elif model.has("W_pool"):
-        shape = model.shape("W_pool")
-        layers += [Linear("W_pool", *shape, bias=_bias(model, "b_pool")), Activation(pooler)]
-        d = shape[1]
+        into, d = model.shape("W_pool")
+        layers += [
+            Linear("W_pool", into, d, bias=_bias(model, "b_pool")),
+            Activation(activation(model.said("pooler") or "tanh")),
+        ]
     if model.has("readout"):
         classes = model.shape("readout")[1]
     elif tied_to_embedding:
@@ -208,6 +232,9 @@ def read_out(
     else:
         classes = model.option("classes") or 1
     layers.append(Linear("readout", d, classes, bias=_bias(model, "b_readout")))
+    cap = model.said("final_cap")
+    if cap is not None and model.head != "ForSequenceClassification":
+        layers.append(SoftCap(classes, positive("the soft cap of logits", cap)))
     return layers, classes
 
 
@@ -223,14 +250,14 @@ def _tied(model: Model) -> bool:
     head = model.head
     if not model.has("embedding"):
         return False
-    said = model.flag("tie_word_embeddings")
+    said = model.flag("tied")
     if said and not all(_same_numbers(*pair) for pair in model.gave_way):
-        model.settings.doubt("tie_word_embeddings", f"but {model.gave_way[0][0].name} differs from its twin")
+        model.settings.doubts.append(f"tie_word_embeddings, but {model.gave_way[0][0].name} differs from its twin")
     language = head in _LANGUAGE if head else model.has("W_transform")
     if not model.has("readout"):
         return language and said
     if said and language and not _same_table(model):
-        model.settings.doubt("tie_word_embeddings", "but the file has a read-out that is not the embedding table")
+        model.settings.doubts.append("tie_word_embeddings, but the file has a read-out that is not the embedding table")
     return False
 
 
@@ -249,7 +276,7 @@ def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding,
     """Token, segment and position tables, and T; `longest` is T where there is no table of positions."""
     learned = model.has("positions")
     if learned:
-        longest = model.table_shape("positions")[0] - model.family.first_position(model)
+        longest = model.table_shape("positions")[0] - model.first_position
     if longest is not None and longest < 1:
         raise CheckpointError(f"{model.checkpoint.where} has no positions that a row of the input could have")
     seq_len = model.option("seq_len") or longest
@@ -262,30 +289,35 @@ def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding,
     return Embedding(vocabulary, d, "learned" if learned else "none", segments=segments), seq_len
 
 
-def assemble(layers: list[Layer], seq_len: int, classes: int, radius: float = 1.0) -> Architecture:
-    """The architecture of some layers."""
-    return Architecture(layers=tuple(layers), seq_len=seq_len, classes=classes, input_radius=radius)
-
-
-def stacked(
-    model: Model,
-    shape: Shape,
-    longest: str = "",
-    *,
-    normed: bool = False,
-    at: Callable[[int], Shape] | None = None,
-    tail: tuple[list[Layer], int] | None = None,
-) -> Architecture:
-    """Tables, blocks of one shape, a normalisation and a read-out.
-
-    `longest`: the field that says how long sequences are; `normed`: whether the tables' rows are normalised; `at`: the shape
-    of each block, where they differ; `tail`: the read-out, where it is a family's own.
-    """
-    limit = model.setting(longest) if longest else None
-    front, seq_len = tables(model, shape.d, None if limit is None else size(longest, limit))
-    layers: list[Layer] = [front, *([normalisation(model, "norm_embedding", shape)] if normed else [])]
+def stack(model: Model) -> Architecture:
+    """Tables or patches, blocks of one shape, perhaps a last normalisation, and a read-out."""
+    shape, roles = shape_of(model), set(model.family.tensors.values())
+    limit = model.said("longest")
+    narrow = model.shape("embedding")[1] if "embedding" in roles else shape.d
+    table = model.table_shape("positions")[1] if model.has("positions") else narrow
+    front, seq_len = tables(model, table, None if limit is None else size(model.family.reads["longest"][0], limit))
+    layers: list[Layer] = [front]
+    if model.has("W_patch"):
+        width, d = model.shape("W_patch")
+        layers = [Linear("W_patch", width, d, bias=_bias(model, "b_patch")), front]
+    if "norm_embedding.gain" in roles:
+        layers.append(normalisation(model, "norm_embedding", replace(shape, d=table)))
+    if model.has("W_in"):  # tables that are narrower than a row: all of them, or the tokens alone
+        wider = Linear("W_in", *model.shape("W_in"), bias=_bias(model, "b_in"))
+        apart = [Embedding(front.vocabulary, narrow), wider, replace(front, vocabulary=0)]
+        layers = apart if table != narrow else [*layers, wider]
     for index in range(model.depth):
-        layers += block(model, shape if at is None else at(index), index)
-    layers.append(normalisation(model, "norm_final", shape))
-    end, classes = read_out(model, shape.d) if tail is None else tail
-    return assemble(layers + end, seq_len, classes)
+        layers += block(model, shape, index)
+    if shape.first and "norm_final.gain" in roles:
+        layers.append(normalisation(model, "norm_final", shape))
+    d = shape.d
+    if model.has("W_out"):
+        d = model.shape("W_out")[1]
+        layers.append(Linear("W_out", shape.d, d))
+    tail, classes = read_out(model, shape, d)
+    radius = 1.0
+    if model.has("W_patch"):  # pixels in [-1, 1] unless the user says otherwise
+        radius = model.option("input_radius") or math.nextafter(math.sqrt(model.shape("W_patch")[0]), math.inf)
+        if model.option("input_radius") is None:
+            model.settings.assumed["input_radius"] = radius
+    return Architecture(layers=(*layers, *tail), seq_len=seq_len, classes=classes, input_radius=radius)

@@ -128,7 +128,7 @@ def _mapping_family(data: Any, where: str) -> Family:
         for name in unsaid - {"bias"}:
             if getattr(model.options, name, None) is None:
                 value = getattr(built, name)
-                model.settings.assume(name, value.name if isinstance(value, Normaliser) else value)
+                model.settings.assumed[name] = value.name if isinstance(value, Normaliser) else value
         return said_otherwise(
             model, built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where)
         )
@@ -140,7 +140,7 @@ def _mapping_family(data: Any, where: str) -> Family:
         build,
         ignored,
         tuple(prefixes),
-        fields=None,
+        described=True,
         by_group=fused == "by head",
         scales={role: (lambda _, factor=float(factor): factor) for role, factor in scales.items()},
         halves={"W_13": ("W_1", "W_3"), "b_13": ("b_1", "b_3")},

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.fields import Fields, used
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.setting import Architecture, Layer
 from boundcalc.setting.layer import flat, weights_of
 
 
 def _architecture(model: Model) -> Architecture:
-    given = model.setting("architecture")
+    given = model.checkpoint.config.get("architecture")
     if given is None:
         raise CheckpointError(
             f"{model.checkpoint.where} has tensors named as in norms files but no architecture: "
@@ -45,16 +44,18 @@ def family_of(architecture: Architecture) -> Family:
     if _fixed(architecture.stages):
         ignored["positions"] = "fixed positions are not trained"
 
-    def known(model: Model) -> Architecture:
-        model.setting("architecture")  # which is what the table was made of
-        return said_otherwise(model, architecture)
-
-    return Family("boundcalc", ("boundcalc",), tensors, known, ignored, fields=_FIELDS)
+    return Family(
+        "boundcalc",
+        ("boundcalc",),
+        tensors,
+        lambda model: said_otherwise(model, architecture),
+        ignored,
+        described=True,
+    )
 
 
 def _fixed(stages: Sequence[Layer]) -> bool:
     return any(layer.fixed(1) for layer in flat(stages))
 
 
-_FIELDS: Fields = {"architecture": used("the whole model", None)}
-NATIVE = Family("boundcalc", ("boundcalc",), {}, _architecture, fields=_FIELDS)
+NATIVE = Family("boundcalc", ("boundcalc",), {}, _architecture, described=True)

@@ -1,8 +1,4 @@
-"""A family of models as a table: which tensor plays which role, and which architecture they make up.
-
-Adding a family takes five steps (docs/weights.md): copy an adapter, name its model types, list its tensors with their
-roles, list what is no weight and why, and build its architecture from blocks.
-"""
+"""A family of models as data, and a checkpoint seen through it: which tensor plays which role (docs/weights.md)."""
 
 from __future__ import annotations
 
@@ -17,9 +13,8 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.fields import Fields
+from boundcalc.checkpoints.families.config import Settings
 from boundcalc.checkpoints.families.names import block_of, compiled, stripped
-from boundcalc.checkpoints.families.settings import Settings
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
 from boundcalc.setting import Architecture
@@ -28,31 +23,29 @@ from boundcalc.setting.validate import positive, size
 
 @dataclass(frozen=True)
 class Family:
-    """An adapter.
+    """A family of models as data.
 
     Attributes:
         name: in reports and for `--family`.
-        model_types: values of config.json's "model_type" it is for.
+        model_types: values of "model_type" in config.json that it is for.
         tensors: name pattern -> role. "{b}" stands for the block number, a trailing ".T" says that the file holds the
             transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not). Roles are the kinds of norms files, and
             "W_QKV", "b_QKV" (fused, equal thirds), "segments", "class_token".
-        architecture: builds the architecture from what is there.
+        architecture: builds the architecture from what is there (families/blocks.py).
         ignored: pattern -> why such a tensor is no weight of the bounded model.
         prefixes: parts that some checkpoints put before every name.
-        marks: patterns of which one must be there, to recognise a checkpoint without config.json.
-        fields: what the fields of config.json mean (families/fields.py); None where the family reads none.
-        aliases: other names that config.json may use for fields, and the name in `fields`.
-        heads: the field that says how many heads there are.
+        reads: parameter of `architecture` -> the field of config.json that says it, and the library's default.
+        fixed: further parameters, which the library's code has as constants.
+        only: field -> the values that leave the description as it is.
+        neutral: pattern of further fields that change no bounded function.
         classes: endings of the class names in "architectures" -> tensors such a model has, or with "!" has not.
         gives_way: tensor -> why it is not read where another tensor has the same role.
-        first_position: the first row of the position table that is read.
-        tokens: roles of tokens that are put before the input, in order; folded into the positions (families/vit.py).
+        tokens: roles of tokens that are put before the input, in order; folded into the positions.
         scales: role -> what the model multiplies such a weight by.
         by_group: whether fused queries, keys and values lie group by group, not one after the other: the query heads of
             a group, then its key, then its value.
         halves: role of a tensor that holds two weights, one after the other -> their roles.
-        bare_sublayers: whether a sublayer without gains in the file has no normalisation, and the file lacks nothing.
-        stored_block: the block of the file whose weights a block of the model has.
+        described: whether a mapping describes the model completely, so that config.json says nothing.
         known_heads: attention heads, where the table itself says how many.
         rotate: how queries and keys turn with their position, where the table says so; no bound reads it.
     """
@@ -63,19 +56,17 @@ class Family:
     architecture: Callable[[Model], Architecture]
     ignored: Mapping[str, str] = field(default_factory=dict[str, str])
     prefixes: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    fields: Fields | None = field(default_factory=dict[str, Any])
-    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
-    heads: str = "num_attention_heads"
+    reads: Mapping[str, tuple[str, Any]] = field(default_factory=dict[str, Any])
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, Any])
+    neutral: str = ""
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, Any])
     gives_way: Mapping[str, str] = field(default_factory=dict[str, str])
-    first_position: Callable[[Model], int] = lambda _: 0
     tokens: tuple[str, ...] = ("class_token",)
     scales: Mapping[str, Callable[[Model], float]] = field(default_factory=dict[str, Any])
     by_group: bool = False
     halves: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, Any])
-    bare_sublayers: bool = False
-    stored_block: Callable[[Model, int], int] = lambda _, block: block
+    described: bool = False
     known_heads: int | None = None
     rotate: Callable[[Any, int | None], Any] | None = None
 
@@ -146,11 +137,77 @@ class Model:
 
     @cached_property
     def settings(self) -> Settings:
-        """What the user and config.json say."""
-        f = self.family
-        return Settings(
-            self.checkpoint.where, f.name, f.fields, f.aliases, self.options.settings, self.checkpoint.config
-        )
+        """The fields that the user and config.json give."""
+        return Settings(self.checkpoint.where, self.options.settings, self.checkpoint.config)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What a forward check must settle, once the architecture is built."""
+        settings = self.settings
+        if not self.family.described:
+            settings.read.update(name for name, _ in self.family.reads.values())
+            return settings.doubted(self._sizes, self.family.only, self.family.neutral)
+        if settings.said:
+            raise InvalidSetting(
+                f"--set {next(iter(settings.said))}=... has no effect: the mapping says what the model is"
+            )
+        return []
+
+    @property
+    def _sizes(self) -> dict[str, tuple[Any, ...]]:
+        """Fields that say what the tensors say too, with the values that agree."""
+        found: dict[str, tuple[Any, ...]] = {}
+
+        def say(names: str, *values: Any) -> None:
+            found.update(dict.fromkeys(names.split(), values))
+
+        say("num_hidden_layers n_layer n_layers num_layers", self.depth)
+        if self.has("W_Q", 0):
+            queries, keys = (self.shape(role, 0)[1] for role in ("W_Q", "W_K"))
+            width = self.head_width(queries)
+            say("head_dim d_kv", width)
+            say("num_key_value_heads", keys // width)
+        say("hidden_size n_embd n_embed d_model dim", self.shape("W_O", 0)[1])
+        say("intermediate_size n_inner d_ff hidden_dim ffn_dim ffn_hidden_size", self.shape("W_1", 0)[1])
+        say("attention_bias qkv_bias", self.has("b_Q", 0) or self.has("b_QKV", 0))
+        say("mlp_bias enable_bias bias", self.has("b_1", 0))
+        say("norm_bias", self.has("norm_final.offset"))
+        say("is_gated_act", self.has("W_3", 0))
+        say("num_ln_in_parallel_attn", 1 + self.has("norm_ffn.gain", 0))
+        kinds = self.checkpoint.config.get("layer_types")
+        if isinstance(kinds, list) and all(kind in ("full_attention", "sliding_attention") for kind in kinds):
+            say("layer_types", kinds)  # masks may be any (L7)
+        else:
+            say("layer_types", "full_attention or sliding_attention for each layer")
+        act = str(self.said("activation"))
+        if act.startswith("gated-"):
+            say("dense_act_fn", "gelu_new" if act == "gated-gelu" else act.removeprefix("gated-"))
+        elif self.flag("gated_by_name"):
+            say("dense_act_fn", act)
+        if self.has("embedding"):
+            rows, narrow = self.shape("embedding")
+            say("vocab_size", rows)
+            say("embedding_size word_embed_proj_dim", narrow)
+        if self.has("positions"):
+            rows = self.table_shape("positions")[0]
+            say("max_position_embeddings n_positions n_ctx", rows, rows - self.first_position)
+        if self.has("segments"):
+            say("type_vocab_size", self.shape("segments")[0])
+        if self.has("score_offsets"):
+            say("relative_attention_num_buckets", self.shape("score_offsets")[0])
+        if self.has("W_patch"):
+            shape = self.place("W_patch").tensor.shape
+            patches = self.table_shape("positions")[0] - sum(map(self.has, self.family.tokens))
+            say("num_channels", shape[1])
+            say("patch_size", shape[-1])
+            say("image_size", math.isqrt(patches) * shape[-1])
+        return found
+
+    @cached_property
+    def first_position(self) -> int:
+        """The first row of the position table that is read: after `skipped` rows, or after the row of padding."""
+        padding = self.said("padding")
+        return self.family.fixed.get("skipped", 0) if padding is None else size("pad_token_id", padding, least=0) + 1
 
     @cached_property
     def head(self) -> str:
@@ -158,7 +215,7 @@ class Model:
 
         A class whose tensors are not those of the file is doubted: the library would leave out some, or draw them anew.
         """
-        named = self.settings.get("architectures", None)
+        named = self.settings.get("architectures")
         if not named or not self.family.classes:
             return ""
         name = named[0] if isinstance(named, list) and len(named) == 1 else ""
@@ -166,13 +223,15 @@ class Model:
         found = next((ending for ending in endings if isinstance(name, str) and name.endswith(ending)), "")
         if not found:
             known = ", ".join(self.family.classes)
-            self.settings.doubt("architectures", f"the read-outs known are those of classes that end with {known}")
+            self.settings.doubts.append(
+                f"architectures: the read-outs known are those of classes that end with {known}"
+            )
             return ""
         plain = {self._plain(tensor) for tensor in self.checkpoint.tensors}
         for pattern in self.family.classes[found]:
             if (pattern.removeprefix("!") in plain) == pattern.startswith("!"):
                 has = "has" if pattern.startswith("!") else "has no"
-                self.settings.doubt("architectures", f"the file {has} {pattern.removeprefix('!')}")
+                self.settings.doubts.append(f"architectures = {name}, but the file {has} {pattern.removeprefix('!')}")
         return found
 
     @cached_property
@@ -249,19 +308,15 @@ class Model:
         """Tensors that are not read because another has the same role, and that other."""
         return self._sorted.gave_way
 
-    def stored(self, block: int | None) -> int | None:
-        """The block of the file whose weights a block of the model has."""
-        return None if block is None else self.family.stored_block(self, block)
-
     def has(self, role: str, block: int | None = None) -> bool:
         """Whether a tensor, or half of one, plays a role."""
-        return (self.role_of(role, block)[0], self.stored(block)) in self.places
+        return (self.role_of(role, block)[0], block) in self.places
 
     def role_of(self, role: str, block: int | None = None) -> tuple[str, int | None]:
         """The role of the tensor that holds a weight, and which half of it the weight is (None: all)."""
-        if (role, self.stored(block)) not in self.places:
+        if (role, block) not in self.places:
             for whole, parts in self.family.halves.items():
-                if role in parts and (whole, self.stored(block)) in self.places:
+                if role in parts and (whole, block) in self.places:
                     return whole, parts.index(role)
         return role, None
 
@@ -269,7 +324,7 @@ class Model:
         """What the model multiplies a weight by: said of it, or of the tensor that holds it beside others."""
         whole, _ = self.role_of(role, block)
         fused = f"{role[:2]}QKV"
-        if role[2:] in ("Q", "K", "V") and (role, self.stored(block)) not in self.places and self.has(fused, block):
+        if role[2:] in ("Q", "K", "V") and (role, block) not in self.places and self.has(fused, block):
             whole = fused
         scale = self.family.scales.get(whole)
         return 1.0 if scale is None else float(scale(self))
@@ -277,7 +332,6 @@ class Model:
     def place(self, role: str, block: int | None = None) -> Place:
         """The tensor of a role, or which half of it is; a clear line where it is missing."""
         role, _ = self.role_of(role, block)
-        block = self.stored(block)
         if (role, block) in self.places:
             return self.places[role, block]
         patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") == role]
@@ -315,37 +369,44 @@ class Model:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
         return max(blocks) + 1
 
-    def setting(self, name: str) -> Any:
-        """A setting of the family's table: said by the user, else by config.json, else the library's default."""
-        return self.settings.get(name)
+    def said(self, name: str) -> Any:
+        """A parameter of the family: as config.json (or --set) has it, the library's default, or a constant of its code."""
+        if name not in self.family.reads:
+            return self.family.fixed.get(name)
+        given, default = self.family.reads[name]
+        return self.settings.get(given, default, null=name in ("cap", "final_cap"))
 
     def flag(self, name: str) -> bool:
-        """A setting that is true or false."""
-        return self.settings.flag(name)
-
-    def whole(self, name: str, least: int = 1) -> int:
-        """A setting that is a whole number."""
-        return size(f"{self.checkpoint.where}: {name}", self.setting(name), least=least)
+        """A parameter that is true or false; false where the family has none."""
+        value = self.said(name)
+        if value is not None and not isinstance(value, bool):
+            where = self.family.reads[name][0]
+            raise CheckpointError(f"{self.checkpoint.where}: {where} should be true or false, got {value!r:.60}")
+        return bool(value)
 
     def number(self, name: str) -> float:
-        """A setting that is a number above 0."""
-        return positive(f"{self.checkpoint.where}: {name}", self.setting(name))
+        """A parameter that is a number above 0."""
+        value = self.said(name)
+        where = self.family.reads[name][0] if name in self.family.reads else name
+        if value is None:
+            raise CheckpointError(f"{self.checkpoint.where} comes without {where!r}: say --set {where}=...")
+        return positive(f"{self.checkpoint.where}: {where}", value)
 
     @cached_property
     def heads(self) -> int:
         """Attention heads."""
-        if self.family.fields is None:
+        if self.family.described:
             return self.family.known_heads or self.option("heads") or 1
-        said = self.option("heads")
-        found = self.settings.get(self.family.heads, said)
-        if found is None:
+        said, found = self.option("heads"), self.said("heads")
+        where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
+        if found is None and said is None:
             raise CheckpointError(
                 f"{self.checkpoint.where} comes without the number of heads: put its config.json beside it, or say "
-                f"--heads 12 (--set {self.family.heads}=12)"
+                f"--heads 12 (--set {where}=12)"
             )
-        if said is not None and found != said:
-            raise CheckpointError(f"--heads {said}, but {self.family.heads} is {found!r}: leave out one of them")
-        return size("heads", found)
+        if said is not None and found is not None and found != said:
+            raise CheckpointError(f"--heads {said}, but {where} is {found!r}: leave out one of them")
+        return size("heads", said if found is None else found)
 
     def head_width(self, outputs: int) -> int:
         """Width of a head, from how many outputs all queries have."""

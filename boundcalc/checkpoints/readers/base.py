@@ -84,11 +84,15 @@ class Checkpoint:
         where: what the user pointed at.
         tensors: by name.
         config: config.json, or {}.
+        doubts: files beside the weights that say that the model is another.
+        buffers: names that the module registers as buffers, which are never weights.
     """
 
     where: str
     tensors: Mapping[str, Tensor]
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    doubts: tuple[str, ...] = ()
+    buffers: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.tensors:
