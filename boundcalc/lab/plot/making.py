@@ -43,17 +43,16 @@ def train(
             opened.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash not in absent])
             if dry:
                 continue
-            from boundcalc.lab.train.backends import Where
             from boundcalc.lab.train.certify import Asked
-            from boundcalc.lab.train.run import certify_sweep, run_sweep
+            from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
 
-            where = Where("loky", jobs, None, 1, 0.0)
+            workers = Workers(jobs)
             errors: Any = []
             if todo:
                 with watched() as progress:
-                    errors = run_sweep(sweep, opened, where=where, progress=progress).errors
+                    errors = run_sweep(sweep, opened, workers=workers, progress=progress).errors
             if not errors and name in CERTIFIED:
-                made = certify_sweep(sweep.trials, opened, [Asked(method) for method in CERTIFIED[name]], where=where)
+                made = certify_sweep(sweep.trials, opened, [Asked(method) for method in CERTIFIED[name]], workers=workers)
                 say(f"certificates of {name}: {made.present} were there, {made.added} made")
                 errors = made.errors
             if errors:

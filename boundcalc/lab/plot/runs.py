@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from boundcalc.base.output import reading
 from boundcalc.lab.plot.data import FigureData, Series
 from boundcalc.lab.plot.spec import Spec
 from boundcalc.lab.plot.words import many
-from boundcalc.lab.train.export import is_database, read_records
 from boundcalc.lab.train.record import Record
 from boundcalc.lab.train.store import Store
 
@@ -95,41 +95,26 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
     return kept
 
 
-def _sweeps(path: Path) -> list[str]:
-    """Names of the sweeps of a store; an export knows none."""
-    if not is_database(path):
-        return []
-    with Store(path, create=False, read_only=True) as store:
-        return sorted(store.sweeps())
-
-
 def _records(path: Path, spec: Spec) -> list[Record]:
-    if "sweep" in spec.runs:
-        if not is_database(path):
-            raise InvalidSetting(f"{path} is an export, which knows no sweeps: choose by task=, T=, m=, lr=, batch=")
-        with Store(path, create=False, read_only=True) as store:
-            chosen = list(store.select(sweep=str(spec.runs["sweep"])))
-        if not chosen and (names := _sweeps(path)):
+    if "sweep" not in spec.runs:
+        return all_records(path)
+    with Store(path, read_only=True) as store:
+        chosen = list(store.select(sweep=str(spec.runs["sweep"])))
+        if not chosen and (names := sorted(store.sweeps())):
             raise NoSolution(
                 f"{path} has no sweep {spec.runs['sweep']!r}, it has {', '.join(names)}: choose one of them, "
                 f"or `{make_runs(spec)}` makes it"
             )
-        return chosen
-    return all_records(path)
+    return chosen
 
 
 def all_records(path: Path) -> list[Record]:
-    """The records of a store or of an export, with their certificates."""
-    try:
-        return [
-            Record(
-                **{key: item[key] for key in ("hash", "config", "result", "digest", "created", "weights")},
-                certificates=tuple(item.get("certificates", ())),
-            )
-            for item in read_records(path)
-        ]
-    except KeyError as error:
-        raise InvalidSetting(f"{path}: a record has no {error}; export with --format json") from None
+    """The records of a store, with their certificates; damaged ones are left out with a warning."""
+    with Store(path, read_only=True) as store:
+        records = list(store.records())
+    for text in store.damaged:
+        warnings.warn(f"{path}: left out a record: {text}", stacklevel=2)
+    return records
 
 
 def _kind(record: Record, vary: set[str]) -> dict[str, Any]:

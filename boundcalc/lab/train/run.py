@@ -1,15 +1,15 @@
-"""Running a sweep: what is missing, in stacks, into the store as it comes."""
+"""Running a sweep: what is missing, in stacks, through joblib, into the store as it comes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.progress import Progress
-from boundcalc.lab.train.backends import Where, spread
 from boundcalc.lab.train.certify import Asked, Made, certify_trial
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, missing
@@ -17,51 +17,92 @@ from boundcalc.lab.train.trial import Trial, canonical
 
 _STACK = 10
 """Trials trained as one tensor program: on a CPU, between 4 and 16 are about as quick."""
+_PORTION = 8
+"""Calls given out at once where joblib's back end hands results back only when all are done."""
 
 
 @dataclass
 class Ran:
-    """What was there, and what was made of the rest."""
+    """What a sweep, or certifying it, found in the store and added to it.
+
+    Attributes:
+        total: trials, or certificates.
+        present: those that were in the store.
+        added: those that were made.
+        failed: diverged trials, or refused certificates, among those added.
+        seconds: duration.
+        errors: of stacks that failed.
+    """
 
     total: int
     present: int
     added: int = 0
+    failed: int = 0
     seconds: float = 0.0
     errors: list[str] = field(default_factory=list[str])
 
 
-@dataclass
-class Trained(Ran):
-    """What training a sweep did."""
+@dataclass(frozen=True)
+class Workers:
+    """Where stacks are computed.
 
-    diverged: int = 0
-
-
-@dataclass
-class Certified(Ran):
-    """What certifying a sweep did."""
-
-    refused: int = 0
-
-
-def _elsewhere(
-    stacks: Sequence[Sequence[Trial]], where: Where, options: Any, shown: Progress, ran: Ran
-) -> Generator[tuple[int, Mapping[str, Any] | None], None, None]:
-    """What workers hand back, by the number of the stack; None for an error, which is noted.
-
-    It is to be closed: workers go when something goes wrong here.
+    Attributes:
+        jobs: processes (-1: one per core); unset, what `joblib.parallel_config` says, or this process.
+        backend: of joblib: loky, ray, dask, ...; unset, what `joblib.parallel_config` says.
+        threads: of each process.
     """
-    with closing(spread(stacks, where, options, shown.note)) as results:
-        for number, found in results:
-            if "error" in found:
-                ran.errors.append(f"{_named(stacks[number])}: {found['error']}")
-                shown.note(ran.errors[-1])
-            yield number, None if "error" in found else found
+
+    jobs: int | None = None
+    backend: str | None = None
+    threads: int = 1
+
+    def results(self, work: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+        """(number of the call, what `work` returns of it), as they come."""
+        import joblib
+
+        with ExitStack() as cluster:
+            if self.backend == "ray":
+                from ray.util.joblib import register_ray  # type: ignore[import-not-found]
+
+                register_ray()  # which connects to $RAY_ADDRESS, or starts a cluster here
+            elif self.backend == "dask":
+                from dask.distributed import Client  # type: ignore[import-not-found]
+
+                cluster.enter_context(Client())  # to $DASK_SCHEDULER_ADDRESS, or a cluster started here
+            options: dict[str, Any] = {"n_jobs": self.jobs, "backend": self.backend}
+            numbered = [joblib.delayed(_numbered)(work, n, self.threads, *call) for n, call in enumerate(calls)]
+            try:
+                parallel = joblib.Parallel(**options, return_as="generator_unordered", batch_size=1)  # type: ignore[arg-type]
+            except ValueError:  # the back end has no generators
+                for start in range(0, len(numbered), _PORTION):
+                    yield from joblib.Parallel(**options)(numbered[start : start + _PORTION])  # type: ignore[misc]
+            else:
+                yield from parallel(numbered)  # type: ignore[misc]
 
 
-def _named(stack: Sequence[Trial]) -> str:
-    count = f"{len(stack)} trials like" if len(stack) > 1 else "trial"
-    return f"{count} {stack[0].hash[:12]}"
+def _numbered(work: Callable[..., Any], number: int, threads: int, *arguments: Any) -> tuple[int, Any]:
+    import torch
+
+    torch.set_num_threads(threads)
+    return number, work(*arguments)
+
+
+def _train_stack(configs: Sequence[Mapping[str, Any]], keep_weights: bool) -> Any:
+    """Results and weights of a stack, or the text of an error."""
+    from boundcalc.lab.train.trainer import train
+
+    try:
+        outcomes = train([Trial.from_json(config) for config in configs])
+    except BoundcalcError:
+        raise
+    except (RuntimeError, MemoryError) as error:
+        return f"{type(error).__name__}: {error}"
+    return [(outcome.result, outcome.arrays if keep_weights else None) for outcome in outcomes]
+
+
+def _certify(config: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> Any:
+    made = certify_trial(Trial.from_json(config), [Asked(**one) for one in asked])
+    return [one.to_json() for one in made]
 
 
 def stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
@@ -79,85 +120,38 @@ def stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
 
 
 def _cost(stack: Sequence[Trial]) -> float:
-    """A rough cost, good enough to order stacks and to guess what is left."""
-    first = stack[0]
-    rows = first.architecture.seq_len
-    rule = first.optimisation
+    """A rough cost, good enough to order stacks."""
+    first, rows = stack[0], stack[0].architecture.seq_len
     per_step = rows * 1.0 + first.batch * (rows * 0.3 + 30)
-    return sum(per_step * max(1, trial.m) ** 0.5 for trial in stack) * min(rule.steps, 500)
+    return sum(per_step * max(1, trial.m) ** 0.5 for trial in stack) * min(first.optimisation.steps, 500)
 
 
 def run_sweep(
     sweep: Sweep,
     store: Store,
     *,
-    where: Where | None = None,
+    workers: Workers | None = None,
     stack: int = _STACK,
     keep_weights: bool = False,
-    compiled: bool = False,
     progress: Progress | None = None,
-) -> Trained:
-    """Train what the store does not have; every finished trial is stored at once."""
-    where = where or Where()
-    shown = progress or Progress()
-    started = time.monotonic()
+) -> Ran:
+    """Train what the store does not have; the trials of every finished stack are stored at once."""
     present = store.hashes()
     todo = missing(sweep.trials, present)
-    ran = Trained(len(sweep.trials), len(sweep.trials) - len(todo))
+    ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo))
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
-    shown.begin(ran.present, ran.total)
     stacks = stacks_of(todo, stack)
-    costs = [_cost(each) for each in stacks]
-    finished = 0.0
-
-    def keep(trial: Trial, result: Mapping[str, Any], weights: Mapping[str, Any] | None) -> None:
-        ran.added += store.add(trial, result, sweep=sweep.name, weights=weights)
-        ran.diverged += result["status"] == "diverged"
-        done = finished / max(sum(costs), 1e-9)
-        spent = time.monotonic() - started
-        shown.advance(1, ran.present + ran.added, ran.total, spent / done * (1 - done) if done > 0.02 else None)
-
-    common = {"threads": where.threads, "keep_weights": keep_weights, "compiled": compiled}
-    if where.here:
-        for each, cost in zip(stacks, costs, strict=True):
-            _train_here(each, store, common, keep, ran)
-            finished += cost
-    else:
-        with closing(_elsewhere(stacks, where, common, shown, ran)) as results:
-            for number, found in results:
-                finished += costs[number]
-                if found is not None:
-                    for each in zip(stacks[number], found["results"], found["weights"], strict=True):
-                        keep(*each)
-    ran.seconds = time.monotonic() - started
-    return ran
-
-
-def _train_here(
-    trials: Sequence[Trial], store: Store, options: Mapping[str, Any], keep: Callable[..., None], ran: Ran
-) -> None:
-    """In this process each trial is stored when it is finished, not when its stack is."""
-    import torch
-
-    from boundcalc.base.errors import BoundcalcError
-    from boundcalc.lab.train.trainer import Outcome, train
-
-    torch.set_num_threads(options["threads"])
-    held = store.hashes()  # another sweep may have been quicker
-    left = [trial for trial in trials if trial.hash not in held]
-    ran.present += len(trials) - len(left)
-    if not left:
-        return
-
-    def done(outcome: Outcome) -> None:
-        keep(outcome.trial, outcome.result, outcome.arrays if options["keep_weights"] else None)
-
-    try:
-        train(left, compiled=options["compiled"], on_done=done)
-    except BoundcalcError:
-        raise
-    except (RuntimeError, MemoryError) as error:
-        ran.errors.append(f"{_named(left)}: {type(error).__name__}: {error}")
+    calls = [([trial.to_json() for trial in each], keep_weights) for each in stacks]
+    shown = _Shown(ran, progress, "trials")
+    for number, found in (workers or Workers()).results(_train_stack, calls):
+        if isinstance(found, str):
+            ran.errors.append(f"{len(stacks[number])} trials like {stacks[number][0].hash[:12]}: {found}")
+            continue
+        for trial, (result, weights) in zip(stacks[number], found, strict=True):
+            ran.added += store.add(trial, result, sweep=sweep.name, weights=weights)
+            ran.failed += result["status"] == "diverged"
+            shown.advance()
+    return shown.end()
 
 
 def certify_sweep(
@@ -165,42 +159,45 @@ def certify_sweep(
     store: Store,
     plans: Sequence[Asked],
     *,
-    where: Where | None = None,
+    workers: Workers | None = None,
     progress: Progress | None = None,
-) -> Certified:
-    """Everything asked of every trial that the store does not have; each certificate is stored as it is made."""
-    where = where or Where()
-    shown = progress or Progress()
-    started = time.monotonic()
+) -> Ran:
+    """Every certificate of every trial that the store does not have; those of a trial are stored when they are made."""
     held = store.certified()
     todo: list[tuple[Trial, list[Asked]]] = []
-    for trial in trials:
+    for trial in sorted(trials, key=lambda trial: -trial.m):
         asked = [plan for plan in plans if (trial.hash, canonical(plan.to_json())) not in held]
         if asked:
             todo.append((trial, asked))
-    todo.sort(key=lambda pair: -pair[0].m)
     total = len(trials) * len(plans)
-    ran = Certified(total, total - sum(len(asked) for _, asked in todo))
-    shown.begin(ran.present, total, "certificates")
+    ran = Ran(total, total - sum(len(asked) for _, asked in todo))
+    calls = [(trial.to_json(), [one.to_json() for one in asked]) for trial, asked in todo]
+    shown = _Shown(ran, progress, "certificates")
+    for number, found in (workers or Workers()).results(_certify, calls):
+        for data in found:
+            made = Made.from_json(data)
+            store.add_certificate(made, todo[number][0].hash)
+            ran.added += 1
+            ran.failed += made.certificate is None
+            shown.advance()
+    return shown.end()
 
-    def keep(trial: Trial, made: Made) -> None:
-        store.add_certificate(made, trial.hash)
-        ran.added += 1
-        ran.refused += made.certificate is None
-        left = (total - ran.present - ran.added) * (time.monotonic() - started) / ran.added
-        shown.advance(1, ran.present + ran.added, total, left)
 
-    if where.here:
-        import torch
+class _Shown:
+    """Progress of a run, with a guess of the seconds left."""
 
-        torch.set_num_threads(where.threads)
-        for trial, asked in todo:
-            certify_trial(trial, asked, done=lambda made, trial=trial: keep(trial, made))
-    else:
-        options = [{"threads": where.threads, "certify": [[one.to_json() for one in asked]]} for _, asked in todo]
-        with closing(_elsewhere([[trial] for trial, _ in todo], where, options, shown, ran)) as results:
-            for number, found in results:
-                for made in found["certificates"][0] if found is not None else ():
-                    keep(todo[number][0], Made.from_json(made))
-    ran.seconds = time.monotonic() - started
-    return ran
+    def __init__(self, ran: Ran, progress: Progress | None, what: str) -> None:
+        self.ran, self.progress, self.started = ran, progress or Progress(), time.monotonic()
+        self.progress.begin(ran.present, ran.total, what)
+
+    def advance(self) -> None:
+        """One more is stored."""
+        ran = self.ran
+        done = ran.present + ran.added
+        left = (ran.total - done) * (time.monotonic() - self.started) / max(1, ran.added)
+        self.progress.advance(1, done, ran.total, left)
+
+    def end(self) -> Ran:
+        """What the run did, with its duration."""
+        self.ran.seconds = time.monotonic() - self.started
+        return self.ran

@@ -4,32 +4,102 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.output import write_bytes
 from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.record import Record, content_of, digest_of, summary_columns
-from boundcalc.lab.train.store_file import StoreError, StoreFile
 from boundcalc.lab.train.trial import Trial, canonical
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.certify import Made
 
-_S = "json_extract(config, '$.task.s')"
-_LAW = "coalesce(json_extract(config, '$.task.law'), 'balanced')"
+_WAIT = 60.0
+"""Seconds to wait for another writer."""
+_APPLICATION, _SCHEMA = 0x62636C64, 3
+_TABLES = (
+    "CREATE TABLE trials (hash TEXT PRIMARY KEY, config TEXT NOT NULL, result TEXT NOT NULL, digest TEXT NOT NULL, "
+    "created REAL NOT NULL, weights TEXT, task TEXT, T INTEGER, m INTEGER, seed INTEGER, depth INTEGER, status TEXT, "
+    "steps INTEGER, train_error REAL, test_error REAL, gap REAL)",
+    "CREATE TABLE sweeps (name TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (name, hash)) WITHOUT ROWID",
+    "CREATE TABLE certificates (hash TEXT NOT NULL, asked TEXT NOT NULL, content TEXT NOT NULL, "
+    "digest TEXT NOT NULL, created REAL NOT NULL, PRIMARY KEY (hash, asked))",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_SCHEMA}",
+)
+_FILTERS = {name: name for name in ("task", "T", "m", "status")} | {
+    "s": "json_extract(config, '$.task.s')",
+    "law": "coalesce(json_extract(config, '$.task.law'), 'balanced')",
+}
 
 
-class Store(StoreFile):
+class StoreError(BoundcalcError):
+    """A store that cannot be read or written."""
+
+
+class Store:
     """An open store. Several processes may have one file open and write to it."""
 
     def __init__(self, path: Path | str, *, create: bool = True, read_only: bool = False) -> None:
+        self.path = Path(path)
         self.damaged: list[str] = []
         """Records that were left out when reading, and why."""
-        super().__init__(path, create=create, read_only=read_only)
+        if (read_only or not create) and not self.path.exists():
+            raise StoreError(f"there is no store {self.path}: `boundcalc sweep smoke --store {self.path}` makes one")
+        if not self.path.parent.is_dir():
+            raise StoreError(f"cannot make {self.path}: there is no directory {self.path.parent}")
+        with self._errors():
+            self.connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
+            self.connection.text_factory = lambda data: data.decode("utf-8", "replace")
+            run = self.connection.execute
+            with self._transaction() if not read_only else self._errors():
+                ours = run("PRAGMA application_id").fetchone()[0] == _APPLICATION
+                version = run("PRAGMA user_version").fetchone()[0]
+                empty = not run("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                if empty and not read_only:
+                    for statement in _TABLES:
+                        run(statement)
+                elif not ours:
+                    raise StoreError(f"{self.path} is a SQLite file of another program: choose another --store")
+                elif version != _SCHEMA:
+                    raise StoreError(f"{self.path} has schema {version}; this version of boundcalc reads {_SCHEMA}")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Name the store in errors of SQLite and of the disk."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"store {self.path}: {error}; trials that were finished are kept") from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All that is written in it, or nothing."""
+        with self._errors():
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._errors():
+            return self.connection.execute(query, values).fetchall()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
 
     # -- writing
 
@@ -37,27 +107,27 @@ class Store(StoreFile):
         self, trial: Trial, result: Mapping[str, Any], *, sweep: str = "", weights: Mapping[str, Any] | None = None
     ) -> bool:
         """Store a finished trial; False when it was there already."""
-        name = None
-        if weights is not None:
-            with self.explained():
-                name = self._write_weights(trial, weights)
-        return self._insert(trial.hash, canonical(trial.to_json()), canonical(result), time.time(), name, sweep)
+        name = None if weights is None else self._write_weights(trial, weights)
+        return self._insert(trial.hash, trial.to_json(), result, name, sweep)
 
-    def _insert(self, key: str, config: str, result: str, created: float, weights: str | None, sweep: str = "") -> bool:
+    def _insert(
+        self,
+        key: str,
+        config: Mapping[str, Any],
+        result: Mapping[str, Any],
+        weights: str | None = None,
+        sweep: str = "",
+    ) -> bool:
+        texts = canonical(config), canonical(result)
         columns = {
-            "hash": key,
-            "config": config,
-            "result": result,
-            "digest": digest_of(key, config, result),
-            "created": created,
-            "weights": weights,
-            **summary_columns(json.loads(config), json.loads(result)),
+            **dict(zip(("hash", "config", "result"), (key, *texts), strict=True)),
+            **{"digest": digest_of(key, *texts), "created": time.time(), "weights": weights},
+            **summary_columns(config, result),
         }
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-        with self.explained(), self.transaction():
+        with self._transaction():
             done = self.connection.execute(
-                f"INSERT OR IGNORE INTO trials ({names}) VALUES ({marks})",
-                tuple(columns.values()),
+                f"INSERT OR IGNORE INTO trials ({names}) VALUES ({marks})", tuple(columns.values())
             )
             if sweep:
                 self.connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep, key))
@@ -72,54 +142,29 @@ class Store(StoreFile):
         self, key: str, asked: Mapping[str, Any], entry: Mapping[str, Any], certificate: Mapping[str, Any] | None
     ) -> None:
         wanted, content = canonical(asked), content_of({"entry": entry, "certificate": certificate})
-        with self.explained(), self.transaction():
-            self.connection.execute(
-                "INSERT OR IGNORE INTO certificates VALUES (?, ?, ?, ?, ?)",
-                (key, wanted, content, digest_of(key, wanted, content), time.time()),
-            )
-
-    def certified(self) -> set[tuple[str, str]]:
-        """Trials that have been certified, with what was asked for as canonical JSON."""
-        with self.explained():
-            return {(row[0], row[1]) for row in self.connection.execute("SELECT hash, asked FROM certificates")}
-
-    def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
-        query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
-        found: list[Mapping[str, Any]] = []
-        for asked, content, digest in self.connection.execute(query, (key,)).fetchall():
-            if digest_of(key, asked, content) == digest:
-                found.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
-                continue
-            self._left_out(
-                f"a certificate of {key[:12]} was changed after it was written: `boundcalc runs rm {key[:12]}`"
-            )
-        return tuple(found)
-
-    def _left_out(self, said: str) -> None:
-        if said not in self.damaged:
-            self.damaged.append(said)
+        row = key, wanted, content, digest_of(key, wanted, content), time.time()
+        with self._transaction():
+            self.connection.execute("INSERT OR IGNORE INTO certificates VALUES (?, ?, ?, ?, ?)", row)
 
     def enrol(self, sweep: str, hashes: Iterable[str]) -> None:
         """Note that trials belong to a sweep, whoever ran them."""
-        with self.explained(), self.transaction():
+        with self._transaction():
             self.connection.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", ((sweep, h) for h in hashes))
 
     @property
     def weights_folder(self) -> Path:
-        """Where kept weights lie, beside the store."""
+        """Folder of kept weights, next to the store."""
         return self.path.with_name(self.path.name + ".weights")
 
     def _write_weights(self, trial: Trial, weights: Mapping[str, Any]) -> str:
         from safetensors.numpy import save
 
-        self.weights_folder.mkdir(exist_ok=True)
         name = f"{trial.hash}.safetensors"
-        metadata = {
-            "format": "boundcalc-model/1",
-            "architecture": json.dumps(with_own_row(trial.architecture, trial.task.shape).to_json()),
-            "trial": trial.hash,
-        }
+        architecture = with_own_row(trial.architecture, trial.task.shape).to_json()
+        metadata = {"format": "boundcalc-model/1", "architecture": json.dumps(architecture), "trial": trial.hash}
         data = save(dict(weights), metadata)
+        with self._errors():
+            self.weights_folder.mkdir(exist_ok=True)
         write_bytes(self.weights_folder / name, data, force=True)
         return f"{name} {hashlib.sha256(data).hexdigest()}"
 
@@ -127,49 +172,35 @@ class Store(StoreFile):
         """Forget trials and their weights."""
         count = 0
         for key in hashes:
-            with self.explained(), self.transaction():
+            with self._transaction():
                 count += self.connection.execute("DELETE FROM trials WHERE hash = ?", (key,)).rowcount
                 self.connection.execute("DELETE FROM sweeps WHERE hash = ?", (key,))
                 self.connection.execute("DELETE FROM certificates WHERE hash = ?", (key,))
             (self.weights_folder / f"{key}.safetensors").unlink(missing_ok=True)
         return count
 
-    def merge(self, records: Iterable[Mapping[str, Any]]) -> int:
-        """Take over records of another store or export; damaged ones are refused, before anything is written."""
-        checked: list[tuple[str, str, str, float]] = []
-        certified: list[tuple[str, Mapping[str, Any]]] = []
-        for record in records:
-            try:
-                config, result = canonical(record["config"]), canonical(record["result"])
-                key, created = str(record["hash"]), float(record["created"])
-                sound = digest_of(key, config, result) == record["digest"]
-            except (KeyError, TypeError, ValueError) as error:
-                raise StoreError(f"a record to import is malformed: {error!r}") from None
-            if not sound:
-                raise StoreError(f"the record {key[:12]} to import has been changed since it was written")
-            checked.append((key, config, result, created))
-            for stored in record.get("certificates", ()):
-                if not isinstance(stored, Mapping) or set(stored) != {"asked", "entry", "certificate", "digest"}:
-                    raise StoreError(f"a certificate of the record {key[:12]} to import is malformed")
-                if digest_of(key, canonical(stored["asked"]), content_of(stored)) != stored["digest"]:
-                    raise StoreError(
-                        f"a certificate of the record {key[:12]} to import was changed since it was written"
-                    )
-                certified.append((key, stored))
-        for key, stored in certified:
-            self._insert_certificate(key, stored["asked"], stored["entry"], stored["certificate"])
-        return sum(self._insert(*record, weights=None) for record in checked)
-
     # -- reading
 
     def hashes(self) -> set[str]:
-        """What is there."""
-        with self.explained():
-            return {row[0] for row in self.connection.execute("SELECT hash FROM trials")}
+        """Hashes of all stored trials."""
+        return {row[0] for row in self._rows("SELECT hash FROM trials")}
 
     def __len__(self) -> int:
-        with self.explained():
-            return int(self.connection.execute("SELECT count(*) FROM trials").fetchone()[0])
+        return int(self._rows("SELECT count(*) FROM trials")[0][0])
+
+    def certified(self) -> set[tuple[str, str]]:
+        """Trials that have been certified, with what was asked for as canonical JSON."""
+        return {(row[0], row[1]) for row in self._rows("SELECT hash, asked FROM certificates")}
+
+    def tasks(self) -> dict[str, int]:
+        """Names of tasks, and how many trials there are of each."""
+        return dict(self._rows("SELECT task, count(*) FROM trials GROUP BY task ORDER BY task"))
+
+    def sweeps(self) -> dict[str, int]:
+        """Names of sweeps, and how many of their trials are stored."""
+        return dict(
+            self._rows("SELECT name, count(*) FROM sweeps JOIN trials USING (hash) GROUP BY name ORDER BY name")
+        )
 
     def named(self, prefix: str) -> str:
         """The one hash that begins so."""
@@ -194,96 +225,66 @@ class Store(StoreFile):
             f"SELECT hash, config, result, digest, created, weights FROM trials WHERE {where} "
             "ORDER BY task, T, m, depth, seed, hash"
         )
-        with self.explained():
+        with self._errors():
             for key, config, result, digest, created, weights in self.connection.execute(query, values):
-                if digest_of(key, config, result) == digest:
-                    yield Record(
-                        key, json.loads(config), json.loads(result), digest, created, weights, self._certificates(key)
-                    )
+                if digest_of(key, config, result) != digest:
+                    self._leave_out(f"{key[:12]} was changed after it was written", key)
                     continue
-                again = f"`boundcalc runs rm {key[:12]}`, then train it again"
-                self._left_out(f"{key[:12]} was changed after it was written: {again}")
+                told = json.loads(config), json.loads(result)
+                yield Record(key, *told, digest, created, weights, self._certificates(key))
 
-    def select(
-        self,
-        *,
-        task: str | None = None,
-        T: int | None = None,
-        m: int | None = None,
-        s: int | None = None,
-        law: str | None = None,
-        sweep: str | Sequence[str] | None = None,
-        status: str | None = None,
-    ) -> Iterator[Record]:
-        """Trials by what they are; of several sweeps, those of any."""
-        parts: list[str] = ["1"]
-        values: list[Any] = []
-        of_task = (("task", task), ("T", T), ("m", m), ("status", status), (_S, s), (_LAW, law))
-        for name, value in of_task:
-            if value is not None:
-                parts.append(f"{name} = ?")
-                values.append(value)
+    def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
+        query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
+        found: list[Mapping[str, Any]] = []
+        for asked, content, digest in self._rows(query, (key,)):
+            if digest_of(key, asked, content) == digest:
+                found.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
+            else:
+                self._leave_out(f"a certificate of {key[:12]} was changed after it was written", key)
+        return tuple(found)
+
+    def _leave_out(self, why: str, key: str) -> None:
+        text = f"{why}: `boundcalc runs rm {key[:12]}`, then train it again"
+        if text not in self.damaged:
+            self.damaged.append(text)
+
+    def select(self, *, sweep: str | Sequence[str] | None = None, **chosen: Any) -> Iterator[Record]:
+        """Trials by task, T, m, s, law and status; of several sweeps, those of any."""
+        kept = {name: value for name, value in chosen.items() if value is not None}
+        parts = ["1", *(f"{_FILTERS[name]} = ?" for name in kept)]
+        values = list(kept.values())
         if sweep is not None:
             names = [sweep] if isinstance(sweep, str) else list(sweep)
             parts.append(f"hash IN (SELECT hash FROM sweeps WHERE name IN ({', '.join('?' * len(names))}))")
             values += names
         return self.records(" AND ".join(parts), tuple(values))
 
-    def tasks(self) -> dict[str, int]:
-        """Names of tasks, and how many trials are here of each."""
-        with self.explained():
-            return dict(self.connection.execute("SELECT task, count(*) FROM trials GROUP BY task ORDER BY task"))
-
-    def sweeps(self) -> dict[str, int]:
-        """Names of sweeps, and how many of their trials are here."""
-        query = "SELECT name, count(*) FROM sweeps JOIN trials USING (hash) GROUP BY name ORDER BY name"
-        with self.explained():
-            return dict(self.connection.execute(query).fetchall())
-
     def verify(self) -> list[str]:
-        """What is wrong with the store: nothing, one hopes."""
-        problems: list[str] = []
-        with self.explained():
-            for (line,) in self.connection.execute("PRAGMA integrity_check"):
-                if line != "ok":
-                    problems.append(f"SQLite: {line}")
-            rows = self.connection.execute("SELECT hash, config, result, digest, weights FROM trials").fetchall()
-            certificates = self.connection.execute("SELECT hash, asked, content, digest FROM certificates").fetchall()
-        for key, asked, content, digest in certificates:
-            if digest_of(key, asked, content) != digest:
-                problems.append(f"{key[:12]}: a certificate was changed after it was written")
-                continue
-            problems += [f"{key[:12]}: {text}" for text in _wrong_with(json.loads(content)["certificate"])]
-        for key, config, result, digest, weights in rows:
-            problems += [f"{key[:12]}: {text}" for text in self._problems(key, config, result, digest, weights)]
-        return problems
+        """What is wrong with the file, a record, a certificate or kept weights; nothing where all is as it was written."""
+        problems = [f"SQLite: {line}" for (line,) in self._rows("PRAGMA integrity_check") if line != "ok"]
+        for record in self.records():
+            problems += [f"{record.hash[:12]}: {text}" for text in self._problems(record)]
+        return problems + self.damaged
 
-    def _problems(self, key: str, config: str, result: str, digest: str, weights: str | None) -> Iterator[str]:
-        if digest_of(key, config, result) != digest:
-            yield "the record was changed after it was written"
-            return
+    def _problems(self, record: Record) -> Iterator[str]:
+        from boundcalc.predictors.certificate import PredictorCertificate
+        from boundcalc.predictors.verify import verify_predictor
+
         try:
-            if Trial.from_json(json.loads(config)).hash != key:
+            if record.trial.hash != record.hash:
                 yield "the hash is not that of its configuration (computed by another version?)"
         except InvalidSetting as error:
             yield f"the configuration cannot be read: {error}"
-        if weights:
-            name, _, wanted = weights.partition(" ")
+        for stored in record.certificates:
+            try:
+                if stored["certificate"] is not None:
+                    verify_predictor(PredictorCertificate.from_json(stored["certificate"]))
+            except BoundcalcError as error:
+                yield f"a certificate does not hold: {error}"
+        if record.weights:
+            name, _, wanted = record.weights.partition(" ")
             try:
                 if hashlib.sha256((self.weights_folder / name).read_bytes()).hexdigest() != wanted:
                     yield f"the weights {name} were changed"
             except OSError:
                 yield f"the weights {name} are missing"
-
-
-def _wrong_with(certificate: Mapping[str, Any] | None) -> Iterator[str]:
-    """What is wrong with a stored certificate's number: it is derived from its facts again."""
-    from boundcalc.predictors.certificate import PredictorCertificate
-    from boundcalc.predictors.verify import verify_predictor
-
-    if certificate is None:
-        return
-    try:
-        verify_predictor(PredictorCertificate.from_json(certificate))
-    except BoundcalcError as error:
-        yield f"a certificate does not hold: {error}"

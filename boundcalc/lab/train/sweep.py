@@ -13,8 +13,7 @@ from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.words import spelling
 from boundcalc.lab.train import defaults
-from boundcalc.lab.train.tasks import task_from_json
-from boundcalc.lab.train.trial import Optimisation, Trial, init_from_json, model_for
+from boundcalc.lab.train.trial import Trial, trial_from_parts
 from boundcalc.setting import validate
 
 _KEYS = ("name", "about", "task", "model", "init", "train", "m", "n_test", "seeds", "grid")
@@ -129,17 +128,7 @@ def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int, device: st
         parts[part][name] = value
     if m is None:
         raise InvalidSetting('a sweep needs "m", the number of training examples (0: fresh ones at every step)')
-    task = task_from_json(parts["task"])
-    return Trial(
-        task=task,
-        architecture=model_for(task, **parts["model"]),
-        m=m,
-        seed=seed,
-        n_test=raw.get("n_test", defaults.N_TEST),
-        init=init_from_json(parts["init"]),
-        optimisation=validate.from_fields("train", Optimisation, parts["train"]),
-        device=device,
-    )
+    return trial_from_parts(**parts, m=m, seed=seed, n_test=raw.get("n_test", defaults.N_TEST), device=device)
 
 
 def missing(trials: Sequence[Trial], present: set[str]) -> list[Trial]:

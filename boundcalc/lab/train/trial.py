@@ -192,6 +192,21 @@ class Trial:
         )
 
 
+def trial_from_parts(
+    task: Mapping[str, Any],
+    model: Mapping[str, Any],
+    init: Mapping[str, Any],
+    train: Mapping[str, Any],
+    *,
+    m: int,
+    **fields: Any,
+) -> Trial:
+    """A trial from the objects that files and the command line describe it by; `fields` are those of `Trial`."""
+    law = task_from_json(task)
+    rule = validate.from_fields("train", Optimisation, train)
+    return Trial(law, model_for(law, **model), m, init=init_from_json(init), optimisation=rule, **fields)
+
+
 def init_from_json(data: object) -> Init:
     """Deviations from a JSON object."""
     init = validate.from_fields("init", Init, data)
