@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,12 +14,23 @@ from boundcalc.base import output, rounding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.strict_json import assignments
 from boundcalc.cli import predictors
-from boundcalc.cli.files import FILE, FileCommand, output_file
+from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
-from boundcalc.setting.architecture import NORMALISATIONS, STYLES
+
+if TYPE_CHECKING:
+    from boundcalc.lab.train.trial import Trial
+
+_FIELDS = {
+    "task": ("T", "s", "function"),
+    "model": ("depth", "d", "heads"),
+    "init": (),
+    "train": ("lr", "batch", "steps"),
+}
+"""Fields of a trial's parts that have an option of their own."""
+_DATA = (".npz", ".csv", ".parquet")
 
 
 def _certificates(file: Path, values: Mapping[str, Any]) -> list[Path]:
@@ -33,9 +45,9 @@ def _certificates(file: Path, values: Mapping[str, Any]) -> list[Path]:
     epilog="""\b
 Examples:
   boundcalc train conjunction --T 64 --m 64
-  boundcalc train parity --T 12 --s 2 --m 0 --batch 128 --curve-every 25 --set train.warmup=50 --set train.stop_test_error=0
-  boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --law natural
-  boundcalc train arrays --path data.npz --m 500 --set model.depth=2
+  boundcalc train parity --T 12 --s 2 --m 0 --batch 128 --set train.warmup=50 --set train.stop_test_error=0
+  boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --set task.law=natural
+  boundcalc train data.npz --m 500 --depth 2
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
   boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 -o model.safetensors""",
 )
@@ -43,63 +55,45 @@ Examples:
 @click.option("--T", "T", type=WHOLE, help="Rows (bits) per sequence.")
 @click.option("--s", "s", type=WHOLE, help="Bits that matter.")
 @click.option("--function", help="Truth table or formula (task boolean).")
-@click.option("--law", help="balanced or natural.")
-@click.option("--noise", type=NUMBER, help="Probability that a label is flipped.")
-@click.option("--path", type=FILE, help="An .npz file with x and y (task arrays).")
 @click.option("--m", "m", type=WHOLE, default=64, show_default=True, help="Training examples (0: fresh at every step).")
 @click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
-@click.option("--n-test", type=WHOLE, default=defaults.N_TEST, show_default=True, help="Test examples.")
-@click.option("--style", default="post", show_default=True, help=f"Where the normalisation sits: {', '.join(STYLES)}.")
-@click.option(
-    "--normalisation",
-    help=f"How rows are normalised: {', '.join(NORMALISATIONS)}.  [default: none; in style edelman ball]",
-)
 @click.option("--depth", type=WHOLE, help="Blocks.")
 @click.option("--d", "d", type=WHOLE, help="Width of a row.")
 @click.option("--heads", type=WHOLE, help="Attention heads per block.")
-@click.option("--optimiser", type=click.Choice(defaults.OPTIMISERS), default=defaults.OPTIMISER, show_default=True)
-@click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True)
-@click.option("--weight-decay", type=NUMBER, default=defaults.WEIGHT_DECAY, help="Decay of the weights.")
+@click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True, help="Learning rate.")
 @click.option("--batch", type=WHOLE, default=defaults.BATCH, show_default=True, help="Examples per step (0: all).")
 @click.option("--steps", type=WHOLE, default=defaults.STEPS, show_default=True, help="Most steps of training.")
-@click.option(
-    "--curve-every", type=WHOLE, default=defaults.CURVE_EVERY, help="Steps between points of the curves (0: geometric)."
-)
-@click.option("--precision", type=click.Choice(defaults.PRECISIONS), default=defaults.PRECISION, show_default=True)
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
-@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Any field of task., model., init., train.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="n_test, or a field of task., model., init., train."
+)
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the ramp loss.")
 @device_option
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each process.")
 @click.option("-o", "--out", "save", type=output_file(), help="Write the model (safetensors).")
 @click.option("--store", "store_path", type=output_file(appends=True), help="Keep the result.")
 @predictors.certify_options
 @click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
 @click.option("--examples", type=output_file(), help="Write the training examples (.npz).")
-@click.option("--no-bounds", is_flag=True, help="Leave the bounds out.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     device: str,
-    threads: int,
     save: Path | None,
     store_path: Path | None,
     methods: tuple[str, ...],
     certificate: Path | None,
     examples: Path | None,
     prefix: float,
-    no_bounds: bool,
     quiet: bool,
     form: str,
     gamma: float,
     delta: float,
     **options: Any,
 ) -> None:
-    """Train one model on TASK, then print its gap and norms, and every bound that applies to it.
+    """Train one model on TASK (a task, a file of examples, or module.py:MyTask), then print its gap and all bounds.
 
-    Bounds are a posteriori: they hold for the norms that were measured, having paid for choosing them after training.
+    Bounds are a posteriori: they hold for the norms that were measured, corrected for choosing them after training.
     """
-    import json
     from dataclasses import replace
 
     from boundcalc.setting import validate
@@ -110,10 +104,13 @@ def command(
         output.safetensors_name(save)
     if not methods and (certificate is not None or prefix):
         raise InvalidSetting("--certificate and --prefix belong to --certify: say by which method, such as p2l")
-    if no_bounds or options["m"] == 0:
-        why = "with --no-bounds" if no_bounds else "without a training sample (--m 0), which bounds need"
+    if options["m"] == 0:
+        why = "without a training sample (--m 0), which bounds need"
         refuse_given({"gamma": why} | ({} if methods else {"delta": why}))
-    trial = _trial(options, "cpu")  # what is wrong with it is said before torch is imported, which takes seconds
+    trial = _trial(options)  # what is wrong with it is said before torch is imported, which takes seconds
+    for file in (save, examples):
+        if file is not None:
+            output.check(file)  # again, now that the files the task reads are known
 
     import torch
 
@@ -121,7 +118,7 @@ def command(
     from boundcalc.lab.train.trainer import train
 
     trial = replace(trial, device=resolve(device))
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     say_positions([trial])
     live = _Live(quiet)
     outcome = train([trial], live=live)[0]
@@ -141,78 +138,67 @@ def command(
     certificates: list[dict[str, Any]] = []
     if methods:
         certificates = predictors.certify_trial(trial, methods, delta, prefix=prefix, file=certificate, quiet=quiet)
-    values = [] if no_bounds else _bounds(trial, outcome.result, gamma, delta)
+    values = _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         found = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
         if methods:
             found["certificates"] = certificates
         click.echo(json.dumps({**found, "bounds": [value.to_json() for value in values]}, indent=1))
     else:
-        _show(trial, outcome.result, values, no_bounds, gamma, delta)
+        _show(trial, outcome.result, values, gamma, delta)
         if certificates:
             predictors.show_certificates(certificates, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
 
 
-def _trial(options: dict[str, Any], device: str) -> Any:
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.lab.train.sweep import sweep_from_json
+def _trial(options: Mapping[str, Any]) -> Trial:
+    """The trial that the options describe, on the CPU."""
+    from boundcalc.lab.train.trial import trial_from_parts
 
     parts: dict[str, dict[str, Any]] = {
-        "task": {"task": options["task"]},
-        "model": {"style": options["style"]},
-        "init": {},
-        "train": {},
+        part: {name: options[name] for name in names if options[name] is not None} for part, names in _FIELDS.items()
     }
-    for part, names in (
-        ("task", ("T", "s", "function", "law", "noise", "path")),
-        ("model", ("depth", "d", "heads", "normalisation")),
-        ("train", ("optimiser", "lr", "weight_decay", "batch", "steps", "curve_every", "precision")),
-    ):
-        parts[part] |= {name: options[name] for name in names if options[name] is not None}
-    if "d" in parts["model"] and "d_ff" not in parts["model"] and parts["model"].get("style") != "edelman":
-        parts["model"]["d_ff"] = 4 * parts["model"]["d"]
+    is_data = Path(options["task"]).suffix in _DATA
+    parts["task"] |= {"task": "arrays", "path": options["task"]} if is_data else {"task": options["task"]}
     if options["balls"]:
         parts["train"]["balls"] = _balls(options["balls"])
     changes = assignments(options["changes"], "--set")
-    refuse_given({name: f"beside --set {part}.{name}" for part, name in map(_split, changes) if name in options})
-    for (part, field), value in zip(map(_split, changes), changes.values(), strict=True):
+    n_test = changes.pop("n_test", defaults.N_TEST)
+    refuse_given(
+        {name.partition(".")[2]: f"beside --set {name}" for name in changes if name.partition(".")[2] in options}
+    )
+    for name, value in changes.items():
+        part, _, field = name.partition(".")
         if part not in parts or not field:
-            raise InvalidSetting(f"--set takes task., model., init. or train. and a field, got {part + '.' + field!r}")
+            raise InvalidSetting(f"--set takes n_test, or task., model., init. or train. and a field, got {name!r}")
         parts[part][field] = value
+    model = parts["model"]
+    if "d" in model and model.get("style") != "edelman":
+        model.setdefault("d_ff", 4 * model["d"])
     if parts["task"]["task"] == "boolean" and "function" not in parts["task"]:
         raise InvalidSetting(
             'task boolean needs a function: --function "x0 & ~x1 | x2", or a truth table such as 00010111 '
             "(conjunction, disjunction, parity and majority are tasks of their own)"
         )
-    data = {**parts, "m": options["m"], "n_test": options["n_test"], "seeds": [options["seed"]]}
-    return sweep_from_json(data, device=device).trials[0]
-
-
-def _split(name: str) -> tuple[str, str]:
-    """Part and field of a name such as model.depth."""
-    part, _, field = name.partition(".")
-    return part, field
+    return trial_from_parts(**parts, m=options["m"], seed=options["seed"], n_test=n_test)
 
 
 def _balls(words: tuple[str, ...]) -> dict[str, Any]:
-    from boundcalc.base.errors import InvalidSetting
-
-    found: dict[str, Any] = {}
+    balls: dict[str, Any] = {}
     for word in words:
         kind, _, rest = word.partition("=")
         norm, _, radius = rest.partition(":")
-        if kind in found:
+        if kind in balls:
             raise InvalidSetting(f"--ball names {kind} twice: weights are kept in one ball")
         try:
-            found[kind] = [norm, float(radius)]
+            balls[kind] = [norm, float(radius)]
         except ValueError:
             raise InvalidSetting(f"--ball takes KIND=NORM:RADIUS, such as W_QK=op:2; got {word!r}") from None
-    return found
+    return balls
 
 
-def _bounds(trial: Any, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
+def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
     from boundcalc import compare
     from boundcalc.formulas.theorems import BOUNDS, aliases
     from boundcalc.lab.train.bounds import setting_of
@@ -243,19 +229,19 @@ class _Live:
         self.shown = True
 
     def end(self, result: Mapping[str, Any]) -> None:
-        """Leave the line; say what differs between two runs here, so that standard output does not."""
+        """Leave the line; print what differs between two runs to stderr, so that standard output does not differ."""
         if self.shown and self.redraw:
             click.echo("", err=True)
         if not self.quiet:
             click.echo(f"{result['cpu_seconds']:.2f} CPU-s on {result['device']}", err=True)
 
 
-def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, gamma: float, delta: float) -> None:
-    shown = "T" if hasattr(trial.task, "T") else "L"
-    length = getattr(trial.task, shown, trial.architecture.seq_len)
+def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float, delta: float) -> None:
+    length = "T" if hasattr(trial.task, "T") else "L"
+    rows = getattr(trial.task, length, trial.architecture.seq_len)
     size = "fresh examples" if trial.online else f"m = {trial.m}"
     click.echo(
-        f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {shown} = {length}, {size}, "
+        f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "
         f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
     )
     click.echo(f"{result['reason']} after {result['steps']} steps (path {result['path']})")
@@ -278,13 +264,11 @@ def _show(trial: Any, result: dict[str, Any], values: list[Any], skipped: bool, 
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
-            numbers = "  ".join(
-                f"{name} {rounding.up(value)}" for name, value in budget.items() if name not in ("rank", "Sp")
-            )
-            click.echo(f"  {key:<{widest}}{numbers}")
+            shown = [f"{name} {rounding.up(value)}" for name, value in budget.items() if name not in ("rank", "Sp")]
+            click.echo(f"  {key:<{widest}}{'  '.join(shown)}")
     if values:
         _show_bounds(values, gamma, delta)
-    elif not skipped:
+    else:
         click.echo("\nno bound: it needs a training sample (m > 0), a classification and finite weights")
 
 
@@ -292,16 +276,16 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
     sample = values[0].setting.sample
     click.echo(
         f"\nbounds of the gap (ramp loss of margin {gamma:g}, delta {delta:g}, "
-        f"share of training margins at most gamma: {sample.train_error:g}), norms paid for"
+        f"share of training margins at most gamma: {sample.train_error:g}), corrected for norms chosen after training"
     )
     width = max(len(value.name) for value in values) + 2
     for value in values:
         if value.refusal is not None:
-            click.echo(f"  {value.name:<{width}}does not apply: it needs {value.refusal.needs}")
-            continue
-        if value.trivial:
-            click.echo(f"  {value.name:<{width}}trivial  {value.kind}  the least proof covers nothing")
-            continue
-        mark = "~" if value.kind == "proxy" else ""
-        says = "vacuous" if value.vacuous else f"gap <= {rounding.up(value.gap)}"
-        click.echo(f"  {value.name:<{width}}{mark}10^{rounding.exponent_up(value.log10, 2)}  {value.kind}  {says}")
+            text = f"does not apply: it needs {value.refusal.needs}"
+        elif value.trivial:
+            text = f"vacuous  {value.kind}  every covering argument gives a bound above 1 here"
+        else:
+            mark = "~" if value.kind == "proxy" else ""
+            says = "vacuous" if value.vacuous else f"gap <= {rounding.up(value.gap)}"
+            text = f"{mark}10^{rounding.exponent_up(value.log10, 2)}  {value.kind}  {says}"
+        click.echo(f"  {value.name:<{width}}{text}")

@@ -59,7 +59,7 @@ def _store(path: Path, sweep: str, records: list[dict[str, Any]]) -> None:
     from boundcalc.lab.train.store import Store
 
     with Store(path) as store:
-        store.merge(records)
+        trials.keep(store, records)
         store.enrol(sweep, [record["hash"] for record in records])
 
 

@@ -52,7 +52,9 @@ def train(
                 with watched() as progress:
                     errors = run_sweep(sweep, opened, workers=workers, progress=progress).errors
             if not errors and name in CERTIFIED:
-                made = certify_sweep(sweep.trials, opened, [Asked(method) for method in CERTIFIED[name]], workers=workers)
+                made = certify_sweep(
+                    sweep.trials, opened, [Asked(method) for method in CERTIFIED[name]], workers=workers
+                )
                 say(f"certificates of {name}: {made.present} were there, {made.added} made")
                 errors = made.errors
             if errors:

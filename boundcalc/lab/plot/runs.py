@@ -95,16 +95,22 @@ def read(spec: Spec, *, vary: str | Iterable[str] = "m", online: bool = False) -
     return kept
 
 
+def _sweeps(path: Path) -> list[str]:
+    """Names of the sweeps of a store."""
+    with Store(path, read_only=True) as store:
+        return sorted(store.sweeps())
+
+
 def _records(path: Path, spec: Spec) -> list[Record]:
     if "sweep" not in spec.runs:
         return all_records(path)
     with Store(path, read_only=True) as store:
         chosen = list(store.select(sweep=str(spec.runs["sweep"])))
-        if not chosen and (names := sorted(store.sweeps())):
-            raise NoSolution(
-                f"{path} has no sweep {spec.runs['sweep']!r}, it has {', '.join(names)}: choose one of them, "
-                f"or `{make_runs(spec)}` makes it"
-            )
+    if not chosen and (names := _sweeps(path)):
+        raise NoSolution(
+            f"{path} has no sweep {spec.runs['sweep']!r}, it has {', '.join(names)}: choose one of them, "
+            f"or `{make_runs(spec)}` makes it"
+        )
     return chosen
 
 

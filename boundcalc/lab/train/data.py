@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from boundcalc.lab.train.trial import Trial
 CHUNK = 4096
 """Examples drawn at once. Each chunk has a stream of its own, so any of them can be drawn again."""
 _MOST_KEPT = 2**28
-"""Entries (m T) up to which the training set is kept; larger ones are drawn again chunk by chunk."""
+"""Entries (m T) of a training set."""
 _AHEAD = 64
 """Steps for which the order is drawn at once."""
 
@@ -24,7 +24,7 @@ _AHEAD = 64
 class Examples:
     """Training and test examples of one trial."""
 
-    def __init__(self, trial: Trial, device: torch.device, *, most_kept: int = _MOST_KEPT) -> None:
+    def __init__(self, trial: Trial, device: torch.device) -> None:
         self.trial = trial
         self.device = device
         self.world: dict[str, Any] = trial.task.world(self._source("world"))
@@ -32,14 +32,15 @@ class Examples:
         self._start = 0
         self._queue: Tensor | None = None
         self._held: tuple[int, Tensor, Tensor] | None = None
-        self.streamed = trial.m * trial.task.shape.rows > most_kept
+        if trial.m * trial.task.shape.rows > _MOST_KEPT:
+            raise InvalidSetting(f"m = {trial.m} sequences of {trial.task.shape.rows} rows do not fit: choose m = 0")
         self.train: tuple[Tensor, Tensor] | None = None
         if isinstance(trial.task, ArraysTask):
             x, y, x_test, y_test = trial.task.split(self.world, self._source("split"), trial.m, trial.n_test)
-            self.train, self.test, self.streamed = (x, y), (x_test, y_test), False
+            self.train, self.test = (x, y), (x_test, y_test)
         else:
             self.test = self._chunks("test", trial.n_test)
-            if not trial.online and not self.streamed:
+            if not trial.online:
                 self.train = self._chunks("train", trial.m)
 
     def _source(self, *labels: str | int) -> TorchSource:
@@ -64,9 +65,7 @@ class Examples:
         """The next examples of a run through one permutation after another, or fresh ones."""
         if self.trial.online:
             return self._fresh(size)
-        if self.streamed:
-            return self._next_held(size, self._shuffled)
-        assert self.train is not None  # noqa: S101 - kept unless streamed
+        assert self.train is not None  # noqa: S101 - kept unless online
         picked = self._next(size, self.trial.m)
         return self.train[0][picked], self.train[1][picked]
 
@@ -80,24 +79,11 @@ class Examples:
         return picked
 
     def _fresh(self, size: int) -> tuple[Tensor, Tensor]:
-        many = max(1, CHUNK // size) * size
-        return self._next_held(size, lambda number: self._draw(self._source("fresh", number), many))
-
-    def _shuffled(self, number: int) -> tuple[Tensor, Tensor]:
-        """Chunks in a random order, each shuffled in itself: at most one chunk is in memory."""
-        chunks = max(1, self.trial.m // CHUNK)
-        if number % chunks == 0:
-            self._queue = self._order.permutation(chunks)
-        assert self._queue is not None  # noqa: S101 - set when number is 0
-        x, y = self._chunk("train", int(self._queue[number % chunks]), self.trial.m)
-        shuffled = self._order.permutation(len(y))
-        return x[shuffled], y[shuffled]
-
-    def _next_held(self, size: int, drawn: Callable[[int], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        """The next of what is held; where that is too few, of what is drawn next."""
+        """The next examples of a chunk, or of a new one."""
         if self._held is None or self._start + size > len(self._held[1]):
             number = 0 if self._held is None else self._held[0] + 1
-            self._held, self._start = (number, *drawn(number)), 0
+            many = max(1, CHUNK // size) * size
+            self._held, self._start = (number, *self._draw(self._source("fresh", number), many)), 0
         start, self._start = self._start, self._start + size
         return self._held[1][start : self._start], self._held[2][start : self._start]
 
@@ -107,10 +93,8 @@ class Examples:
             x, y = self.train[0][:most], self.train[1][:most]
             yield from zip(x.split(size), y.split(size), strict=True)
             return
-        label, n = ("train", self.trial.m) if not self.trial.online else ("probe", min(most, CHUNK))
-        for k in range(-(-min(n, most) // CHUNK)):
-            x, y = self._chunk(label, k, n)
-            yield from zip(x.split(size), y.split(size), strict=True)
+        x, y = self._chunk("probe", 0, min(most, CHUNK))
+        yield from zip(x.split(size), y.split(size), strict=True)
 
 
 def _check(task: Task, x: Tensor, y: Tensor, n: int) -> None:

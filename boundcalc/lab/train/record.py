@@ -19,7 +19,6 @@ class Record:
     result: dict[str, Any]
     digest: str
     created: float
-    weights: str | None
     certificates: tuple[Mapping[str, Any], ...] = ()
     """Of what the trial's data taught: what was asked, the entry in short, the certificate (None: refused)."""
 
@@ -36,7 +35,6 @@ class Record:
             "result": self.result,
             "digest": self.digest,
             "created": self.created,
-            "weights": self.weights,
             **({"certificates": list(self.certificates)} if self.certificates else {}),
         }
 

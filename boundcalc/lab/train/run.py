@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.progress import Progress
 from boundcalc.lab.train.certify import Asked, Made, certify_trial
 from boundcalc.lab.train.store import Store
@@ -61,6 +61,21 @@ class Workers:
         import joblib
 
         with ExitStack() as cluster:
+            self._connect(cluster)
+            numbered = [joblib.delayed(_numbered)(work, n, self.threads, *call) for n, call in enumerate(calls)]
+            try:
+                parallel = joblib.Parallel(self.jobs, return_as="generator_unordered", batch_size=1)  # type: ignore[arg-type]
+            except ValueError:  # the back end has no generators
+                for start in range(0, len(numbered), _PORTION):
+                    yield from joblib.Parallel(self.jobs)(numbered[start : start + _PORTION])  # type: ignore[misc]
+            else:
+                yield from parallel(numbered)  # type: ignore[misc]
+
+    def _connect(self, cluster: ExitStack) -> None:
+        """Make the back end known to joblib, and joblib use it."""
+        import joblib
+
+        try:
             if self.backend == "ray":
                 from ray.util.joblib import register_ray  # type: ignore[import-not-found]
 
@@ -69,15 +84,10 @@ class Workers:
                 from dask.distributed import Client  # type: ignore[import-not-found]
 
                 cluster.enter_context(Client())  # to $DASK_SCHEDULER_ADDRESS, or a cluster started here
-            options: dict[str, Any] = {"n_jobs": self.jobs, "backend": self.backend}
-            numbered = [joblib.delayed(_numbered)(work, n, self.threads, *call) for n, call in enumerate(calls)]
-            try:
-                parallel = joblib.Parallel(**options, return_as="generator_unordered", batch_size=1)  # type: ignore[arg-type]
-            except ValueError:  # the back end has no generators
-                for start in range(0, len(numbered), _PORTION):
-                    yield from joblib.Parallel(**options)(numbered[start : start + _PORTION])  # type: ignore[misc]
-            else:
-                yield from parallel(numbered)  # type: ignore[misc]
+            if self.backend is not None:
+                cluster.enter_context(joblib.parallel_config(self.backend))
+        except (ImportError, ValueError, OSError) as error:
+            raise InvalidSetting(f"joblib cannot use the back end {self.backend!r} here: {error}") from None
 
 
 def _numbered(work: Callable[..., Any], number: int, threads: int, *arguments: Any) -> tuple[int, Any]:
@@ -87,17 +97,16 @@ def _numbered(work: Callable[..., Any], number: int, threads: int, *arguments: A
     return number, work(*arguments)
 
 
-def _train_stack(configs: Sequence[Mapping[str, Any]], keep_weights: bool) -> Any:
-    """Results and weights of a stack, or the text of an error."""
+def _train_stack(configs: Sequence[Mapping[str, Any]]) -> Any:
+    """Results of a stack, or the text of an error."""
     from boundcalc.lab.train.trainer import train
 
     try:
-        outcomes = train([Trial.from_json(config) for config in configs])
+        return [outcome.result for outcome in train([Trial.from_json(config) for config in configs])]
     except BoundcalcError:
         raise
     except (RuntimeError, MemoryError) as error:
         return f"{type(error).__name__}: {error}"
-    return [(outcome.result, outcome.arrays if keep_weights else None) for outcome in outcomes]
 
 
 def _certify(config: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> Any:
@@ -132,7 +141,6 @@ def run_sweep(
     *,
     workers: Workers | None = None,
     stack: int = _STACK,
-    keep_weights: bool = False,
     progress: Progress | None = None,
 ) -> Ran:
     """Train what the store does not have; the trials of every finished stack are stored at once."""
@@ -141,14 +149,14 @@ def run_sweep(
     ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo))
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
     stacks = stacks_of(todo, stack)
-    calls = [([trial.to_json() for trial in each], keep_weights) for each in stacks]
+    calls = [([trial.to_json() for trial in each],) for each in stacks]
     shown = _Shown(ran, progress, "trials")
     for number, found in (workers or Workers()).results(_train_stack, calls):
         if isinstance(found, str):
             ran.errors.append(f"{len(stacks[number])} trials like {stacks[number][0].hash[:12]}: {found}")
             continue
-        for trial, (result, weights) in zip(stacks[number], found, strict=True):
-            ran.added += store.add(trial, result, sweep=sweep.name, weights=weights)
+        for trial, result in zip(stacks[number], found, strict=True):
+            ran.added += store.add(trial, result, sweep=sweep.name)
             ran.failed += result["status"] == "diverged"
             shown.advance()
     return shown.end()

@@ -33,7 +33,6 @@ class Stack:
         weights: Weights,
         *,
         path: str | None = None,
-        compiled: bool = False,
     ) -> None:
         self.architecture = architecture
         self.shape = shape
@@ -45,8 +44,7 @@ class Stack:
         one: Callable[..., Tensor] = plain if self.path == "plain" else read_only
         each = torch.func.vmap(lambda weights, x: one(architecture, weights, x))
         self._row = torch.func.vmap(lambda weights, x: read_only(architecture, weights, x))
-        # The path "bits" stays as it is: its hand-written gradient works in place, which the compiler refuses.
-        self._each: Callable[..., Tensor] = torch.compile(each) if compiled else each
+        self._each: Callable[..., Tensor] = each
         self.sharp = 0
 
     @classmethod

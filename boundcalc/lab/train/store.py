@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import time
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.output import write_bytes
-from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.record import Record, content_of, digest_of, summary_columns
 from boundcalc.lab.train.trial import Trial, canonical
 
@@ -103,25 +100,15 @@ class Store:
 
     # -- writing
 
-    def add(
-        self, trial: Trial, result: Mapping[str, Any], *, sweep: str = "", weights: Mapping[str, Any] | None = None
-    ) -> bool:
+    def add(self, trial: Trial, result: Mapping[str, Any], *, sweep: str = "") -> bool:
         """Store a finished trial; False when it was there already."""
-        name = None if weights is None else self._write_weights(trial, weights)
-        return self._insert(trial.hash, trial.to_json(), result, name, sweep)
+        return self._insert(trial.hash, trial.to_json(), result, sweep)
 
-    def _insert(
-        self,
-        key: str,
-        config: Mapping[str, Any],
-        result: Mapping[str, Any],
-        weights: str | None = None,
-        sweep: str = "",
-    ) -> bool:
+    def _insert(self, key: str, config: Mapping[str, Any], result: Mapping[str, Any], sweep: str = "") -> bool:
         texts = canonical(config), canonical(result)
         columns = {
             **dict(zip(("hash", "config", "result"), (key, *texts), strict=True)),
-            **{"digest": digest_of(key, *texts), "created": time.time(), "weights": weights},
+            **{"digest": digest_of(key, *texts), "created": time.time()},
             **summary_columns(config, result),
         }
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
@@ -151,32 +138,14 @@ class Store:
         with self._transaction():
             self.connection.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", ((sweep, h) for h in hashes))
 
-    @property
-    def weights_folder(self) -> Path:
-        """Folder of kept weights, next to the store."""
-        return self.path.with_name(self.path.name + ".weights")
-
-    def _write_weights(self, trial: Trial, weights: Mapping[str, Any]) -> str:
-        from safetensors.numpy import save
-
-        name = f"{trial.hash}.safetensors"
-        architecture = with_own_row(trial.architecture, trial.task.shape).to_json()
-        metadata = {"format": "boundcalc-model/1", "architecture": json.dumps(architecture), "trial": trial.hash}
-        data = save(dict(weights), metadata)
-        with self._errors():
-            self.weights_folder.mkdir(exist_ok=True)
-        write_bytes(self.weights_folder / name, data, force=True)
-        return f"{name} {hashlib.sha256(data).hexdigest()}"
-
     def remove(self, hashes: Iterable[str]) -> int:
-        """Forget trials and their weights."""
+        """Forget trials and their certificates."""
         count = 0
         for key in hashes:
             with self._transaction():
                 count += self.connection.execute("DELETE FROM trials WHERE hash = ?", (key,)).rowcount
                 self.connection.execute("DELETE FROM sweeps WHERE hash = ?", (key,))
                 self.connection.execute("DELETE FROM certificates WHERE hash = ?", (key,))
-            (self.weights_folder / f"{key}.safetensors").unlink(missing_ok=True)
         return count
 
     # -- reading
@@ -222,16 +191,16 @@ class Store:
     def records(self, where: str = "1", values: tuple[Any, ...] = ()) -> Iterator[Record]:
         """Stored trials, in a fixed order; those that are not as they were written are left out, and noted in `damaged`."""
         query = (
-            f"SELECT hash, config, result, digest, created, weights FROM trials WHERE {where} "
+            f"SELECT hash, config, result, digest, created FROM trials WHERE {where} "
             "ORDER BY task, T, m, depth, seed, hash"
         )
         with self._errors():
-            for key, config, result, digest, created, weights in self.connection.execute(query, values):
+            for key, config, result, digest, created in self.connection.execute(query, values):
                 if digest_of(key, config, result) != digest:
                     self._leave_out(f"{key[:12]} was changed after it was written", key)
                     continue
                 told = json.loads(config), json.loads(result)
-                yield Record(key, *told, digest, created, weights, self._certificates(key))
+                yield Record(key, *told, digest, created, self._certificates(key))
 
     def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
         query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
@@ -260,7 +229,7 @@ class Store:
         return self.records(" AND ".join(parts), tuple(values))
 
     def verify(self) -> list[str]:
-        """What is wrong with the file, a record, a certificate or kept weights; nothing where all is as it was written."""
+        """What is wrong with the file, a record or a certificate; nothing where all is as it was written."""
         problems = [f"SQLite: {line}" for (line,) in self._rows("PRAGMA integrity_check") if line != "ok"]
         for record in self.records():
             problems += [f"{record.hash[:12]}: {text}" for text in self._problems(record)]
@@ -281,10 +250,3 @@ class Store:
                     verify_predictor(PredictorCertificate.from_json(stored["certificate"]))
             except BoundcalcError as error:
                 yield f"a certificate does not hold: {error}"
-        if record.weights:
-            name, _, wanted = record.weights.partition(" ")
-            try:
-                if hashlib.sha256((self.weights_folder / name).read_bytes()).hexdigest() != wanted:
-                    yield f"the weights {name} were changed"
-            except OSError:
-                yield f"the weights {name} are missing"

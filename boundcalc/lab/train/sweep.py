@@ -11,7 +11,6 @@ from typing import Any
 
 from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.words import spelling
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.trial import Trial, trial_from_parts
 from boundcalc.setting import validate
@@ -107,8 +106,7 @@ def _combinations(grid: object) -> Iterator[dict[str, Any]]:
 
 def _named(key: str) -> str:
     """The field that a key of a grid varies."""
-    short = spelling(key, (*_SHORT, "m"))
-    return _SHORT.get(short, short)
+    return _SHORT.get(key, key)
 
 
 def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int, device: str) -> Trial:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.train.data import CHUNK, Examples
+from boundcalc.lab.train.data import Examples
 from boundcalc.lab.train.device import threads, torch_device, versions
 from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
@@ -43,11 +43,6 @@ class Outcome:
     trial: Trial
     result: dict[str, Any]
     weights: dict[str, Tensor]
-
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """The weights as NumPy arrays, as a store keeps them."""
-        return {name: value.cpu().numpy() for name, value in self.weights.items()}
 
 
 def stack_key(trial: Trial) -> str:
@@ -89,16 +84,13 @@ def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
 def train(
     trials: Sequence[Trial],
     *,
-    device: str | None = None,
     path: str | None = None,
-    compiled: bool = False,
-    on_done: Callable[[Outcome], None] | None = None,
     live: _Live | None = None,
 ) -> list[Outcome]:
     """Train trials of one `stack_key` together; the outcomes are in the order of the trials."""
     if len({stack_key(trial) for trial in trials}) != 1:
         raise InvalidSetting("only trials that differ in seed, m, rate and decay can be trained in one stack")
-    return _Training(trials, torch_device(device or trials[0].device), path, compiled, on_done, live).run()
+    return _Training(trials, torch_device(trials[0].device), path, live).run()
 
 
 class _Training:
@@ -107,13 +99,11 @@ class _Training:
         trials: Sequence[Trial],
         device: torch.device,
         path: str | None,
-        compiled: bool,
-        on_done: Callable[[Outcome], None] | None,
         live: _Live | None,
     ) -> None:
         self.trials = list(trials)
         self.device = device
-        self.on_done, self.live = on_done, live
+        self.live = live
         first = trials[0]
         self.rule, self.shape = first.optimisation, first.task.shape
         self.autocast = self.rule.precision == "bfloat16"
@@ -128,7 +118,6 @@ class _Training:
             generators,
             _DTYPES[self.rule.precision],
             path=path,
-            compiled=compiled,
         )
         self.stack.require_grad()
         self.optimiser = StackedOptimiser(self.stack.trained, [trial.optimisation for trial in trials])
@@ -142,10 +131,6 @@ class _Training:
         self.points = _curve_points(self.rule.steps, self.rule.curve_every)
         self._all: tuple[Tensor, Tensor, Tensor] | None = None
         self._batch = self._whole if first.full_batch else self._mini
-        if first.full_batch and any(examples.streamed for examples in self.examples):
-            raise InvalidSetting("a full batch of this many examples does not fit: give a batch size")
-        if any(examples.streamed for examples in self.examples) and first.batch > CHUNK:
-            raise InvalidSetting(f"streamed training takes batches of at most {CHUNK}, got {first.batch}")
 
     def run(self) -> list[Outcome]:
         step = 0
@@ -306,10 +291,7 @@ class _Training:
             now = time.process_time()
             result["cpu_seconds"] = round(self.seconds[index] + now - started, 4)
             started = now
-            outcome = Outcome(self.trials[index], result, weights)
-            self.outcomes[index] = outcome
-            if self.on_done is not None:
-                self.on_done(outcome)
+            self.outcomes[index] = Outcome(self.trials[index], result, weights)
         kept = [position for position in range(len(self.active)) if position not in done]
         self.active = [self.active[position] for position in kept]
         if kept:

@@ -151,7 +151,6 @@ def test_refusals_about_trials_say_which_command_makes_them(tmp_path: Path) -> N
     assert run("plot", "gap-vs-m", "--store", store, *only, "-o", str(tmp_path / "y.png")).exit_code == 0
     missing = refusal("plot", "gap-vs-m", "--store", store, "--runs", "T=77", "-o", out, code=1)
     assert "has no trials with" in missing
-    assert "knows no sweeps" in refusal("plot", "gap-vs-m", "--store", store, "--runs", "sweep=a", "-o", out)
     store = trials.write(tmp_path / "unlearned.json", [trials.record(wrong=200)])
     assert "no trial reaches test accuracy" in refusal("plot", "attention", "--store", store, "-o", out, code=1)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from boundcalc.base.confidence import clopper_pearson
 from boundcalc.lab.train.record import digest_of
+from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
 
@@ -72,7 +73,6 @@ def record(
         "result": json.loads(text),
         "digest": digest_of(trial.hash, config, text),
         "created": 1.0,
-        "weights": None,
     }
 
 
@@ -162,13 +162,22 @@ def over_inputs(kind: str = "masked", rise: float = -0.02) -> list[dict[str, Any
         }
         config, text = canonical(trial.to_json()), canonical(result)
         own = {"hash": trial.hash, "config": json.loads(config), "result": json.loads(text)}
-        found.append({**own, "digest": digest_of(trial.hash, config, text), "created": 1.0, "weights": None})
+        found.append({**own, "digest": digest_of(trial.hash, config, text), "created": 1.0})
     return found
 
 
+def keep(store: Store, records: list[dict[str, Any]]) -> None:
+    """Records in an open store."""
+    for each in records:
+        store._insert(each["hash"], each["config"], each["result"])
+        for stored in each.get("certificates", ()):
+            store._insert_certificate(each["hash"], stored["asked"], stored["entry"], stored["certificate"])
+
+
 def write(path: Path, records: list[dict[str, Any]]) -> str:
-    """An export of the trials, as `boundcalc runs export --format json` writes it."""
-    path.write_text(json.dumps(records), encoding="utf-8")
+    """A store of the trials."""
+    with Store(path) as store:
+        keep(store, records)
     return str(path)
 
 

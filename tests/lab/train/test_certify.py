@@ -1,11 +1,10 @@
-"""Certificates beside stored trials: made once, kept whole, gone on with, exported, and refused where they were changed."""
+"""Certificates beside stored trials: made once, kept whole, gone on with, and left out where they were changed."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,11 +14,9 @@ from click.testing import CliRunner
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
-from boundcalc.lab.train.backends import Where
 from boundcalc.lab.train.certify import METHODS, Asked, Made, certify_trial, wanted
-from boundcalc.lab.train.run import certify_sweep, run_sweep
+from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
 from boundcalc.lab.train.store import Store
-from boundcalc.lab.train.store_file import StoreError
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.verify import verify_predictor
@@ -91,32 +88,18 @@ def test_workers_make_the_same_certificates(store: Path, tmp_path: Path) -> None
     other = tmp_path / "other.db"
     with Store(other) as opened:
         run_sweep(sweep(), opened)
-        made = certify_sweep(sweep().trials, opened, PLANS, where=Where(jobs=2))
+        made = certify_sweep(sweep().trials, opened, PLANS, workers=Workers(jobs=2))
         assert (made.added, made.errors) == (4, [])
         theirs = {r.hash: [s["certificate"] for s in r.certificates] for r in opened.records()}
     with Store(store) as opened:
         assert theirs == {r.hash: [s["certificate"] for s in r.certificates] for r in opened.records()}
 
 
-def test_exports_take_certificates_along_and_refuse_changed_ones(store: Path, tmp_path: Path) -> None:
-    with Store(store) as opened:
-        records: list[Any] = json.loads(json.dumps([record.to_json() for record in opened.records()]))
-    with Store(tmp_path / "copy.db") as copy:
-        assert copy.merge(records) == 2
-        assert [record.to_json()["certificates"] for record in copy.records()] == [r["certificates"] for r in records]
-    records[0]["certificates"][0]["entry"]["risk"] /= 2
-    with Store(tmp_path / "refused.db") as copy, pytest.raises(StoreError, match="was changed"):
-        copy.merge(records)
-    del records[0]["certificates"][0]["entry"]
-    with Store(tmp_path / "refused.db") as copy, pytest.raises(StoreError, match="malformed"):
-        copy.merge(records)
-
-
 def test_a_certificate_that_was_changed_is_told_and_left_out(store: Path) -> None:
     with sqlite3.connect(store) as connection:
         connection.execute("UPDATE certificates SET content = replace(content, 'holdout', 'handout') WHERE rowid = 1")
     with Store(store, read_only=True) as opened:
-        assert any("certificate was changed" in problem for problem in opened.verify())
+        assert any("was changed" in problem for problem in opened.verify())
         assert sum(len(record.certificates) for record in opened.records()) == 3
         assert any("a certificate of" in said for said in opened.damaged)
 

@@ -44,24 +44,12 @@ def test_runs_list_show_rm(run: Any) -> None:
     filled()
     code, out, _ = run("runs", "list", "--runs", "T=16", "--limit", "3")
     assert code == 0
-    assert len(out.splitlines()) == 6
+    assert len(out.splitlines()) == 7
     assert "demo (36)" in out
     code, out, _ = run("runs", "show", trial(0, 16, 8).hash[:10])
     assert json.loads(out)["config"]["m"] == 8
     assert run("runs", "rm", trial(0, 16, 8).hash)[0] == 0
     assert run("runs", "verify")[:2] == (0, "35 trials, all as they were written\n")
-
-
-def test_runs_export_import_verify(run: Any) -> None:
-    filled()
-    assert run("runs", "export", "--format", "json", "-o", "all.json")[0] == 0
-    assert run("runs", "import", "all.json", "--store", "b.db")[1] == "36 trials added, 0 were there\n"
-    assert len(run("runs", "export", "--store", "b.db", "--runs", "m=8")[1].splitlines()) == 13
-    with Store("b.db") as store:
-        store.connection.execute("UPDATE trials SET result = replace(result, '0.3', '0.0') WHERE seed = 3")
-    code, _, err = run("runs", "verify", "--store", "b.db")
-    assert code == 1
-    assert "was changed" in err
 
 
 def test_threshold_prints_fits_and_words(run: Any) -> None:
@@ -93,14 +81,11 @@ ERRORS: list[tuple[list[str], int, str]] = [
     (["threshold", "--store", "absent.db"], 1, "there is no store"),
     (["runs", "show", "zz"], 2, "first digits of its hash"),
     (["threshold", "--predict", "0"], 2, "T must lie between 1"),
-    (["runs", "import", "absent.json"], 1, "cannot read"),
 ]
 TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["sweep", "conjuntion"], 2, "no preset or file 'conjuntion'"),
     (["sweep", "absent.json"], 2, "cannot read the sweep file"),
-    (["sweep", "smoke", "--backend", "spark"], 2, "must be one of loky, ray, dask"),
-    (["sweep", "smoke", "--address", "x:1"], 2, "--address belongs to"),
-    (["sweep", "smoke", "--jobs", "0"], 2, "jobs must be"),
+    (["sweep", "smoke", "--backend", "spark", "--quiet"], 2, "joblib cannot use the back end 'spark' here"),
     (["sweep", "smoke", "--set", "lr=3"], 2, "--set takes"),
     (["sweep", "smoke", "--set", "train.lr"], 2, "NAME=VALUE"),
     (["sweep", "smoke", "--store", "no/where.db"], 2, "no directory"),
@@ -118,13 +103,11 @@ TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["train", "conjunction", "--set", "model.vocabulary=9"], 2, "follows from the task (3)"),
     (["train", "conjunction", "--set", "model.normaliser=sparsemax"], 2, "a constant independent of T"),
     (["train", "conjunction", "--set", "train.momentum=0.9"], 2, "momentum belongs to sgd"),
-    (["sweep", "smoke", "--gpus", "1"], 2, "with --backend ray or dask"),
     (["sweep", "."], 2, "cannot read the sweep file"),
     (["sweep", "smoke", "--seeds", "1000000000", "--list"], 2, "more than 1000000 trials"),
     (["train", "conjunction", "--m", "-1e6"], 2, "got -1000000"),
     (["train", "conjunction", "--lr", "-10^-3"], 2, "lr must be"),
     (["train", "conjunction", "--function", "x0"], 2, "is a function: leave out function"),
-    (["train", "arrays", "--path", __file__], 2, "is not an .npz file: np.savez"),
 ]
 
 
@@ -145,14 +128,6 @@ def test_training_errors_are_one_line(run: Any, words: list[str], code: int, say
     assert (got, out) == (code, "")
     assert says in err
     assert len(err.splitlines()) == 1
-
-
-def test_a_store_of_a_newer_schema_is_refused(run: Any) -> None:
-    with Store("boundcalc-runs.db") as store:
-        store.connection.execute("PRAGMA user_version = 99")
-    code, _, err = run("runs", "list")
-    assert code == 1
-    assert "upgrade boundcalc" in err
 
 
 def test_without_torch_the_extra_is_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,20 +153,20 @@ def test_looking_at_a_store_does_not_import_torch(run: Any) -> None:
 @needs_torch
 def test_train_prints_gap_norms_and_bounds(run: Any) -> None:
     words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4", "--quiet"]
-    code, out, err = run(*words, "--store", "runs.db", "--out", "model.safetensors", "--n-test", "128")
+    code, out, err = run(*words, "--store", "runs.db", "--out", "model.safetensors", "--set", "n_test=128")
     assert (code, err) == (0, "")
     for text in ("gap", "W_QK[0]", "best head", "a_posteriori", "vacuous"):
         assert text in out
     with Store("runs.db", create=False) as store:
         assert store.verify() == []
     assert Path("model.safetensors").stat().st_size > 1000
-    found = json.loads(run(*words, "--format", "json", "--no-bounds")[1])
+    found = json.loads(run(*words, "--format", "json")[1])
     assert found["result"]["status"] == "done"
 
 
 @needs_torch
 def test_two_runs_of_one_training_print_the_same(run: Any) -> None:
-    words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4", "--no-bounds"]
+    words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4"]
     first, second, other = run(*words), run(*words), run(*words, "--seed", "1")
     assert first[:2] == second[:2]
     assert first[1] != other[1]
@@ -222,7 +197,9 @@ def test_sweep_runs_lists_and_continues(run: Any) -> None:
     assert code == 0
     assert "0 trials were there, 2 added" in out
     assert "2 of 2 trials" in err
-    code, out, err = run("sweep", "mine.json", "--quiet", "--keep-weights")
-    assert (code, out, err) == (0, "", "")
-    assert run("runs", "verify", "--rerun", "2")[0] == 0
-    assert len(list(Path("boundcalc-runs.db.weights").iterdir())) == 2
+    assert run("sweep", "mine.json", "--quiet") == (0, "", "")
+    with Store("boundcalc-runs.db") as store:
+        store.connection.execute("UPDATE trials SET result = replace(result, '0', '1') WHERE seed = 1")
+    code, _, err = run("runs", "verify")
+    assert code == 1
+    assert "was changed" in err

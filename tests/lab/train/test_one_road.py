@@ -19,11 +19,13 @@ torch = pytest.importorskip("torch")
 
 MODELS: dict[str, list[str]] = {
     "many heads": ["--heads", "4"],
-    "full scores": ["--style", "edelman", "--heads", "1", "--set", "model.activation=relu"],
-    "pre-norm, two layers": ["--style", "pre", "--normalisation", "layernorm", "--depth", "2", "--heads", "2"],
+    "full scores": ["--set", "model.style=edelman", "--heads", "1", "--set", "model.activation=relu"],
+    "pre-norm, two layers": [
+        *("--set", "model.style=pre", "--set", "model.normalisation=layernorm", "--depth", "2", "--heads", "2")
+    ],
     "steep": ["--heads", "2", "--lr", "0.02", "--gamma", "0.25"],
 }
-TASK = ["conjunction", "--T", "6", "--m", "48", "--d", "8", "--steps", "60", "--n-test", "64"]
+TASK = ["conjunction", "--T", "6", "--m", "48", "--d", "8", "--steps", "60", "--set", "n_test=64"]
 
 
 def run(*words: object) -> dict[str, Any]:
@@ -104,21 +106,3 @@ def test_norms_that_were_not_certified_bound_nothing(roads: dict[str, Any]) -> N
     assert setting_of(record.trial, record.result).norms.measured
     with pytest.raises(InvalidSetting, match="not certified: train it again"):
         setting_of(record.trial, {**record.result, "head_norms": {}})
-
-
-def test_represent_compares_with_the_same_norms(roads: dict[str, Any]) -> None:
-    """`represent --store` shows the spectral norms that `certify` pays for."""
-    from boundcalc.lab.represent.trained import trained
-
-    from boundcalc.checkpoints import audit
-    from boundcalc.lab.train.store import Store
-
-    with Store(roads["store"], create=False) as store:
-        (record,) = store.records()
-    data = {"config": record.config, "result": record.result}
-    data["result"]["train"]["error"] = data["result"]["test"]["error"] = 0.0  # whether it fits is not the question
-    (shown,) = trained([data], 1.0)
-    found = audit(roads["weights"]).measured
-    for kind in ("W_V", "W_1", "readout"):
-        sizes = [m.op for key, m in found.items() if key.partition("[")[0] == kind and m.op is not None]
-        assert shown.median[kind] == max(sizes)

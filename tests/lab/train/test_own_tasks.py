@@ -63,7 +63,7 @@ def arrays():
 
 dataset = Dataset()
 '''
-SMALL = "--m 20 --d 8 --heads 2 --steps 3 --n-test 32 --no-bounds --quiet --format json"
+SMALL = "--m 20 --d 8 --heads 2 --steps 3 --set n_test=32 --quiet --format json"
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def run(line: str) -> Any:
         "mine.py:made",
         "data.py:dataset",
         "data.py:arrays",
-        "arrays --path data.py:dataset",
-        "arrays --path ragged.csv",
+        "arrays --set task.path=data.py:dataset",
+        "ragged.csv",
     ],
 )
 def test_train_takes_it_and_its_record_gives_it_again(what: str, folder: Path) -> None:
@@ -183,7 +183,7 @@ def test_sweep_threshold_and_plot_take_it(folder: Path) -> None:
 def test_rows_without_positions_are_said(folder: Path) -> None:
     x = np.random.default_rng(0).standard_normal((60, 4, 3))
     np.savez(folder / "rows.npz", x=x, y=x[:, 0, 0] > 0)
-    done = run(f"train arrays --path rows.npz {SMALL}")
+    done = run(f"train rows.npz {SMALL}")
     assert "carry no positions" in done.stderr
     (folder / "s.json").write_text(
         json.dumps({"task": {"task": "arrays", "path": "rows.npz"}, "model": {"d": 8, "heads": 2}, "m": 8, "seeds": 1})

@@ -184,7 +184,7 @@ def test_a_formula_a_table_and_a_name_are_one_task_law() -> None:
     assert BooleanTask(function="x1 & ~x5 | x9").table.table == (0, 1, 0, 0, 1, 1, 1, 1)
 
 
-@pytest.mark.parametrize("text", ["", "x0 &", "x0 x1", "(x0", "y0", "__import__('os')", "1 | 0", "~" * 200 + "x0"])
+@pytest.mark.parametrize("text", ["", "x0 &", "x0 x1", "(x0", "y0", "__import__('os')", "1 | 0", "~" * 20_000])
 def test_malformed_functions_are_refused(text: str) -> None:
     with pytest.raises(InvalidSetting):
         BooleanTask(function=text)
