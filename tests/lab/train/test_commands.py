@@ -103,7 +103,6 @@ TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["train", "conjunction", "--set", "model.vocabulary=9"], 2, "follows from the task (3)"),
     (["train", "conjunction", "--set", "model.normaliser=sparsemax"], 2, "a constant independent of T"),
     (["train", "conjunction", "--set", "train.momentum=0.9"], 2, "momentum belongs to sgd"),
-    (["sweep", "."], 2, "cannot read the sweep file"),
     (["sweep", "smoke", "--seeds", "1000000000", "--list"], 2, "more than 1000000 trials"),
     (["train", "conjunction", "--m", "-1e6"], 2, "got -1000000"),
     (["train", "conjunction", "--lr", "-10^-3"], 2, "lr must be"),
