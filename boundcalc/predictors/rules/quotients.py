@@ -1,0 +1,68 @@
+"""Guesses for B1 in floats: where a head's output is largest in a direction. Nothing here is trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from boundcalc.predictors.data import Array
+
+NEAR = 1e-10
+"""How far above the value reached the iteration looks, relative to 1 + its size: without it layers of tiny weight are missed."""
+_STEPS = 400
+
+
+@dataclass(frozen=True)
+class Largest:
+    """Per row: a value that the quotient does not exceed (as floats see it), its multiplier, the maximising bits and mass."""
+
+    value: Array
+    theta: Array
+    ones: Array
+    mass: Array
+
+
+def largest(e: Array, y: Array, num: Array, den: Array, low: Array | int, high: Array | int) -> Largest:
+    """The largest (num + sum e_t(c_t) y_t(c_t)) / (den + sum e_t(c_t)) over bits c with low <= sum c <= high.
+
+    Dinkelbach's iteration, each time from a little above the value reached, so that it cannot stall between layers of
+    very different weight. e is (.., n, 2), y (rows, n, 2), the others one number per row.
+    """
+    rows, n = y.shape[:2]
+    e = np.broadcast_to(e, y.shape)
+    low, high = np.broadcast_to(low, (rows,)), np.broadcast_to(high, (rows,))
+    ones = np.zeros((rows, n), dtype=bool)
+    theta, mass, value = np.zeros(rows), np.ones(rows), np.zeros(rows)
+    with np.errstate(all="ignore"):
+        at = (num + (e * y).sum((1, 2))) / (den + e.sum((1, 2)))
+        left = np.arange(rows)
+        for _ in range(_STEPS):
+            ahead = at[left] + NEAR * (1 + np.abs(at[left]))
+            picked, multiplier = _best_bits(e[left], y[left], ahead, low[left], high[left])
+            chosen = np.where(picked, e[left, :, 1], e[left, :, 0])
+            total = den[left] + chosen.sum(1)
+            reached = (num[left] + (chosen * np.where(picked, y[left, :, 1], y[left, :, 0])).sum(1)) / total
+            ones[left], theta[left], mass[left], value[left] = picked, multiplier, total, ahead
+            rising = reached > ahead
+            at[left[rising]] = reached[rising]
+            left = left[rising]
+            if not len(left):
+                break
+    return Largest(value, theta, ones, mass)
+
+
+def _best_bits(e: Array, y: Array, at: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """The bits that maximise sum e (y - at) within the counts, and the multiplier of the count."""
+    terms = e * (y - at[:, None, None])
+    gain = terms[..., 1] - terms[..., 0]
+    picked = gain > 0
+    count = picked.sum(1)
+    theta = np.zeros(len(at))
+    for row in np.flatnonzero((count < low) | (count > high)):
+        wanted = int(low[row] if count[row] < low[row] else high[row])
+        order = np.argsort(-gain[row], kind="stable")
+        picked[row] = False
+        picked[row, order[:wanted]] = True
+        theta[row] = gain[row, order[max(wanted - 1, 0)]] if len(order) else 0.0
+    return picked, theta

@@ -1,0 +1,383 @@
+"""The search for a rule and its proof: which bits matter, which function, slopes, windows, removed cubes. Nothing here is trusted."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.predictors.data import Array
+from boundcalc.predictors.rules.check import Leaf, Proof, Proved, inputs_of, prove
+from boundcalc.predictors.rules.code import Cube, Rule, window_bounds
+from boundcalc.predictors.rules.quotients import largest
+from boundcalc.predictors.rules.support import Inputs
+from boundcalc.predictors.rules.tables import FloatTables, Tables, float_phi
+
+_MOST_READ = 5
+_CANDIDATES = 2
+_EXACT_HEADS = 3
+_STEPS = 40
+_AT_LEAST = 6
+_GRID = np.linspace(0, 1, 33)
+_CHAIN = 14
+_DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """An input on which the network answers something else than the rule: its bits, and what the network gives."""
+
+    x: tuple[int, ...]
+    output: float
+    answer: int
+
+    def __str__(self) -> str:
+        ones = [t for t, bit in enumerate(self.x) if bit]
+        shown = ", ".join(map(str, ones))
+        return f"the input with ones at {shown or 'no position'}: the output is {self.output:.4g}, the rule says {self.answer}"
+
+
+@dataclass
+class Found:
+    """A rule and what is known of it.
+
+    Attributes:
+        rule: what the network seems to compute.
+        proof: leaves, if they seem to prove it.
+        proved: what the checker says of them.
+        counterexample: where the network does not answer so, on all inputs.
+        seconds: processor time of the search, without the checker's.
+    """
+
+    rule: Rule
+    proof: Proof | None = None
+    proved: Proved | None = None
+    counterexample: Counterexample | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class _Work:
+    """One network under search."""
+
+    tables: Tables
+    ends: float
+    say: Callable[[str], None]
+    floats: FloatTables = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.floats = self.tables.floats
+
+    @property
+    def late(self) -> bool:
+        return time.process_time() > self.ends
+
+
+def explain(
+    tables: Tables,
+    x: Array | None = None,
+    y: Array | None = None,
+    *,
+    seconds: float = 30.0,
+    names: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Found:
+    """The rule of fewest errors and bits that is proved of the network, or the best guess and where it fails."""
+    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
+    started = time.process_time()
+    random = np.random.Generator(np.random.PCG64(0))
+    sample = random.integers(0, 2, (64, tables.shape.T)) if x is None else np.asarray(x)[:32]
+    best: Found | None = None
+    for positions in candidates(work.floats, sample):
+        guess = read_off(work.floats, positions, random)
+        for found in _attempts(work, guess, x):
+            if best is None or _cost(found, x, y, names) < _cost(best, x, y, names):
+                best = found
+        if best is not None and best.proof is not None and not best.rule.removed:
+            break
+        if work.late:
+            break
+    assert best is not None  # noqa: S101 - there is a candidate
+    if best.counterexample is None and (best.proof is None or (best.proof.low, best.proof.high) != _all(best.rule)):
+        best.counterexample = counterexample(tables, replace(best.rule, window=None, removed=()), random)
+    best.seconds = time.process_time() - started
+    if best.proof is not None:
+        work.say("proof")
+        try:
+            best.proved = prove(tables, best.rule, best.proof, progress=progress)
+        except BoundcalcError as error:
+            work.say(str(error))
+            best.proof = None
+    return best
+
+
+def _all(rule: Rule) -> tuple[int, int]:
+    return 0, rule.T - len(rule.positions)
+
+
+def _cost(found: Found, x: Array | None, y: Array | None, names: bool) -> tuple[bool, float]:
+    """Unproved last; else about what the bound of its risk is: bits, and a dear price per error."""
+    errors = 0 if x is None or y is None else found.rule.errors(x, y)
+    return found.proof is None, found.rule.bits(names=names) + 12.0 * errors
+
+
+def candidates(floats: FloatTables, sample: Array) -> list[tuple[int, ...]]:
+    """Sets of positions that seem to matter: those before the largest falls of influence."""
+    flips = np.zeros(sample.shape[1])
+    start = floats.forward(sample)
+    for t in range(sample.shape[1]):
+        other = sample.copy()
+        other[:, t] = 1 - other[:, t]
+        flips[t] = np.abs(floats.forward(other) - start).mean()
+    order = np.argsort(-flips, kind="stable")
+    ranked = np.maximum(flips[order], 1e-6)
+    most = min(_MOST_READ, len(order) - 1)
+    sizes = sorted(range(1, most + 1), key=lambda s: -ranked[s - 1] / ranked[s])[:_CANDIDATES]
+    return [tuple(sorted(order[:s].tolist())) for s in sizes or [1]]
+
+
+def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.Generator) -> Rule:
+    """The rule of these positions that the network follows on most random inputs."""
+    T, s = floats.e.shape[1], len(positions)
+    table: list[int] = []
+    for k in range(2**s):
+        inputs = random.integers(0, 2, (64, T))
+        inputs[:, list(positions)] = [k >> (s - 1 - i) & 1 for i in range(s)]
+        table.append(int((floats.forward(inputs) > 0).mean() > 0.5))
+    return Rule(T, positions, tuple(table))
+
+
+def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
+    """The rule on all inputs; where that fails, in its window; in other windows; without some cubes."""
+    patterns = [Cube(pattern) for pattern in guess.patterns]
+    work.say(f"{guess} on all inputs")
+    leaves, values = prove_leaves(work, guess, patterns, *_all(guess))
+    if bool((values > 0).all()):
+        yield Found(guess, Proof(*_all(guess), tuple(leaves)))
+        return
+    low, high = guess.ones
+    work.say(f"{guess} with {low} to {high} ones among the other bits")
+    leaves, values = prove_leaves(work, guess, patterns, low, high)
+    if bool((values > 0).all()):
+        yield Found(guess, Proof(low, high, tuple(leaves)))
+        return
+    for window in (7, 6, 5, 4):
+        if work.late or x is None:
+            break
+        narrow = replace(guess, window=window)
+        inside = window_bounds(guess.T, len(guess.positions), window)
+        work.say(f"{guess} with {inside[0]} to {inside[1]} ones among the other bits")
+        some, reached = prove_leaves(work, narrow, patterns, *inside)
+        if bool((reached > 0).all()):
+            yield Found(narrow, Proof(*inside, tuple(some)))
+            break
+    removed, kept = list[Cube](), list[Leaf]()
+    for cube, leaf, value in zip(patterns, leaves, values, strict=True):
+        if value > 0:
+            kept.append(leaf)
+            continue
+        work.say(f"{guess} without some inputs")
+        more, cut = _chain(work, guess, cube, low, high, x)
+        kept += more
+        removed += cut
+    if kept:
+        rule = replace(guess, removed=tuple(removed))
+        yield Found(rule, Proof(low, high, tuple(kept)))
+    else:
+        yield Found(guess)
+
+
+def _chain(
+    work: _Work, rule: Rule, cube: Cube, low: int, high: int, x: Array | None
+) -> tuple[list[Leaf], list[Cube]]:
+    """Fix the positions that draw most weight one after the other; what is left over is removed."""
+    kept, here = list[Leaf](), cube
+    for _ in range(_CHAIN):
+        if work.late:
+            break
+        position, drawn = _attracting(work, rule, here, low, high)
+        sides = [Cube(cube.pattern, (*here.positions, position), (*here.values, c)) for c in (drawn, 1 - drawn)]
+        leaves, values = prove_leaves(work, rule, sides, low, high)
+        if bool((values > 0).all()):
+            return [*kept, *leaves], []
+        if not bool((values > 0).any()):
+            break
+        good = int(values.argmax())
+        kept.append(leaves[good])
+        here = sides[1 - good]
+        if x is not None and len(here.positions) >= 3 and not bool(here.contains(x[:, list(rule.positions)], x).any()):
+            return kept, [here]
+    return [], [cube]
+
+
+def _attracting(work: _Work, rule: Rule, cube: Cube, low: int, high: int) -> tuple[int, int]:
+    """The free position of largest weight in the head that moves the output most, and the bit there which draws less of it."""
+    inputs = inputs_of(rule, cube, low, high)
+    f, free = work.floats, inputs.free
+    middle, half, _ = _boxes(f, [inputs])
+    del middle
+    moves = (np.abs(f.M) * half[0][..., None]).sum(1) @ np.abs(f.g)
+    h = int(moves.argmax())
+    e = f.e[h][free]
+    at = int(e.max(1).argmax())
+    return free[at], int(e[at].argmin())
+
+
+def prove_leaves(
+    work: _Work, rule: Rule, cubes: Sequence[Cube], low: int, high: int
+) -> tuple[list[Leaf], Array]:
+    """A leaf for each cube, and the least value that floats see on it (infinite where no input meets it)."""
+    signs = [1.0 if rule.table[rule.patterns.index(cube.pattern)] else -1.0 for cube in cubes]
+    inputs = [inputs_of(rule, cube, low, high) for cube in cubes]
+    values = np.full(len(cubes), math.inf)
+    heads = [()] * len(cubes)
+    slopes: list[Array] = [np.zeros(len(work.floats.g))] * len(cubes)
+    groups: dict[int, list[int]] = {}
+    for i, each in enumerate(inputs):
+        if not each.empty:
+            groups.setdefault(len(each.fixed), []).append(i)
+    for group in groups.values():
+        found, chosen, exact = _ascend(work.floats, [inputs[i] for i in group], np.array([signs[i] for i in group]))
+        values[group] = found
+        for i, row in zip(group, chosen, strict=True):
+            slopes[i], heads[i] = row, exact
+    rounded = [tuple(float(f"{a:.{_DIGITS}g}") for a in row) for row in slopes]
+    return [Leaf(cube, row, exact) for cube, row, exact in zip(cubes, rounded, heads, strict=True)], values
+
+
+def _terms(f: FloatTables, inputs: Sequence[Inputs]) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """For sets with equally many fixed positions: e (sets, heads, n, 2), v, numerator and denominator, counts."""
+    e = np.stack([f.e[:, each.free] for each in inputs])
+    v = np.stack([f.v[:, each.free] for each in inputs])
+    num = np.repeat((f.own_e[:, None] * f.own_v)[None], len(inputs), 0)
+    den = np.repeat(f.own_e[None], len(inputs), 0)
+    for i, each in enumerate(inputs):
+        for t, c in each.fixed:
+            num[i] += f.e[:, t, c, None] * f.v[:, t, c]
+            den[i] += f.e[:, t, c]
+    counts = np.array([each.counts for each in inputs])
+    return e, v, num, den, counts[:, 0], counts[:, 1]
+
+
+def _boxes(f: FloatTables, inputs: Sequence[Inputs]) -> tuple[Array, Array, tuple[Array, ...]]:
+    """Middle and half width of every pooled coordinate, (sets, heads, d_head), and the terms."""
+    terms = _terms(f, inputs)
+    width = f.u.shape[1]
+    unit = np.concatenate([np.eye(width), -np.eye(width)])
+    both = np.stack([_support(terms, np.broadcast_to(w, (*terms[3].shape, width)))[0] for w in unit], -1)
+    up, down = both[..., :width], both[..., width:]
+    return (up - down) / 2, (up + down) / 2, terms
+
+
+def _support(terms: tuple[Array, ...], w: Array) -> tuple[Array, Array]:
+    """For a direction per set and head: the largest <w, p> as floats see it, and the p that has it."""
+    e, v, num, den, low, high = terms
+    sets, heads, n = e.shape[:3]
+    y = np.einsum("shnci,shi->shnc", v, w).reshape(sets * heads, n, 2)
+    flat = e.reshape(sets * heads, n, 2)
+    at = (np.einsum("shi,shi->sh", num, w).ravel(), den.ravel())
+    found = largest(flat, y, *at, np.repeat(low, heads), np.repeat(high, heads))
+    chosen = np.where(found.ones, flat[..., 1], flat[..., 0]).reshape(sets, heads, n)
+    rows = np.where(found.ones.reshape(sets, heads, n)[..., None], v[..., 1, :], v[..., 0, :])
+    p = (num + np.einsum("shn,shni->shi", chosen, rows)) / found.mass.reshape(sets, heads)[..., None]
+    return found.value.reshape(sets, heads), p
+
+
+def _ascend(f: FloatTables, inputs: Sequence[Inputs], signs: Array) -> tuple[Array, Array, tuple[int, ...]]:
+    """The best slopes of some steps of a supergradient ascent, for several sets of inputs at once."""
+    middle, half, terms = _boxes(f, inputs)
+    moves = np.einsum("hij,shi,j->sh", np.abs(f.M), half, np.abs(f.g))
+    exact = tuple(sorted(np.argsort(-moves.max(0))[:_EXACT_HEADS].tolist()))
+    low = f.zeta + np.zeros((len(inputs), 1))
+    high = low.copy()
+    for h in range(len(f.u)):
+        if h in exact:
+            up, down = _both_sides(tuple(part[:, h] if part.ndim > 1 else part for part in terms), f.M[h])
+            low, high = low - down, high + up
+        else:
+            at, spread = middle[:, h] @ f.M[h], half[:, h] @ np.abs(f.M[h])
+            low, high = low + at - spread, high + at + spread
+    g = signs[:, None] * f.g
+    width = np.maximum(high - low, 1e-9)
+    a = g * (float_phi(f.activation, high) - float_phi(f.activation, low)) / width
+    best, slopes = np.full(len(inputs), -np.inf), a.copy()
+    z = low[..., None] + width[..., None] * _GRID
+    lines = g[..., None] * float_phi(f.activation, z)
+    for step in range(_STEPS):
+        below = lines - a[..., None] * z
+        place = below.argmin(2)[..., None]
+        offset = np.take_along_axis(below, place, 2)[..., 0].sum(1)
+        w = signs[:, None, None] * f.u + np.einsum("hij,sj->shi", f.M, a)
+        values, p = _support(terms, -w)
+        total = signs * f.c_0 + offset + a @ f.zeta - values.sum(1)
+        better = total > best
+        best, slopes = np.where(better, total, best), np.where(better[:, None], a, slopes)
+        if step >= _AT_LEAST and bool((best > 0).all()):
+            break
+        reached = f.zeta + np.einsum("shi,hij->sj", p, f.M)
+        nearest = np.take_along_axis(z, place, 2)[..., 0]
+        a = a + (0.3 / (1 + step / 10)) * np.abs(g) * (reached - nearest) / width
+    return best, slopes, exact
+
+
+def _both_sides(terms: tuple[Array, ...], matrix: Array) -> tuple[Array, Array]:
+    """Largest <M_j, p> and <-M_j, p> of one head for every hidden unit j, (sets, units)."""
+    e, v, num, den, low, high = terms
+    rows = np.concatenate([matrix.T, -matrix.T])
+    found = [
+        largest(e[i], np.einsum("nci,ri->rnc", v[i], rows), rows @ num[i], np.full(len(rows), den[i]), low[i], high[i]).value
+        for i in range(len(e))
+    ]
+    both = np.stack(found)
+    return both[:, : matrix.shape[1]], both[:, matrix.shape[1] :]
+
+
+def counterexample(
+    tables: Tables, rule: Rule, random: np.random.Generator, *, starts: int = 13, steps: int = 40
+) -> Counterexample | None:
+    """An input on which the rule answers and the network, by its output in balls, answers otherwise; by descent over flips."""
+    f = tables.floats
+    low, high = rule.ones
+    for pattern, answer in zip(rule.patterns, rule.table, strict=True):
+        sign = 1 if answer else -1
+        for count in np.linspace(low, high, starts).round().astype(int):
+            x = start_at(rule, pattern, int(count), random)
+            x, value = descend(f, rule, x, sign, steps)
+            if value < 0:
+                output = tables.value(x)
+                if bool(sign * output <= 0) and int(rule.answers(x[None])[0]) == answer:
+                    return Counterexample(tuple(map(int, x)), float(output.mid()), answer)
+    return None
+
+
+def start_at(rule: Rule, pattern: tuple[int, ...], count: int, random: np.random.Generator) -> Array:
+    """An input with this pattern and as many ones among the other bits, at random places."""
+    x = np.zeros(rule.T, dtype=np.int64)
+    others = np.setdiff1d(np.arange(rule.T), rule.positions)
+    x[random.permutation(others)[:count]] = 1
+    x[list(rule.positions)] = pattern
+    return x
+
+
+def descend(f: FloatTables, rule: Rule, x: Array, sign: int, steps: int) -> tuple[Array, float]:
+    """Flip the bit that lowers sign f most, as long as one does and the rule still answers."""
+    others = np.setdiff1d(np.arange(rule.T), rule.positions)
+    value = sign * float(f.forward(x[None])[0])
+    for _ in range(steps):
+        near = np.repeat(x[None], len(others), 0)
+        near[np.arange(len(others)), others] ^= 1
+        near = near[rule.answers(near) >= 0]
+        if not len(near):
+            break
+        values = sign * f.forward(near)
+        place = int(values.argmin())
+        if not values[place] < value - 1e-9:
+            break
+        x, value = near[place], float(values[place])
+    return x, value
+
+
