@@ -12,7 +12,7 @@ import numpy as np
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.check import Leaf, Proof, Proved, inputs_of, prove
-from boundcalc.predictors.rules.code import Cube, Rule, window_bounds
+from boundcalc.predictors.rules.code import Cube, Rule
 from boundcalc.predictors.rules.quotients import largest
 from boundcalc.predictors.rules.support import Inputs
 from boundcalc.predictors.rules.tables import FloatTables, Tables, float_phi
@@ -22,6 +22,8 @@ _CANDIDATES = 2
 _EXACT_HEADS = 3
 _STEPS = 40
 _AT_LEAST = 6
+_HOPELESS = -25.0
+"""No ascent comes back from here."""
 _GRID = np.linspace(0, 1, 33)
 _CHAIN = 14
 _DIGITS = 5
@@ -48,6 +50,7 @@ class Found:
     Attributes:
         rule: what the network seems to compute.
         proof: leaves, if they seem to prove it.
+        doubtful: patterns for which floats see no proof on all inputs.
         proved: what the checker says of them.
         counterexample: where the network does not answer so, on all inputs.
         seconds: processor time of the search, without the checker's.
@@ -55,6 +58,7 @@ class Found:
 
     rule: Rule
     proof: Proof | None = None
+    doubtful: tuple[tuple[int, ...], ...] = ()
     proved: Proved | None = None
     counterexample: Counterexample | None = None
     seconds: float = 0.0
@@ -94,16 +98,19 @@ def explain(
     best: Found | None = None
     for positions in candidates(work.floats, sample):
         guess = read_off(work.floats, positions, random)
-        for found in _attempts(work, guess, x):
-            if best is None or _cost(found, x, y, names) < _cost(best, x, y, names):
-                best = found
-        if best is not None and best.proof is not None and not best.rule.removed:
-            break
-        if work.late:
+        for rule in dict.fromkeys((essential(guess), guess)):
+            for found in _attempts(work, rule, x):
+                if best is None or _cost(found, x, y, names) < _cost(best, x, y, names):
+                    best = found
+            if work.late or (best is not None and best.proof is not None and not best.rule.removed):
+                break
+        if work.late or (best is not None and best.proof is not None and not best.rule.removed):
             break
     assert best is not None  # noqa: S101 - there is a candidate
-    if best.counterexample is None and (best.proof is None or (best.proof.low, best.proof.high) != _all(best.rule)):
-        best.counterexample = counterexample(tables, replace(best.rule, window=None, removed=()), random)
+    if best.doubtful:
+        work.say("an input where the network is not the rule")
+        whole = replace(best.rule, window=None, removed=())
+        best.counterexample = counterexample(tables, whole, random, best.doubtful)
     best.seconds = time.process_time() - started
     if best.proof is not None:
         work.say("proof")
@@ -140,6 +147,16 @@ def candidates(floats: FloatTables, sample: Array) -> list[tuple[int, ...]]:
     return [tuple(sorted(order[:s].tolist())) for s in sizes or [1]]
 
 
+def essential(rule: Rule) -> Rule:
+    """The rule without the positions that its answers do not depend on."""
+    for place, position in enumerate(rule.positions):
+        halves = [[a for b, a in zip(rule.patterns, rule.table, strict=True) if b[place] == c] for c in (0, 1)]
+        if halves[0] == halves[1]:
+            left = tuple(t for t in rule.positions if t != position)
+            return essential(Rule(rule.T, left, tuple(halves[0]), rule.window))
+    return rule
+
+
 def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.Generator) -> Rule:
     """The rule of these positions that the network follows on most random inputs."""
     T, s = floats.e.shape[1], len(positions)
@@ -160,20 +177,17 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
         yield Found(guess, Proof(*_all(guess), tuple(leaves)))
         return
     low, high = guess.ones
-    work.say(f"{guess} with {low} to {high} ones among the other bits")
-    leaves, values = prove_leaves(work, guess, patterns, low, high)
+    doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
+    low, high = guess.ones
+    leaves, values = _again(work, guess, leaves, values, low, high)
     if bool((values > 0).all()):
-        yield Found(guess, Proof(low, high, tuple(leaves)))
+        yield Found(guess, Proof(low, high, tuple(leaves)), doubtful)
         return
-    for window in (7, 6, 5, 4):
-        if work.late or x is None:
-            break
+    for window in (7, 6, 5, 4) if x is not None else ():
         narrow = replace(guess, window=window)
-        inside = window_bounds(guess.T, len(guess.positions), window)
-        work.say(f"{guess} with {inside[0]} to {inside[1]} ones among the other bits")
-        some, reached = prove_leaves(work, narrow, patterns, *inside)
+        some, reached = _again(work, narrow, leaves, values, *narrow.ones)
         if bool((reached > 0).all()):
-            yield Found(narrow, Proof(*inside, tuple(some)))
+            yield Found(narrow, Proof(*narrow.ones, tuple(some)), doubtful)
             break
     removed, kept = list[Cube](), list[Leaf]()
     for cube, leaf, value in zip(patterns, leaves, values, strict=True):
@@ -186,9 +200,22 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
         removed += cut
     if kept:
         rule = replace(guess, removed=tuple(removed))
-        yield Found(rule, Proof(low, high, tuple(kept)))
+        yield Found(rule, Proof(low, high, tuple(kept)), doubtful)
     else:
-        yield Found(guess)
+        yield Found(guess, None, doubtful)
+
+
+def _again(
+    work: _Work, rule: Rule, leaves: list[Leaf], values: Array, low: int, high: int
+) -> tuple[list[Leaf], Array]:
+    """Leaves for fewer inputs: only those that failed are made again."""
+    work.say(f"{rule} with {low} to {high} ones among the other bits")
+    failed = np.flatnonzero(~(values > 0))
+    made, reached = prove_leaves(work, rule, [leaves[i].cube for i in failed], low, high)
+    leaves, values = list(leaves), values.copy()
+    for i, leaf, value in zip(failed, made, reached, strict=True):
+        leaves[i], values[i] = leaf, value
+    return leaves, values
 
 
 def _chain(
@@ -316,7 +343,7 @@ def _ascend(f: FloatTables, inputs: Sequence[Inputs], signs: Array) -> tuple[Arr
         total = signs * f.c_0 + offset + a @ f.zeta - values.sum(1)
         better = total > best
         best, slopes = np.where(better, total, best), np.where(better[:, None], a, slopes)
-        if step >= _AT_LEAST and bool((best > 0).all()):
+        if step >= _AT_LEAST and bool(((best > 0) | (best < _HOPELESS)).all()):
             break
         reached = f.zeta + np.einsum("shi,hij->sj", p, f.M)
         nearest = np.take_along_axis(z, place, 2)[..., 0]
@@ -337,14 +364,22 @@ def _both_sides(terms: tuple[Array, ...], matrix: Array) -> tuple[Array, Array]:
 
 
 def counterexample(
-    tables: Tables, rule: Rule, random: np.random.Generator, *, starts: int = 13, steps: int = 40
+    tables: Tables,
+    rule: Rule,
+    random: np.random.Generator,
+    patterns: Sequence[tuple[int, ...]] | None = None,
+    *,
+    starts: int = 13,
+    steps: int = 40,
 ) -> Counterexample | None:
     """An input on which the rule answers and the network, by its output in balls, answers otherwise; by descent over flips."""
     f = tables.floats
     low, high = rule.ones
-    for pattern, answer in zip(rule.patterns, rule.table, strict=True):
+    counts = sorted(np.linspace(low, high, starts).round().astype(int), key=lambda k: -abs(2 * k - low - high))
+    for pattern in rule.patterns if patterns is None else patterns:
+        answer = rule.table[rule.patterns.index(pattern)]
         sign = 1 if answer else -1
-        for count in np.linspace(low, high, starts).round().astype(int):
+        for count in counts:
             x = start_at(rule, pattern, int(count), random)
             x, value = descend(f, rule, x, sign, steps)
             if value < 0:
