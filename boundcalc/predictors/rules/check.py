@@ -1,8 +1,8 @@
 """The checker of G15's premise: that a network, from its stored weights, answers as a rule wherever the rule answers.
 
-A proof is a list of leaves: a pattern of the bits read, further fixed positions, slopes of lines below the hidden units. Everything
-else is derived here: the tables, the window, that leaves and removed cubes cover all inputs, B1 and B2 on every leaf. A wrong
-leaf can make the proof fail, never succeed.
+A proof is a list of leaves: a pattern of the bits read, further fixed positions, slopes of lines below the hidden units.
+Everything else is derived here: the tables, the window, that leaves and removed cubes cover all inputs, B1 and B2 on every
+leaf. A wrong leaf can make the proof fail, never succeed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,11 @@ class Proof:
         """Read strictly."""
         raw = object_of("a proof", data, ("ones", "leaves"))
         ones, leaves = raw["ones"], raw["leaves"]
-        if not isinstance(ones, list) or len(ones) != 2 or any(not isinstance(k, int) or isinstance(k, bool) for k in ones):
+        if (
+            not isinstance(ones, list)
+            or len(ones) != 2
+            or any(not isinstance(k, int) or isinstance(k, bool) for k in ones)
+        ):
             raise CertificateError(f"ones of a proof are the least and the largest number, got {ones!r}")
         if not isinstance(leaves, list):
             raise CertificateError("the leaves of a proof are a list")
@@ -96,7 +100,7 @@ class Proved:
 
 
 def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str], None] | None = None) -> Proved:
-    """That the network answers as the rule does, on every input that the rule answers; raises `CertificateError` if not shown."""
+    """Show that the network answers as the rule does wherever the rule answers; raise `CertificateError` if it is not shown."""
     if tables.shape.T != rule.T:
         raise CertificateError(f"the rule is of {rule.T} bits, the network of {tables.shape.T}")
     low, high = rule.ones

@@ -5,8 +5,8 @@ A message is a path in a tree whose branches have these probabilities, which sum
 - how many positions s the rule reads, 1/((s+1)(s+2)); which, 1/C(T, s);
 - its answers: AND, OR, MAJ or XOR of the bits read, 1/8 each; the negation of one of these, 1/16 each; or a truth table,
   1/4, all 2^(2^s) tables alike;
-- its domain, by the number of ones among the T - s other bits: within 4 sqrt(T) of the mean, 1/2; within 2, 5/2, 3, 7/2, 5, 6 or
-  8 sqrt(T), or all inputs, 1/16 each;
+- its domain, by the number of ones among the T - s other bits: within 4 sqrt(T) of the mean, 1/2; within 2, 5/2, 3, 7/2, 5,
+  6 or 8 sqrt(T), or all inputs, 1/16 each;
 - how many cubes are removed, k with 2^-(k+1); each is a pattern of the bits read (2^s alike), u other positions
   (1/((u+1)(u+2)), which: 1/C(T-s, u)) and, for u >= 1, their values: one value for all (1/4 each), or any (2^-(u+1)).
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import comb, isqrt
 from typing import Any
 
@@ -211,6 +212,7 @@ def _pattern(index: int, s: int) -> tuple[int, ...]:
     return tuple(index >> (s - 1 - i) & 1 for i in range(s))
 
 
+@cache
 def _named(name: str, s: int) -> tuple[int, ...]:
     """The truth table of a name: AND of nothing is 1; OR, MAJ and XOR of nothing are 0."""
     plain = name.removeprefix("not ")
@@ -238,5 +240,3 @@ def _positions(value: object) -> tuple[int, ...]:
     if not isinstance(value, list) or any(not isinstance(t, int) or isinstance(t, bool) for t in value):
         raise CertificateError(f"positions are a list of whole numbers, got {value!r}")
     return tuple(value)
-
-

@@ -17,7 +17,9 @@ _BENDS = (1.4142135, 1.4142136)
 _GRID = 33
 
 
-def offsets(name: str, g: Sequence[arb], slopes: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[arb]:
+def offsets(
+    name: str, g: Sequence[arb], slopes: Sequence[float], low: Sequence[float], high: Sequence[float]
+) -> list[arb]:
     """beta_j <= min of g_j phi(z) - a_j z over low_j <= z <= high_j."""
     if name == "relu":
         return [_relu(*each) for each in zip(g, slopes, low, high, strict=True)]
@@ -88,7 +90,9 @@ def touching_points(g: Array, a: Array, low: Array, high: Array) -> Array:
         at = np.take_along_axis(z, (g * float_phi("gelu", z) - a * z).argmin(0)[None], 0)[0]
         for _ in range(3):
             density = np.exp(-at * at / 2) / math.sqrt(2 * math.pi)
-            rise = g * (float_phi("gelu", at) / np.where(at == 0, 1, at) * (at != 0) + 0.5 * (at == 0) + at * density) - a
+            rise = (
+                g * (float_phi("gelu", at) / np.where(at == 0, 1, at) * (at != 0) + 0.5 * (at == 0) + at * density) - a
+            )
             bent = g * density * (2 - at * at)
             step = np.where(np.abs(bent) > 1e-9, rise / np.where(np.abs(bent) > 1e-9, bent, 1), 0)
             at = np.clip(at - step, left, right)

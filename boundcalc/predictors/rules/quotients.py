@@ -9,7 +9,7 @@ import numpy as np
 from boundcalc.predictors.data import Array
 
 NEAR = 1e-10
-"""How far above the value reached the iteration looks, relative to 1 + its size: without it layers of tiny weight are missed."""
+"""How far above the value reached the iteration looks, relative to 1 + its size; else it misses layers of tiny weight."""
 _STEPS = 400
 
 
@@ -35,14 +35,13 @@ def largest(e: Array, y: Array, num: Array, den: Array, low: Array | int, high: 
     ones = np.zeros((rows, n), dtype=bool)
     theta, mass, value = np.zeros(rows), np.ones(rows), np.zeros(rows)
     with np.errstate(all="ignore"):
-        at = (num + (e * y).sum((1, 2))) / (den + e.sum((1, 2)))
+        start = (num + (e * y).sum((1, 2))) / (den + e.sum((1, 2)))  # of no input: it only says where to look first
+        at = _quotient(e, y, num, den, _best_bits(e, y, start, low, high)[0])[0]
         left = np.arange(rows)
         for _ in range(_STEPS):
             ahead = at[left] + NEAR * (1 + np.abs(at[left]))
             picked, multiplier = _best_bits(e[left], y[left], ahead, low[left], high[left])
-            chosen = np.where(picked, e[left, :, 1], e[left, :, 0])
-            total = den[left] + chosen.sum(1)
-            reached = (num[left] + (chosen * np.where(picked, y[left, :, 1], y[left, :, 0])).sum(1)) / total
+            reached, total = _quotient(e[left], y[left], num[left], den[left], picked)
             ones[left], theta[left], mass[left], value[left] = picked, multiplier, total, ahead
             rising = reached > ahead
             at[left[rising]] = reached[rising]
@@ -66,3 +65,10 @@ def _best_bits(e: Array, y: Array, at: Array, low: Array, high: Array) -> tuple[
         picked[row, order[:wanted]] = True
         theta[row] = gain[row, order[max(wanted - 1, 0)]] if len(order) else 0.0
     return picked, theta
+
+
+def _quotient(e: Array, y: Array, num: Array, den: Array, ones: Array) -> tuple[Array, Array]:
+    """The quotient at some bits, and its denominator."""
+    chosen = np.where(ones, e[..., 1], e[..., 0])
+    mass = den + chosen.sum(1)
+    return (num + (chosen * np.where(ones, y[..., 1], y[..., 0])).sum(1)) / mass, mass

@@ -1,4 +1,4 @@
-"""The search for a rule and its proof: which bits matter, which function, slopes, windows, removed cubes. Nothing here is trusted."""
+"""The search for a rule and its proof: bits that matter, their function, slopes, windows, removed cubes. It is not trusted."""
 
 from __future__ import annotations
 
@@ -205,9 +205,7 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
         yield Found(guess, None, doubtful)
 
 
-def _again(
-    work: _Work, rule: Rule, leaves: list[Leaf], values: Array, low: int, high: int
-) -> tuple[list[Leaf], Array]:
+def _again(work: _Work, rule: Rule, leaves: list[Leaf], values: Array, low: int, high: int) -> tuple[list[Leaf], Array]:
     """Leaves for fewer inputs: only those that failed are made again."""
     work.say(f"{rule} with {low} to {high} ones among the other bits")
     failed = np.flatnonzero(~(values > 0))
@@ -218,16 +216,15 @@ def _again(
     return leaves, values
 
 
-def _chain(
-    work: _Work, rule: Rule, cube: Cube, low: int, high: int, x: Array | None
-) -> tuple[list[Leaf], list[Cube]]:
+def _chain(work: _Work, rule: Rule, cube: Cube, low: int, high: int, x: Array | None) -> tuple[list[Leaf], list[Cube]]:
     """Fix the positions that draw most weight one after the other; what is left over is removed."""
     kept, here = list[Leaf](), cube
     for _ in range(_CHAIN):
-        if work.late:
+        inputs = inputs_of(rule, here, low, high)
+        if work.late or not inputs.free:
             break
-        position, drawn = _attracting(work, rule, here, low, high)
-        sides = [Cube(cube.pattern, (*here.positions, position), (*here.values, c)) for c in (drawn, 1 - drawn)]
+        position = _attracting(work.floats, inputs)
+        sides = [Cube(cube.pattern, (*here.positions, position), (*here.values, c)) for c in (0, 1)]
         leaves, values = prove_leaves(work, rule, sides, low, high)
         if bool((values > 0).all()):
             return [*kept, *leaves], []
@@ -241,27 +238,19 @@ def _chain(
     return [], [cube]
 
 
-def _attracting(work: _Work, rule: Rule, cube: Cube, low: int, high: int) -> tuple[int, int]:
-    """The free position of largest weight in the head that moves the output most, and the bit there which draws less of it."""
-    inputs = inputs_of(rule, cube, low, high)
-    f, free = work.floats, inputs.free
-    middle, half, _ = _boxes(f, [inputs])
-    del middle
-    moves = (np.abs(f.M) * half[0][..., None]).sum(1) @ np.abs(f.g)
-    h = int(moves.argmax())
-    e = f.e[h][free]
-    at = int(e.max(1).argmax())
-    return free[at], int(e[at].argmin())
+def _attracting(f: FloatTables, inputs: Inputs) -> int:
+    """The free position of largest weight in the head that can move the output most."""
+    half = _boxes(f, [inputs])[1]
+    moves = np.einsum("hij,hi,j->h", np.abs(f.M), half[0], np.abs(f.g))
+    return inputs.free[int(f.e[int(moves.argmax())][inputs.free].max(1).argmax())]
 
 
-def prove_leaves(
-    work: _Work, rule: Rule, cubes: Sequence[Cube], low: int, high: int
-) -> tuple[list[Leaf], Array]:
+def prove_leaves(work: _Work, rule: Rule, cubes: Sequence[Cube], low: int, high: int) -> tuple[list[Leaf], Array]:
     """A leaf for each cube, and the least value that floats see on it (infinite where no input meets it)."""
     signs = [1.0 if rule.table[rule.patterns.index(cube.pattern)] else -1.0 for cube in cubes]
     inputs = [inputs_of(rule, cube, low, high) for cube in cubes]
     values = np.full(len(cubes), math.inf)
-    heads = [()] * len(cubes)
+    heads: list[tuple[int, ...]] = [()] * len(cubes)
     slopes: list[Array] = [np.zeros(len(work.floats.g))] * len(cubes)
     groups: dict[int, list[int]] = {}
     for i, each in enumerate(inputs):
@@ -356,7 +345,9 @@ def _both_sides(terms: tuple[Array, ...], matrix: Array) -> tuple[Array, Array]:
     e, v, num, den, low, high = terms
     rows = np.concatenate([matrix.T, -matrix.T])
     found = [
-        largest(e[i], np.einsum("nci,ri->rnc", v[i], rows), rows @ num[i], np.full(len(rows), den[i]), low[i], high[i]).value
+        largest(
+            e[i], np.einsum("nci,ri->rnc", v[i], rows), rows @ num[i], np.full(len(rows), den[i]), low[i], high[i]
+        ).value
         for i in range(len(e))
     ]
     both = np.stack(found)
@@ -414,5 +405,3 @@ def descend(f: FloatTables, rule: Rule, x: Array, sign: int, steps: int) -> tupl
             break
         x, value = near[place], float(values[place])
     return x, value
-
-

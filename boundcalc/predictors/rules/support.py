@@ -1,6 +1,6 @@
 """B1: proved upper bounds of <w, p_h(x)> over a set of inputs. Values are guessed in floats and tested in balls.
 
-The inputs: some positions fixed, the others free with at least `low` and at most `high` ones among them. For any numbers lambda, theta
+The inputs: some positions fixed, the others free with `low` to `high` ones among them. For any numbers lambda, theta
 
     G = sum over fixed t of alpha_t(x_t) + sum over free t of max(alpha_t(0), alpha_t(1) - theta) + max(low theta, high theta),
     alpha_t(c) = e_t(c) (<w, v_t(c)> - lambda);        if G <= 0 then <w, p_h(x)> <= lambda for all these inputs.
@@ -74,7 +74,9 @@ class HeadOn:
         rows.append([arb(0)] * n + [arb(-1)] * n + [arb(0)] * len(fixed))
         return arb_mat(rows)
 
-    def holds(self, directions: Sequence[Sequence[arb]], values: Sequence[float], thetas: Sequence[float]) -> list[bool]:
+    def holds(
+        self, directions: Sequence[Sequence[arb]], values: Sequence[float], thetas: Sequence[float]
+    ) -> list[bool]:
         """Which of the bounds <w, p_h> <= value hold on all the inputs, as G <= 0 shows."""
         low, high = self.inputs.counts
         n, found = len(self.inputs.free), list[bool]()
@@ -89,19 +91,23 @@ class HeadOn:
             for i, row in enumerate(rows):
                 each = entries[i * width : (i + 1) * width]
                 theta = row[-1]
-                total = sum(map(arb.max, each[:n], each[n : 2 * n]), sum(each[2 * n :], arb.max(low * theta, high * theta)))
+                total = sum(
+                    map(arb.max, each[:n], each[n : 2 * n]), sum(each[2 * n :], arb.max(low * theta, high * theta))
+                )
                 found.append(bool(total <= 0) and math.isfinite(values[start + i]))
         return found
 
     def bounds(self, directions: Sequence[Sequence[arb]]) -> list[float]:
         """A proved upper bound of <w, p_h> for every direction w; infinite where none was proved."""
         w = np.array([[float(each.mid()) for each in row] for row in directions])
-        guess, theta = self.guesses(w)
+        with np.errstate(all="ignore"):
+            guess, theta = self.guesses(w)
         found = [math.inf] * len(directions)
         left = list(range(len(directions)))
         for slack in (*_SLACKS, None):
             if slack is None:  # an average is at most its largest term
-                tried, theta = self._trivial(w), np.zeros(len(w))
+                with np.errstate(all="ignore"):
+                    tried, theta = self._trivial(w), np.zeros(len(w))
             else:
                 tried = guess + slack * (1 + np.abs(guess))
             values = [float(tried[i]) for i in left]
@@ -145,7 +151,9 @@ class HeadOn:
         unit = [[arb(int(i == j)) for j in range(width)] for i in range(width)]
         both = [arb(b) for b in self.bounds([*unit, *([-one for one in row] for row in unit)])]
         up, down = both[:width], both[width:]
-        return [(a - b) / 2 for a, b in zip(up, down, strict=True)], [(a + b) / 2 for a, b in zip(up, down, strict=True)]
+        return [(a - b) / 2 for a, b in zip(up, down, strict=True)], [
+            (a + b) / 2 for a, b in zip(up, down, strict=True)
+        ]
 
 
 def heads_on(tables: Tables, inputs: Inputs) -> list[HeadOn]:

@@ -83,7 +83,7 @@ class Tables:
         return FloatTables.of(self)
 
     def value(self, x: Array) -> arb:
-        """f(x), enclosed."""
+        """The output f(x), enclosed."""
         bits = [int(bit) for bit in x]
         total, z = self.c_0, list(self.zeta)
         for head in self.heads:
@@ -135,7 +135,7 @@ class FloatTables:
         )
 
     def forward(self, x: Array) -> Array:
-        """f of rows of bits."""
+        """The output f for rows of bits."""
         found = np.full(len(x), self.c_0)
         z = np.tile(self.zeta, (len(x), 1))
         ones = np.ascontiguousarray(x, dtype=np.float64)
@@ -203,7 +203,8 @@ def described(architecture: Architecture) -> Shape:
     from boundcalc.setting.attention import attentions
 
     layer = next(attentions(a.stages))
-    assert layer.d_head is not None and layer.d_head * layer.heads == a.d  # noqa: S101 - by the comparison
+    assert layer.d_head is not None  # noqa: S101 - by the comparison
+    assert a.d_ff is not None  # noqa: S101 - by the comparison
     return Shape(a.seq_len - 1, a.d, a.heads, layer.d_head, a.d_ff, a.activation, layer.temperature)
 
 
@@ -292,7 +293,7 @@ def _check(n: Shape, weights: Mapping[str, Array]) -> None:
 def _matrix(array: Array) -> arb_mat:
     """Exact balls: every stored float is a binary number. Vectors are rows."""
     flat = np.atleast_2d(array).astype(np.float64)
-    return arb_mat(*flat.shape, flat.ravel().tolist())
+    return arb_mat(flat.shape[0], flat.shape[1], flat.ravel().tolist())
 
 
 def _add(a: list[arb], b: list[arb]) -> list[arb]:
@@ -301,4 +302,3 @@ def _add(a: list[arb], b: list[arb]) -> list[arb]:
 
 def _mids(balls: list[arb]) -> list[float]:
     return [float(each.mid()) for each in balls]
-

@@ -1,0 +1,106 @@
+"""Small networks on bits, with weights drawn or set by hand, and their values by definition."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import numpy as np
+from flint import arb
+
+from boundcalc.predictors.data import Array
+from boundcalc.predictors.rules.support import HeadOn, Inputs
+from boundcalc.predictors.rules.tables import FloatTables, HeadTable, Tables
+from boundcalc.predictors.rules.tables import Shape as NetworkShape
+from boundcalc.setting import Architecture
+
+
+def architecture(
+    T: int, d: int = 8, heads: int = 2, d_ff: int = 12, activation: str = "gelu", **more: object
+) -> Architecture:
+    """The kind of network that rules are proved of."""
+    fields: dict[str, object] = {
+        "depth": 1,
+        "seq_len": T + 1,
+        "heads": heads,
+        "d": d,
+        "d_ff": d_ff,
+        "style": "post",
+        "activation": activation,
+        "normalisation": "none",
+        "residual": True,
+        "bias": True,
+        "vocabulary": 3,
+        "own_row": 2,
+        "positions": "learned",
+    }
+    return Architecture(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
+    """Weights for it, float32."""
+    g = np.random.default_rng(seed)
+    T, d, h, f = a.seq_len - 1, a.d, a.heads, a.d_ff
+    shapes = {
+        "embedding": (3, d),
+        "positions": (T + 1, d),
+        **dict.fromkeys(("W_Q[0]", "W_K[0]", "W_V[0]"), (h, d, d // h)),
+        **dict.fromkeys(("b_Q[0]", "b_K[0]", "b_V[0]"), (h, d // h)),
+        "W_O[0]": (d, d),
+        "b_O[0]": (d,),
+        "W_1[0]": (d, f),
+        "b_1[0]": (f,),
+        "W_2[0]": (f, d),
+        "b_2[0]": (d,),
+        "readout": (d, 1),
+        "b_readout": (1,),
+    }
+    return {name: (size * g.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
+
+
+@cache
+def all_inputs(T: int) -> Array:
+    """All rows of T bits."""
+    return np.array(list(itertools.product((0, 1), repeat=T)))
+
+
+def head(scores: Array, values: Array, own_score: float, own_value: Array) -> tuple[HeadTable, FloatTables]:
+    """A head from scores (T, 2) and values (T, 2, d), without anything behind it."""
+    top = max(float(scores.max()), own_score)
+    weights = [[(arb(float(s)) - arb(top)).exp() for s in scores[:, c]] for c in (0, 1)]
+    rows = [[[arb(float(a)) for a in row] for row in values[:, c]] for c in (0, 1)]
+    d = values.shape[2]
+    table = HeadTable(
+        (weights[0], weights[1]),
+        (rows[0], rows[1]),
+        (arb(own_score) - arb(top)).exp(),
+        [arb(float(a)) for a in own_value],
+        [[arb(0)] for _ in range(d)],
+        [arb(0)] * d,
+    )
+    shape = NetworkShape(len(scores), d, 1, d, 1, "gelu", 1.0)
+    return table, Tables(shape, (table,), [arb(0)], [arb(0)], arb(0)).floats
+
+
+def largest_by_listing(
+    scores: Array, values: Array, own_score: float, own_value: Array, w: Array, inputs: Inputs
+) -> Array:
+    """The largest <w, p(x)> over the inputs, each listed, in extended precision; one per row of w."""
+    top = max(float(scores.max()), own_score)
+    e = np.exp((scores - top).astype(np.longdouble))
+    x = all_inputs(len(scores))
+    keep = np.ones(len(x), dtype=bool)
+    for t, c in inputs.fixed:
+        keep &= x[:, t] == c
+    ones = x[:, inputs.free].sum(1)
+    x = x[keep & (ones >= inputs.low) & (ones <= inputs.high)]
+    places = np.arange(len(scores))
+    mass, rows = e[places, x], values[places, x].astype(np.longdouble)
+    own = np.exp(np.longdouble(own_score - top))
+    p = ((mass[..., None] * rows).sum(1) + own * own_value) / (mass.sum(1) + own)[:, None]
+    return (p @ w.T.astype(np.longdouble)).max(0)
+
+
+def on(table: HeadTable, floats: FloatTables, inputs: Inputs) -> HeadOn:
+    """The head on these inputs."""
+    return HeadOn(table, floats, 0, inputs)

@@ -1,0 +1,108 @@
+"""B1: the bound of a head is never below the truth, and where floats can see the layers it is the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from flint import arb
+
+from boundcalc.predictors.rules.support import Inputs
+from tests.predictors.rules.networks import head, largest_by_listing, on
+
+T = 10
+
+
+def case(seed: int, spread: float):
+    """A random head, a set of inputs with counts and fixed positions, and directions."""
+    g = np.random.default_rng(seed)
+    scores = spread * g.random((T, 2))
+    if seed % 3 == 0:  # two layers, far apart
+        scores = spread * np.round(g.random((T, 2)))
+    values, own_value = g.standard_normal((T, 2, 3)), g.standard_normal(3)
+    if seed % 4 == 0:
+        values = np.round(values)
+    fixed = tuple((int(t), int(g.integers(2))) for t in g.permutation(T)[: g.integers(0, 4)])
+    n = T - len(fixed)
+    low, high = sorted(g.integers(0, n + 1, 2).tolist())
+    if seed % 2:
+        low, high = 0, n
+    return (
+        scores,
+        values,
+        float(spread * g.random()),
+        own_value,
+        Inputs(T, fixed, low, high),
+        g.standard_normal((12, 3)),
+    )
+
+
+@pytest.mark.parametrize("spread", [1.0, 20.0, 60.0, 150.0, 400.0, 800.0])
+def test_no_bound_lies_below_the_largest_value_of_all_inputs(spread: float):
+    for seed in range(25):
+        scores, values, own_score, own_value, inputs, w = case(seed, spread)
+        truth = largest_by_listing(scores, values, own_score, own_value, w, inputs)
+        bound = np.array(
+            on(*head(scores, values, own_score, own_value), inputs).bounds([[arb(float(a)) for a in row] for row in w])
+        )
+        assert np.isfinite(bound).all()
+        assert (bound >= truth - 1e-15).all(), (seed, spread)
+        if spread <= 300:
+            assert (bound <= truth + 1e-8 * (1 + abs(truth))).all(), (seed, spread)
+
+
+def two_layers(gap: float):
+    """Zeros weigh 1 and are worth 0; ones weigh exp(-gap) and are worth 1; so does the row that is read."""
+    scores = np.zeros((T, 2))
+    scores[:, 1] = -gap
+    values = np.zeros((T, 2, 1))
+    values[:, 1] = 1.0
+    return scores, values, -gap, np.ones(1)
+
+
+@pytest.mark.parametrize("gap", [50.0, 400.0, 740.0, 760.0, 800.0])
+def test_all_ones_are_found_where_a_single_zero_hides_them(gap: float):
+    """The search for the largest quotient stops at one zero among ones unless it looks a little higher."""
+    bound = on(*head(*two_layers(gap)), Inputs(T, (), 0, T)).bounds([[arb(1)]])[0]
+    assert 1.0 <= bound < math.inf
+
+
+@pytest.mark.parametrize("gap", [50.0, 760.0, 800.0])
+def test_a_value_below_the_truth_is_refused_however_small_the_weights(gap: float):
+    part = on(*head(*two_layers(gap)), Inputs(T, (), 0, T))
+    for value in (0.0, 1e-12, 0.5, 1 - 1e-9):
+        assert part.holds([[arb(1)]], [value], [0.0]) == [False]
+    assert part.holds([[arb(1)]], [1 + 1e-12], [0.0]) == [True]
+
+
+def test_what_is_not_a_number_is_refused():
+    part = on(*head(*two_layers(1.0)), Inputs(T, (), 0, T))
+    for value, theta in ((math.nan, 0.0), (math.inf, 0.0), (2.0, math.nan)):
+        assert part.holds([[arb(1)]], [value], [theta]) == [False]
+    assert part.holds([[arb.nan()]], [2.0], [0.0]) == [False]
+    assert part.holds([[arb(1)], [arb(1)]], [2.0, math.nan], [0.0, 0.0]) == [True, False]
+    assert part.bounds([[arb.nan()]]) == [math.inf]
+
+
+def test_any_multiplier_gives_a_bound_and_none_a_false_one():
+    g = np.random.default_rng(5)
+    for seed in range(20):
+        scores, values, own_score, own_value, inputs, w = case(2 * seed, 5.0)
+        truth = largest_by_listing(scores, values, own_score, own_value, w, inputs)
+        part = on(*head(scores, values, own_score, own_value), inputs)
+        directions = [[arb(float(a)) for a in row] for row in w]
+        for _ in range(5):
+            below = truth - np.abs(g.standard_normal(len(w))) * 0.1 - 1e-12
+            assert not any(part.holds(directions, below.astype(float).tolist(), g.standard_normal(len(w)).tolist()))
+
+
+def test_counts_count_only_free_positions():
+    scores, values, own_score, own_value = two_layers(1.0)
+    tables = head(scores, values, own_score, own_value)
+    w = np.ones((1, 1))
+    for low, high in ((0, 0), (2, 3), (7, 7)):
+        inputs = Inputs(T, ((0, 1), (3, 0), (5, 1)), low, high)
+        truth = largest_by_listing(scores, values, own_score, own_value, w, inputs)[0]
+        bound = on(*tables, inputs).bounds([[arb(1)]])[0]
+        assert truth <= bound <= truth + 1e-8
