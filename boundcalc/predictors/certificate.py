@@ -43,6 +43,7 @@ class Method:
         consistent: what does not fit between facts, evidence and the alternative that was taken, or None.
         establish: establishes the facts again from the examples: says what was done, or raises. The last argument makes
             a learner from a recipe, where the method needs one.
+        prove: what is shown of the predictor without examples, from what the last argument makes of the recipe.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Method:
     alternative: Callable[[Mapping[str, Any]], object]
     consistent: Callable[[PredictorCertificate], str | None]
     establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
+    prove: Callable[[PredictorCertificate, Callable[[Mapping[str, Any]], Any]], str] | None = None
 
     def rests_on(self, name: object) -> PredictorStatement:
         """The statement of that name, if its certificates may rest on it."""
@@ -65,7 +67,7 @@ class Method:
 SHORT = ("n", "errors", "picks", "bits", "nats", "draws", "tested")
 """Facts that a certificate in short tells."""
 
-_OURS = ("methods", "occam", "pac_bayes", "gibbs")
+_OURS = ("methods", "occam", "pac_bayes", "gibbs", "rules.certify")
 """Modules that have methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
 
 

@@ -18,11 +18,13 @@ class Verified:
         certificate: what was checked.
         risk: the value of its facts, in ball arithmetic.
         established: how the facts were established again, or None: then they were taken as they stand.
+        proved: what was shown of the predictor itself, where its method can and something makes it.
     """
 
     certificate: PredictorCertificate
     risk: float
     established: str | None = None
+    proved: str | None = None
 
 
 def verify_predictor(
@@ -44,14 +46,14 @@ def verify_predictor(
         CertificateError: if the number does not follow from the facts, or the facts from the examples.
     """
     risk = rederive(certificate)
+    method = known_methods()[certificate.method]
     if data is None:
-        return Verified(certificate, risk)
+        shown = None if learner_of is None or method.prove is None else method.prove(certificate, learner_of)
+        return Verified(certificate, risk, proved=shown)
 
     def none(recipe: Mapping[str, Any]) -> Any:
         raise CertificateError(
             f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}"
         )
 
-    return Verified(
-        certificate, risk, known_methods()[certificate.method].establish(certificate, data, learner_of or none)
-    )
+    return Verified(certificate, risk, method.establish(certificate, data, learner_of or none))

@@ -13,6 +13,7 @@ from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.check import Leaf, Proof, Proved, inputs_of, prove
 from boundcalc.predictors.rules.code import Cube, Rule
+from boundcalc.predictors.rules.fails import Counterexample, counterexample
 from boundcalc.predictors.rules.quotients import largest
 from boundcalc.predictors.rules.support import Inputs
 from boundcalc.predictors.rules.tables import FloatTables, Tables, float_phi
@@ -27,20 +28,6 @@ _HOPELESS = -25.0
 _GRID = np.linspace(0, 1, 33)
 _CHAIN = 14
 _DIGITS = 5
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """An input on which the network answers something else than the rule: its bits, and what the network gives."""
-
-    x: tuple[int, ...]
-    output: float
-    answer: int
-
-    def __str__(self) -> str:
-        ones = [t for t, bit in enumerate(self.x) if bit]
-        shown = ", ".join(map(str, ones))
-        return f"the input with ones at {shown or 'no position'}: the output is {self.output:.4g}, the rule says {self.answer}"
 
 
 @dataclass
@@ -113,13 +100,39 @@ def explain(
         best.counterexample = counterexample(tables, whole, random, best.doubtful)
     best.seconds = time.process_time() - started
     if best.proof is not None:
-        work.say("proof")
-        try:
-            best.proved = prove(tables, best.rule, best.proof, progress=progress)
-        except BoundcalcError as error:
-            work.say(str(error))
-            best.proof = None
+        _check(work, best, best.proof)
     return best
+
+
+def follow(
+    tables: Tables, rule: Rule, *, seconds: float = 30.0, progress: Callable[[str], None] | None = None
+) -> Found:
+    """A proof that the network follows this very rule, on all inputs or on the rule's own."""
+    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
+    patterns = [Cube(pattern) for pattern in rule.patterns]
+    found = Found(rule)
+    leaves, values = prove_leaves(work, rule, patterns, *_all(rule))
+    reach = _all(rule)
+    if not bool((values > 0).all()):
+        found.doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
+        reach = rule.ones
+        leaves, values = _again(work, rule, leaves, values, *reach)
+        whole = replace(rule, window=None, removed=())
+        found.counterexample = counterexample(tables, whole, np.random.Generator(np.random.PCG64(0)), found.doubtful)
+    if bool((values > 0).all()):
+        _check(work, found, Proof(*reach, tuple(leaves)))
+    return found
+
+
+def _check(work: _Work, found: Found, proof: Proof) -> None:
+    """Keep a proof that the checker takes."""
+    work.say("proof")
+    try:
+        found.proved = prove(work.tables, found.rule, proof, progress=work.say)
+        found.proof = proof
+    except BoundcalcError as error:
+        work.say(str(error))
+        found.proof = None
 
 
 def _all(rule: Rule) -> tuple[int, int]:
@@ -352,56 +365,3 @@ def _both_sides(terms: tuple[Array, ...], matrix: Array) -> tuple[Array, Array]:
     ]
     both = np.stack(found)
     return both[:, : matrix.shape[1]], both[:, matrix.shape[1] :]
-
-
-def counterexample(
-    tables: Tables,
-    rule: Rule,
-    random: np.random.Generator,
-    patterns: Sequence[tuple[int, ...]] | None = None,
-    *,
-    starts: int = 13,
-    steps: int = 40,
-) -> Counterexample | None:
-    """An input on which the rule answers and the network, by its output in balls, answers otherwise; by descent over flips."""
-    f = tables.floats
-    low, high = rule.ones
-    counts = sorted(np.linspace(low, high, starts).round().astype(int), key=lambda k: -abs(2 * k - low - high))
-    for pattern in rule.patterns if patterns is None else patterns:
-        answer = rule.table[rule.patterns.index(pattern)]
-        sign = 1 if answer else -1
-        for count in counts:
-            x = start_at(rule, pattern, int(count), random)
-            x, value = descend(f, rule, x, sign, steps)
-            if value < 0:
-                output = tables.value(x)
-                if bool(sign * output <= 0) and int(rule.answers(x[None])[0]) == answer:
-                    return Counterexample(tuple(map(int, x)), float(output.mid()), answer)
-    return None
-
-
-def start_at(rule: Rule, pattern: tuple[int, ...], count: int, random: np.random.Generator) -> Array:
-    """An input with this pattern and as many ones among the other bits, at random places."""
-    x = np.zeros(rule.T, dtype=np.int64)
-    others = np.setdiff1d(np.arange(rule.T), rule.positions)
-    x[random.permutation(others)[:count]] = 1
-    x[list(rule.positions)] = pattern
-    return x
-
-
-def descend(f: FloatTables, rule: Rule, x: Array, sign: int, steps: int) -> tuple[Array, float]:
-    """Flip the bit that lowers sign f most, as long as one does and the rule still answers."""
-    others = np.setdiff1d(np.arange(rule.T), rule.positions)
-    value = sign * float(f.forward(x[None])[0])
-    for _ in range(steps):
-        near = np.repeat(x[None], len(others), 0)
-        near[np.arange(len(others)), others] ^= 1
-        near = near[rule.answers(near) >= 0]
-        if not len(near):
-            break
-        values = sign * f.forward(near)
-        place = int(values.argmin())
-        if not values[place] < value - 1e-9:
-            break
-        x, value = near[place], float(values[place])
-    return x, value

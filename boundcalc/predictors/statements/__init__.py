@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from boundcalc.predictors.statements.base import PredictorStatement
-from boundcalc.predictors.statements.counts import G7, H
+from boundcalc.predictors.statements.counts import G7, G15, G15P, H
 from boundcalc.predictors.statements.draws import G6, G6_PRIME
 from boundcalc.predictors.statements.picks import G9, G10R
 
-STATEMENTS: dict[str, PredictorStatement] = {statement.name: statement for statement in (H, G7, G9, G10R, G6_PRIME, G6)}
+STATEMENTS: dict[str, PredictorStatement] = {
+    statement.name: statement for statement in (H, G7, G9, G10R, G15, G15P, G6_PRIME, G6)
+}
 """Every statement by name."""

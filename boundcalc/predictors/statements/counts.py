@@ -7,7 +7,17 @@ from functools import lru_cache
 from flint import arb
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.statements.base import ERRORS, Fact, Facts, N, PredictorStatement, errors_within, real
+from boundcalc.predictors.statements.base import (
+    ERRORS,
+    Fact,
+    Facts,
+    N,
+    PredictorStatement,
+    count,
+    errors_within,
+    positive_count,
+    real,
+)
 from boundcalc.predictors.tails import limit
 
 
@@ -44,5 +54,21 @@ G7 = PredictorStatement(
     "G7",
     {"errors": ERRORS, "n": N, "bits": Fact(_bits, "length of the predictor's code word")},
     _occam,
+    errors_within,
+)
+
+RULE_ERRORS = Fact(count, "examples on which the rule answers something else, or nothing")
+
+G15 = PredictorStatement(
+    "G15",
+    {"errors": RULE_ERRORS, "n": N, "bits": Fact(_bits, "length of the rule's code word")},
+    _occam,
+    errors_within,
+)
+
+G15P = PredictorStatement(
+    "G15p",
+    {"errors": RULE_ERRORS, "n": Fact(positive_count, "examples behind the prefix that the rule is read off")},
+    _holdout,
     errors_within,
 )

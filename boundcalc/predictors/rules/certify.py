@@ -1,0 +1,333 @@
+"""Method `rule`: certificates of a network by a rule that it provably follows (G15, G15p), and `explain_network`."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.rounding import confidence, up
+from boundcalc.predictors.certificate import (
+    METHODS,
+    Method,
+    PredictorCertificate,
+    issue,
+    json_object,
+    object_of,
+    plain,
+    sha256_text,
+)
+from boundcalc.predictors.data import Array, Data, digest_of_arrays
+from boundcalc.predictors.examples import named, readers, refuse_other_examples
+from boundcalc.predictors.rules.check import Leaf, Proof, Proved, prove
+from boundcalc.predictors.rules.code import Cube, Rule
+from boundcalc.predictors.rules.search import Counterexample, Found, explain
+from boundcalc.predictors.rules.tables import read_weights, tables_of
+from boundcalc.predictors.statements import G15, G15P
+from boundcalc.predictors.statements.base import count, real
+from boundcalc.setting import Architecture
+
+CODE = "rules on bits, version 1"
+"""Names the code of `rules.code`, which is fixed before any data."""
+_CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class StoredNetwork:
+    """A network as it is stored.
+
+    Attributes:
+        architecture: of its file's metadata.
+        weights: its tensors by name.
+        trial: what it was trained by, as JSON, where that is known: then it can be trained again.
+    """
+
+    architecture: Architecture
+    weights: Mapping[str, Array]
+    trial: Mapping[str, Any] | None = None
+
+    @classmethod
+    def load(cls, path: Path | str) -> StoredNetwork:
+        """From a safetensors file with the architecture in its metadata."""
+        return cls(*read_weights(path))
+
+    @classmethod
+    def of(cls, model: Any) -> StoredNetwork:
+        """From a file's path, a `Transformer` of this package, or a pair (architecture, weights)."""
+        if isinstance(model, StoredNetwork):
+            return model
+        if isinstance(model, str | Path):
+            return cls.load(model)
+        architecture, weights = model if isinstance(model, tuple) else (model.architecture, model.weights)
+        return cls(architecture, {name: _array(value) for name, value in weights.items()})
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """What a certificate says of it beside the digest of its weights."""
+        return {
+            "kind": "stored network",
+            "architecture": plain(self.architecture.to_json()),
+            "trial": plain(self.trial),
+        }
+
+
+def _array(value: Any) -> Array:
+    return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a network provably computes.
+
+    Attributes:
+        rule: what it computes, or seems to compute.
+        proof: leaves with their hints; None where nothing is proved.
+        proved: margin and reach of the proof, from the checker.
+        counterexample: an input on which the network does not answer as the rule's function.
+        certificate: the bound of its risk, where examples were given and a proof was found.
+    """
+
+    rule: Rule
+    proof: Proof | None
+    proved: Proved | None
+    counterexample: Counterexample | None
+    certificate: PredictorCertificate | None = None
+
+    @property
+    def parts(self) -> tuple[Leaf, ...]:
+        """The sets of inputs that the proof goes through one by one."""
+        return () if self.proof is None else self.proof.leaves
+
+    @property
+    def margin(self) -> float | None:
+        """What the network's output exceeds in size wherever the proof reaches; None where nothing is proved."""
+        return None if self.proved is None else self.proved.margin
+
+    def __str__(self) -> str:
+        if self.proof is None or self.proved is None:
+            what = "a network that was not shown to follow a rule"
+            return f"{what}; it differs from {self.rule} at {self.counterexample}" if self.counterexample else what
+        text = f"computes {self.rule} on {reach(self.rule, self.proof)} {_by(self.proved.margin)}"
+        if self.certificate is not None:
+            c = self.certificate
+            text += f"; risk <= {up(c.risk, 3)} with probability {confidence(c.delta)}"
+        return text
+
+
+def reach(rule: Rule, proof: Proof) -> str:
+    """The inputs that a proof speaks of, in words."""
+    others = rule.T - len(rule.positions)
+    if proof.low <= 0 and proof.high >= others:
+        inputs = "every input"
+    else:
+        inputs = f"every input with {proof.low} to {proof.high} ones among the other {others} bits"
+    cut = len(rule.removed)
+    return inputs if not cut else f"{inputs} outside of {cut} removed set{'s' * (cut != 1)}"
+
+
+def _by(margin: float) -> str:
+    return f"(proved from the weights, least margin {float(f'{margin:.3g}'):g})"
+
+
+def explain_network(
+    model: Any,
+    data: Any = None,
+    *,
+    delta: float = 0.05,
+    names: bool = True,
+    seconds: float = 30.0,
+    progress: Callable[[str], None] | None = None,
+) -> Explanation:
+    """The rule that a network provably computes, its proof and margin; with its training examples also a bound of its risk.
+
+    Args:
+        model: the path of a model's file, a `Transformer` of this package, or (architecture, weights).
+        data: the examples it was trained on (`Data`, or a pair of arrays), or None.
+        delta: failure probability of the bound.
+        names: functions may be named; else their truth table is spelled, which costs more bits.
+        seconds: processor time of the search.
+        progress: is told what is being done.
+
+    Returns:
+        The rule with what was proved; where nothing was, the best guess and an input on which it fails.
+    """
+    network = StoredNetwork.of(model)
+    examples = None if data is None else data if isinstance(data, Data) else Data(*map(np.asarray, data))
+    tables = tables_of(network.architecture, network.weights)
+    x, y = (None, None) if examples is None else (_rows(examples, tables.shape.T), examples.y)
+    found = explain(tables, x, y, seconds=seconds, names=names, progress=progress)
+    certificate = None
+    if examples is not None and found.proved is not None:
+        certificate = certificate_of(network, found, examples, delta, names=names)
+    return Explanation(found.rule, found.proof, found.proved, found.counterexample, certificate)
+
+
+def certificate_of(
+    network: StoredNetwork, found: Found, data: Data, delta: float, *, names: bool = True, prefix: int = 0
+) -> PredictorCertificate:
+    """The certificate of a proved rule; with a prefix that the rule was read off, by G15p on the other examples."""
+    rule, proof, proved = found.rule, found.proof, found.proved
+    if proof is None or proved is None:
+        raise InvalidSetting(str(Explanation(rule, None, None, found.counterexample)))
+    tested = data.take(range(prefix, len(data)))
+    facts: dict[str, Any] = {"errors": rule.errors(_rows(tested, rule.T), tested.y), "n": len(tested)}
+    return issue(
+        "rule",
+        "G15p" if prefix else "G15",
+        facts if prefix else {**facts, "bits": rule.bits(names=names)},
+        delta=delta,
+        alternatives=({"prefix": prefix, "delta": delta} if prefix else {"code": CODE, "delta": delta},),
+        chosen=0,
+        evidence={
+            "data": named(data),
+            "recipe": network.recipe,
+            "weights": digest_of_arrays(network.weights),
+            "rule": rule.to_json(),
+            "named": names,
+            "ones": [proof.low, proof.high],
+            "leaves": [leaf.cube.to_json() for leaf in proof.leaves],
+            "margin": proved.margin,
+            "hints": [{"heads": list(leaf.heads), "slopes": list(leaf.slopes)} for leaf in proof.leaves],
+            "environment": {"python": platform.python_version(), "numpy": np.__version__},
+        },
+    )
+
+
+def risk_without_names(certificate: PredictorCertificate) -> tuple[float, float]:
+    """Bits and risk where the rule's truth table is spelled: what it costs who knows no name of functions."""
+    bits = Rule.from_json(certificate.evidence["rule"]).bits(names=False)
+    return bits, G15.risk({**certificate.facts, "bits": bits}, certificate.share)
+
+
+def _rows(data: Data, T: int) -> Array:
+    if data.x.ndim != 2 or data.x.shape[1] != T or not bool(((data.x == 0) | (data.x == 1)).all()):
+        raise InvalidSetting(f"the examples must be rows of {T} bits, got an array of shape {data.x.shape}")
+    return data.x
+
+
+def _proof_of(certificate: PredictorCertificate) -> Proof:
+    evidence = certificate.evidence
+    hints = evidence["hints"]
+    if len(hints) != len(evidence["leaves"]):
+        raise CertificateError("there are as many hints as leaves")
+    leaves = [{**cube, **hint} for cube, hint in zip(evidence["leaves"], hints, strict=True)]
+    return Proof.from_json({"ones": evidence["ones"], "leaves": leaves})
+
+
+def _objects(name: str, value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise CertificateError(f"{name} are a list, got {value!r}")
+    return [json_object(name, each) for each in value]
+
+
+def _cubes(name: str, value: object) -> list[Cube]:
+    return [Cube.from_json(each) for each in _objects(name, value)]
+
+
+def _ones(name: str, value: object) -> list[int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise CertificateError(f"{name} are a least and a largest number, got {value!r}")
+    return [count(name, each) for each in value]
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise CertificateError(f"{name} is true or false, got {value!r}")
+    return value
+
+
+def _recipe(name: str, value: object) -> Mapping[str, Any]:
+    raw = object_of(name, value, ("kind", "architecture", "trial"))
+    if raw["kind"] != "stored network" or not isinstance(raw["trial"], Mapping | None):
+        raise CertificateError(f"the {name} of a rule is a stored network")
+    return raw
+
+
+def _alternative(raw: Mapping[str, Any]) -> object:
+    if "prefix" in raw:
+        if count("a prefix", object_of("a prefix", raw, ("prefix",))["prefix"]) == 0:
+            raise CertificateError("a rule that is read off a prefix needs one of at least one example")
+    elif object_of("a code", raw, ("code",))["code"] != CODE:
+        raise CertificateError(f"there is one code of rules, {CODE!r}, got {raw['code']!r}")
+    return raw
+
+
+def _consistent(certificate: PredictorCertificate) -> str | None:
+    evidence, facts = certificate.evidence, certificate.facts
+    rule, proof = Rule.from_json(evidence["rule"]), _proof_of(certificate)
+    if not 0 <= proof.low <= proof.high <= rule.T - len(rule.positions):
+        return f"{proof.low} to {proof.high} ones among {rule.T - len(rule.positions)} bits"
+    if not real("margin", evidence["margin"]) > 0:
+        return "a margin that is not positive proves nothing"
+    prefix = certificate.taken.get("prefix", 0)
+    if facts["n"] != evidence["data"]["examples"] - prefix:
+        return (
+            f"{facts['n']} examples are claimed, the data have {evidence['data']['examples']} and a prefix of {prefix}"
+        )
+    if certificate.statement != ("G15p" if prefix else "G15") or any(
+        ("prefix" in entry) != bool(prefix) for entry in certificate.alternatives
+    ):
+        return "G15 rests on the code of rules, G15p on a prefix that the rule is read off"
+    if not prefix:
+        bits = rule.bits(names=evidence["named"])
+        if not bits <= facts["bits"] <= bits * (1 + 1e-9):
+            return f"the rule takes {bits!r} bits, {facts['bits']!r} are claimed"
+    elif not evidence["named"]:
+        return "a rule that is read off a prefix pays for no name"
+    return None
+
+
+def _prove(certificate: PredictorCertificate, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    """Shows again, from the stored weights, that the network follows the rule."""
+    evidence = certificate.evidence
+    network = StoredNetwork.of(network_of(evidence["recipe"]))
+    if digest_of_arrays(network.weights) != evidence["weights"]:
+        raise CertificateError("this is not the network of the certificate: the sha256 of its weights differs")
+    if plain(network.architecture.to_json()) != evidence["recipe"]["architecture"]:
+        raise CertificateError("this is not the network of the certificate: its architecture differs")
+    rule, proof = Rule.from_json(evidence["rule"]), _proof_of(certificate)
+    proved = prove(tables_of(network.architecture, network.weights), rule, proof)
+    if evidence["margin"] > proved.margin + _CLOSE * (1 + proved.margin):
+        raise CertificateError(f"a margin of {evidence['margin']!r} is claimed, {proved.margin!r} is proved")
+    return (
+        f"the network computes {rule} on {reach(rule, proof)} {_by(proved.margin)}: shown for the real-number function of "
+        "its stored weights, in ball arithmetic"
+    )
+
+
+def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    refuse_other_examples(certificate, data)
+    rule, n = Rule.from_json(certificate.evidence["rule"]), certificate.facts["n"]
+    x, y = np.asarray(data.x)[-n:], np.asarray(data.y)[-n:]
+    errors = rule.errors(x, y)
+    if errors != certificate.facts["errors"]:
+        raise CertificateError(f"the rule errs on {errors} examples, {certificate.facts['errors']} are claimed")
+    return f"{_prove(certificate, network_of)}; {errors} errors of the rule counted again"
+
+
+RULE = METHODS.ours(
+    Method(
+        "rule",
+        (G15, G15P),
+        "as trained, with its own weights",
+        readers(
+            recipe=_recipe,
+            weights=sha256_text,
+            rule=lambda _, value: Rule.from_json(value),
+            named=_flag,
+            ones=_ones,
+            leaves=_cubes,
+            margin=real,
+            hints=_objects,
+        ),
+        _alternative,
+        _consistent,
+        _establish,
+        _prove,
+    )
+)
