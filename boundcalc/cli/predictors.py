@@ -66,12 +66,19 @@ def certify_trial(
         target = files.get(made.asked.method)
         if made.certificate is not None and target is not None:
             made.certificate.save(target)
+            if made.asked.method == "rule" and made.network is not None:
+                made.network.save(weights_file(target))
         where = None if target is None or made.certificate is None else str(target)
         entries.append({**made.entry, "file": where})
 
     plans = [Asked(name, delta, prefix) for name in wanted(methods)]
     certify(trial, plans, tell=None if quiet else _teller(), resume=unfinished_runs(file, methods).get, done=keep)
     return entries
+
+
+def weights_file(certificate: Path) -> Path:
+    """Where the weights that a rule is proved of lie, beside its certificate."""
+    return certificate.with_suffix(".safetensors")
 
 
 def write_examples(trial: Any, path: Path) -> None:
@@ -98,7 +105,7 @@ def _teller() -> Callable[[str, Mapping[str, Any] | str], None]:
 
 def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> None:
     """The table that `train` prints."""
-    from boundcalc.base.rounding import confidence, up
+    from boundcalc.base.rounding import confidence, down, up
 
     click.echo(f"\ncertificates, each by itself with probability at least {confidence(delta)} (its own predictor)")
     for entry in entries:
@@ -114,6 +121,12 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
             f"  {entry['method']:<10}risk <= {up(entry['risk'], 4)}  {entry['statement']:<5} "
             f"({facts}{entry['errors']} errors of {of}; {entry['certified']}{measured})"
         )
+        if "rule" in entry:
+            margin = f"proved from the weights, least margin {down(entry['margin'], 3)}"
+            click.echo(f"            computes {entry['rule']} on {entry['inputs']} ({margin})")
+        if "risk_as_table" in entry and entry["function"] != "table":
+            table = f"{_short(entry['bits_as_table'])} bits: risk <= {up(entry['risk_as_table'], 4)}"
+            click.echo(f"            as a truth table, without the name {entry['function']}, {table}")
         if entry["file"]:
             click.echo(f"            {entry['file']}")
 
@@ -125,7 +138,7 @@ def _short(fact: float) -> str:
     return str(fact) if isinstance(fact, int) else f"{math.ceil(fact * 100) / 100:.2f}"
 
 
-def verify_file(file: str, raw: object, data_file: str | None, form: str) -> None:
+def verify_file(file: str, raw: object, data_file: str | None, form: str, model: str | None = None) -> None:
     """Check a predictor's certificate: its number from its facts; with the examples, its facts too."""
     from boundcalc.base.errors import BoundcalcError, CertificateError
     from boundcalc.base.rounding import confidence, up
@@ -137,7 +150,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
         data = None
         if data_file is not None:
             data = _examples(data_file, certificate)
-        checked = verify_predictor(certificate, data, _learner_of(certificate))
+        checked = verify_predictor(certificate, data, _learner_of(certificate, file, model))
     except BoundcalcError as error:
         raise CertificateError(f"{file}: {error}") from error
     established = checked.established or "taken as they stand; give the examples with --data to establish them again"
@@ -155,6 +168,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
             "seeds": _seeds(certificate),
             "facts_established": checked.established is not None,
             "facts_text": established,
+            "proved": checked.proved,
             "model": _answers(certificate),
         }
         write_json(found)
@@ -170,6 +184,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str) -> Non
         "proof": f"{certificate.statement} ({certificate.method}): {facts}",
         "beforehand": _beforehand(certificate),
         "model": f"{answers} (on record, not checked here)" if (answers := _answers(certificate)) else None,
+        "network": checked.proved,
         "facts": established,
     }
     for label, text in lines.items():
@@ -234,10 +249,12 @@ def _answers(certificate: Any) -> str | None:
     return f"{recipe.get('name')}, answered by {recipe.get('answers')}; {text}{relative}"
 
 
-def _learner_of(certificate: Any) -> Callable[[Mapping[str, Any]], Any]:
+def _learner_of(certificate: Any, file: str, model: str | None) -> Callable[[Mapping[str, Any]], Any]:
     def make(recipe: Mapping[str, Any]) -> Any:
         from boundcalc.base.errors import CertificateError
 
+        if recipe.get("kind") == "stored network":
+            return _stored_network(recipe, weights_file(Path(file)) if model is None else Path(model))
         if recipe.get("kind") not in ("model", "network"):
             raise CertificateError(
                 f"the learner is of kind {recipe.get('kind')!r}, which only its owner can make: check it from Python, "
@@ -258,3 +275,19 @@ def _learner_of(certificate: Any) -> Callable[[Mapping[str, Any]], Any]:
         return ModelLearner.from_recipe(recipe, device=str(environment.get("device", "cpu")))
 
     return make
+
+
+def _stored_network(recipe: Mapping[str, Any], path: Path) -> Any:
+    """The weights of a file; where there is none, those that training gives again."""
+    from boundcalc.base.errors import CertificateError
+
+    if path.exists():
+        from boundcalc.predictors.rules.certify import StoredNetwork
+
+        return StoredNetwork.load(path)
+    if recipe["trial"] is None:
+        raise CertificateError(f"a rule is proved from the weights, and {path} is not there: name them with --model")
+    from boundcalc.lab.train.certify import trained_network
+    from boundcalc.lab.train.trial import Trial
+
+    return trained_network(Trial.from_json(recipe["trial"]))

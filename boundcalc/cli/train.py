@@ -34,8 +34,9 @@ _DATA = (".npz", ".csv", ".parquet")
 
 
 def _certificates(file: Path, values: Mapping[str, Any]) -> list[Path]:
-    """One file, or one for each of several methods."""
-    return list(predictors.certificate_files(file, values["methods"]).values())
+    """One file, or one for each of several methods; and the weights that a rule is proved of."""
+    files = predictors.certificate_files(file, values["methods"])
+    return [*files.values(), *(predictors.weights_file(path) for name, path in files.items() if name == "rule")]
 
 
 @click.command(

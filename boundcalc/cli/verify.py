@@ -33,6 +33,7 @@ Examples:
   boundcalc verify gap.json
   boundcalc verify gap.json --format json
   boundcalc verify p2l.json --data examples.npz
+  boundcalc verify rule.json --model model.safetensors
 \b
 Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
 )
@@ -44,7 +45,10 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
     metavar="DATA",
     help="Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
 )
-def command(file: str, form: str, data: str | None) -> None:
+@click.option(
+    "--model", type=FILE, help="Weights that a rule is proved of (default: CERTIFICATE's name, ending in .safetensors)."
+)
+def command(file: str, form: str, data: str | None, model: str | None) -> None:
     """Re-derive the value of a certificate, and hold its claims against it.
 
     Only checkers run. Every step is done again, from the setting up, in interval arithmetic and in 50 digits by a second
@@ -59,10 +63,10 @@ def command(file: str, form: str, data: str | None) -> None:
     if is_predictor_certificate(raw):
         from boundcalc.cli.predictors import verify_file
 
-        verify_file(file, raw, data, form)
+        verify_file(file, raw, data, form, model)
         return
-    if data is not None:
-        raise click.UsageError("--data belongs to the certificate of a predictor; this one is of a class")
+    if data is not None or model is not None:
+        raise click.UsageError("--data and --model belong to the certificate of a predictor; this one is of a class")
     from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.checker import verify
 

@@ -20,10 +20,15 @@ from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_dra
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import Member, shared, splits, stops, until_right
 from boundcalc.predictors.reference import Law, Reference
+from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
+from boundcalc.predictors.rules.code import Rule
+from boundcalc.predictors.rules.search import follow
+from boundcalc.predictors.rules.tables import tables_of
 from boundcalc.predictors.statements.base import PredictorStatement
 from boundcalc.predictors.updates import Message, Update
 from boundcalc.testing.report import Cases
 from tests.laws.kinds.predictors import PredictorExample, World
+from tests.predictors.rules.networks import looking_at
 
 BITS = 16
 
@@ -257,6 +262,38 @@ def _gibbs() -> Iterator[PredictorExample]:
     yield _of_votes(lambda data: certify_mixture(Votes(), _PRIOR, _POSTERIOR, data, 0.05, few), worlds)
 
 
+RULE_BITS = 8
+_FIRST_OR_FIFTH = Rule(RULE_BITS, (1, 5), (0, 1, 1, 1))
+
+
+def _network_of(recipe: Mapping[str, Any]) -> StoredNetwork:
+    """A network whose bit 1 or bit 5, by its first head, decides."""
+    architecture, weights = looking_at(RULE_BITS, (1, 5))
+    if recipe["trial"] is not None:
+        raise CertificateError("no such network")
+    return StoredNetwork(architecture, weights)
+
+
+def _bits(seed: int) -> Data:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 2, (80, RULE_BITS))
+    return Data(x, (x[:, 1] | x[:, 5]) ^ (rng.random(80) < 0.1))
+
+
+def _rule() -> Iterator[PredictorExample]:
+    data, other = _bits(7), _bits(8)
+    network = _network_of({"trial": None})
+
+    def make(prefix: int) -> PredictorCertificate:
+        found = follow(tables_of(network.architecture, network.weights), _FIRST_OR_FIFTH)
+        return certificate_of(network, found, data, 0.05, prefix=prefix)
+
+    worlds = [*_luckiest({"bits": 3.0}), *_luckiest({"bits": 3.0}, delta=0.5)]
+    worlds.append(_many(lambda wrong, n: {"errors": wrong, "n": n, "bits": 3.0}))
+    yield PredictorExample(lambda: make(0), data, other, _network_of, tuple(worlds))
+    yield PredictorExample(lambda: make(30), data, other, _network_of, (*_fixed(), *_fixed(delta=0.5)))
+
+
 _BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
     "holdout": _holdout,
     "p2l": _p2l,
@@ -264,9 +301,10 @@ _BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
     "occam": _occam,
     "pac-bayes": _pac_bayes,
     "gibbs": _gibbs,
+    "rule": _rule,
 }
 
-_NOTICED = {"H": 0.98, "G7": 0.98, "G9": 0.98, "G10r": 0.98, "G6'": 0.98, "G6": 0.9}
+_NOTICED = {"H": 0.98, "G7": 0.98, "G9": 0.98, "G10r": 0.98, "G15": 0.98, "G15p": 0.98, "G6'": 0.98, "G6": 0.9}
 """The part of a statement's number that its worlds show to be too small: nearly all of it where the statement is sharp."""
 
 

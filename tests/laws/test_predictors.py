@@ -17,7 +17,12 @@ from tests.laws.kinds.predictors import LAWS, World, check_predictor
 
 @pytest.mark.parametrize("name", known_methods())
 def test_laws(name: str) -> None:
-    check_predictor(METHODS[name], cases(name)).raise_if_broken()
+    exempt = (
+        {"only_answers_above_zero_are_right": "a rule counts its own errors: no score is read"}
+        if name == "rule"
+        else {}
+    )
+    check_predictor(METHODS[name], cases(name), expected_failures=exempt).raise_if_broken()
 
 
 def broken(method: Method, *laws: str) -> None:

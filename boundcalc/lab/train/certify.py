@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from boundcalc.lab.train.trial import Trial
     from boundcalc.predictors.certificate import PredictorCertificate
     from boundcalc.predictors.data import Data
+    from boundcalc.predictors.rules.certify import StoredNetwork
 
 Tell = Callable[[str, Mapping[str, Any] | str], None]
 """Told the method and how far it is."""
@@ -58,11 +59,13 @@ class Made:
         asked: what was asked for.
         certificate: None where it was refused.
         entry: one entry of `certificates` in the JSON of commands, without the file.
+        network: the weights that a rule was proved of; workers do not hand them back.
     """
 
     asked: Asked
     certificate: PredictorCertificate | None
     entry: Mapping[str, Any]
+    network: StoredNetwork | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As workers hand it back."""
@@ -117,6 +120,11 @@ class Bench:
         from boundcalc.lab.train.network import ModelNetwork
 
         return ModelNetwork.of(self.trial)
+
+    @cached_property
+    def trained(self) -> StoredNetwork:
+        """The trial's network as plain training gives it."""
+        return trained_network(self.trial)
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -195,10 +203,20 @@ def certify_trial(
         else:
             seconds = round(time.process_time() - started, 2)
             test_error = error(bench.test) if len(bench.test) else None
-            made = Made(asked, certificate, {**certificate.summary(), "test_error": test_error, "cpu_seconds": seconds})
+            summary = {**certificate.summary(), "test_error": test_error, "cpu_seconds": seconds}
+            made = Made(asked, certificate, summary | _explained(certificate), bench.__dict__.get("trained"))
         found.append(made)
         done(made)
     return found
+
+
+def _explained(certificate: PredictorCertificate) -> dict[str, Any]:
+    """What a certificate by a rule says beside its number."""
+    if certificate.method != "rule":
+        return {}
+    from boundcalc.predictors.rules.certify import explained
+
+    return explained(certificate)
 
 
 _Error = Callable[[Any], float]
@@ -263,12 +281,42 @@ def _gibbs(bench: Bench) -> tuple[PredictorCertificate, _Error]:
     return made.certificate, lambda test: made.error(bench.network, test)
 
 
+def _rule(bench: Bench) -> tuple[PredictorCertificate, _Error]:
+    from boundcalc.predictors.rules.certify import certificate_of
+    from boundcalc.predictors.rules.search import explain, follow
+    from boundcalc.predictors.rules.tables import tables_of
+
+    network, data, prefix = bench.trained, bench.data, bench.prefix
+    tables = tables_of(network.architecture, network.weights)
+    if prefix:
+        learner = bench.learner
+        first = data.take(range(prefix))
+        weights = learner.weights(learner.fit(learner.start(bench.trial.seed), first, prefix))
+        read_off = explain(tables_of(network.architecture, weights), first.x, first.y, progress=bench.progress).rule
+        found = follow(tables, replace(read_off, removed=()), progress=bench.progress)
+    else:
+        found = explain(tables, data.x, data.y, progress=bench.progress)
+    made = certificate_of(network, found, data, bench.asked.delta, prefix=prefix)
+    return made, _missed(bench.network, network.weights)
+
+
+def trained_network(trial: Trial) -> StoredNetwork:
+    """What training a trial alone gives, as its file has it."""
+    from boundcalc.lab.train.own_row import with_own_row
+    from boundcalc.lab.train.trainer import train
+    from boundcalc.predictors.rules.certify import StoredNetwork
+
+    weights = train([trial])[0].arrays
+    return StoredNetwork(with_own_row(trial.architecture, trial.task.shape), weights, trial.to_json())
+
+
 _MAKE: Mapping[str, Callable[[Bench], tuple[PredictorCertificate, _Error]]] = {
     "holdout": _holdout,
     "p2l": _p2l,
     "occam": _occam,
     "pac-bayes": _pac_bayes,
     "gibbs": _gibbs,
+    "rule": _rule,
 }
 METHODS = tuple(_MAKE)
 """What a trial can be certified by."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.rounding import confidence, up
+from boundcalc.base.output import write_bytes
+from boundcalc.base.rounding import confidence, down, up
 from boundcalc.predictors.certificate import (
     METHODS,
     Method,
@@ -27,7 +29,7 @@ from boundcalc.predictors.examples import named, readers, refuse_other_examples
 from boundcalc.predictors.rules.check import Leaf, Proof, Proved, prove
 from boundcalc.predictors.rules.code import Cube, Rule
 from boundcalc.predictors.rules.search import Counterexample, Found, explain
-from boundcalc.predictors.rules.tables import read_weights, tables_of
+from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
 from boundcalc.predictors.statements import G15, G15P
 from boundcalc.predictors.statements.base import count, real
 from boundcalc.setting import Architecture
@@ -65,6 +67,14 @@ class StoredNetwork:
             return cls.load(model)
         architecture, weights = model if isinstance(model, tuple) else (model.architecture, model.weights)
         return cls(architecture, {name: _array(value) for name, value in weights.items()})
+
+    def save(self, path: Path | str) -> None:
+        """Write it as such a file."""
+        from safetensors.numpy import save
+
+        arrays = {name: np.ascontiguousarray(value) for name, value in self.weights.items()}
+        architecture = json.dumps(self.architecture.to_json())
+        write_bytes(path, save(arrays, {"format": MODEL_FORMAT, "architecture": architecture}))
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -112,7 +122,7 @@ class Explanation:
         if self.proof is None or self.proved is None:
             what = "a network that was not shown to follow a rule"
             return f"{what}; it differs from {self.rule} at {self.counterexample}" if self.counterexample else what
-        text = f"computes {self.rule} on {reach(self.rule, self.proof)} {_by(self.proved.margin)}"
+        text = in_words(self.rule, self.proof, self.proved.margin)
         if self.certificate is not None:
             c = self.certificate
             text += f"; risk <= {up(c.risk, 3)} with probability {confidence(c.delta)}"
@@ -130,8 +140,13 @@ def reach(rule: Rule, proof: Proof) -> str:
     return inputs if not cut else f"{inputs} outside of {cut} removed set{'s' * (cut != 1)}"
 
 
+def in_words(rule: Rule, proof: Proof, margin: float) -> str:
+    """What was proved, in one sentence."""
+    return f"computes {rule} on {reach(rule, proof)} {_by(margin)}"
+
+
 def _by(margin: float) -> str:
-    return f"(proved from the weights, least margin {float(f'{margin:.3g}'):g})"
+    return f"(proved from the weights, least margin {down(margin, 3)})"
 
 
 def explain_network(
@@ -198,10 +213,22 @@ def certificate_of(
     )
 
 
-def risk_without_names(certificate: PredictorCertificate) -> tuple[float, float]:
-    """Bits and risk where the rule's truth table is spelled: what it costs who knows no name of functions."""
-    bits = Rule.from_json(certificate.evidence["rule"]).bits(names=False)
-    return bits, G15.risk({**certificate.facts, "bits": bits}, certificate.share)
+def explained(certificate: PredictorCertificate) -> dict[str, Any]:
+    """The rule in words, its inputs and margin; and what it costs where its function has no name but a truth table."""
+    rule, proof = Rule.from_json(certificate.evidence["rule"]), _proof_of(certificate)
+    found = {
+        "rule": str(rule),
+        "inputs": reach(rule, proof),
+        "margin": certificate.evidence["margin"],
+        "function": rule.name if certificate.evidence["named"] and rule.name else "table",
+    }
+    if "bits" in certificate.facts:
+        bits = rule.bits(names=False)
+        found |= {
+            "bits_as_table": bits,
+            "risk_as_table": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
+        }
+    return found
 
 
 def _rows(data: Data, T: int) -> Array:
@@ -295,8 +322,8 @@ def _prove(certificate: PredictorCertificate, network_of: Callable[[Mapping[str,
     if evidence["margin"] > proved.margin + _CLOSE * (1 + proved.margin):
         raise CertificateError(f"a margin of {evidence['margin']!r} is claimed, {proved.margin!r} is proved")
     return (
-        f"the network computes {rule} on {reach(rule, proof)} {_by(proved.margin)}: shown for the real-number function of "
-        "its stored weights, in ball arithmetic"
+        f"the network {in_words(rule, proof, proved.margin)}; shown in ball arithmetic, for the real-number function of its "
+        "stored weights"
     )
 
 

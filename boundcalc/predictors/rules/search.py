@@ -190,6 +190,7 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
         yield Found(guess, Proof(*_all(guess), tuple(leaves)))
         return
     low, high = guess.ones
+    work.say(f"{guess} on some inputs")
     doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
     low, high = guess.ones
     leaves, values = _again(work, guess, leaves, values, low, high)
@@ -207,7 +208,6 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
         if value > 0:
             kept.append(leaf)
             continue
-        work.say(f"{guess} without some inputs")
         more, cut = _chain(work, guess, cube, low, high, x)
         kept += more
         removed += cut
@@ -220,7 +220,6 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
 
 def _again(work: _Work, rule: Rule, leaves: list[Leaf], values: Array, low: int, high: int) -> tuple[list[Leaf], Array]:
     """Leaves for fewer inputs: only those that failed are made again."""
-    work.say(f"{rule} with {low} to {high} ones among the other bits")
     failed = np.flatnonzero(~(values > 0))
     made, reached = prove_leaves(work, rule, [leaves[i].cube for i in failed], low, high)
     leaves, values = list(leaves), values.copy()

@@ -23,6 +23,7 @@ from boundcalc.setting import Architecture
 
 Balls = list[list[arb]]
 _READ_TOKEN = 2
+MODEL_FORMAT = "boundcalc-model/1"
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def read_weights(path: Path | str) -> tuple[Architecture, dict[str, Array]]:
     try:
         with safe_open(str(path), framework="np") as file:
             metadata = file.metadata() or {}
-            if metadata.get("format") != "boundcalc-model/1":
+            if metadata.get("format") != MODEL_FORMAT:
                 raise InvalidSetting(f"{path} is not a model of boundcalc: it has no architecture in its metadata")
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     except (OSError, SafetensorError) as error:

@@ -20,6 +20,8 @@ from boundcalc.predictors.verify import verify_predictor
 from boundcalc.testing.report import Cases, Complaint, Report, judge
 
 _CLOSE = 1e-9
+_ON_RECORD = ("environment", "hints")
+"""Evidence that may be anything: where it was made, and what only guides a proof that is checked whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +164,11 @@ def forged_facts_are_refused_on_the_examples(method: Method, at: PredictorExampl
 
 
 def forged_evidence_is_refused_on_the_examples(method: Method, at: PredictorExample) -> str | None:
-    """What is in the evidence and in no alternative has one admissible value; where it was made is on record only."""
+    """What is in the evidence and in no alternative has one admissible value, but for what is on record only."""
     with _known(method):
         raw = at.issued_by(method).to_json()
         for path, value in leaves(raw["evidence"]):
-            if path[0] != "environment" and not _refused(put(raw, ("evidence", *path), _other(value)), at, at.data):
+            if path[0] not in _ON_RECORD and not _refused(put(raw, ("evidence", *path), _other(value)), at, at.data):
                 return f"{'.'.join(map(str, path))} may be anything"
     return None
 

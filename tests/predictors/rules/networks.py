@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -56,6 +57,23 @@ def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
         "b_readout": (1,),
     }
     return {name: (size * g.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
+
+
+def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float = 6.0, activation: str = "gelu"):
+    """A network whose first head looks at these positions, with small random weights besides; above 0 where one shows 1."""
+    a = architecture(T, activation=activation)
+    w = drawn(a, seed, 0.05 if len(positions) > 1 else 0.2)
+    for position in positions:
+        w["positions"][position + 1, 0] += 1
+    w["embedding"][0, 1] -= 1
+    w["embedding"][1, 1] += 1
+    w["W_K[0]"][0, 0, 0] += 1
+    w["b_Q[0]"][0, 0] += 2 * strength
+    w["W_V[0]"][0, 1, 0] += 1
+    w["W_O[0]"][0, 2] += 1
+    w["readout"][2, 0] += 4
+    w["b_readout"][:] = 4.0 * (len(positions) - 1) / len(positions)
+    return a, w
 
 
 @cache

@@ -17,25 +17,14 @@ from boundcalc.predictors.rules.check import Leaf, Proof, covers, inputs_of, lea
 from boundcalc.predictors.rules.code import Cube, Rule
 from boundcalc.predictors.rules.search import _Work, explain, prove_leaves
 from boundcalc.predictors.rules.tables import described, tables_of
-from tests.predictors.rules.networks import all_inputs, architecture, drawn
+from tests.predictors.rules.networks import all_inputs, architecture, drawn, looking_at
 
 T = 8
 
 
 def dictator(seed: int, strength: float, activation: str = "gelu"):
     """A network whose first head looks at x2, with random weights besides."""
-    a = architecture(T, activation=activation)
-    w = drawn(a, seed, 0.2)
-    w["positions"][3, 0] += 1
-    w["embedding"][0, 1] -= 1
-    w["embedding"][1, 1] += 1
-    w["W_K[0]"][0, 0, 0] += 1
-    w["b_Q[0]"][0, 0] += 2 * strength
-    w["W_V[0]"][0, 1, 0] += 1
-    w["W_O[0]"][0, 2] += 1
-    w["readout"][2, 0] += 4
-    w["b_readout"][:] = 0
-    return a, w
+    return looking_at(T, (2,), seed, strength, activation)
 
 
 def values_by_definition(a: Any, w: Any) -> np.ndarray[Any, Any]:
