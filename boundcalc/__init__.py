@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boundcalc.predictors.certificate import PredictorCertificate as PredictorCertificate
     from boundcalc.predictors.data import Data as Data
     from boundcalc.predictors.picking import pick_to_learn as pick_to_learn
+    from boundcalc.predictors.rules.certify import explain_network as explain_network
     from boundcalc.predictors.verify import verify_predictor as verify_predictor
     from boundcalc.proof.certificate import Certificate as Certificate
     from boundcalc.proof.checker import verify as verify
@@ -48,6 +49,7 @@ _HOMES = {
     "boundcalc.predictors.certificate": ("PredictorCertificate",),
     "boundcalc.predictors.data": ("Data",),
     "boundcalc.predictors.picking": ("pick_to_learn",),
+    "boundcalc.predictors.rules.certify": ("explain_network",),
     "boundcalc.predictors.verify": ("verify_predictor",),
     "boundcalc.setting": ("Architecture", "Budget", "Norms", "Sample", "Setting"),
 }

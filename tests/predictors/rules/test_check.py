@@ -228,7 +228,7 @@ def test_a_proof_for_a_window_one_off_is_refused(good: Any):
         {"positions": "none"},
     ],
 )
-def test_other_architectures_are_refused(change: dict[str, object]):
+def test_other_architectures_are_refused(change: dict[str, Any]):
     described(architecture(T))
     with pytest.raises(InvalidSetting):
         described(architecture(T, **change))
