@@ -144,3 +144,8 @@ def symbol(name: str) -> sympy.Symbol:
     """The library's symbol of a name (T and seq_len are one), or a positive one of that name."""
     entry = BY_NAME.get(ALIASES.get(name, name))
     return sympy.Symbol(name, positive=True) if entry is None else entry.symbol
+
+
+def plain(symbol: sympy.Basic) -> sympy.Symbol:
+    """The symbol as SymPy code outside of the library writes it: positive, whether or not it is a whole number here."""
+    return sympy.Symbol(str(symbol), positive=True)

@@ -162,9 +162,10 @@ def numpy_function(formula: Formula, inputs: Sequence[sympy.Symbol]) -> Callable
 
     evaluate = _compiled(formula, _Numpy(_options("numpy")), inputs, numpy=np)
 
-    def vectorised(*values: Any) -> Any:
+    def vectorised(*values: Any, **named: Any) -> Any:
+        arrays = {name: np.asarray(value, dtype=float) for name, value in named.items()}
         with np.errstate(all="ignore"):
-            return evaluate(*(np.asarray(value, dtype=float) for value in values))
+            return evaluate(*(np.asarray(value, dtype=float) for value in values), **arrays)
 
     vectorised.__name__ = formula.name
     vectorised.__doc__ = f"{formula.name}({', '.join(str(symbol) for symbol in inputs)})"

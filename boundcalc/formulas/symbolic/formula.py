@@ -51,8 +51,8 @@ class Definition:
 def _both_ways(operation: Callable[[Any, Any], Expr]) -> tuple[Callable[[Formula, Any], Expr], ...]:
     """An operation on formulas, as expressions in terms of the inputs: with a formula on the left, and on the right."""
     return (
-        lambda self, other: operation(self.expanded, sympy.sympify(other)),
-        lambda self, other: operation(sympy.sympify(other), self.expanded),
+        lambda self, other: operation(self.plain, sympy.sympify(other)),
+        lambda self, other: operation(sympy.sympify(other), self.plain),
     )
 
 
@@ -158,23 +158,33 @@ class Formula:
         near = get_close_matches(name, [*known, *symbols.ALIASES], n=1)
         return f"no symbol {name!r}{f' (did you mean {near[0]!r}?)' if near else ''}: {listed}"
 
-    def _sympy_(self) -> Expr:
-        """What sympy takes it for: everything in terms of the inputs."""
-        return self.expanded
+    # -- in your own SymPy code: symbols are matched by name, and are plain positive ones
 
-    def subs(self, *values: Any, **options: Any) -> Expr:
-        """The expression in terms of the inputs, with something put in for something, as sympy does it."""
-        if len(values) == 1 and isinstance(values[0], Mapping):
-            named = {self._named_input(k) if isinstance(k, str) else k: v for k, v in values[0].items()}
-            return self.expanded.subs(named, **options)
-        if len(values) == 2 and isinstance(values[0], str):
-            return self.expanded.subs(self._named_input(values[0]), values[1], **options)
-        return self.expanded.subs(*values, **options)
+    @cached_property
+    def plain(self) -> Expr:
+        """Everything in terms of the inputs, as plain positive symbols."""
+        return self.expanded.xreplace({symbol: symbols.plain(symbol) for symbol in self.inputs})
+
+    def _sympy_(self) -> Expr:
+        return self.plain
+
+    def _plain_input(self, name: Any) -> sympy.Symbol:
+        """The input called so, given by name or as a symbol; refuses what the formula does not have."""
+        return symbols.plain(self._named_input(str(name)))
+
+    def subs(self, *values: Any) -> Expr:
+        """The expression with values for inputs, as `subs("m", 10)`, `subs(m, 10)` or `subs({m: 10})`."""
+        pairs = values[0].items() if len(values) == 1 else [values]
+        return self.plain.subs({self._plain_input(name): value for name, value in pairs})
+
+    def diff(self, name: Any) -> Expr:
+        """The derivative in an input."""
+        return sympy.diff(self.plain, self._plain_input(name))
 
     @property
     def free_symbols(self) -> set[Any]:
-        """Of the expression in terms of the inputs."""
-        return set(self.expanded.free_symbols)
+        """The inputs, as plain symbols."""
+        return set(self.plain.free_symbols)
 
     __add__, __radd__ = _both_ways(operator.add)
     __sub__, __rsub__ = _both_ways(operator.sub)
@@ -183,7 +193,7 @@ class Formula:
     __pow__, __rpow__ = _both_ways(operator.pow)
 
     def __neg__(self) -> Expr:
-        return -self.expanded
+        return -self.plain
 
     # -- numbers
 

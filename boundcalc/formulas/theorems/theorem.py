@@ -240,6 +240,9 @@ class Theorem:
         """What the explicit formula and the paper do not share, in words."""
         return (*(f"In {_letter(name)}: {why}" for name, why in self.differs.items()), *self.also)
 
+    def __str__(self) -> str:
+        return f"{self.name} ({self.source.short}): {self.explicit.text()}"
+
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
 

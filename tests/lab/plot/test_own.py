@@ -13,7 +13,7 @@ import pytest
 import sympy
 from click.testing import CliRunner, Result
 
-from boundcalc import Bound, Budget, Norms, Setting
+from boundcalc import Bound, Budget, Norms, Setting, symbols
 from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
@@ -149,11 +149,11 @@ def test_what_is_no_bound() -> None:
 
 
 def test_formulas_work_in_sympy() -> None:
-    gap, m = zhang2022.gap, zhang2022.gap._named_input("m")
-    at: Any = {symbol: 2 for symbol in gap.inputs} | {
-        m: 10**6,
-        zhang2022.gap._named_input("delta"): sympy.Rational(1, 20),
-    }
+    from boundcalc.symbols import delta, m
+
+    gap = zhang2022.gap
+    assert m == sympy.Symbol("m", positive=True)
+    at: Any = {symbol: 2 for symbol in gap.free_symbols} | {m: 10**6, delta: sympy.Rational(1, 20)}
     value = zhang2022.gap.value(**{symbol.name: float(number) for symbol, number in at.items()})
     for made, right in (
         (sympy.sympify(gap), value),
@@ -166,9 +166,28 @@ def test_formulas_work_in_sympy() -> None:
         (gap.subs("m", 10**6), value),
         (gap.subs({"m": 10**6}), value),
         (gap.subs({m: 10**6}), value),
+        (gap.subs(sympy.Symbol("m"), 10**6), value),
+        (sympy.sympify(gap).subs(m, 10**6), value),
     ):
         put: Any = made.subs(at)
         assert float(put) == pytest.approx(right, rel=1e-12)
+
+
+def test_derivatives_limits_and_keywords() -> None:
+    from boundcalc.symbols import T, m
+
+    gap = zhang2022.gap
+    rest = {symbol: 2 for symbol in gap.free_symbols - {m}} | {symbols.delta: sympy.Rational(1, 20)}
+    slope = float(sympy.diff(gap, m).subs(rest).subs(m, 10**6))
+    one, other = (float(sympy.N(gap.subs(rest).subs(m, size))) for size in (10**6 - 1, 10**6 + 1))
+    assert slope == pytest.approx((other - one) / 2, rel=1e-6)
+    assert gap.diff("m") == sympy.diff(gap, m)
+    assert sympy.limit(sympy.log(gap.subs(rest)) / sympy.log(m), m, sympy.oo) == -sympy.Rational(1, 2)
+    with pytest.raises(InvalidSetting, match="gap does not depend on T"):
+        gap.subs(T, 5)
+    named = gap.lambdify()(**{str(symbol): 2.0 for symbol in gap.free_symbols} | {"delta": 0.05})
+    assert named == pytest.approx(gap.value(**{str(symbol): 2.0 for symbol in gap.free_symbols} | {"delta": 0.05}))
+    assert str(zhang2022).startswith("zhang2022 (Zhang 2022): gap <= ")
 
 
 def test_named_parts_can_be_put_in_and_lambdified() -> None:
