@@ -50,13 +50,11 @@ class Source:
 
 
 def _own_entry(source: Source) -> str:
-    """This library's: its version, and its address if it has one."""
-    from boundcalc.base import project
+    """This library's: its version."""
+    from boundcalc import __version__
 
     fields = {"author": "{boundcalc authors}", "title": "{boundcalc}", "year": str(source.year)}
-    fields["note"] = f"Version {project.version()}"
-    if project.url():
-        fields["url"] = project.url()
+    fields["note"] = f"Version {__version__}"
     lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
     return f"@misc{{{source.key},\n{lines}\n}}"
 

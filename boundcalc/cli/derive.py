@@ -13,7 +13,6 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.formulas import formula_options, take_formula
 from boundcalc.cli.options import form_option
-from boundcalc.cli.text import prose
 
 _CODE = ("python", "numpy", "javascript")
 
@@ -94,7 +93,7 @@ def command(
         if out is not None:
             _write(out, {f"{derivation.name}.{'md' if form == 'markdown' else 'txt'}": text})
         else:
-            click.echo(prose(text) if form == "text" else text, nl=False)
+            click.echo(text, nl=False)
 
 
 def _write(folder: Path, files: Mapping[str, str], shared: Collection[str] = ()) -> None:

@@ -133,6 +133,6 @@ def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several
         lines.append(Line(cells, "dim" if row["vacuous"] else ""))
     for text in setting_lines(question, without=list(typed)):
         click.echo(text)
-    write_table(headings, lines, keys=len(axes) + several, right=frozenset(range(len(axes))))
+    write_table(headings, lines, right=frozenset(range(len(axes))))
     for reason, count in reasons.items():
         click.echo(f"refused {count} time{'s' * (count > 1)}: {reason}")

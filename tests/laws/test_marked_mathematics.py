@@ -16,7 +16,6 @@ from boundcalc.base import symbols
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.prose import plain, tex
 from boundcalc.formulas.derivation import Derivation, derive
-from boundcalc.formulas.symbolic import allocation
 from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
 from boundcalc.statements.texts import STATEMENTS
@@ -102,8 +101,6 @@ def texts() -> dict[str, str]:
     for setting in settings():
         for text in of_derivation(derive(setting)):
             found.setdefault(text, "a closed form")
-    mixed = allocation(Setting.of(C=1.5, depth=1, seq_len=64, n_train=10**5, d=8), {"W_1": "T4"})
-    found |= dict.fromkeys(mixed.covering_number.conditions, "an allocation")
     return found
 
 

@@ -1,7 +1,5 @@
 """Formulas from the same lowering that gives the numbers. Importing this package imports sympy; `eval` never does."""
 
-from boundcalc.formulas.symbolic.allocation import Allocation as Allocation
-from boundcalc.formulas.symbolic.allocation import allocation as allocation
 from boundcalc.formulas.symbolic.closed import ClosedForm as ClosedForm
 from boundcalc.formulas.symbolic.closed import closed_form as closed_form
 from boundcalc.formulas.symbolic.formula import Definition as Definition

@@ -74,8 +74,6 @@ _FOOT = """## Formulas, derivations, code
 - In symbolic depth, activations are taken to fill their ball (or sphere). The formula is then what
   `boundcalc eval --bound closed` prints, to twelve digits, whenever they do (for preset edelman: C >= 1, d >= 2), and
   an upper bound of it otherwise; `closed_form(setting, exact=True)` follows the true radii.
-- Pieces whose costs are not powers have no closed split of the error: `boundcalc.formulas.symbolic.allocation` gives the sum of
-  the costs, the constraint and one stationarity condition per piece.
 - `formula.leading("T")`, `formula.exponents(...)`: the dominant term with its constant, and local elasticities.
 
 ## Adding a theorem
