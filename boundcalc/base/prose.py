@@ -22,7 +22,7 @@ _PARTS = re.compile(r"(\$[^$]+\$|`[^`]+`)")
 _LETTERS = """
     alpha beta gamma delta varepsilon epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi
     omega Gamma Delta Theta Lambda Pi Sigma Phi Psi Omega"""
-GREEK = dict(zip(_LETTERS.split(), "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
+_GREEK = dict(zip(_LETTERS.split(), "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
 _RELATIONS = """
     le ≤ ge ≥ ne ≠ to → mapsto ↦ in ∈ notin ∉ approx ≈ propto ∝ sim ~ gg ≫ ll ≪ Rightarrow ⇒ supseteq ⊇ subset ⊂ gets ←
     bmod mod mid |"""
@@ -31,6 +31,10 @@ _MARKS = """
     rangle ⟩ lbrace { rbrace } lceil ⌈ rceil ⌉ lfloor ⌊ rfloor ⌋ | ‖ top T prime ' # # { { } } _ _ % % & & vee ∨ wedge ∧
     oplus ⊕ neg ¬"""
 _UNSEEN = "! left right big Big bigg Bigg displaystyle textstyle limits nolimits"
+_FUNCTIONS = "log exp max min sup inf Pr det tanh cosh sinh ln arg cos sin deg dim"
+_NAMES = frozenset(_FUNCTIONS.split())
+_ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "overline": "\u0304"}
+_ALPHABETS = frozenset(("mathrm", "mathbb", "mathcal", "mathbf", "mathit", "text", "operatorname", "textit", "mathsf"))
 
 
 def _pairs(table: str) -> dict[str, str]:
@@ -40,146 +44,115 @@ def _pairs(table: str) -> dict[str, str]:
 
 
 _SIGNS = (
-    GREEK
+    _GREEK
     | {name: f" {sign} " for name, sign in _pairs(_RELATIONS).items()}
     | _pairs(_MARKS)
     | {"colon": ": ", "quad": "   ", "qquad": "   ", **dict.fromkeys((",", " ", ";", ":", "\\"), " ")}
     | dict.fromkeys(_UNSEEN.split(), "")
 )
-_FUNCTIONS = "log exp max min sup inf Pr det tanh cosh sinh ln arg cos sin deg dim"
-_NAMES = frozenset(_FUNCTIONS.split())
-_ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "overline": "\u0304"}
-_ALPHABETS = frozenset(("mathrm", "mathbb", "mathcal", "mathbf", "mathit", "text", "operatorname", "textit", "mathsf"))
-_SCRIPTED = re.compile(rf"(?:[Σ∏∫]|(?<!\w)(?:{'|'.join(sorted(_NAMES))}))(?:[_^](?:\w+|.|\([^()]*\)))+$")
-"""A sum or a function with its scripts: what follows is not one of them."""
-_APART = re.compile(r"(?:[_^](?:\w+|.|\([^()]*\))|√\w)$")
-"""A script or a root: a letter or a digit that follows is no part of it."""
-_BESIDE = "\x00"
-"""Stands beside a word, which is kept apart from letters but not from signs."""
-_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|.", re.DOTALL)
-_ATOM = re.compile(r"\d*\.?\d*|\w[\u0302-\u0304]?'?(_\w+|_\([^()]*\))?|\([^()]*\)|\|[^|]*\||√\w")
+_TOKEN = re.compile(r"\\[a-zA-Z]+\s*|\\.|.", re.DOTALL)
+_ATOM = re.compile(r"\w[\u0302-\u0304]?'?(_(\w+|\([^()]*\)))?|\d*\.?\d*|\([^()]*\)|\|[^|]*\||√\w")
+_EDGE = "\x00"
+"""Stands at the edge of a name, a script, a fraction or a root: a letter or digit beside it is kept apart by a space."""
 
 
-class _Reader:
-    """Reads LaTeX mathematics token by token; refuses what it does not know."""
-
-    def __init__(self, math: str) -> None:
-        self._math = math
-        self._tokens = _TOKEN.findall(math)
-        self._at = 0
-
-    def _refuse(self, why: str) -> InvalidSetting:
-        return InvalidSetting(f"{why} in the mathematics ${self._math}$, which cannot be shown as text")
-
-    def all(self, *, group: bool = False) -> str:
-        """Everything up to the end, or to the brace that closes this group."""
-        out = ""
-        while self._at < len(self._tokens) or group:
-            if self._at >= len(self._tokens):
-                raise self._refuse("a brace is not closed")
-            if self._tokens[self._at] == "}":
-                if not group:
-                    raise self._refuse("a brace is not opened")
-                self._at += 1
-                break
-            item = self._item()
-            starts = item.removeprefix(_BESIDE)[:1]
-            if starts not in "_^" and (
-                _SCRIPTED.search(out) or (_APART.search(out) and (starts.isalnum() or starts == "√"))
-            ):
-                out += " "
-            out += item
-        return out
-
-    def _argument(self) -> str:
-        """A group, or the next item without its scripts."""
-        while self._at < len(self._tokens) and self._tokens[self._at].isspace():
-            self._at += 1
-        if self._at < len(self._tokens) and self._tokens[self._at] == "{":
-            self._at += 1
-            return self.all(group=True).strip()
-        if self._at >= len(self._tokens) or self._tokens[self._at] == "}":
-            raise self._refuse("something is missing at the end")
-        return self._item().strip()
-
-    def _item(self) -> str:
-        token = self._tokens[self._at]
-        self._at += 1
-        if token == "{":
-            return self.all(group=True)
-        if token in "^_":
-            script = self._argument()
-            one = re.fullmatch(r"\d+|\w'?|.|\x00\w+\x00" if token == "^" else r"[\w\x00]+'?|.", script)
-            script = script.replace(_BESIDE, "")
-            return token + (script if one else f"({script})")
-        if token == "~":
-            return " "
-        if token.isspace():  # one that ends the name of a command is no more than that
-            return "" if re.fullmatch(r"\\[A-Za-z]+", self._tokens[self._at - 2]) and self._at > 1 else " "
-        if not token.startswith("\\"):
-            return f" {token} " if token in "=<>" else token
-        return self._command(token[1:])
-
-    def _command(self, name: str) -> str:
-        if name in _NAMES:
-            follows = self._tokens[self._at : self._at + 1]
-            spaced = bool(follows) and (follows[0].isalnum() or follows[0].startswith("\\") or follows[0].isspace())
-            return f" {name} " if spaced else f" {name}"
-        if name in ("frac", "tfrac", "dfrac"):
-            above, below = self._argument(), self._argument()
-            return f"{_grouped(above)}/{_grouped(below)}{_BESIDE}"  # what follows is no part of what is below
-        if name == "binom":
-            return f"binom({self._argument()}, {self._argument()})"
-        if name == "sqrt":
-            return f"√{_grouped(self._argument(), always=True)}"
-        if name in _ALPHABETS:
-            word = self._word()
-            return f"{_BESIDE}{word}{_BESIDE}" if len(word) > 1 and name != "mathbb" else word
-        if name in _ACCENTS:
-            return self._argument() + _ACCENTS[name]
-        if name in ("begin", "end"):
-            self._argument()
-            return " "
-        if name not in _SIGNS:
-            raise self._refuse(f"the command \\{name} is not known")
-        return _SIGNS[name]
-
-    def _word(self) -> str:
-        """Letters in another alphabet; spaces count."""
-        if self._tokens[self._at] != "{":
-            return self._argument()
-        start, depth = self._at + 1, 0
-        while True:
-            depth += (self._tokens[self._at] == "{") - (self._tokens[self._at] == "}")
-            self._at += 1
-            if depth == 0:
-                break
-            if self._at >= len(self._tokens):
-                raise self._refuse("a brace is not closed")
-        inside = self._tokens[start : self._at - 1]
-        return "".join(self._command(token[1:]) if token.startswith("\\") else token for token in inside)
-
-
-def _grouped(text: str, *, always: bool = False) -> str:
-    if text.startswith("(") and _ATOM.fullmatch(text):
-        return text
-    return f"({text})" if (always and len(text) > 1) or not _ATOM.fullmatch(text) else text
-
-
-def _plain_math(math: str) -> str:
-    """LaTeX mathematics as a line of Unicode."""
-    line = re.sub(rf"(?<=\w){_BESIDE}+(?=\w)", " ", _Reader(math).all()).replace(_BESIDE, "")
-    line = re.sub(r" +", " ", line).strip()
+def _math(math: str) -> str:
+    """LaTeX mathematics as a line of Unicode; refuses what it does not know."""
+    tokens = [token.rstrip() if token[0] == "\\" and len(token) > 2 else token for token in _TOKEN.findall(math)]
+    tokens.reverse()
+    try:
+        line = _until(tokens, "")
+    except (IndexError, KeyError) as error:
+        what = f"the command \\{error.args[0]} is not known" if isinstance(error, KeyError) else "a brace is missing"
+        raise InvalidSetting(f"{what} in the mathematics ${math}$, which cannot be shown as text") from None
+    line = re.sub(rf"(?<=[\w)'\u0302-\u0304]){_EDGE}+(?=[^\W_]|√)", " ", line).replace(_EDGE, "")
+    line = re.sub(r"\s+", " ", line).strip()
     return re.sub(r"(?<=[(\[{⌈⟨]) | (?=[)\]⌉⟩,])| (?=[.;]$)|(?<=·) | (?=·)", "", line)
+
+
+def _until(tokens: list[str], closing: str) -> str:
+    """Everything up to a closing brace, or to the end."""
+    out = ""
+    while tokens or closing:
+        if tokens[-1] == "}":
+            tokens.pop()
+            if not closing:
+                raise IndexError
+            break
+        out += _item(tokens)
+    return out
+
+
+def _argument(tokens: list[str]) -> str:
+    """A group, or the next item."""
+    while tokens[-1].isspace():
+        tokens.pop()
+    if tokens[-1] == "}":
+        raise IndexError
+    return _item(tokens).strip()
+
+
+def _item(tokens: list[str]) -> str:
+    token = tokens.pop()
+    if token == "{":
+        return _until(tokens, "}")
+    if token in "^_":
+        script = _argument(tokens).strip(_EDGE)
+        one = re.fullmatch(r"\w+'?|." if token == "_" else r"\d+|\w'?|.", script)
+        return f"{token}{script if one else f'({script})'}{_EDGE}"
+    if token == "~":
+        return " "
+    if not token.startswith("\\"):
+        return f" {token} " if token in "=<>" else token
+    return _command(token[1:], tokens)
+
+
+def _command(name: str, tokens: list[str]) -> str:
+    if name in _NAMES:
+        return f"{_EDGE}{name}{_EDGE}"
+    if name in ("frac", "tfrac", "dfrac"):
+        above, below = _argument(tokens), _argument(tokens)
+        return f"{_grouped(above)}/{_grouped(below)}{_EDGE}"
+    if name == "binom":
+        return f"binom({_argument(tokens)}, {_argument(tokens)})"
+    if name == "sqrt":
+        inner = _argument(tokens)
+        return f"√{inner if len(inner) == 1 else f'({inner})'}{_EDGE}"
+    if name in _ALPHABETS:
+        word = "".join(_SIGNS.get(token[1:], token) for token in _raw(tokens))
+        return word if name == "mathbb" or len(word) == 1 else f"{_EDGE}{word}{_EDGE}"
+    if name in _ACCENTS:
+        return _argument(tokens) + _ACCENTS[name]
+    if name in ("begin", "end"):
+        _argument(tokens)
+        return " "
+    return _SIGNS[name]
+
+
+def _raw(tokens: list[str]) -> list[str]:
+    """The tokens of an argument whose spaces count."""
+    first = tokens.pop()
+    if first != "{":
+        return [first]
+    found: list[str] = []
+    while tokens[-1] != "}":
+        found.append(tokens.pop())
+    tokens.pop()
+    return found
+
+
+def _grouped(text: str) -> str:
+    bare = text.strip(_EDGE)
+    return bare if _ATOM.fullmatch(bare) else f"({bare})"
 
 
 def plain(text: str) -> str:
     """Prose with mathematics as a terminal shows it."""
-    text = _BLOCK.sub(lambda block: f"\n    {_plain_math(block[1])}\n", text)
+    text = _BLOCK.sub(lambda block: f"\n    {_math(block[1])}\n", text)
     text = _FENCE.sub(lambda block: re.sub(r"^", "    ", block[1], flags=re.MULTILINE), text)
     text = _outside(text, lambda words: _STRONG.sub(lambda found: found[1] or found[2], _LINK.sub(r"\1", words)))
     text = _PARTS.sub(
-        lambda part: _plain_math(part[0][1:-1]) if part[0][0] == "$" else part[0][1:-1], "\n".join(_joined(text))
+        lambda part: _math(part[0][1:-1]) if part[0][0] == "$" else part[0][1:-1], "\n".join(_joined(text))
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
