@@ -6,7 +6,6 @@ The library's is run unasked where it is installed and the model is small enough
 from __future__ import annotations
 
 import importlib.util
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,8 +70,8 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
             f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json names one "
             "of its classes under architectures; or --compare module.py:make"
         )
-    size = sum(math.prod(tensor.shape) for tensor in checkpoint.tensors.values())
-    name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), size)
+    size = checkpoint.size
+    name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), checkpoint)
     if asked is not None:
         return AtHand(load=load, name=name, asked=True)
     if size > MOST:
@@ -83,7 +82,7 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
     return AtHand(load=load, name=name)
 
 
-def _loaded(folder: Path, name: str, size: int) -> Any:
+def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
     """What `from_pretrained` gives, from the files alone.
 
     A config.json that leaves sizes out means the library's own, and billions of numbers that no file has: these are counted
@@ -105,11 +104,14 @@ def _loaded(folder: Path, name: str, size: int) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            config, size = cls.config_class.from_pretrained(str(folder), local_files_only=True), checkpoint.size
             with torch.device("meta"):
-                made = cls(cls.config_class.from_pretrained(str(folder), local_files_only=True))
+                made = cls(config)
             count = sum(value.numel() for value in (*made.parameters(), *made.buffers()))
             if count > 2 * size + _SPARE:
                 raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have {size:,}")
+            if any(name.startswith("module.") or "_orig_mod." in name for name in checkpoint.tensors):
+                return with_weights(cls(config), checkpoint)  # names that the library does not know as its own
             return cls.from_pretrained(str(folder), local_files_only=True, dtype="auto")
     except Exception as error:
         raise NotRun(

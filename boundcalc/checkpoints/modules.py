@@ -180,6 +180,7 @@ def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
         raise CheckpointError(
             f"{checkpoint.where} does not fit the module: {' '.join(str(error).split())[:300]}"
         ) from None
+    unexpected = [name for name in unexpected if state[name].is_floating_point()]  # numbers of positions are no weights
     wanted = {name for name, _ in module.named_parameters()}
     lost = [name for name in missing if name in wanted and not _tied(module, name, state)]
     if lost or unexpected:

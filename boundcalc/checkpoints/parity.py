@@ -167,7 +167,7 @@ class _Beside:
 
 def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None) -> _Beside:
     rows = rows_of_images(model, recorded.x) if recorded.x.ndim == 4 else recorded.x
-    network = Network(model, architecture, _fixed(recorded.module, model) if fixed is None else fixed)
+    network = Network(model, architecture, fixed_beside(recorded.module, model) if fixed is None else fixed)
     every_row = any(layer.pooling == "cls" for layer in flat(architecture.stages))
     ours, steps = network.trace(rows, every_row=every_row)
     output, row = 0.0, None
@@ -180,7 +180,8 @@ def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed:
     return _Beside(output, places, tuple(unseen), tolerance, (len(rows), rows.shape[1]), row, steps)
 
 
-def _fixed(module: Any, model: Model) -> Fixed:
+def fixed_beside(module: Any, model: Model) -> Fixed:
+    """What the description takes from the module: rotations, numbers added to scores, windows."""
     factor = rotation_factor(model.settings) if model.flag("stretches") else 1.0
     found = fixed_of(module, factor=factor)
     return replace(found, rotate=model.family.rotate) if model.family.rotate is not None else found

@@ -80,6 +80,7 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
     """The mapping, with "?" where nothing in the file says what is there."""
     short = stripped(list(checkpoint.tensors))
     ignored = {short[n]: "a mask, not a weight" for n, t in checkpoint.tensors.items() if _is_mask(short[n], t)}
+    ignored |= {short[name]: "a buffer of the module, not a weight" for name in checkpoint.buffers & set(short)}
     floats = {short[n]: t for n, t in checkpoint.tensors.items() if t.is_float and short[n] not in ignored}
     layout = next((each for each in _LAYOUTS if any(re.search(each.mark, name) for name in floats)), None)
     stack, inside, outside, depth = _split(floats)

@@ -89,7 +89,7 @@ def take(
     from boundcalc.checkpoints.at_hand import at_hand
     from boundcalc.checkpoints.audit import chosen_family, open_model
     from boundcalc.checkpoints.readers import open_checkpoint
-    from boundcalc.lab.reading import TRIED, described, held_against
+    from boundcalc.lab.reading import TRIED, described, held_against, with_buffers
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
     taken = {name: options.pop(name) for name in (*names, "exact", "seed", "quiet", "compare")}
@@ -98,6 +98,7 @@ def take(
     said = Options(**known, settings=assignments(taken["settings"], "--set"))
     checkpoint = open_checkpoint(model)
     hand = at_hand(model, checkpoint, taken["compare"])
+    checkpoint = with_buffers(checkpoint, hand.module)
     inputs = None if data is None else data.first(TRIED)
     chosen, mapping, parity = described(checkpoint, hand.module, chosen, said, inputs, None)
     said = said if mapping is None else replace(said, heads=None)

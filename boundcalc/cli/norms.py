@@ -104,8 +104,9 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
         found, said = guess(checkpoint, heads=options["heads"]), "guessed from names and shapes; nobody compared"
     else:
         from boundcalc.checkpoints.describe import describe
+        from boundcalc.lab.reading import with_buffers
 
-        found, parity = describe(live, checkpoint, heads=options["heads"])
+        found, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
         said = parity.text
     about = found.pop("about")
     output.write_json(out, {**found, "about": about})

@@ -153,7 +153,7 @@ def answered(
     if tests is not None:
         fits(tests, found)
     progress("margins")
-    margins = outputs.margins(known)
+    margins = outputs.margins_of_function(known)
     wrong = count_wrong(margins.values, len(margins.values))
     notes = [*known.notes, *([] if tests is None else _shared(known, tests))]
     put = token_before(known, found)
@@ -263,7 +263,7 @@ def _setting(
 
 def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> PredictorCertificate:
     assert tests is not None  # noqa: S101 - method held-out is asked for only with them
-    margins = outputs.margins(tests)
+    margins = outputs.margins_of_function(tests)
     wrong = count_wrong(margins.values, len(margins.values))
     return issue(
         "held-out",

@@ -14,6 +14,7 @@ from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.data import sequences
+from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model
 from boundcalc.checkpoints.families.native import NATIVE
@@ -21,12 +22,17 @@ from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, of_double, ready, with_weights
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.parity import Parity
+from boundcalc.checkpoints.parity import Parity, fixed_beside
 from boundcalc.checkpoints.passes import Call, rows_of_images
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.predictors.data import Data, digest_of_arrays
 from boundcalc.setting.attention import is_causal
 from boundcalc.setting.layers import token_tables
+
+AGAIN = 64
+"""Examples that are answered again."""
+_WORK = 2 * 10**11
+"""Parameters times rows times examples that the description is run on for this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,21 +101,56 @@ class Outputs:
         return margins_of(out, data.y, 2 * tolerance * float(np.abs(out).max(initial=0)))
 
     def __call__(self, data: Sequences) -> Any:
+        return self._run(self._network() if self.live is None else self._module(), data)
+
+    def _run(self, run: Callable[[Any], Any], data: Sequences, most: int = 256) -> Any:
+        """The answers of a function of batches, in the order of the data."""
         answers: list[Any] = [None] * len(data)
-        run, first = self._network() if self.live is None else self._module(), token_before(data, self.found)
-        for places, x in data.batches():
+        first = token_before(data, self.found)
+        for places, x in data.batches(most):
             self._check_images(x)
             out = run(x if first is None else np.insert(x, 0, first, axis=1))
             for place, row in zip(places, out, strict=True):
                 answers[place] = row
         return np.stack(answers)
 
+    def margins_of_function(self, data: Sequences) -> Margins:
+        """Margins of a module that is a function of one example; refused where answers depend on anything else.
+
+        Up to 64 random examples are answered again, one by one and in another batch, and by the description.
+        """
+        margins = self.margins(data)
+        if self.live is None:
+            return margins
+        places = np.random.default_rng(0).permutation(len(data))[:AGAIN]
+        few = Examples.of(data).take(places)
+        answers, run = self(data)[places], self._module()
+        work = self.model.checkpoint.size * self.found.architecture.seq_len
+        described = few.take(range(max(4, min(len(few), _WORK // work)))) if len(few) > 4 else few
+        ways: dict[str, Callable[[], Any]] = {
+            "asked one by one": lambda: self._run(run, few, most=1),
+            "in another batch": lambda: self._run(run, few),
+        }
+        if self.parity is not None and self.parity.outputs is not None:
+            ways["by the description"] = lambda: self._run(self._beside(), described)
+        tolerance = ROUNDING if self.parity is None else self.parity.tolerance
+        for how, ask in ways.items():
+            again = ask()
+            off = ~np.isclose(again, answers[: len(again)], rtol=0, atol=tolerance * _size(answers), equal_nan=True)
+            if off.any():
+                raise CheckpointError(
+                    f"the module answers {int(off.any(-1).sum())} of {len(again)} examples otherwise when they are answered "
+                    f"{how}: it is no function of one example (of the batch, of earlier calls, or of what it wrote into its "
+                    "input), so that nothing here is about it"
+                )
+        return margins
+
     def _check_images(self, x: Any) -> None:
         if x.ndim != 4:
             return
         rows = rows_of_images(self.model, x)
         longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.found.architecture.input_radius
-        if longest > radius:
+        if longest > radius * (1 + ROUNDING):
             raise InvalidSetting(
                 f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels in "
                 "[-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
@@ -123,6 +164,13 @@ class Outputs:
         network = Network(self.model, self.found.architecture, fixed)
         return lambda x: network(rows_of_images(self.model, x) if x.ndim == 4 else x)
 
+    def _beside(self) -> Callable[[Any], Any]:
+        """The description, read out where the module reads out."""
+        row = self.parity.row if self.parity else None
+        fixed = replace(self.fixed or fixed_beside(self.live, self.model), row=row or 0)
+        network = Network(self.model, self.found.architecture, fixed)
+        return lambda x: at_row(network(rows_of_images(self.model, x) if x.ndim == 4 else x), row)
+
     def _module(self) -> Callable[[Any], Any]:
         copy, row = of_double(self.live), self.parity.row if self.parity else None
 
@@ -131,6 +179,10 @@ class Outputs:
                 return at_row(answer(copy, as_arrays(x), self.call), row)
 
         return run
+
+
+def _size(answers: Any) -> float:
+    return float(np.abs(answers[np.isfinite(answers)]).max(initial=0))
 
 
 def token_before(data: Sequences, found: Audit) -> int | None:

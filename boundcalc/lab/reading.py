@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.at_hand import AtHand, at_hand
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
+from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.parity import Parity, compare
@@ -34,7 +37,17 @@ def opened(model: Any, module: Any) -> tuple[Checkpoint, AtHand, str]:
         inner = bare(model)
         return open_checkpoint(inner), AtHand(inner, name=called(inner), asked=True), type(inner).__name__
     checkpoint = open_checkpoint(model)
-    return checkpoint, at_hand(model, checkpoint, module), str(model)
+    hand = at_hand(model, checkpoint, module)
+    return with_buffers(checkpoint, hand.module), hand, str(model)
+
+
+def with_buffers(checkpoint: Checkpoint, module: Any) -> Checkpoint:
+    """The checkpoint with the names that its module registers as buffers."""
+    if module is None:
+        return checkpoint
+    own = {name for name, _ in module.named_buffers()}
+    short = stripped(list(checkpoint.tensors))
+    return replace(checkpoint, buffers=frozenset(name for name in short if own & {name, short[name]}))
 
 
 def described(
@@ -139,8 +152,8 @@ def fits(data: Sequences, found: Audit) -> None:
         return
     if data.x[0].ndim == 2:
         longest = max(float(np.sqrt((np.asarray(x, np.float64) ** 2).sum(-1)).max()) for x in data.x)
-        if longest > architecture.input_radius:
+        if longest > architecture.input_radius * (1 + ROUNDING):  # rows are normalised in floats
             raise InvalidSetting(
-                f"a row of the data has norm {longest:.6g}, but inputs are taken to lie within {architecture.input_radius:g}: "
+                f"a row of the data has norm {longest:.12g}, but inputs are taken to lie within {architecture.input_radius:g}: "
                 "say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
             )

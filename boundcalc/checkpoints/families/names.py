@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_WRAPPERS = ("_orig_mod.", "module.", "model.")
-"""What torch.compile, data-parallel training and Lightning put before every name."""
+_WRAPPERS = ("module.", "model.")
+"""What data-parallel training and Lightning put before every name; torch.compile puts _orig_mod. anywhere."""
 
 
 def stripped(names: Sequence[str], but: Sequence[str] = ()) -> dict[str, str]:
     """Names without the wrappers that all of them begin with, unless patterns of `but` begin so too."""
     wrappers = [w for w in _WRAPPERS if not any(pattern.startswith(w) for pattern in but)]
-    short = list(names)
+    short = [name.replace("_orig_mod.", "") for name in names]  # of parts that were compiled by themselves too
+    if len(set(short)) < len(short):
+        short = list(names)
     while found := next((w for w in wrappers if all(name.startswith(w) and name != w for name in short)), None):
         short = [name.removeprefix(found) for name in short]
     return dict(zip(names, short, strict=True))

@@ -249,6 +249,8 @@ class Model:
             if found is None or not tensor.is_float:
                 if why is None and not tensor.is_float:
                     why = f"{tensor.dtype} numbers: a buffer, not a weight"
+                if why is None and name in self.checkpoint.buffers:
+                    why = "a buffer of the module, not a weight"
                 if why is None:
                     unknown.append(name)
                 else:

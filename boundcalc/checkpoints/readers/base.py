@@ -94,6 +94,11 @@ class Checkpoint:
     doubts: tuple[str, ...] = ()
     buffers: frozenset[str] = frozenset()
 
+    @property
+    def size(self) -> int:
+        """Numbers in all tensors."""
+        return sum(tensor.size for tensor in self.tensors.values())
+
     def __post_init__(self) -> None:
         if not self.tensors:
             raise CheckpointError(f"{self.where} holds no tensors: point at the weights of a trained model")

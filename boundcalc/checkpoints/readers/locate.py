@@ -42,10 +42,14 @@ def open_checkpoint(source: object) -> Checkpoint:
         return _directory(path)
     if not path.is_file():
         raise CheckpointError(f"no file or directory {path}: point at a checkpoint file or a save_pretrained directory")
+    if path.name in _IN_DIRECTORY or path.name.startswith("adapter_model."):
+        _refuse_adapter(path.parent)
     found = _index(path) if path.name.endswith(".index.json") else _file(path)
     if not found.config and (path.parent / "config.json").is_file():
         found = replace(found, config=_read_config(path.parent / "config.json"))
-    return found
+    if path.name in _IN_DIRECTORY:
+        found = replace(found, doubts=_doubts(path.parent))
+    return _plain(found)
 
 
 def _file(path: Path) -> Checkpoint:
@@ -57,15 +61,54 @@ def _file(path: Path) -> Checkpoint:
     return reader(path)
 
 
+def _refuse_adapter(folder: Path) -> None:
+    """Weights of an adapter are differences: the model is another than the base model's weights say."""
+    if (folder / "adapter_config.json").is_file():
+        raise CheckpointError(
+            f"{folder} has an adapter (adapter_config.json): merge it into its base model (merge_and_unload of peft), "
+            "save that, and point at it"
+        )
+
+
+def _doubts(folder: Path) -> tuple[str, ...]:
+    """Files in a folder that say that the model is more than its weights and its config.json."""
+    path = folder / "modules.json"
+    if not path.is_file():
+        return ()
+    parts = read_json(path, "a table of modules", CheckpointError)
+    kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts if isinstance(part, dict)]
+    return (
+        f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and what follows its encoder is not read",
+    )
+
+
+_CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")
+"""Endings of names in files of quantised models."""
+
+
+def _plain(found: Checkpoint) -> Checkpoint:
+    """Refuses stored numbers that are codes and not the weights that the model multiplies by."""
+    said = found.config.get("quantization_config")
+    codes = next((name for name in found.tensors if name.endswith(_CODES)), None)
+    if said is None and codes is None:
+        return found
+    method = said.get("quant_method", "quantised") if isinstance(said, dict) else "quantised"
+    why = "quantization_config" if said is not None else codes
+    raise CheckpointError(
+        f"{found.where} is quantised ({method}, {why}): its numbers are codes and no weights; point at the model before "
+        "quantisation"
+    )
+
+
 def _directory(path: Path) -> Checkpoint:
+    _refuse_adapter(path)
     for name in _IN_DIRECTORY:
         file = path / name
         if file.is_file():
             found = _index(file) if name.endswith(".json") else _file(file)
             config = path / "config.json"
-            if config.is_file():
-                return replace(found, where=str(path), config={**found.config, **_read_config(config)})
-            return replace(found, where=str(path))
+            said = {**found.config, **(_read_config(config) if config.is_file() else {})}
+            return _plain(replace(found, where=str(path), config=said, doubts=_doubts(path)))
     raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
 
 

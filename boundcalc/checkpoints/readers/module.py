@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import TORCH_NAMES, Array, Checkpoint, Tensor
 
 _BITS = {"bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
@@ -20,11 +21,17 @@ def open_module(module: Any, where: str | None = None) -> Checkpoint:
         settings["architectures"] = [type(module).__name__]  # which the library writes when it saves the model
     tensors: dict[str, Tensor] = {}
     for name, value in state.items():
-        dtype = TORCH_NAMES.get(str(value.dtype).removeprefix("torch."))
-        if dtype is not None:
-            storage = f"{value.data_ptr()}:{tuple(value.stride())}"
-            tensors[name] = Tensor(name, tuple(value.shape), dtype, partial(_fetch, value, dtype), storage)
-    return Checkpoint(where or type(module).__name__, tensors, settings)
+        dtype = TORCH_NAMES.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
+        if dtype is None or not hasattr(value, "data_ptr"):
+            what = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+            raise CheckpointError(
+                f"{where or type(module).__name__}: {name} is {what}, not a tensor of plain numbers; of a quantised model, "
+                "take the one before quantisation"
+            )
+        storage = f"{value.data_ptr()}:{tuple(value.stride())}"
+        tensors[name] = Tensor(name, tuple(value.shape), dtype, partial(_fetch, value, dtype), storage)
+    buffers = {name for name, _ in module.named_buffers()} if hasattr(module, "named_buffers") else set[str]()
+    return Checkpoint(where or type(module).__name__, tensors, settings, buffers=frozenset(buffers))
 
 
 def _fetch(value: Any, dtype: str) -> Array:
