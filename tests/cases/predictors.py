@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
@@ -146,12 +148,14 @@ def _fixed(n: int = 30, delta: float = 0.05) -> Iterator[World]:
         yield World([(chance, {"errors": e, "n": n}, p) for e, chance in enumerate(_binomial(n, p))], delta)
 
 
-def _luckiest(facts: Mapping[str, Any], per_error: int = 1, n: int = 30, delta: float = 0.05) -> Iterator[World]:
-    """The best of eight predictors whose errors are independent: what names it costs 3 bits, or log 8 nats."""
+def _luckiest(
+    facts: Mapping[str, Any], per_error: int = 1, networks: int = 8, n: int = 30, delta: float = 0.05
+) -> Iterator[World]:
+    """The best of eight (or more) predictors whose errors are independent: what names it costs 3 bits, or log 8 nats."""
     for errors in (0, 2):
-        p = _just_below(n, errors, delta / 8)
+        p = _just_below(n, errors, delta / networks)
         law = _binomial(n, p)
-        more = [math.fsum(law[e:]) ** 8 for e in range(n + 2)]
+        more = [math.fsum(law[e:]) ** networks for e in range(n + 2)]
         yield World(
             [(more[e] - more[e + 1], {"errors": per_error * e, "n": n, **facts}, p) for e in range(n + 1)], delta
         )
@@ -185,6 +189,37 @@ def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta:
     return World([(0.5, facts(wrong, n), 0.4), (0.5, None, 0.4)], delta)
 
 
+def _tilted(delta: float = 0.9955) -> World:
+    """Two networks, of which one errs on nearly every example and the other on hardly any; two examples.
+
+    The posterior moves to what the examples show, on most of them a little, at a divergence near 0. Nearly always the
+    divergence of its training error from its risk, n times, exceeds its own from the prior by a little: without xi(n) the
+    number would fail nearly always.
+    """
+    law = {(1, 0): 0.9412, (0, 1): 0.0570, (0, 0): 0.0016, (1, 1): 0.0002}  # who errs on an example
+    risks = [math.fsum(chance for who, chance in law.items() if who[i]) for i in (0, 1)]
+    first, draws = 0.2221, 10**8
+    outcomes: list[tuple[float, Mapping[str, Any] | None, float]] = []
+    for one, other in itertools.product(law, law):
+        errors = [one[i] + other[i] for i in (0, 1)]
+        found: list[tuple[float, Mapping[str, Any], float]] = []
+        for step in range(101):
+            share = step / 100  # of the first network in the posterior
+            nats = _divergence(share, first)
+            wrong = draws // 100 * (step * errors[0] + (100 - step) * errors[1])
+            facts = {"errors": wrong, "n": 2, "draws": draws, "tested": 2, "sampling": 1e-4, "nats": max(0.0, nats)}
+            risk = share * risks[0] + (1 - share) * risks[1]
+            mean = wrong / draws / 2
+            found.append((2 * _divergence(mean, risk) - nats if mean < risk else -math.inf, facts, risk))
+        _, facts, risk = max(found, key=lambda each: each[0])
+        outcomes.append((law[one] * law[other], facts, risk))
+    return World(outcomes, delta)
+
+
+def _divergence(q: float, p: float) -> float:
+    return sum(x * math.log(x / y) for x, y in ((q, p), (1 - q, 1 - p)) if x)
+
+
 # -- certificates
 
 
@@ -216,7 +251,7 @@ def _held_out() -> Iterator[PredictorExample]:
         return issue(
             "held-out",
             "H",
-            {"errors": int((_Given().scores(data) <= 0).sum()), "n": len(data)},
+            {"errors": count_wrong(_Given().scores(data), len(data)), "n": len(data)},
             delta=0.05,
             alternatives=({"delta": 0.05},),
             chosen=0,
@@ -258,7 +293,8 @@ def _gibbs() -> Iterator[PredictorExample]:
     fewer = {**facts, "draws": 10**4, "tested": 10**5}
     many = _many(lambda wrong, n: {"errors": 10**4 * wrong, "n": n, **fewer}, 10**5)
     few = Estimate(draws=40, tested=30)
-    worlds = [*_luckiest(facts, draws), many]
+    lucky = _luckiest({**facts, "nats": math.log(4096)}, draws, 4096)
+    worlds = [*_luckiest(facts, draws), *lucky, many, _tilted()]
     yield _of_votes(lambda data: certify_mixture(Votes(), _PRIOR, _POSTERIOR, data, 0.05, few), worlds)
 
 

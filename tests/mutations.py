@@ -1,0 +1,171 @@
+"""Wrong constants on purpose: each mutation of the package must be noticed by the tests of its row.
+
+    python -m tests.mutations              # every row; the exit code is the number of mutations that survive
+    python -m tests.mutations predictors   # rows whose file has this in its path
+
+A mutation is applied to a copy of the repository. The tests of a row attack the statement: they draw or list worlds, or
+build members of a class. A second copy of the formula is no such test.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutation(NamedTuple):
+    """One wrong line.
+
+    Attributes:
+        what: it leaves out or changes.
+        file: below boundcalc/.
+        old: text that occurs once in the file.
+        new: what takes its place.
+        tests: arguments of pytest.
+    """
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+_LAWS = "tests/laws/test_predictors.py -k test_laws"
+_STATEMENTS = "tests/predictors/test_statements.py"
+
+MUTATIONS = [
+    Mutation("an answer of NaN is right", "base/answers.py", "~(scores > gamma)", "scores <= gamma", _LAWS),
+    Mutation("NaN is right in a run", "predictors/runs.py", "isnan(scores), -np.inf", "isnan(scores), np.inf", _LAWS),
+    Mutation(
+        "H at twice its delta",
+        "predictors/statements/counts.py",
+        "limit(errors, n, arb(delta).log())",
+        "limit(errors, n, arb(2 * delta).log())",
+        _LAWS,
+    ),
+    Mutation(
+        "one error more in a tail",
+        "predictors/tails.py",
+        "    p = arb(p)\n    if errors < 0:",
+        "    p = arb(p)\n    errors -= 1\n    if errors < 0:",
+        "tests/predictors/test_tails.py",
+    ),
+    Mutation(
+        "G7 without its bits", "predictors/statements/counts.py", ' - arb(facts["bits"]) * arb.const_log2()', "", _LAWS
+    ),
+    Mutation(
+        "G9 with delta for delta/n",
+        "predictors/statements/picks.py",
+        "certainly_le(n * arb(eps)",
+        "certainly_le(arb(eps)",
+        _LAWS,
+    ),
+    Mutation("G10r without the picks", "predictors/statements/joint.py", "limit(picks + e, n,", "limit(e, n,", _LAWS),
+    Mutation(
+        "G10r with all of delta for each reference",
+        "predictors/statements/joint.py",
+        "(arb(share) * arb(delta)).log()",
+        "arb(delta).log()",
+        _STATEMENTS,
+    ),
+    Mutation(
+        "G6' without the log ratio",
+        "predictors/statements/draws.py",
+        '_log_weight(errors) - arb(facts["nats"])',
+        "_log_weight(errors)",
+        _LAWS,
+    ),
+    Mutation(
+        "G6' without the law on the counts",
+        "predictors/statements/draws.py",
+        "arb(delta).log() + _log_weight(errors)",
+        "arb(delta).log()",
+        _LAWS,
+    ),
+    Mutation("G6 without xi(n)", "predictors/statements/draws.py", " + log_mean_ratio(n) - rest", " - rest", _LAWS),
+    Mutation(
+        "G6 without the divergence",
+        "predictors/statements/draws.py",
+        'arb(facts["nats"]) + log_mean_ratio(n)',
+        "log_mean_ratio(n)",
+        _LAWS,
+    ),
+    Mutation(
+        "G6 with draws that cost nothing",
+        "predictors/statements/draws.py",
+        "divergence_limit(mean, -sampled.log() / draws)",
+        "mean",
+        "tests/predictors/test_gibbs.py -k unpaid",
+    ),
+    Mutation(
+        "lattice laws that are not normalised",
+        "predictors/pac_bayes.py",
+        "self.log_weight(k) - _sums(self)[-1].log()",
+        "self.log_weight(k)",
+        "tests/predictors/test_pac_bayes.py -k lattice",
+    ),
+    Mutation(
+        "choices that cost less than they have odds",
+        "predictors/coding.py",
+        "self.width *= size",
+        "self.width *= size + 1",
+        "tests/predictors/test_coding.py -k small_space",
+    ),
+    Mutation(
+        "alternatives that spend more than delta",
+        "predictors/certificate.py",
+        "if spent > Fraction(delta):",
+        "if spent > 2 * Fraction(delta):",
+        "tests/predictors/test_certificate.py",
+    ),
+    Mutation(
+        "draws that are left out",
+        "predictors/pac_bayes.py",
+        "if [seed for seed, _ in drawn] != list(range(len(drawn))) or",
+        "if",
+        "tests/predictors/test_pac_bayes.py",
+    ),
+]
+
+
+def killed(mutation: Mutation) -> bool:
+    """Whether the tests of a mutation fail, in a copy of the repository."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "*.db", "__pycache__", "assets"))
+        file = copy / "boundcalc" / mutation.file
+        text = file.read_text(encoding="utf-8")
+        if text.count(mutation.old) != 1:
+            raise SystemExit(
+                f"{mutation.what}: {mutation.old!r} occurs {text.count(mutation.old)} times in {mutation.file}"
+            )
+        file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+        words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutation.tests.split(" ", 2)]
+        run = subprocess.run(words, cwd=copy, capture_output=True, text=True)
+        if run.returncode not in (0, 1):  # nothing was collected, or the copy does not start
+            raise SystemExit(f"{mutation.what}: pytest ends with {run.returncode}\n{run.stdout[-2000:]}")
+        return run.returncode == 1
+
+
+def main() -> int:
+    """Try the rows that are asked for; how many survive."""
+    rows = [row for row in MUTATIONS if not sys.argv[1:] or any(word in row.file for word in sys.argv[1:])]
+    survivors = 0
+    for row in rows:
+        dead = killed(row)
+        survivors += not dead
+        sys.stdout.write(f"{'killed' if dead else 'SURVIVES':9} {row.what} ({row.file})\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"{len(rows) - survivors} of {len(rows)} killed\n")
+    return survivors
+
+
+if __name__ == "__main__":
+    sys.exit(main())
