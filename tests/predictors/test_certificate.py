@@ -30,7 +30,7 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, float):
         return [value * 1.01, value * 0.99, -value, 0.0]
     if isinstance(value, str):
-        return [("0" if value[0] != "0" else "1") + value[1:], "", value + "0"]
+        return [("0" if value[:1] != "0" else "1") + value[1:], value + "0", *([""] if value else [])]
     return [[1], {}]
 
 
@@ -78,9 +78,13 @@ def test_a_forger_who_seals_again_is_refused_on_the_examples(name: str) -> None:
             continue
         if path[0] == "alternatives" and path[1] != raw["chosen"]:
             continue  # another list of alternatives is another claim
+        if path[0] == "evidence" and name.startswith("rule"):
+            continue  # what is proved of a network can be written in many ways; the tests of rules forge it
         for other in others(value):
-            if (other == value and type(other) is type(value)) or (path == ("delta",) and other > value):
-                continue  # the same, or a weaker claim
+            if other == value and (type(other) is type(value) or "recipe" in path):
+                continue  # the same
+            if path == ("delta",) and other > value:
+                continue  # a weaker claim
             if path[-1] == 1 and value is None and other == [1]:
                 continue  # the direction of a row of one number
             if "tensors" in path and path[-1] == 3 and (not other or name.startswith("gibbs")):
