@@ -18,14 +18,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with its steps; as text, LaTeX, BibTeX or code."),
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
-    "plot": ("boundcalc.cli.plot:command", "A figure of predictions against measurements."),
-    "gallery": ("boundcalc.cli.gallery:command", "Every figure, from real runs, into a folder."),
+    "plot": ("boundcalc.cli.plot:command", "Bounds along an axis, beside measured runs."),
     "explore": ("boundcalc.cli.explore:command", "A page of bounds to play with, as a file or served."),
-    "tightness": ("boundcalc.cli.tightness:command", "What explicit constants gain over the published ones."),
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
     "runs": ("boundcalc.cli.runs:command", "List, show, export, import, verify and remove stored trials."),
-    "threshold": ("boundcalc.cli.threshold:command", "How many examples are needed, and how that grows with T."),
     "latent": ("boundcalc.cli.latent:command", "Attention as inference: posteriors, bounds, experiments."),
     "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
 }
@@ -35,15 +32,18 @@ REMOVED: dict[str, str] = {
     "sparse": "run python examples/edelman2022/sparse.py",
     "doctor": "a command that needs a library names it, with what to install",
     "export": "`boundcalc derive --format latex|bibtex|python|numpy|javascript` prints the formula",
+    "gallery": "`boundcalc plot` draws bounds along an axis; examples/*/NAME.py -o NAME.png the figures of the papers",
+    "threshold": "`python examples/edelman2022/samples.py` finds m* and its growth with T",
+    "tightness": "`python examples/edelman2022/tightness.py` prints the table, constants.py the ladder",
 }
 """Commands of earlier versions, and what does their job now."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Bounds": ("eval", "solve", "tightness", "verify"),
+    "Bounds": ("eval", "solve", "verify"),
     "Theorems and formulas": ("list", "explain", "derive"),
     "Models": ("norms", "certify"),
-    "Experiments": ("train", "sweep", "runs", "threshold"),
-    "Figures": ("plot", "gallery", "explore"),
+    "Experiments": ("train", "sweep", "runs"),
+    "Figures": ("plot", "explore"),
     "Functions and latent variables": ("represent", "latent"),
 }
 """The commands as --help lists them."""

@@ -78,15 +78,10 @@ def _presets() -> _Rows:
 
 
 def _figures() -> _Rows:
-    from boundcalc.lab.plot.gallery import PLATES
-    from boundcalc.lab.plot.registry import FIGURES
+    from boundcalc.cli.plot import FIGURES
 
-    for name, figure in FIGURES.items():
-        trials = {"takes": "bounds, and trials if given", "needs": "trials", "none": "no trials"}[figure.trials]
-        yield name, figure.about, trials
-    for plate in PLATES:
-        if plate.name not in FIGURES:
-            yield plate.name, plate.title, "trials of the gallery"
+    for name, about in FIGURES.items():
+        yield name, about, "bounds, and trials if given" if name != "overlay" else "trials"
 
 
 def _tasks() -> _Rows:

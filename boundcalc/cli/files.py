@@ -73,12 +73,6 @@ def output_folder(files: _Files = lambda folder, values: []) -> Output:
     return Output(files, file_okay=False)
 
 
-def with_numbers(image: Path, values: Mapping[str, Any]) -> list[Path]:
-    """An image, and the JSON of its numbers next to it."""
-    del values
-    return [image, image.with_suffix(".json")]
-
-
 class FileCommand(click.Command):
     """A command whose outputs replace none of its inputs, nor each other, nor anybody else's files."""
 

@@ -9,7 +9,7 @@ import click
 
 from boundcalc.base import output, rounding
 from boundcalc.cli.checkpoint import account_lines, model_options, readout_budget, take_audit
-from boundcalc.cli.files import FileCommand, Input, output_file, with_numbers
+from boundcalc.cli.files import FileCommand, Input, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.options import form_option, write_json
 
@@ -40,7 +40,6 @@ in it is executed. Every norm is an upper bound of the exact one.""",
 @model_options
 @click.option("--out", "-o", type=output_file(), help="Write a norms file, for `boundcalc eval --norms`.")
 @click.option("--setting-out", type=output_file(), help="Write architecture and norms, for `eval --setting`.")
-@click.option("--plot", type=output_file(with_numbers), help="Draw the norms by layer (.png, .pdf, .svg).")
 @click.option(
     "--template",
     type=output_file(),
@@ -52,7 +51,6 @@ def command(
     model: str,
     out: Path | None,
     setting_out: Path | None,
-    plot: Path | None,
     template: Path | None,
     every: bool,
     form: str,
@@ -69,19 +67,9 @@ def command(
     if out is None and setting_out is None:
         why = "without --out or --setting-out, which write the budgets it adds"
         refuse_given({"schatten": why, "readout_norm": why})
-    if plot is not None:
-        import matplotlib  # noqa: F401 - what is missing is said before anything is measured or written
-
-        from boundcalc.lab.plot.render import check_output
-
-        check_output(plot)
     found = take_audit(model, options)
     if out is not None or setting_out is not None:
         _write(found, out, setting_out, schatten, readout_norm)
-    if plot is not None:
-        from boundcalc.cli.norms_plot import draw
-
-        draw(found, plot)
     {"table": _table, "json": _json, "csv": _csv}[form](found, every)
 
 

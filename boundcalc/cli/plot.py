@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.files import FILE, NAME_OR_FILE, FileCommand, output_file
-from boundcalc.cli.learning import default_store, run_pair
+from boundcalc.cli.files import FILE, FileCommand, output_file
+from boundcalc.cli.learning import run_pair
 from boundcalc.cli.options import points_options
-from boundcalc.cli.setting import BY_FIELD, Question, parameters, setting_options, take_setting
-from boundcalc.cli.text import wrapped
-from boundcalc.cli.values import NUMBER, WHOLE
-from boundcalc.lab.plot.gallery import PLATES
-from boundcalc.lab.plot.registry import FIGURES
-from boundcalc.lab.plot.style import SIZES
-from boundcalc.setting import validate
+from boundcalc.cli.setting import setting_options, take_setting
+from boundcalc.lab.figures.gap import AXES, BOUNDS
+from boundcalc.setting import Setting, validate
 
+if TYPE_CHECKING:
+    from boundcalc.lab.figures.data import Figure
+
+FIGURES: Mapping[str, str] = {
+    **{
+        f"gap-vs-{letter}": f"Bounds of the gap along the {axis.words}, and measured runs."
+        for letter, axis in AXES.items()
+    },
+    "overlay": "Risk over m: measured, certified for one network, proved for a class of networks.",
+}
+"""What `boundcalc plot` draws."""
 _SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
-_COUNTED = ("s", "L", "steps")
-"""Axes that are no options of a setting."""
 
 
-def _figures() -> str:
-    """The names of figures, and of the gallery's pictures of them that have names of their own."""
-    own = [plate.name for plate in PLATES if plate.name not in FIGURES]
-    indent = " " * 9
-
-    def lines(names: Iterable[str], first: str) -> str:
-        return textwrap.fill(
-            " ".join(names), 78, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
-        )
-
-    return f"""\b
-{lines(FIGURES, "Figures: ")}
-Of the gallery's trials (`boundcalc gallery --only NAME` trains them):
-{lines(own, indent)}
-"""
+def _with_numbers(image: Path, values: Mapping[str, Any]) -> list[Path]:
+    return [image] if _beside(image, values["source"]) else [image, image.with_suffix(".json")]
 
 
 def _beside(image: Path, source: str | None) -> bool:
@@ -49,41 +41,33 @@ def _beside(image: Path, source: str | None) -> bool:
     return source is not None and image.with_suffix(".json").resolve() == Path(source).resolve()
 
 
-def _drawn(image: Path, values: Mapping[str, Any]) -> list[Path]:
-    return [image] if _beside(image, values["source"]) else [image, image.with_suffix(".json")]
-
-
 @click.command(
     cls=FileCommand,
     name="plot",
-    short_help="A figure of predictions against measurements, with the data it shows.",
-    epilog=_figures()
+    short_help="Bounds along an axis, beside measured runs.",
+    epilog="\b\nFigures:\n"
+    + "".join(f"  {name:<14} {about}\n" for name, about in FIGURES.items())
     + """\b
 Examples:
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
   boundcalc plot gap-vs-T --sweep T=64:65536:x2 --bound best --bound published -o T.png
   boundcalc plot gap-vs-m --store runs.db --runs task=conjunction --runs T=128 --norms-from runs
   boundcalc plot gap-vs-m --points mine.csv --bound best --bound mine.py:bound
-  boundcalc plot spec.json -o figure.svg --size wide
   boundcalc plot --from gap.json -o again.pdf
 \b
-Beside FIGURE.png stands FIGURE.json: the specification, the numbers drawn, the command, the versions
-and the hashes of the trials. --from draws exactly that again, with other looks if you say so.""",
+Beside FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.
+Figures of the papers are scripts in examples/.""",
 )
-@click.argument("what", metavar="FIGURE|SPEC", type=NAME_OR_FILE, required=False)
+@click.argument("what", metavar="FIGURE", required=False)
 @click.option(
-    "-o",
-    "--out",
-    "output",
-    type=output_file(_drawn),
-    help="The image: .png, .pdf, .svg or .pgf.  [default: FIGURE.png]",
+    "-o", "--out", "out", type=output_file(_with_numbers), help="The image: .png, .pdf or .svg.  [default: FIGURE.png]"
 )
 @click.option("--from", "source", type=FILE, help="Draw a figure's JSON again, without computing anything.")
 @click.option("--sweep", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
 @click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
 @click.option("--quantity", "quantities", multiple=True, help="gap (default) or risk; repeated: a panel each.")
 @points_options
-@click.option("--store", type=FILE, help="A store of trials, or a JSON export of one.")
+@click.option("--store", type=FILE, help="A store of trials.")
 @click.option(
     "--runs",
     "runs",
@@ -94,133 +78,171 @@ and the hashes of the trials. --from draws exactly that again, with other looks 
 @click.option(
     "--norms-from", type=click.Choice(("setting", "runs")), help="Bounds for norms up to the trials' largest."
 )
-@click.option("--target", type=NUMBER, help="Risk that counts as learned (sample-complexity).  [default: 0.01]")
-@click.option("--share", type=click.FloatRange(0.01, 0.99), help="Share of trials that must reach it.  [default: 0.8]")
-@click.option("--repetitions", type=WHOLE, help="Inputs or runs per place, in figures that measure as they are made.")
-@click.option("--size", help=f"One of {', '.join(SIZES)}.")
-@click.option("--uncapped", is_flag=True, default=None, help="Draw bounds above 1 at their size, dashed.")
-@click.option("--usetex", is_flag=True, default=None, help="Set text with LaTeX.")
-@click.option("--title", help="Above the figure.")
+@click.option("--title", help="Above the figure, instead of its claim.")
 @setting_options
 def command(
     what: str | None,
-    output: Path | None,
+    out: Path | None,
     source: str | None,
     axis: str | None,
-    columns: Sequence[str],
-    runs: Sequence[str],
+    bounds: tuple[str, ...],
+    quantities: tuple[str, ...],
+    points: tuple[str, ...],
+    columns: tuple[str, ...],
+    store: str | None,
+    runs: tuple[str, ...],
     norms_from: str | None,
+    title: str | None,
     **options: Any,
 ) -> None:
-    """Draw a figure: predicted curves of checked bounds, and what training measured.
+    """Draw bounds along one axis of a setting, and runs that were measured.
 
-    Every legend entry says its kind; vacuous stretches are dashed; proxies never share an axis with bounds.
+    Bounds of 1 or more are vacuous: the grey band names them. Proxies have axes of their own.
     """
-    from boundcalc.lab.plot import provenance, render
-    from boundcalc.lab.plot.data import contradictions
+    from boundcalc.lab.figures import canvas
+    from boundcalc.lab.figures.data import contradictions, read
 
-    settings = {name: options.pop(name) for name in parameters()}
-    changes = {name: value for name, value in options.items() if value not in (None, ())}
-    if columns:
-        changes["columns"] = columns_of(columns)
     if source is not None:
-        looks = {name: changes.pop(name) for name in _LOOKS if name in changes}
-        asked = (what, axis, norms_from, *settings.values(), *changes.values(), *runs)
-        if any(value not in (None, ()) for value in asked):
-            raise InvalidSetting(
-                "--from draws the numbers as they were: beside it only -o, --size, --uncapped, --usetex and --title"
-            )
-        spec, data, made_by = provenance.read(Path(source))
-        target = output if output is not None else Path(source).with_suffix(".png")
+        given = (what, axis, norms_from, store, *bounds, *quantities, *points, *columns, *runs, *options.values())
+        if any(value not in (None, ()) for value in given):
+            raise InvalidSetting("--from draws the numbers as they were: beside it only -o and --title")
+        found = read(Path(source))
+        target = out if out is not None else Path(source).with_suffix(".png")
         kept = _beside(target, source)
-        if looks and kept:
-            raise InvalidSetting(f"{source} says how {target} looks: name another image, -o FILE, for other looks")
-        _show(render.save(spec.but(**looks), data, target, made_by or _typed(), record=not kept))
+        if kept and title is not None:
+            raise InvalidSetting(f"{source} holds the title of {target}: name another image, -o FILE, for another")
+        _save(found if title is None else found.but(title=title), target, numbers=not kept)
         return
     if what is None:
-        raise InvalidSetting(f"name a figure ({', '.join(_names())}) or a specification file")
-    spec = _spec(what, settings, axis, runs, norms_from, changes)
-    target = output if output is not None else Path(f"{spec.figure}.png")
-    render.check_output(target)
-    data = render.collect(spec)
-    _show(render.save(spec, data, target, _typed()))
-    for found in contradictions(data):
-        click.echo(f"contradicted: {found}", err=True)
-
-
-_LOOKS = ("size", "uncapped", "usetex", "title")
-
-
-def _names() -> list[str]:
-    """Figures, and the gallery's pictures of them that have names of their own."""
-    return list(dict.fromkeys([*FIGURES, *(plate.name for plate in PLATES)]))
-
-
-def _spec(
-    what: str, settings: dict[str, Any], axis: str | None, runs: Sequence[str], norms: str | None, changes: Any
-) -> Any:
-    from boundcalc.base.documents import SUFFIXES, read_document
-    from boundcalc.lab.plot import gallery, making
-    from boundcalc.lab.plot.spec import Spec
-
-    if what in FIGURES:
-        spec = Spec(what)
-    elif (plate := gallery.plate(what)) is not None:
-        spec = making.specification(plate, Path(changes.get("store") or default_store()))
-    elif Path(what).suffix.lower() in SUFFIXES:
-        spec = Spec.from_json(read_document(Path(what), "the specification"))
+        raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
+    validate.choice("figure", what, FIGURES)
+    target = out if out is not None else Path(f"{what}.png")
+    if target.suffix.lower() not in canvas.FORMATS:
+        raise InvalidSetting(
+            f"a figure is written as {', '.join(canvas.FORMATS)}; got {target.name!r}: use -o figure.pdf"
+        )
+    question = take_setting(options)
+    letter = what.removeprefix("gap-vs-") if what != "overlay" else "m"
+    field = AXES[letter].field
+    question.refuse(field, f"{what} runs over {letter}, see --sweep")
+    if norms_from == "runs" or what == "overlay":
+        for name in question.origin:
+            if name not in _SAMPLE:
+                question.refuse(name, "bounds at the norms of trials take the trials' network")
+    for quantity in quantities:
+        validate.choice("quantity", quantity, ("gap", "risk"))
+    _refuse(what, store, points, columns, runs, norms_from, quantities)
+    values = _values(axis, field) if axis else ()
+    chosen = pairs(runs)
+    if what == "overlay":
+        found = _overlay(Path(str(store)), chosen, question.setting, bounds, values)
     else:
-        validate.choice("figure", what, _names())
-        raise AssertionError
-    if any(value not in (None, ()) for value in settings.values()):
-        question = take_setting(settings, spec.setting)
-        _refuse_own(question, spec.figure, bool(changes.get("store") or spec.store), norms or spec.norms)
-        spec = spec.but(setting=question.setting)
-    if axis is not None:
-        changes["values"] = tuple(_values(spec.figure, axis))
-    if runs:
-        changes["runs"] = {**spec.runs, **pairs(runs)}
-    if norms is not None:
-        changes["norms"] = norms
-    return spec.but(**changes)
+        found = _gap(
+            letter, question.setting, values, bounds, quantities or ("gap",), points, columns, store, chosen, norms_from
+        )
+    command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
+    _save(found.but(command=command, **({} if title is None else {"title": title})), target)
+    for text in contradictions(found.series):
+        click.echo(f"contradicted: {text}", err=True)
 
 
-def _refuse_own(question: Question, figure: str, trials: bool, norms: str) -> None:
-    """Refuses options of the setting that the figure would overrule."""
-    entry = FIGURES[figure]
-    chosen = entry.chooses.split()
-    if entry.chooses.startswith("-"):
-        chosen = [field for field in BY_FIELD if field != entry.chooses[1:]]
-    for field in chosen:
-        how = f"runs over {entry.axis}, see --sweep" if entry.axis else "chooses it itself"
-        question.refuse(field, f"{figure} {how}")
-    if trials and entry.of_one_m:
-        question.refuse("n_train", "the bounds are for the m of the trials, see --runs m=64")
+def _refuse(
+    what: str,
+    store: str | None,
+    points: Sequence[str],
+    columns: Sequence[str],
+    runs: Sequence[str],
+    norms: str | None,
+    quantities: Sequence[str],
+) -> None:
+    """Refuse options that would change nothing."""
+    overlay = what == "overlay"
+    for wrong, why in (
+        (overlay and store is None, "overlay draws trials and their certificates: name a store, --store runs.db"),
+        (
+            overlay and (points or norms or quantities),
+            "overlay is of the risk of the trials of --store, at their norms",
+        ),
+        (points and store, "--points are measurements of your own, --store trials of this library: leave one out"),
+        (columns and not points, "--column says what columns of --points hold: name a file, --points mine.csv"),
+        (runs and not store, "--runs choose among the trials of a store: name it, --store runs.db"),
+        (
+            norms == "runs" and not store,
+            "--norms-from runs reads the norms of trials: name their store, --store runs.db",
+        ),
+    ):
+        if wrong:
+            raise InvalidSetting(why)
+
+
+def _gap(
+    letter: str,
+    setting: Setting,
+    values: Sequence[float],
+    bounds: Sequence[str],
+    quantities: Sequence[str],
+    points: Sequence[str],
+    columns: Sequence[str],
+    store: str | None,
+    chosen: Mapping[str, Any],
+    norms: str | None,
+) -> Figure:
+    from boundcalc.base.load import is_own
+    from boundcalc.formulas.theorems import BOUNDS as KNOWN
+    from boundcalc.lab.figures import gap, runs, trials
+
+    for name in bounds:
+        if not is_own(name):
+            validate.choice("bound", name, KNOWN)
+    if store is None:
+        measured = runs.read_csv(points, columns_of(columns)) if points else []
+        return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, measured)
+    records = trials.select(Path(store), chosen)
+    trials.refuse_mixture(records, {letter, "m"} if letter == "m" else {letter})
+    if letter != "m":
+        setting = setting.but(n_train=records[0].config["m"])
+    about = trials.describe(records)
     if norms == "runs":
-        for field in question.origin:
-            if field not in _SAMPLE:
-                question.refuse(field, "--norms-from runs takes the network of the trials")
-    if question.sources and (norms == "runs" or entry.chooses.startswith("-")):
-        only = f"of a setting it reads {BY_FIELD[entry.chooses[1:]].option}"
-        why = "--norms-from runs takes the network of the trials" if norms == "runs" else only
-        raise InvalidSetting(f"{question.sources[0]} would change nothing: {why}")
+        setting = trials.class_of(records, setting)
+        about += "; bounds of a class chosen after training"
+    measured = trials.as_runs(records, setting.sample.margin)
+    extra = int(letter == "T")  # beside the bits stands the row that is read out
+    found = gap.collect(letter, setting, values, bounds, quantities, measured, extra=extra)
+    return found.but(facts={**found.facts, "note": about})
 
 
-def _values(figure: str, text: str) -> list[Any]:
+def _overlay(
+    store: Path, chosen: Mapping[str, Any], setting: Setting, bounds: Sequence[str], values: Sequence[float]
+) -> Figure:
+    from boundcalc.lab.figures import overlay, trials
+
+    records = trials.select(store, chosen)
+    trials.refuse_mixture(records, "m")
+    return overlay.collect(records, trials.select(store, {}), setting, bounds, values)
+
+
+def drawing(figure: Figure) -> Callable[[Figure], Any]:
+    """The function that draws a figure of the package."""
+    from boundcalc.lab.figures import gap, overlay
+
+    if figure.name not in FIGURES:
+        raise InvalidSetting(f"{figure.name} is drawn by a script: python examples/*/{figure.name}.py --from FILE")
+    return overlay.draw if figure.name == "overlay" else gap.draw
+
+
+def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
+    from boundcalc.lab.figures import canvas
+
+    canvas.save(figure, drawing(figure), target, numbers=numbers)
+    click.echo(f"{figure.title}\n{target} and {target.with_suffix('.json')}")
+
+
+def _values(text: str, field: str) -> list[Any]:
     from boundcalc.cli.axes import parse_axes
 
-    name, equals, rest = text.partition("=")
-    wanted = FIGURES[figure].axis
-    if equals and name != wanted:
-        runs_over = f"runs over {wanted}" if wanted else "has no axis of its own"
-        raise InvalidSetting(f"{figure} {runs_over}, got --sweep {text}")
-    if name not in _COUNTED:
-        ((_, values),) = parse_axes([text]).values()
-        return values
-    try:
-        ((_, values),) = parse_axes([f"T{equals}{rest}"]).values()  # counted like T, which is an option of a setting
-    except InvalidSetting as error:
-        raise InvalidSetting(str(error).replace("sweep T: T", name).replace("sweep T", f"--sweep {name}")) from None
+    ((option, values),) = parse_axes([text]).values()
+    if option.field != field:
+        raise InvalidSetting(f"the figure runs over {field}, got --sweep {text}")
     return values
 
 
@@ -244,16 +266,3 @@ def columns_of(texts: Sequence[str]) -> dict[str, str]:
             raise InvalidSetting(f"--column is NAME=COLUMN, once for each, such as test=eval/error; got {text!r}")
         found[name] = column
     return found
-
-
-def _typed() -> str:
-    """The command as it was typed."""
-    import shlex
-
-    return " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
-
-
-def _show(drawn: Any) -> None:
-    click.echo(f"{drawn.image} and {drawn.record}")
-    if drawn.caption:
-        click.echo("\n".join(wrapped(drawn.caption.split())))

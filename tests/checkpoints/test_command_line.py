@@ -90,35 +90,6 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
     assert json.loads(out)["results"][0]["kind"] == "a_posteriori"
 
 
-def test_a_plot_comes_with_its_numbers(bert: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    done("norms", bert, "--plot", tmp_path / "n.png")
-    assert (tmp_path / "n.png").read_bytes()[:4] == b"\x89PNG"
-    data = json.loads((tmp_path / "n.json").read_text())
-    assert [block for block, _ in data["curves"]["W_1"]] == [0, 1]
-
-
-def test_a_plot_does_not_replace_another_json(bert: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    (tmp_path / "config.json").write_text("{}")
-    outcome = run("norms", bert, "--plot", tmp_path / "config.png")
-    assert outcome.exit_code == 2
-    assert "config.json exists" in outcome.stderr
-    assert (tmp_path / "config.json").read_text() == "{}"
-    done("norms", bert, "--plot", tmp_path / "n.png")
-    done("norms", bert, "--plot", tmp_path / "n.png", "--force")
-
-
-def test_without_matplotlib_a_plot_is_refused_before_anything_is_written(
-    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    outcome = run("norms", bert, "--plot", tmp_path / "n.png", "--out", tmp_path / "norms.json")
-    assert outcome.exit_code == 1
-    assert "matplotlib" in outcome.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
     gap, risk = tmp_path / "gap.json", tmp_path / "risk.json"
     options = ("--m", "1e8", "--gamma", "0.7", "--train-error", "0.02")
@@ -258,8 +229,6 @@ def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
         (("--classes", "0"), "classes must lie between 1"),
         (("--input-radius", "nan"), "input radius must be finite"),
         (("--seed", "-1"), "seed must lie between 0"),
-        (("--plot", "n.gif"), "a figure is written as .png"),
-        (("--out", "n.json", "--plot", "n.png"), "two outputs would be written to"),
         (("--out", "n.json", "--setting-out", "n.json"), "two outputs would be written to"),
         (("--readout-norm", "2", "--out", "x.json"), "has a read-out of its own"),
         (("--set", "layers"), "NAME=VALUE"),

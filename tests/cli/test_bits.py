@@ -100,7 +100,6 @@ def test_certificates_carry_it(tmp_path: Any) -> None:
         ("eval", "--bits", "16", "--bound", "trauger", "--sweep", "T=4,8"),
         ("eval", "--sweep", "bits=8,16", "--bound", "closed"),
         ("solve", "--for", "m", "--bits", "16", "--bound", "log-T"),
-        ("tightness", "--bits", "16"),
         ("eval", "--bits", "0"),
         ("eval", "--bits", "200"),
     ],

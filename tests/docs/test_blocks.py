@@ -11,14 +11,14 @@ import pytest
 
 from tests.docs.blocks import AT_BUILD, DIRECTIVES, PLAIN, Broken, Page, blocks, smaller, unused_marks
 from tests.docs.commands import ROOT
-from tests.lab.plot import trials
+from tests.lab.figures import trials
 
 DOCS = ROOT / "docs"
 PAGES = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))} | {"README.md": ROOT / "README.md"}
 WALKED = {
     "tutorials/own-transformer.md": "tests/tutorials/test_own_transformer.py",
     "tutorials/own-vit.md": "tests/tutorials/test_own_vit.py",
-    "tutorials/own-theorem.md": "tests/lab/plot/test_own.py",
+    "tutorials/own-theorem.md": "tests/lab/figures/test_own.py",
     "tutorials/article.md": "tests/formulas/derivation/test_tex.py",
 }
 """Tutorials: tests that walk every block and look at what comes."""
@@ -48,19 +48,8 @@ def of_figures(folder: Path) -> dict[str, Any]:
     """Stores of trials, runs and a theorem of one's own."""
     pytest.importorskip("matplotlib")
     _own_theorem(folder)
-    from boundcalc.lab.plot.gallery import sweep_name
-
-    _store(folder / "runs.db", "overlay", trials.certified(T=128))
-    _store(folder / "boundcalc-runs.db", sweep_name("training", quick=False), trials.over_steps())
+    trials.store(folder / "runs.db", trials.certified(T=128), "overlay")
     return {}
-
-
-def _store(path: Path, sweep: str, records: list[dict[str, Any]]) -> None:
-    from boundcalc.lab.train.store import Store
-
-    with Store(path) as store:
-        trials.keep(store, records)
-        store.enrol(sweep, [record["hash"] for record in records])
 
 
 def _own_theorem(folder: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def test_every_command_of_a_page_is_understood(page: str, line: str) -> None:
 
 
 def test_there_are_commands_and_one_with_a_wrong_option_is_seen() -> None:
-    assert len(LINES) > 40
+    assert len(LINES) > 25
     assert shown("```sh\nboundcalc eval --dpeth 2  # deep\n```") == ["boundcalc eval --dpeth 2"]
     with pytest.raises(Exception, match="dpeth"):
         parsed("boundcalc eval --dpeth 2")

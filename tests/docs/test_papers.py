@@ -1,15 +1,25 @@
-"""docs/papers.md: what it names is there, so that its list of attempts cannot outlive them."""
+"""docs/papers.md: every command runs in its quick form, and every test and example it names is there."""
 
 from __future__ import annotations
 
+import inspect
+import math
 import re
+import shlex
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from boundcalc.cli import main
 from tests.docs.commands import ROOT, parsed
+from tests.examples.scripts import load, quick
 
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+COMMANDS = sorted({line for row in ROWS for line in re.findall(r"`((?:boundcalc|python) [^`]+)`", row)})
+LONG = {"boundcalc latent": "tests/lab/latent runs its subcommands in quick forms"}
+"""Commands that are only parsed here, and what runs them."""
 
 
 def attempts(row: str) -> list[str]:
@@ -33,9 +43,31 @@ def attempts(row: str) -> list[str]:
 @pytest.mark.parametrize("row", ROWS, ids=[row[2:40] for row in ROWS])
 def test_a_row_names_what_is_there(row: str) -> None:
     assert attempts(row) == []
-    for command in re.findall(r"`(boundcalc [^`]+)`", row):
-        if "MODEL" not in command:
-            parsed(command)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_a_row_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An example in its quick form: it returns two numbers for every key."""
+    program, *words = shlex.split(line)
+    if program == "boundcalc":
+        assert parsed(line) is not None
+        if not any(line.startswith(long) for long in LONG):
+            monkeypatch.chdir(tmp_path)
+            outcome = CliRunner().invoke(main, words)
+            assert outcome.exit_code == 0, outcome.output
+        return
+    pytest.importorskip("torch")
+    path = Path(words[0])
+    module = load("/".join(path.parts[1:-1]), path.stem)
+    if hasattr(module, "QUICK"):
+        options = {word.removeprefix("--") for word in words if word.startswith("--")}
+        assert options <= inspect.signature(module.main).parameters.keys()
+        computed, measured = quick("/".join(path.parts[1:-1]), path.stem)
+    else:
+        computed, measured = module.main("tiny", tmp_path)
+    assert computed
+    assert computed.keys() == measured.keys()
+    assert all(math.isfinite(value) for value in (*computed.values(), *measured.values()))
 
 
 def test_rows_that_name_what_is_not_there_are_seen() -> None:

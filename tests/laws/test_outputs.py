@@ -219,7 +219,7 @@ _ALLOWED = {
     "base/output.py": "the one place",
     "laws/families.py": "writes to a temporary folder of its own",
     "laws/brought/tasks.py": "writes to a temporary folder of its own",
-    "lab/plot/render.py": "draws to the part that output.writing gives",
+    "lab/figures/canvas.py": "draws to the part that output.writing gives",
     "lab/train/store.py": "SQLite writes by itself; the folder of weights beside it",
 }
 

@@ -22,8 +22,6 @@ from boundcalc.base.words import LETTERS
 from boundcalc.cli import main
 from boundcalc.cli.files import Output
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, THEOREMS, aliases
-from boundcalc.lab.plot.gallery import PLATES
-from boundcalc.lab.plot.registry import FIGURES
 from boundcalc.setting import PRESETS, Architecture, Sample
 from boundcalc.setting.architecture import STYLES
 from tests.laws.test_options import commands
@@ -41,10 +39,8 @@ APART: Mapping[str, str] = {
     "--sweep": "a figure has one axis, a table any number",
     "--store": "read, or written to",
     "--solve": "a bound is solved for m, a certificate for what would make it say something",
-    "--target": "a bound's, or a risk's: what is asked for is the command's",
     "-o": "a file, or a folder where several are written",
     "--out": "a file, or a folder where several are written",
-    "--jobs": "-1 is every core where a command says so",
 }
 """Options whose meaning, type or number of values differs between commands, and why that is meant."""
 
@@ -53,7 +49,6 @@ OTHER_FILES: Mapping[str, str] = {
     "--certificate-risk": "the second certificate",
     "--certificates": "a folder of them",
     "--setting-out": "beside the norms",
-    "--plot": "beside the norms",
     "--template": "a mapping, before there are norms",
     "--examples": "beside the model",
     "--store": "is read as well",
@@ -195,12 +190,6 @@ def test_no_two_names_are_an_authors_alone_and_with_the_year() -> None:
     for one, other in itertools.permutations(BOUNDS, 2):
         if re.fullmatch(rf"{re.escape(one)}\d+", other):
             assert (BOUNDS[one].lemmas, BOUNDS[one].form) == (BOUNDS[other].lemmas, BOUNDS[other].form), (one, other)
-
-
-def test_pictures_of_the_gallery_are_figures_by_their_names() -> None:
-    for plate in PLATES:
-        if plate.name in FIGURES:
-            assert plate.spec["figure"] == plate.name
 
 
 # ------------------------------------------------------------------------------------------- other spellings

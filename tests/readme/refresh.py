@@ -22,12 +22,13 @@ def blocks(readme: str) -> list[tuple[str, str]]:
 
 
 def output_of(command: str) -> str:
-    """What a `boundcalc ...` command prints, at a width that fits a README."""
-    words = shlex.split(command)
-    assert words[0] == "boundcalc"
+    """What a `boundcalc ...` command or an example prints, at a width that fits a README."""
+    program, *words = shlex.split(command)
+    assert program in ("boundcalc", "python")
     environment = os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "boundcalc", *words[1:]], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, *(["-m", "boundcalc"] if program == "boundcalc" else []), *words],
+        **{"capture_output": True, "text": True, "check": True, "env": environment, "cwd": ROOT},
     )
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
 

@@ -1,39 +1,35 @@
-"""Measured points to lay under the curves: runs of one's own, or a store of trials, as figures read them."""
+"""Measured points to lay under the curves of the page: runs of your own, or the trials of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from boundcalc.base.errors import NoSolution
 from boundcalc.lab.explore.content import FIELDS
-from boundcalc.lab.plot.data import Series
+from boundcalc.lab.figures.runs import Run, measured
 
 
 def from_files(files: Sequence[str], columns: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Mean gaps along every letter that all runs of some CSV files have."""
-    from boundcalc.lab.plot import points
+    """Median gaps along every letter that all runs of some CSV files have."""
+    from boundcalc.lab.figures.runs import read_csv
 
-    runs = points.read(files, columns)
+    runs = read_csv(files, columns)
     letters = [letter for letter in FIELDS if all(letter in run.places for run in runs)]
-    if not letters:
-        points.series(runs, "m", ["gap"])  # says what is missing
-    return [each for letter in letters for one in points.series(runs, letter, ["gap"]) for each in _rows(one, letter)]
+    return [row for letter in letters or ["m"] for row in _rows(runs, letter)]
 
 
-def from_store(path: str, runs: Mapping[str, Any], along: str) -> list[dict[str, Any]]:
-    """Mean gaps of trials along m, T or depth, with their 95% intervals."""
-    from boundcalc.lab.plot import measured
-    from boundcalc.lab.plot.runs import read
-    from boundcalc.lab.plot.spec import Spec
+def from_store(path: str, chosen: Mapping[str, Any], along: str) -> list[dict[str, Any]]:
+    """Median gaps of trials along m, T or depth."""
+    from boundcalc.lab.figures import trials
 
-    records = read(Spec(f"gap-vs-{along}", store=path, runs=runs), vary=along)
-    series = measured.errors(records, along, ["gap"])
-    if not series:
-        raise NoSolution(f"{path} has no trial with a measured gap")
-    return _rows(series[0], along)
+    records = trials.select(Path(path), chosen)
+    trials.refuse_mixture(records, {along, "m"} if along == "m" else {along})
+    return _rows(trials.as_runs(records, 1.0), along)
 
 
-def _rows(one: Series, letter: str) -> list[dict[str, Any]]:
-    low, high = one.known("low"), one.known("high")
-    return [{"axis": letter, "x": x, "y": y, "low": low.get(x), "high": high.get(x)} for x, y in one.known().items()]
+def _rows(runs: Sequence[Run], letter: str) -> list[dict[str, Any]]:
+    """Medians with their bootstrap intervals."""
+    _, middle = measured(runs, letter, "gap")
+    low, high = middle.known("low"), middle.known("high")
+    return [{"axis": letter, "x": x, "y": y, "low": low.get(x), "high": high.get(x)} for x, y in middle.known().items()]

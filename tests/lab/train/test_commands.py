@@ -52,35 +52,9 @@ def test_runs_list_show_rm(run: Any) -> None:
     assert run("runs", "verify")[:2] == (0, "35 trials, all as they were written\n")
 
 
-def test_threshold_prints_fits_and_words(run: Any) -> None:
-    filled()
-    code, out, _ = run(
-        "threshold", "--runs", "sweep=demo", "--runs", "sweep=none", "--bootstrap", "50", "--predict", "128"
-    )
-    assert code == 0
-    assert "prediction at T = 128 by log" in out
-    assert "prove nothing about larger T" in out
-    assert "held out" in run("threshold", "--bootstrap", "50", "--held-out", "64")[1]
-    found = json.loads(run("threshold", "--format", "json", "--bootstrap", "50")[1])
-    assert [t["T"] for t in found["thresholds"]] == [16, 32, 64]
-
-
-def test_threshold_refuses_a_mixture(run: Any) -> None:
-    from boundcalc.lab.train.tasks import BooleanTask
-
-    filled()
-    with Store("boundcalc-runs.db") as store:
-        store.add(trial().but(task=BooleanTask(T=16, s=2, function="parity")), result())
-    code, _, err = run("threshold")
-    assert code == 2
-    assert "2 kinds are mixed" in err
-
-
 ERRORS: list[tuple[list[str], int, str]] = [
     (["runs", "list", "--store", "absent.db"], 1, "there is no store"),
-    (["threshold", "--store", "absent.db"], 1, "there is no store"),
     (["runs", "show", "zz"], 2, "first digits of its hash"),
-    (["threshold", "--predict", "0"], 2, "T must lie between 1"),
 ]
 TRAINING_ERRORS: list[tuple[list[str], int, str]] = [
     (["sweep", "conjuntion"], 2, "no preset or file 'conjuntion'"),
@@ -141,7 +115,7 @@ def test_looking_at_a_store_does_not_import_torch(run: Any) -> None:
     if "torch" in sys.modules:
         import subprocess
 
-        code = "import sys; from boundcalc.lab.train.store import Store; import boundcalc.lab.train.threshold\n"
+        code = "import sys; from boundcalc.lab.train.store import Store; import boundcalc.lab.figures.trials\n"
         code += "import boundcalc.lab.train.presets; sys.exit('torch' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     else:

@@ -31,8 +31,6 @@ def kept(promises: str, first: dict[object, float], second: dict[object, float])
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("sparse_conjunction", 3),
-        ("sparse_parity", 3),
         ("train_and_bound", 6),
         ("as_trained", 2),
         ("certified_words", 2),

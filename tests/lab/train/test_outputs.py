@@ -17,9 +17,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.base import output
-from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.output import OutputError
 from boundcalc.cli import main
+from boundcalc.lab.figures.trials import select
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import sweep_from_json
@@ -187,17 +188,14 @@ def test_a_number_that_was_edited_is_not_used(here: Path) -> None:
         opened.connection.execute("UPDATE trials SET result = replace(result, '0.25', '0.01') WHERE seed = 2")
         assert len(list(opened.select())) == 3
         assert len(opened.damaged) == 1
-    outcome = run("threshold", "--store", store, "--bootstrap", 10)
-    assert "left out: " in outcome.stderr
+    with pytest.warns(UserWarning, match="left out: "):
+        assert len(select(Path(store), {})) == 3
 
 
 def test_a_store_without_such_trials_says_what_it_has(here: Path) -> None:
     store = filled(here / "s.db")
-    outcome = run("threshold", "--store", store, "--runs", "task=arrays")
-    assert outcome.exit_code == 1
-    assert "has no trials with task=arrays; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
-    outcome = run("threshold", "--store", store, "--runs", "sweep=nothere")
-    assert "with sweep=nothere; it has the tasks conjunction (3) and the sweeps demo (3)" in outcome.stderr
+    with pytest.raises(NoSolution, match="no finished trials with task=arrays; its sweeps are: demo"):
+        select(Path(store), {"task": "arrays"})
 
 
 # -- questions

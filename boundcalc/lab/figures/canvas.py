@@ -1,0 +1,190 @@
+"""Drawing: the house style, titles that are claims, curves, runs, the vacuous band and labels at the ends of curves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base import output
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.figures.data import Figure, Series, write
+from boundcalc.lab.figures.names import GREEN, GREY, INK, PALE, Look, look
+
+FORMATS = (".png", ".pdf", ".svg")
+_STYLE: dict[str, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 7.5,
+    "axes.titlesize": 7.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "lines.markersize": 3.4,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "boundcalc",
+}
+_LINE = 10.5
+"""Points between the baselines of two labels."""
+RUNS = (
+    "Small dots: one run each. Large dots: medians, 95% bootstrap intervals over runs.\n"
+    "Triangles: runs without test error, upper limit (95% for all runs)."
+)
+"""What the marks of measured runs mean, everywhere."""
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """The style, for as long as a figure is made; the user's own settings are as before after."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        parameters: Any = mpl.rcParams
+        parameters.update(_STYLE)
+        yield
+
+
+def sheet(
+    figure: Figure, panels: int = 1, *, size: tuple[float, float] = (5.5, 3.2), **grid: Any
+) -> tuple[Any, list[Any]]:
+    """An empty figure with its title and subtitle, and its panels from left to right."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Drawn
+
+    drawn = Drawn(figsize=size, layout="constrained")
+    FigureCanvasAgg(drawn)
+    drawn.get_layout_engine().set(w_pad=0.06, wspace=0.06)  # type: ignore[union-attr]
+    axes: Any = drawn.subplots(1, panels, squeeze=False, **grid)
+    drawn.text(0.01, 1 + 0.25 / size[1], figure.title, fontsize=10, weight="bold", color=INK, va="bottom")
+    drawn.text(0.01, 1 + 0.07 / size[1], figure.subtitle, fontsize=7.5, color=GREY, va="bottom")
+    return drawn, list(axes.flat)
+
+
+def note(drawn: Any, text: str) -> None:
+    """A line of small print below a figure."""
+    drawn.text(0.01, -0.06 / drawn.get_size_inches()[1], text, fontsize=6.5, color=GREY, va="top")
+
+
+def percent(axis: Any) -> None:
+    """Shares as percentages on an axis."""
+    axis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+
+
+def lengths(axes: Any, values: Sequence[float], most: int = 7) -> None:
+    """A binary logarithmic axis whose ticks are some of the values."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xscale("log", base=2)
+    ticks = sorted(set(values))
+    ticks = ticks[:: -(-len(ticks) // most)]
+    axes.set_xticks(ticks, [f"{tick:,g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def curve(axes: Any, one: Series, seen: Look | None = None) -> tuple[float, float] | None:
+    """A line through the informative values; its last point, or None where there is none."""
+    seen = seen or look(one.key)
+    points = one.informative
+    if not points:
+        return None
+    every = max(1, len(points) // 6)
+    x, y = zip(*points, strict=True)
+    axes.plot(
+        *(x, y),
+        **{"color": seen.colour, "lw": seen.width, "ls": seen.dashes, "marker": seen.mark or None},
+        **{"markevery": every, "gid": gid(one), "zorder": 3 if seen.width > 2 else 2.5},
+    )
+    return points[-1]
+
+
+def gid(one: Series) -> str:
+    """What an artist is called, so that a test finds it again (and SVG shows it)."""
+    return ":".join((one.quantity, one.key, one.kind))
+
+
+def runs(axes: Any, every: Series, middle: Series) -> None:
+    """A dot for each run, and the median with its interval; runs without an error are hollow, at their upper limit."""
+    for hollow in (False, True):
+        highs = every.high or every.y
+        rows = [
+            (x, high if hollow else y)
+            for x, y, high in zip(every.x, every.y, highs, strict=True)
+            if ((y or 0) > 0) != hollow
+        ]
+        if rows:
+            x, y = zip(*rows, strict=True)
+            mark = (
+                {"marker": "v", "mfc": "white", "ms": 3.2, "mew": 0.6}
+                if hollow
+                else {"marker": ".", "ms": 3, "alpha": 0.5}
+            )
+            axes.plot(x, y, ls="none", color=GREEN, gid=f"{gid(every)}:{'none' if hollow else 'seen'}", **mark)
+    rows = [i for i, y in enumerate(middle.y) if (y or 0) > 0]
+    if not rows:
+        return
+    y = [float(middle.y[i] or 0) for i in rows]
+    low = [min(a, max(float(middle.low[i] or a), a / 30)) if middle.low else a for a, i in zip(y, rows, strict=True)]
+    high = [float(middle.high[i] or a) if middle.high else a for a, i in zip(y, rows, strict=True)]
+    spans = [[a - b for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
+    bars = axes.errorbar([middle.x[i] for i in rows], y, yerr=spans, fmt="o", ms=4, color=GREEN, elinewidth=1, zorder=4)
+    bars.lines[0].set_gid(gid(middle))
+
+
+def vacuous(axes: Any, silent: Sequence[str], top: float = 3.0) -> None:
+    """The band of values of 1 or more, with the bounds that are in it everywhere."""
+    axes.set_ylim(top=top)
+    axes.axhspan(1, top, color=PALE, lw=0, zorder=0.5, gid="vacuous")
+    text = "vacuous (1 or more)" + (f": {', '.join(silent)}" if silent else "")
+    axes.annotate(
+        text, (0.01, (top) ** 0.5), xycoords=axes.get_yaxis_transform(), va="center", color=GREY, fontsize=6.5
+    )
+
+
+def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str, str]]) -> None:
+    """Names at the right of the last points of curves, moved apart where they would overlap."""
+    axes.figure.canvas.draw()  # the layout decides how far apart labels are
+    per_inch = 72 / axes.figure.dpi
+    known = [(at, text, colour) for at, text, colour in labels if at is not None]
+    placed: list[tuple[float, float, float]] = []
+    for at, text, colour in sorted(known, key=lambda label: label[0][1]):
+        left, y = (float(value) * per_inch for value in axes.transData.transform(at))
+        right, place = left + 10 + 0.62 * axes.xaxis.label.get_size() * len(text), y
+        for start, end, taken in placed:
+            if start < right and left < end and place < taken + _LINE:
+                place = taken + _LINE
+        placed = sorted([*placed, (left, right, place)], key=lambda one: one[2])
+        arrow = {"arrowstyle": "-", "color": colour, "lw": 0.4, "shrinkA": 0, "shrinkB": 2} if place - y > 2 else None
+        axes.annotate(
+            *(text, at),
+            **{"xytext": (7 if arrow is None else 11, place - y), "textcoords": "offset points", "va": "center"},
+            **{"color": colour, "arrowprops": arrow, "annotation_clip": False},
+            **{"bbox": {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.3}, "zorder": 5},
+        )
+
+
+def save(
+    figure: Figure, draw: Callable[[Figure], Any], path: Path, *, numbers: bool = True, force: bool = False
+) -> None:
+    """Write the image, and (unless `numbers` is False) the JSON beside it; both or neither."""
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
+    about = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix.lower(), {})
+    creator = {".png": "Software"}.get(path.suffix.lower(), "Creator")
+    with house_style(), output.writing(path, force=force) as image, warnings.catch_warnings():
+        warnings.simplefilter("error")  # a layout that does not fit is no figure
+        draw(figure).savefig(
+            image, bbox_inches="tight", pad_inches=0.06, metadata={"Title": figure.name, creator: "boundcalc", **about}
+        )
+        if numbers:
+            write(figure, path.with_suffix(".json"), force=force)

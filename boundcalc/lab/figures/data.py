@@ -1,0 +1,162 @@
+"""What a figure shows, as plain data: the JSON beside an image, from which it is drawn again."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base import output
+from boundcalc.base.documents import read_document
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import down, up
+from boundcalc.base.value import VACUOUS_MARGIN
+from boundcalc.setting import validate
+
+FORMAT = "boundcalc-figure/2"
+KINDS = ("bound", "a_posteriori", "proxy", "estimate", "certificate", "measured", "reference", "fit")
+_LIBRARIES = ("boundcalc", "matplotlib", "numpy", "scipy")
+
+Number = float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve, or one set of marks.
+
+    Attributes:
+        key: the bound or the measurement; names.LOOKS says how it is drawn.
+        kind: one of `KINDS`. Only a "bound" or an "a_posteriori" bound promises to lie above measurements.
+        quantity: what y is, such as "gap", "risk" or "m".
+        x: abscissae.
+        y: values, bounds uncapped; None where there is none.
+        low: lower ends of intervals.
+        high: upper ends.
+        label: a name other than the look's.
+        panel: the axes it belongs to.
+        refusal: why values are missing.
+    """
+
+    key: str
+    kind: str
+    quantity: str
+    x: tuple[float, ...]
+    y: tuple[Number, ...]
+    low: tuple[Number, ...] = ()
+    high: tuple[Number, ...] = ()
+    label: str = ""
+    panel: str = ""
+    refusal: str = ""
+
+    def __post_init__(self) -> None:
+        validate.choice("kind of a series", self.kind, KINDS)
+        for name in ("x", "y", "low", "high"):
+            values = tuple(getattr(self, name))
+            object.__setattr__(self, name, values)
+            if values and len(values) != len(self.x):
+                raise InvalidSetting(f"series {self.key!r}: {name} has {len(values)} values for {len(self.x)} of x")
+
+    @classmethod
+    def of_rows(cls, key: str, kind: str, quantity: str, rows: Iterable[Sequence[Any]], panel: str = "") -> Series:
+        """A series from rows (x, y) or (x, y, low, high)."""
+        x, y, *ends = zip(*rows, strict=True)
+        low, high = ends or ((), ())
+        return cls(key, kind, quantity, x, y, low, high, panel=panel)
+
+    @property
+    def informative(self) -> list[tuple[float, float]]:
+        """(x, y) where there is a value and it is not a vacuous bound of a probability."""
+        pairs = [(x, y) for x, y in zip(self.x, self.y, strict=True) if y is not None]
+        if self.kind == "measured" or self.quantity not in ("gap", "risk"):
+            return pairs
+        return [(x, y) for x, y in pairs if y < math.exp(-VACUOUS_MARGIN)]
+
+    def known(self, part: str = "y") -> dict[float, float]:
+        """Values (or an end of their intervals) by x, where there is one."""
+        return {x: y for x, y in zip(self.x, getattr(self, part), strict=False) if y is not None}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Everything a figure shows.
+
+    Attributes:
+        name: of the figure, which says how it is drawn.
+        title: its claim.
+        subtitle: the setting, in words.
+        series: curves and marks.
+        facts: numbers that are no curves.
+        command: what made it.
+    """
+
+    name: str
+    title: str = ""
+    subtitle: str = ""
+    series: tuple[Series, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    command: str = ""
+
+    def of(self, **wanted: str) -> list[Series]:
+        """Series whose fields have these values."""
+        return [one for one in self.series if all(getattr(one, name) == value for name, value in wanted.items())]
+
+    def but(self, **changes: Any) -> Figure:
+        """The same with some fields changed."""
+        return replace(self, **changes)
+
+
+def write(figure: Figure, path: Path, *, force: bool = False) -> None:
+    """The JSON file of a figure."""
+    series = [{f.name: getattr(one, f.name) for f in fields(one) if getattr(one, f.name)} for one in figure.series]
+    head = {"name": figure.name, "title": figure.title, "subtitle": figure.subtitle, "command": figure.command}
+    numbers = {"format": FORMAT, **head, "versions": _versions(), "series": series, "facts": figure.facts}
+    text = json.dumps(numbers, indent=1) + "\n"
+    lists = re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda found: "[" + " ".join(found[1].split()) + "]", text)
+    output.write_text(path, lists, force=force)
+
+
+def read(path: Path) -> Figure:
+    """A figure from its JSON file."""
+    keys = ("format", "versions", *(f.name for f in fields(Figure)))
+    raw = dict(validate.known_keys(f"{path}: a figure's JSON", read_document(path, "the figure's JSON"), keys))
+    if raw.pop("format", None) != FORMAT or "name" not in raw:
+        raise InvalidSetting(f"{path} is not the JSON of a figure (format {FORMAT}): boundcalc plot FIGURE makes one")
+    raw.pop("versions", None)
+    names = [f.name for f in fields(Series)]
+    series = [Series(**validate.known_keys("a series", one, names)) for one in raw.pop("series", [])]
+    return Figure(**raw, series=tuple(series))
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def contradictions(series: Iterable[Series]) -> list[str]:
+    """Where the lower end of a measured interval lies above a bound: then bound, setting or measurement is wrong."""
+    every = list(series)
+    found: list[str] = []
+    for seen in (one for one in every if one.kind == "measured" and one.low):
+        for bound in every:
+            if bound.kind not in ("bound", "a_posteriori") or bound.quantity != seen.quantity:
+                continue
+            promised = dict(zip(bound.x, bound.y, strict=True))
+            for x, low in zip(seen.x, seen.low, strict=True):
+                value = promised.get(x)
+                if value is not None and low is not None and low > value:
+                    found.append(
+                        f"{bound.label or bound.key} at {x:g}: the {seen.quantity} of a run is at least {down(low)}, "
+                        f"above the bound {up(value)}"
+                    )
+    return found

@@ -1,0 +1,59 @@
+"""How a curve is called and drawn: one name, colour and order per bound, shared by the command line, figures and the page.
+
+The hue says what kind of number it is: measured green, certificates of one network blue, bounds of a class red-brown,
+floors and references grey. The line style and the mark tell methods of one kind apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+GREEN, BLUE, BROWN, GREY = "#0B6E4F", "#1F5FA8", "#99381A", "#595959"
+INK, PALE = "#222222", "#EFEFEF"
+SOLID, DASHED, DOTTED, MIXED, LONG = "-", (0, (4, 1.6)), (0, (1, 1.3)), (0, (5, 1.3, 1, 1.3)), (0, (9, 2))
+
+
+class Look(NamedTuple):
+    """How one curve is called and drawn."""
+
+    name: str
+    colour: str
+    dashes: Any = SOLID
+    mark: str = ""
+    width: float = 1.2
+
+
+LOOKS: Mapping[str, Look] = {
+    "best": Look("best bound", BROWN, width=2.4),
+    "log-T": Look("covers of the sample (log T)", "#B5541C", DASHED, "s"),
+    "trauger": Look("covers without T", "#7A4A12", LONG, "^"),
+    "parameters": Look("parameter count", "#A13D57", MIXED, "v"),
+    "closed": Look("closed form", "#8A5A44", DOTTED, "D"),
+    "published": Look("published constants", "#A0522D", DASHED, "X"),
+    "holdout": Look("held-out test set", BLUE, SOLID, "o", 1.8),
+    "p2l": Look("Pick-to-Learn", "#2F6DB5", DASHED, "s"),
+    "occam": Look("Occam", "#3B5BA5", MIXED, "D"),
+    "pac-bayes": Look("PAC-Bayes", "#4A4FA3", DOTTED, "^"),
+    "run": Look("measured, one run each", GREEN, mark="."),
+    "median": Look("median of runs, 95% bootstrap interval", GREEN, mark="o"),
+    "floor": Look("information-theoretic floor", GREY, DOTTED),
+}
+"""By the key of a series, in the order in which curves are listed."""
+
+
+def look(key: str) -> Look:
+    """The look of a curve; a theorem by name, or your own, is brown and called as it is."""
+    return LOOKS.get(key) or Look(_title(key), BROWN, MIXED)
+
+
+def _title(key: str) -> str:
+    from boundcalc.formulas.theorems import THEOREMS
+
+    return f"{key} ({THEOREMS[key].source.short})" if key in THEOREMS else key
+
+
+def in_order(keys: list[str]) -> list[str]:
+    """Keys in the order of the table; those it does not have come last."""
+    known = list(LOOKS)
+    return sorted(keys, key=lambda key: known.index(key) if key in known else len(known))

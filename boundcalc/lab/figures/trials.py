@@ -1,0 +1,142 @@
+"""The trials of a store that a figure shows: chosen, told apart, and the class that holds them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.lab.figures.runs import Run
+from boundcalc.lab.train.bounds import margin_error, setting_of_record
+from boundcalc.lab.train.record import Record
+from boundcalc.lab.train.store import Store
+from boundcalc.setting import Budget, Norms, Setting, validate
+
+
+def _length(record: Record) -> int:
+    """T, or L of a latent-variable task; the row that is read out does not count."""
+    task = record.config["task"]
+    return int(task.get("T", task.get("L", record.config["architecture"]["seq_len"] - 1)))
+
+
+_READ: Mapping[str, Callable[[Record], Any]] = {
+    "task": lambda r: r.config["task"].get("function", r.config["task"]["task"]),
+    "T": _length,
+    "s": lambda r: r.config["task"].get("s"),
+    "law": lambda r: r.config["task"].get("law", "balanced"),
+    "m": lambda r: r.config["m"],
+    "depth": lambda r: int(r.config["architecture"].get("depth", 2)),
+    "d": lambda r: r.trial.architecture.d,
+    "lr": lambda r: r.config["optimisation"]["lr"],
+    "batch": lambda r: r.config["optimisation"]["batch"],
+    "steps": lambda r: r.config["optimisation"]["steps"],
+    "seed": lambda r: r.config["seed"],
+}
+
+
+def where(record: Record, letter: str) -> Any:
+    """A trial's position on an axis."""
+    return _READ[letter](record)
+
+
+def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
+    """The finished trials of a store that are chosen by sweep, task, T, m and so on."""
+    validate.known_keys("--runs", chosen, ("sweep", *_READ))
+    if not path.exists():
+        raise NoSolution(f"there is no store {path}: `boundcalc sweep conjunction --store {path}` makes one")
+    with Store(path, read_only=True) as store:
+        every = list(store.select(sweep=str(chosen["sweep"])) if "sweep" in chosen else store.records())
+        sweeps = ", ".join(sorted(store.sweeps()))
+        for text in store.damaged:
+            warnings.warn(f"left out: {text}", stacklevel=2)
+    found = [
+        record
+        for record in every
+        if all(where(record, name) == value for name, value in chosen.items() if name != "sweep")
+        and record.result["status"] == "done"
+    ]
+    if not found:
+        wanted = ", ".join(f"{name}={value}" for name, value in chosen.items()) or "any task"
+        raise NoSolution(f"{path} has no finished trials with {wanted}; its sweeps are: {sweeps or 'none'}")
+    return found
+
+
+def refuse_mixture(records: Sequence[Record], vary: Iterable[str]) -> None:
+    """Refuse trials that differ in more than the seed and what the figure varies."""
+    letters = [letter for letter in _READ if letter not in (*vary, "seed")]
+    for letter in letters:
+        values = sorted({str(where(record, letter)) for record in records})
+        if len(values) > 1:
+            raise InvalidSetting(
+                f"the trials mix {letter} = {', '.join(values[:4])}: choose one, such as --runs {letter}={values[0]}"
+            )
+    rest = {json.dumps([r.config["init"], _rest(r, "optimisation"), _rest(r, "architecture")]) for r in records}
+    if len(rest) > 1:
+        raise InvalidSetting("the trials mix several kinds of model or training: choose one with --runs sweep=NAME")
+
+
+def _rest(record: Record, part: str) -> list[tuple[str, Any]]:
+    left_out = (*_READ, "seq_len", "d_ff", "d_head")
+    return sorted((name, value) for name, value in record.config[part].items() if name not in left_out)
+
+
+def as_runs(records: Sequence[Record], gamma: float) -> list[Run]:
+    """Trials as runs on the axes m, T and depth."""
+    return [
+        Run(
+            {letter: float(where(record, letter)) for letter in ("m", "T", "depth")},
+            record.result["train"]["error"],
+            record.result["test"]["error"],
+            record.result["test"]["n"],
+            margin_error(record.result, gamma) == 0,
+            record.hash[:12],
+        )
+        for record in records
+    ]
+
+
+def describe(records: Sequence[Record]) -> str:
+    """The task, the model and the number of trials, in a line."""
+    first = records[0]
+    task, s, model = where(first, "task"), where(first, "s"), first.trial.architecture
+    lengths = sorted({where(r, "T") for r in records})
+    bits = f" of {s} of {_range(lengths)} bits" if s else f", length {_range(lengths)}"
+    layers = _range(sorted({where(r, "depth") for r in records}))
+    return f"{task}{bits}; depth {layers}, width {model.d}, {model.heads} heads; {len(records)} trials"
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+
+
+def class_of(records: Sequence[Record], otherwise: Setting) -> Setting:
+    """The class that holds every model drawn: budgets are the largest norms among them, rounded up to two digits.
+
+    Had that class been fixed before the data, its bounds would hold. It was not: figures say so.
+    """
+    sample = otherwise.sample
+    known = [setting_of_record(record, margin=sample.margin, delta=sample.delta) for record in records]
+    found: dict[str, list[Budget]] = {}
+    for one in known:
+        for place, budget in one.norms.budgets.items():
+            found.setdefault(place.partition("[")[0], []).append(budget)  # one budget per kind, for every block
+    everywhere = {kind for kind in found if all(_has(one, kind) for one in known)}
+    budgets = {kind: reduce(Budget.join, found[kind]).map(_two_digits) for kind in found if kind in everywhere}
+    return Setting(known[0].architecture, Norms(budgets=budgets), sample)
+
+
+def _has(setting: Setting, kind: str) -> bool:
+    return any(place.partition("[")[0] == kind for place in setting.norms.budgets)
+
+
+def _two_digits(value: float) -> float:
+    """Two digits, upwards."""
+    if value <= 0:
+        return value
+    text = float(f"{value:.1e}")
+    step = 10.0 ** (int(f"{value:e}".split("e")[1]) - 1)
+    return text if text >= value else float(f"{text + step:.1e}")

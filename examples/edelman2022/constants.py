@@ -1,0 +1,125 @@
+"""From the published constants to the best bound of the same gap, one ingredient at a time.
+
+    python examples/edelman2022/constants.py [-o figures/constants.png]
+
+Computed: the gap bound after each step; published: the gap bound with the published constants. The first and the last are
+checked certificates, those between are closed forms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from common import Values, run
+from tightness import factor, upper
+
+from boundcalc import Setting
+from boundcalc.base.numbers import LOG, LogFloat
+from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems.policies import CENTRES, POLICIES
+from boundcalc.lab.figures import canvas
+from boundcalc.lab.figures.data import Figure
+from boundcalc.lab.figures.gap import describe
+from boundcalc.lab.figures.names import BROWN, GREY, INK, PALE
+from boundcalc.statements import gap
+from boundcalc.statements.capacity import capacity
+from boundcalc.statements.compose import lower
+from boundcalc.statements.covers import CLOSED
+
+QUICK = {"quick": True}
+
+_LN10 = math.log(10)
+DEFAULT = Setting.of("edelman", depth=2, seq_len=512, n_train=10**6)
+
+
+def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
+    """What changes, the statements it rests on, and log10 of the gap bound after it."""
+    sample = setting.sample
+    m, confidence = LogFloat.of(sample.n_train), LogFloat.of(-math.log(sample.delta))
+    deviation = 3 * gap.deviation(LOG, confidence + LOG.log(2), m)
+    desk = Desk(setting)
+
+    def covered(published: frozenset[str], samples: int) -> LogFloat:
+        return capacity(LOG, lower(setting, LOG, published=published), LogFloat.of(samples), CLOSED)
+
+    def dudley(value: LogFloat) -> float:
+        return (2 * gap.complexity_published(LOG, value, m) + deviation).log / _LN10
+
+    yield "published constants", "PUB", desk.value("published").log10
+    yield "covers with explicit constants", "T1, T2", dudley(covered(frozenset({"L1", "L7"}), sample.n_train))
+    ours = covered(frozenset(), sample.n_train)
+    yield "sharper Lipschitz factors of softmax and of a head", "L1, L7", dudley(ours)
+    chained = gap.chain_closed(LOG, ours, LOG.number(2), m) + deviation
+    yield "entropy chaining instead of Dudley's integral", "G1", chained.log / _LN10
+    many = covered(frozenset(), (1 + gap.CLOSED_GHOSTS) * sample.n_train)
+    yield "ghost samples instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10
+    whole = POLICIES["best"]
+    bare = replace(whole, lemmas=whole.lemmas - CENTRES, refining=False, meeting=False, laws=frozenset())
+    search = Search(desk.paid, bare, log_union=desk.log_union, measured=desk.measured)
+    numeric = desk.value_of(bare.name, search, desk.setting)
+    if not numeric.trivial:
+        yield "covers and scales chosen numerically", "A2, T3-T6", numeric.log10
+    best = desk.value("best")
+    if not best.trivial:
+        yield "noise instead of covers, merged linear maps", "A6, A7, G11, G12", best.log10
+
+
+def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
+    """The gap bound after each step, and with the published constants: the first lie below the second."""
+    del store
+    steps = list(ladder(DEFAULT.but(depth=1) if quick else DEFAULT))
+    published = 10 ** steps[0][2]
+    return {name: 10**log10 for name, _, log10 in steps[1:]}, {name: published for name, _, _ in steps[1:]}
+
+
+def collect(quick: bool = False, store: Path | None = None) -> Figure:
+    """The steps."""
+    del store
+    setting = DEFAULT.but(depth=1) if quick else DEFAULT
+    steps: list[Any] = [list(step) for step in ladder(setting)]
+    title = f"From vacuous to {upper(steps[-1][2])}: what each ingredient gains"
+    return Figure("constants", title, describe(setting), facts={"steps": steps})
+
+
+def draw(figure: Figure) -> Any:
+    """A bar from each gap bound to the next, on a logarithmic axis."""
+    steps = figure.facts["steps"]
+    drawn, (axes,) = canvas.sheet(figure, size=(5.6, 2.6))
+    values = [10**log10 for _, _, log10 in steps]
+    for row, (before, here) in enumerate(itertools.pairwise([values[0], *values])):
+        if row:
+            axes.barh(row, before - here, left=here, height=0.6, color=BROWN, alpha=0.55, gid=f"step:{row}")
+        axes.plot([here, here], [row - 0.3, row + (1.3 if row + 1 < len(values) else 0.3)], color=INK, lw=0.9)
+        gain = f"  {factor(math.log10(before / here)).replace('×', '÷')}" if row else ""
+        heavy = "bold" if row in (0, len(values) - 1) else "normal"
+        text = f"{upper(math.log10(here))}{gain}"
+        axes.annotate(text, (before, row), xytext=(5, 0), textcoords="offset points", va="center", weight=heavy)
+    low, high = min(values) / 2, max(values) * 60
+    axes.set(xscale="log", xlim=(low, high), ylim=(len(values) - 0.4, -0.7), xlabel="bound of the generalization gap")
+    axes.set_yticks(range(len(steps)), [f"{name} ({rests})" for name, rests, _ in steps])
+    axes.axvspan(1, high, color=PALE, lw=0, zorder=0.5, gid="vacuous")
+    axes.annotate("vacuous (1 or more)", (high / 1.2, -0.4), color=GREY, va="center", ha="right")
+    return drawn
+
+
+def table() -> None:
+    """The ladder as Markdown."""
+    print("| from published to best | statement | gap | factor |\n| --- | --- | ---: | ---: |")
+    before = None
+    for name, rests, log10 in ladder(DEFAULT):
+        print(f"| {name} | {rests} | {upper(log10)} | {'' if before is None else factor(before - log10)} |")
+        before = log10
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        table()
+    else:
+        run(main, collect, draw, ("bound", "published"))

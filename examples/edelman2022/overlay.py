@@ -1,0 +1,68 @@
+"""Bounds against measured errors: conjunctions of 3 of 128 bits, certificates of one network, the bound of its class.
+
+    python examples/edelman2022/overlay.py -o figures/overlay.png     (310 networks and 100 certificates: six minutes)
+
+Computed: the median certified risk; measured: the test error of what was certified; by method and m.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from common import TINY, Values, medians, preset, run, trained
+
+from boundcalc.lab.figures.data import Figure
+from boundcalc.lab.figures.overlay import collect as overlay
+from boundcalc.lab.figures.overlay import draw
+from boundcalc.setting import Setting
+
+QUICK = {"quick": True}
+
+SIZES = (16, 20, 24, 28, 32, 40, 48, 56, 80, 128, 192, 256, 512)
+METHODS = {"certified": ("holdout", "p2l"), "certified-small": ("occam", "pac-bayes")}
+"""Compression and PAC-Bayes are for networks of width 8 with one head."""
+SMALL = {"d": 8, "heads": 1, "d_ff": 8}
+
+
+def certified(quick: bool, store: Path | None) -> list:
+    """Networks with certificates, on seeds that no choice was made on."""
+    fresh = preset("conjunction", seeds=[301, 302, 303, 304, 305], n_test=20_000)
+    fresh["grid"] = {"T": 128, "m": [100, 300, 1000, 3000, 10_000]}
+    if quick:
+        fresh = {
+            "task": {"task": "conjunction", "s": 3},
+            **TINY,
+            "seeds": [201, 202, 203],
+            "grid": {"T": 16, "m": [60, 200]},
+        }
+    sweeps = {"certified": {**fresh, "name": "certified"}, "certified-small": {**fresh, "name": "certified-small"}}
+    sweeps["certified-small"]["model"] = SMALL
+    return [record for name, sweep in sweeps.items() for record in trained(sweep, store, METHODS[name])]
+
+
+def collect(quick: bool = False, store: Path | None = None) -> Figure:
+    """Everything the figure shows."""
+    sweep = preset("conjunction", name="overlay", seeds=20, grid={"T": 128, "m": list(SIZES)})
+    if quick:
+        sweep = {"name": "overlay", "task": {"task": "conjunction", "s": 3}, **TINY, "seeds": 3}
+        sweep["grid"] = {"T": 16, "m": [12, 24, 48, 96]}
+    asked = Setting.of("edelman", seq_len=sweep["grid"]["T"], depth=1)
+    values = (1e3, 1e5, 1e7) if quick else ()
+    return overlay(trained(sweep, store), certified(quick, store), asked, values=values)
+
+
+def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
+    """Certified risks and test errors by method and m: the first lie above the second."""
+    risks: dict[tuple[str, int], list[float]] = {}
+    errors: dict[tuple[str, int], list[float]] = {}
+    for record in certified(quick, store):
+        for stored in record.certificates:
+            key = stored["asked"]["method"], record.config["m"]
+            if stored["entry"]["risk"] is not None:
+                risks.setdefault(key, []).append(stored["entry"]["risk"])
+                errors.setdefault(key, []).append(stored["entry"]["test_error"])
+    return medians(risks), medians(errors)
+
+
+if __name__ == "__main__":
+    run(main, collect, draw, ("certified", "measured"))

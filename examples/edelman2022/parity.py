@@ -1,0 +1,90 @@
+"""Parity is learned after a plateau, suddenly; from few examples it generalises long after it fits them.
+
+    python examples/edelman2022/parity.py [-o figures/parity.png]     (10 networks: a quarter of a minute)
+    python examples/edelman2022/parity.py --late                      (150 examples of 16 bits: two minutes)
+
+Computed: the last step at which a seed is not yet 75% right (with --late: the step from which it makes no training error).
+Measured: the first step at which it is 99% right. By seed; the first lies below the second.
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from common import TINY_PARITY, Values, preset, run, trained
+
+from boundcalc.lab.figures import canvas
+from boundcalc.lab.figures.data import Figure, Series
+from boundcalc.lab.figures.names import GREEN, GREY
+from boundcalc.lab.figures.trials import describe
+
+QUICK = {"quick": True}
+
+LEARNED, BEGUN = 0.01, 0.25
+
+
+def records(quick: bool, store: Path | None, late: bool) -> list[Any]:
+    """One network per seed."""
+    tiny = {"name": "parity", "task": {"task": "parity", "T": 6, "s": 2}, **TINY_PARITY, **({"m": 48} if late else {})}
+    return trained(tiny if quick else preset("parity-late" if late else "parity"), store)
+
+
+def first(points: list[dict[str, float]], name: str, limit: float) -> float | None:
+    """The first step at which an error is at most so large."""
+    return next((point["step"] for point in points if point[name] <= limit), None)
+
+
+def main(quick: bool = False, store: Path | None = None, late: bool = False) -> tuple[Values, Values]:
+    """By seed that learns: a step at which it had not, and the first at which it had."""
+    before: Values = {}
+    after: Values = {}
+    for record in records(quick, store, late):
+        points = record.result["curves"]
+        learned, fits = first(points, "test_error", LEARNED), first(points, "train_error", 0.0)
+        if learned is not None and not (late and fits is None):
+            seed = record.config["seed"]
+            waiting = [point["step"] for point in points if point["test_error"] > BEGUN and point["step"] < learned]
+            before[seed] = float(fits or 0) if late else max(waiting, default=0.0)
+            after[seed] = learned
+    return before, after
+
+
+def collect(quick: bool = False, store: Path | None = None, late: bool = False) -> Figure:
+    """The accuracy of every seed over training."""
+    found = records(quick, store, late)
+    series: list[Series] = []
+    learned: list[float | None] = []
+    for record in found:
+        points = record.result["curves"]
+        x = tuple(float(point["step"]) for point in points)
+        y = tuple(1 - float(point["test_error"]) for point in points)
+        series.append(Series("seed", "measured", "accuracy", x, y, label=f"seed {record.config['seed']}"))
+        learned.append(first(points, "test_error", LEARNED))
+    return Figure("parity", "Parity: nothing, then everything", describe(found), tuple(series), {"learned": learned})
+
+
+def draw(figure: Figure) -> Any:
+    """One line per seed; the one that learns in the middle of all is bold."""
+    drawn, (axes,) = canvas.sheet(figure, size=(3.6, 2.5))
+    order = sorted(figure.series, key=lambda one: one.x[-1])
+    for one in order:
+        bold = one is order[(len(order) - 1) // 2]
+        axes.plot(
+            one.x, one.known().values(), color=GREEN, lw=1.8 if bold else 0.7, alpha=1 if bold else 0.5, gid=one.label
+        )
+    axes.axhline(0.5, color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    axes.annotate(
+        "guessing", (axes.get_xlim()[1], 0.5), xytext=(-2, 3), textcoords="offset points", color=GREY, ha="right"
+    )
+    axes.set(xlabel="training step", ylabel="right on new sequences", ylim=(0, 1.03))
+    canvas.percent(axes.yaxis)
+    steps = [step for step in figure.facts["learned"] if step is not None]
+    middle = f", median step {statistics.median(steps):g}" if steps else ""
+    canvas.note(drawn, f"One line per seed; bold: the median seed. {len(steps)} of {len(order)} reach 99%{middle}.")
+    return drawn
+
+
+if __name__ == "__main__":
+    run(main, collect, draw, ("not before step", "learned at step"))

@@ -1,0 +1,273 @@
+"""How the steps until a parity is learned grow with T, for 2, 3 and 4 bits that matter, where some networks never learn.
+
+    python examples/edelman2022/parity_growth.py [-o figures/parity-growth.png]      (140 networks: ten minutes)
+
+Computed: the fitted median of the steps, scale T^exponent; measured: the median over seeds; by (s, T). A network that is
+looked at every so often tells an interval: it had learned at this look and not yet at the one before, or not at its last one.
+Leaving out those that never got there, or counting them as if they just had, makes growth look slower than it is. So the
+intervals themselves are fitted: log steps = a + b log T + noise of one normal law, by the likelihood that each step lies where
+it was seen to lie.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import TINY_PARITY, Values, by, preset, run, trained
+
+from boundcalc.base.errors import NoSolution
+from boundcalc.lab.figures import canvas
+from boundcalc.lab.figures.data import Figure, Series
+from boundcalc.lab.figures.names import GREY
+from boundcalc.lab.figures.trials import describe
+
+QUICK = {"quick": True}
+
+LEARNED = 0.99
+_COLOURS = ("#0B6E4F", "#3A8F2F", "#00695C")
+_MARKS = "osD"
+
+_Array = Any
+_ROUNDS = 400
+_LEAST_SPREAD = 0.02
+"""Of the noise: trials that agree to the look leave none to be seen."""
+
+
+@dataclass(frozen=True)
+class Waited:
+    """When one trial learned.
+
+    Attributes:
+        after: the last look at which it had not.
+        until: the first at which it had; infinite where it never did.
+    """
+
+    after: float
+    until: float
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Median steps are scale T^exponent.
+
+    Attributes:
+        exponent: b.
+        low, high: its 95% bootstrap interval (trials drawn anew within each length).
+        scale: e^a.
+        spread: standard deviation of log steps at one length.
+    """
+
+    exponent: float
+    low: float
+    high: float
+    scale: float
+    spread: float
+
+    def __call__(self, T: float) -> float:
+        """The fitted median."""
+        return self.scale * T**self.exponent
+
+
+def growth(found: Mapping[float, Sequence[Waited]], *, draws: int = 1000, seed: int = 0) -> Waiting:
+    """The power law of the steps, from trials by length."""
+    if len(found) < 2 or not all(found.values()):
+        raise NoSolution("growth needs trials at two lengths or more")
+    lengths = np.repeat([float(T) for T in found], [len(some) for some in found.values()])
+    every = [one for some in found.values() for one in some]
+    if sum(math.isfinite(one.until) for one in every) < 3:
+        raise NoSolution("growth needs three trials that learned: train longer (train.steps in the sweep)")
+    low = np.log(np.array([max(one.after, 1e-9) for one in every]))
+    high = np.log(np.array([one.until for one in every]))
+    rng = np.random.default_rng(seed)
+    chosen = [
+        np.flatnonzero(lengths == T)[rng.integers(len(some), size=(draws, len(some)))] for T, some in found.items()
+    ]
+    fits = _fit(np.log(lengths)[None], low[None], high[None])
+    which = np.concatenate(chosen, 1)
+    again = _fit(np.log(lengths)[which], low[which], high[which])
+    ends = np.quantile(again[:, 1], [0.025, 0.975])
+    a, b, spread = (float(value) for value in fits[0])
+    return Waiting(b, float(ends[0]), float(ends[1]), math.exp(a), spread)
+
+
+def _fit(x: _Array, low: _Array, high: _Array) -> _Array:
+    """Rows (a, b, spread) of the greatest likelihood, by expectation and maximisation: one fit for each row of trials."""
+    middle = x.mean(1, keepdims=True)
+    x = x - middle
+    seen = np.where(np.isfinite(high), (np.maximum(low, high - 1) + high) / 2, low + 0.5)
+    a, b, spread = seen.mean(1), np.zeros(len(x)), np.maximum(seen.std(1), 0.3)
+    for _ in range(_ROUNDS):
+        mean = a[:, None] + b[:, None] * x
+        expected, variance = _within(mean, spread[:, None], low, high)
+        old = (a, b)
+        a = expected.mean(1)
+        b = (x * expected).sum(1) / (x**2).sum(1)
+        rest = (expected - a[:, None] - b[:, None] * x) ** 2 + variance
+        spread = np.maximum(np.sqrt(rest.mean(1)), _LEAST_SPREAD)
+        if max(np.abs(a - old[0]).max(), np.abs(b - old[1]).max()) < 1e-7:
+            break
+    return np.stack([a - b * middle[:, 0], b, spread], 1)
+
+
+def _within(mean: _Array, spread: _Array, low: _Array, high: _Array) -> tuple[_Array, _Array]:
+    """Mean and variance of a normal number that is known to lie between low and high."""
+    left, right = (low - mean) / spread, (high - mean) / spread
+    mirrored = right < 0  # the lower tail is the upper one of the mirrored number, where nothing cancels
+    left, right = np.where(mirrored, -right, left), np.where(mirrored, -left, right)
+    bottom = np.maximum(left, 0.0) ** 2 / 2  # tails beyond this height are measured in units of exp(-bottom)
+    mass = np.where(
+        left > 0, _scaled_tail(np.maximum(left, 0.0), bottom), 1 - _scaled_tail(np.maximum(-left, 0.0), 0 * left)
+    )
+    mass = np.maximum(mass - _scaled_tail(right, bottom), 1e-300)
+    at_left, at_right = _scaled_density(left, bottom), _scaled_density(right, bottom)
+    shift = (at_left - at_right) / mass
+    finite = np.where(np.isfinite(right), right, 0.0)
+    variance = 1 + (left * at_left - finite * at_right) / mass - shift**2
+    shift = np.clip(shift, left, right)
+    return mean + spread * np.where(mirrored, -shift, shift), spread**2 * np.clip(variance, 0.0, 1.0)
+
+
+def _scaled_density(x: _Array, height: _Array) -> _Array:
+    return np.exp(np.where(np.isfinite(x), height - np.minimum(x**2 / 2, 1e300), -np.inf)) / math.sqrt(2 * math.pi)
+
+
+def _scaled_tail(x: _Array, height: _Array) -> _Array:
+    """P(N > x) e^height for x >= 0, to a part in 10^7: the rational approximation of Press et al., Numerical Recipes, 6.2."""
+    z = np.where(np.isfinite(x), x, 0.0) / math.sqrt(2)
+    t = 1 / (1 + z / 2)
+    power = np.where(np.isfinite(x), height - z**2 + np.polyval(_TAIL, t), -np.inf)
+    return t * np.exp(power) / 2
+
+
+_TAIL = (
+    0.17087277,
+    -0.82215223,
+    1.48851587,
+    -1.13520398,
+    0.27886807,
+    -0.18628806,
+    0.09678418,
+    0.37409196,
+    1.00002368,
+    -1.26551223,
+)
+
+
+def waited(record: Any) -> Waited:
+    """Between which looks a network learned."""
+    points = record.result["curves"]
+    steps = [float(point["step"]) for point in points]
+    first = next((k for k, point in enumerate(points) if 1 - point["test_error"] >= LEARNED), None)
+    if first is None:
+        return Waited(steps[-1], math.inf)
+    return Waited(steps[first - 1] if first else 0.0, steps[first])
+
+
+def steps_of(quick: bool, store: Path | None) -> tuple[dict[float, dict[float, list[Waited]]], list[Any]]:
+    """When every network learned, by s and T."""
+    sweep = {"name": "growth", "task": {"task": "parity"}, **TINY_PARITY, "grid": {"s": 2, "T": [4, 6]}}
+    records = trained(sweep if quick else preset("parity-growth"), store)
+    found: dict[float, dict[float, list[Waited]]] = {}
+    for (s, length), some in by(records, "s", "T").items():
+        found.setdefault(s, {})[length] = [waited(record) for record in some]
+    return found, records
+
+
+def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
+    """Fitted and measured medians, where more than half of the seeds learn."""
+    found, _ = steps_of(quick, store)
+    computed: Values = {}
+    measured: Values = {}
+    for s, lengths in found.items():
+        with suppress(NoSolution):
+            law = growth(lengths)
+            print(f"s = {s}: T^{law.exponent:.2f} [{law.low:.2f}, {law.high:.2f}]")
+            for length, some in lengths.items():
+                middle = statistics.median_high(one.until for one in some)
+                if math.isfinite(middle):
+                    computed[s, length], measured[s, length] = law(length), middle
+    return computed, measured
+
+
+def collect(quick: bool = False, store: Path | None = None) -> Figure:
+    """Medians and ranges by s and T, how many learn, and the laws."""
+    found, records = steps_of(quick, store)
+    series: list[Series] = []
+    laws: dict[str, Any] = {}
+    learned: dict[str, list[list[int]]] = {}
+    for s, lengths in found.items():
+        ends: list[list[float | None]] = [[], [], []]
+        for some in lengths.values():
+            steps = sorted(one.until for one in some)
+            for end, value in zip(ends, (statistics.median_high(steps), steps[0], steps[-1]), strict=True):
+                end.append(value if math.isfinite(value) else None)
+            learned.setdefault(f"{s:g}", []).append([sum(math.isfinite(step) for step in steps), len(steps)])
+        middle, low, high = (tuple(end) for end in ends)
+        x = tuple(float(length) for length in lengths)
+        series.append(Series(f"s = {s:g}", "measured", "steps", x, middle, low, high))
+        with suppress(NoSolution):
+            laws[f"{s:g}"] = vars(growth(lengths))
+    budget = max(point["step"] for record in records for point in record.result["curves"])
+    facts = {"laws": laws, "learned": learned, "budget": budget}
+    title = "Each extra parity bit costs a steeper power of T"
+    return Figure("parity-growth", title, describe(records), tuple(series), facts)
+
+
+def draw(figure: Figure) -> Any:
+    """Medians; bars over all seeds, which are arrows where some seeds never learn."""
+    drawn, (axes,) = canvas.sheet(figure, size=(4.6, 3.2))
+    budget = figure.facts["budget"]
+    every = sorted({x for one in figure.series for x in one.x})
+    canvas.lengths(axes, every)
+    axes.set(yscale="log", xlabel="bits T", ylabel="training steps until 99% are right", ylim=(30, 2.6 * budget))
+    axes.axhline(budget, color=GREY, lw=0.8, ls=(0, (1, 1.5)), gid="budget")
+    axes.annotate(
+        f"budget: {budget:,.0f} steps", (every[0], budget), xytext=(0, 3), textcoords="offset points", color=GREY
+    )
+    labels = []
+    for k, one in enumerate(figure.series):
+        s, colour, shift = one.key.removeprefix("s = "), _COLOURS[k % 3], 1.03 ** (k - 1)
+        rows = zip(one.x, one.y, one.low, one.high, figure.facts["learned"][s], strict=True)
+        for x, middle, low, high, (learned, seeds) in rows:
+            at = x * shift
+            if low is not None:
+                axes.plot([at, at], [low, high or 1.4 * budget], color=colour, lw=0.9, alpha=0.6)
+            if high is None:
+                axes.plot([at], [1.4 * budget], marker="^", color=colour, ms=4)
+                axes.annotate(
+                    f"{learned}/{seeds}",
+                    (at, 1.4 * budget),
+                    xytext=(0, 4 + 8 * k),
+                    textcoords="offset points",
+                    ha="center",
+                    color=colour,
+                    fontsize=6.5,
+                )
+            if middle is not None:
+                axes.plot(
+                    [at], [middle], marker=_MARKS[k % 3], ms=4.5, color=colour, mfc="white" if high is None else colour
+                )
+        law = figure.facts["laws"].get(s)
+        if law is not None:
+            fitted = [law["scale"] * x ** law["exponent"] for x in one.x]
+            axes.plot(one.x, fitted, color=colour, ls=(0, (4, 1.6)), lw=1)
+            text = f"s = {s}: $T^{{{law['exponent']:.1f}}}$ [{law['low']:.1f}, {law['high']:.1f}]"
+            labels.append(((one.x[-1], fitted[-1]), text, colour))
+    canvas.end_labels(axes, labels)
+    canvas.note(
+        drawn,
+        "Marks: median over seeds (hollow where some seeds never learn). Bars: all seeds; a triangle above the budget: cut off "
+        "by it,\nwith the number of seeds that learn. Exponents with 95% bootstrap intervals.",
+    )
+    return drawn
+
+
+if __name__ == "__main__":
+    run(main, collect, draw, ("fitted steps", "median steps"))

@@ -1,0 +1,137 @@
+"""How many examples a conjunction of s of T bits takes in training, and how that grows with T.
+
+    python examples/edelman2022/samples.py [-o figures/samples.png]                   (1920 networks: six minutes)
+    python examples/edelman2022/samples.py --sweep conjunction-half --share 0.5       (T to 4096, 6400 networks: an hour)
+    python examples/edelman2022/samples.py --sweep conjunction-natural-4096 --sparsity 2
+
+Computed: the counting floor G8, with fewer examples than which no learner finds the bits. Measured: m*, the number of
+examples with which a share of the trials reaches 99% on new sequences, by T.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from common import TINY, Values, preset, run, trained
+from thresholds import Analysis, analyse, cells
+
+from boundcalc.base.numbers import FLOAT
+from boundcalc.lab.figures import canvas
+from boundcalc.lab.figures.data import Figure, Series
+from boundcalc.lab.figures.gap import least_m
+from boundcalc.lab.figures.names import BROWN, GREEN, GREY, INK, LONG, look
+from boundcalc.lab.figures.trials import class_of, describe
+from boundcalc.setting import Setting
+from boundcalc.statements.gap import support_floor
+
+QUICK = {"quick": True}
+
+TARGET = 0.01
+"""The risk that counts as learned."""
+_LAWS = {"log": "a + b log T", "power": "a T^b", "linear": "a + b T"}
+_WITH = {"conjunction-half": (), "conjunction-natural-4096": ("conjunction-natural",)}
+"""Presets that go with another one."""
+
+
+def records(quick: bool, store: Path | None, sweep: str, sparsity: int) -> tuple[list[Any], float]:
+    """Trials, and the risk that counts as learned (tiny networks on few examples learn less)."""
+    if quick:
+        tiny = {"name": "samples", "task": {"task": "conjunction", "s": 2}, **TINY, "seeds": 4, "n_test": 256}
+        return trained({**tiny, "grid": {"T": [8, 12, 16], "m": [6, 12, 24, 48]}}, store), 0.05
+    found = [record for name in (*_WITH.get(sweep, ()), sweep) for record in trained(preset(name), store)]
+    return [record for record in found if sparsity in (0, record.config["task"]["s"])], TARGET
+
+
+def main(
+    quick: bool = False, store: Path | None = None, sweep: str = "conjunction", share: float = 0.8, sparsity: int = 0
+) -> tuple[Values, Values]:
+    """The counting floor and m*, by T."""
+    chosen, target = records(quick, store, sweep, sparsity)
+    found = analyse(cells(chosen, 1 - target), level=share)
+    for line in found.words():
+        print(line)
+    s = int(chosen[0].config["task"]["s"])
+    return {t.T: float(support_floor(FLOAT, s, t.T)) for t in found.thresholds}, {
+        t.T: t.m_star for t in found.thresholds
+    }
+
+
+def consistent(s: int, length: int, risk: float, delta: float) -> float:
+    """The examples with which every conjunction of s of T bits that fits them has a small risk: a union bound over them."""
+    return (math.log(math.comb(length, s)) - math.log(delta)) / -math.log1p(-risk)
+
+
+def collect(
+    quick: bool = False, store: Path | None = None, sweep: str = "conjunction", share: float = 0.8, sparsity: int = 0
+) -> Figure:
+    """m* with its fits, the floor, any consistent learner, and the best bound of the class that holds the networks."""
+    chosen, target = records(quick, store, sweep, sparsity)
+    found = analyse(cells(chosen, 1 - target), level=share)
+    s, T = int(chosen[0].config["task"]["s"]), [t.T for t in found.thresholds]
+    base = class_of(chosen, Setting.of("edelman", depth=1)).but(delta=1 - share, train_error=0.0)
+    rows = {
+        "consistent": ("bound", [consistent(s, at, target, 1 - share) for at in T]),
+        "floor": ("reference", [float(support_floor(FLOAT, s, at)) for at in T]),
+        "best": ("bound", [least_m(base.but(seq_len=at + 1), "best", target) for at in T]),
+    }
+    x = tuple(float(at) for at in T)
+    stars = [(float(t.T), t.m_star, t.low, t.high) for t in found.thresholds]
+    series = [Series.of_rows("median", "measured", "m", stars)]
+    series += [Series(key, kind, "m", x, tuple(values)) for key, (kind, values) in rows.items()]
+    series += [Series(fit.model, "fit", "m", x, tuple(fit(at) for at in T)) for fit in found.fits]
+    facts = {"share": share, "target": target, "fits": [vars(fit) for fit in found.fits], "words": found.words()}
+    return Figure("samples", title(found), describe(chosen), tuple(series), facts)
+
+
+def title(found: Analysis) -> str:
+    """What doubling T costs, by the law that is linear in log T."""
+    if not found.fits:
+        return "Examples needed, by the length of sequences"
+    return f"Twice the length costs {found.fit('log').b:.0f} more examples"
+
+
+def draw(figure: Figure) -> Any:
+    """Left, the measured m* with fits; right, on one axis, what is proved."""
+    drawn, (left, right) = canvas.sheet(figure, 2, size=(6.8, 2.8))
+    (seen,) = figure.of(kind="measured")
+    y = [float(value or 0) for value in seen.y]
+    spans = [
+        [a - (b or a) for a, b in zip(y, seen.low, strict=True)],
+        [(b or a) - a for a, b in zip(y, seen.high, strict=True)],
+    ]
+    for axes in (left, right):
+        axes.errorbar(seen.x, y, yerr=spans, fmt="o", ms=3.5, color=GREEN, elinewidth=0.8, zorder=4)
+        canvas.lengths(axes, seen.x)
+        axes.set(xlabel="bits T")
+    least = min((fit["aic"] for fit in figure.facts["fits"]), default=0.0)
+    names = {fit["model"]: f"{_LAWS[fit['model']]}, AIC +{fit['aic'] - least:.1f}" for fit in figure.facts["fits"]}
+    for one, dashes in zip(figure.of(kind="fit"), ("-", (0, (4, 1.6)), (0, (1, 1.3))), strict=False):
+        left.plot(one.x, one.known().values(), color=GREY, ls=dashes, lw=1, label=names[one.key])
+    left.legend(loc="upper left", fontsize=6.5)
+    left.set(ylabel=f"m*: {figure.facts['share']:.0%} of networks reach {1 - figure.facts['target']:.0%}")
+    right.set(yscale="log", ylabel="training sequences m")
+    labels = [((seen.x[-1], y[-1]), "measured m*", GREEN)]
+    for key, name, colour, dashes in (
+        ("floor", look("floor").name, GREY, look("floor").dashes),
+        ("consistent", "any learner that fits the data", BROWN, LONG),
+        ("best", "best bound, norms of trained\nnetworks (chosen after training)", BROWN, "-"),
+    ):
+        for one in figure.of(key=key):
+            known = list(one.known().items())
+            right.plot(
+                [at for at, _ in known], [m for _, m in known], color=colour, ls=dashes, lw=2 if key == "best" else 1.2
+            )
+            labels.append((known[-1], name, colour))
+    canvas.end_labels(right, labels)
+    verdict = figure.facts["words"][-1]
+    canvas.note(
+        drawn, f"Bars: 95% bootstrap over networks. {verdict}".replace("(a power law: 0), ", "(a power law: 0),\n")
+    )
+    left.tick_params(colors=INK)
+    return drawn
+
+
+if __name__ == "__main__":
+    run(main, collect, draw, ("floor", "measured m*"))

@@ -1,0 +1,197 @@
+"""How a gap grows with m, T and C where its bound is not vacuous: networks of a fixed class fitted to coin tosses.
+
+    python examples/edelman2022/slopes.py          (200 networks: two minutes)
+
+Computed: the best bound of the gap; measured: the mean gap of fitted members of the class; by (axis, value). The slopes of
+both in log-log are printed.
+
+A gap bound promises that no network of its class, under any law, has a ramp loss on fresh examples that exceeds the one on
+its m training examples by more than the bound. Here rows are points of the sphere and labels are fair coins that know
+nothing of them. Networks are trained to fit them, and after every step their matrices are projected on the balls of the class,
+which were fixed before the data; what a trained member's two losses differ by is then a gap that its class really has (a
+lower end of the largest one). The loss on fresh labels is averaged over the coin exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import Values, run
+from torch import Tensor
+
+from boundcalc.engine.evaluate import evaluate
+from boundcalc.lab.train.measure import measured_norms
+from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
+from boundcalc.lab.train.parameters import Init
+from boundcalc.lab.train.source import substream
+from boundcalc.lab.train.stack import Stack
+from boundcalc.lab.train.tasks import Shape
+from boundcalc.lab.train.trial import Optimisation
+from boundcalc.setting import Setting, validate
+
+QUICK = {"quick": True}
+
+_INSIDE = 1 - 1e-5
+"""Balls are a hair smaller than the class: projections round in float32."""
+_FRESH = 20_000
+_PART = 100_000
+"""Rows at once."""
+_INIT = Init()
+
+
+@dataclass(frozen=True)
+class SlopesPlan:
+    """What is run: one place of all axes, and the values of each axis around it.
+
+    Attributes:
+        samples: m.
+        lengths: T.
+        budgets: C, of every norm.
+        T, C: where the axes meet, at the m in the middle of all.
+        d: width.
+        margin: of the ramp loss; no margin of the class exceeds C.
+        seeds: samples per place.
+        starts: networks per sample, of which the one that fits its sample best counts.
+        steps: of full-batch training.
+        lr: its rate.
+    """
+
+    samples: tuple[int, ...] = (250, 1000, 4000, 16_000)
+    lengths: tuple[int, ...] = (2, 8, 32, 128)
+    budgets: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
+    T: int = 8
+    C: float = 2.0
+    d: int = 4
+    margin: float = 0.5
+    seeds: int = 8
+    starts: int = 3
+    steps: int = 150
+    lr: float = 0.03
+
+    def __post_init__(self) -> None:
+        for name in ("T", "d", "starts", "steps"):
+            validate.size(name, getattr(self, name))
+        validate.size("seeds", self.seeds, least=2)
+        for name in ("C", "margin", "lr"):
+            validate.positive(name, getattr(self, name))
+
+    def setting(self, m: int, T: int, C: float) -> Setting:
+        """The class, and the sample; delta is the preset's."""
+        return Setting.of("edelman", depth=1, seq_len=T, d=self.d, C=C, n_train=m, margin=self.margin)
+
+    @property
+    def m(self) -> int:
+        """Where the axes meet."""
+        return self.samples[(len(self.samples) - 1) // 2]
+
+    @property
+    def places(self) -> dict[str, list[tuple[int, int, float]]]:
+        """(m, T, C) along each axis."""
+        return {
+            "m": [(m, self.T, self.C) for m in self.samples],
+            "T": [(self.m, T, self.C) for T in self.lengths],
+            "C": [(self.m, self.T, C) for C in self.budgets],
+        }
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Members of the class that were fitted to coin tosses.
+
+    Attributes:
+        gaps: ramp loss on fresh examples minus that on the training examples, of each member.
+        train: ramp loss on the training examples, mean.
+        largest: the largest norm of any matrix of theirs, certified, over its limit: at most 1.
+    """
+
+    gaps: tuple[float, ...]
+    train: float
+    largest: float
+
+
+def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fitted:
+    """Trains members of the class on samples of their own, whose seeds are counted from `first` on."""
+    architecture = plan.setting(m, T, C).architecture
+    shape = Shape("rows", T, "binary", width=plan.d)
+    generators = [torch.Generator().manual_seed(substream(first + seed, "slopes", m, T)) for seed in range(plan.seeds)]
+    x = torch.stack([_sphere(generator, m, T, plan.d) for generator in generators]).repeat_interleave(plan.starts, 0)
+    coins = torch.stack([torch.randint(0, 2, (m,), generator=generator) for generator in generators]) * 2.0 - 1
+    y = coins.repeat_interleave(plan.starts, 0)
+    stack = Stack.fresh(architecture, shape, _INIT, [g for g in generators for _ in range(plan.starts)])
+    balls = {name: ("21", C * _INSIDE) for name in stack.trained}
+    rule = Optimisation(lr=plan.lr, batch=0, steps=plan.steps, stop_loss=0.0, balls=balls)
+    optimiser = StackedOptimiser(stack.trained, [rule] * len(stack))
+    stack.require_grad()
+    project_on_balls(stack.trained, balls)
+    for step in range(plan.steps):
+        if step == plan.steps * 2 // 3:
+            optimiser.set_rule(replace(rule, lr=plan.lr / 5))
+        ahead = stack(x).squeeze(-1) * y
+        loss = (1 - ahead / plan.margin).clamp_min(0).mean(1).sum()
+        optimiser.step(stack.gradients(loss))
+        project_on_balls(stack.trained, balls)
+    with torch.no_grad():
+        train = _ramp(stack(x).squeeze(-1) * y, plan.margin).view(plan.seeds, plan.starts)
+        least, which = train.min(1)
+        stack.keep(which + plan.starts * torch.arange(plan.seeds))
+        fresh = torch.stack([_sphere(generator, _FRESH, T, plan.d) for generator in generators])
+        out = torch.cat([stack(part).squeeze(-1) for part in fresh.split(_PART // T, 1)], 1)
+        test = (_ramp(out, plan.margin) + _ramp(-out, plan.margin)) / 2
+    gaps: list[float] = (test - least).tolist()
+    largest = max(_largest(stack, i, C) for i in range(plan.seeds))
+    return Fitted(tuple(gaps), float(least.mean()), largest)
+
+
+def _sphere(generator: torch.Generator, n: int, T: int, d: int) -> Tensor:
+    rows = torch.randn(n, T, d, generator=generator)
+    return rows / rows.norm(dim=-1, keepdim=True) * _INSIDE
+
+
+def _ramp(ahead: Tensor, margin: float) -> Tensor:
+    return (1 - ahead.double() / margin).clamp(0, 1).mean(1)
+
+
+def _largest(stack: Stack, index: int, C: float) -> float:
+    """Of one member: its largest certified norm that the knob C limits, over C."""
+    norms: Any = measured_norms(stack.architecture, stack.one(index))
+    limited = [value for b in norms.budgets.values() for value in (b.op, b.two_one) if value is not None]
+    return max(limited) / C
+
+
+def slope(values: Mapping[float, float]) -> float:
+    """Of log y in log x, by least squares, over the values below 1."""
+    rows = [(math.log(x), math.log(y)) for x, y in values.items() if 0 < y < 1]
+    centre = sum(x for x, _ in rows) / len(rows)
+    return sum((x - centre) * y for x, y in rows) / sum((x - centre) ** 2 for x, _ in rows)
+
+
+def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
+    """The best bound and the mean gap of fitted members, by axis and value."""
+    del store  # nothing is kept: members are no trials of a task
+    plan = (
+        SlopesPlan(samples=(250, 1000), lengths=(2, 8), budgets=(1.0, 2.0), seeds=2, steps=40)
+        if quick
+        else SlopesPlan()
+    )
+    known: dict[tuple[int, int, float], Fitted] = {}
+    computed: Values = {}
+    measured: Values = {}
+    for axis, places in plan.places.items():
+        for place in places:
+            known[place] = known.get(place) or fitted(plan, *place)
+            key = axis, dict(zip("mTC", place, strict=True))[axis]
+            computed[key], measured[key] = evaluate(plan.setting(*place)).gap, statistics.fmean(known[place].gaps)
+        here = [{x: y for (name, x), y in each.items() if name == axis} for each in (computed, measured)]
+        print(f"slope in {axis}: bound {slope(here[0]):+.2f}, members {slope(here[1]):+.2f}")
+    print(f"largest certified norm of a member over its limit: {max(one.largest for one in known.values()):.6f}")
+    return computed, measured
+
+
+if __name__ == "__main__":
+    run(main, words=("bound", "members"))

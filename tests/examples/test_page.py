@@ -1,0 +1,25 @@
+"""docs/examples.md lists every script and commands that are understood."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.commands import ROOT, parsed
+from tests.examples.scripts import EXAMPLES
+
+PAGE = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+MODULES = {"common", "thresholds"}
+"""Shared by scripts."""
+
+
+@pytest.mark.parametrize("line", re.findall(r"^\| `(boundcalc [^`]+)` \|", PAGE, re.MULTILINE))
+def test_every_command_is_understood(line: str) -> None:
+    assert parsed(line)
+
+
+def test_every_script_is_on_the_page() -> None:
+    scripts = {path.name for path in EXAMPLES.glob("*.py")}
+    scripts |= {path.name for path in (EXAMPLES / "edelman2022").glob("*.py") if path.stem not in MODULES}
+    assert scripts <= {name.rpartition("/")[2] for name in re.findall(r"`([\w/]+\.py)`", PAGE)}

@@ -1,0 +1,146 @@
+"""m* and its fits, on counts whose truth is known. NumPy alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.base.confidence import clopper_pearson, hoeffding
+from boundcalc.base.errors import NoSolution
+from tests.examples.scripts import load
+
+module = load("edelman2022", "thresholds")
+Bend, Cell, analyse, measure = module.Bend, module.Cell, module.analyse, module.measure
+
+LENGTHS = (32, 64, 128, 256, 512, 1024)
+
+
+def counts(truth: dict[int, float], n: int = 40, slope: float = 8.0, seed: int = 0) -> list[Any]:
+    """Trials that succeed with a logistic probability in log m, 80% at the true m*."""
+    rng = np.random.default_rng(seed)
+    found: list[Any] = []
+    for T, star in truth.items():
+        for factor in (0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0):
+            m = round(star * factor)
+            p = 1 / (1 + math.exp(-(math.log(4) + slope * math.log(m / star))))
+            found.append(Cell(T, m, n, int(rng.binomial(n, p))))
+    return found
+
+
+@pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_m_star_is_found_and_its_intervals_cover(runs: int) -> None:
+    hits, total = 0, 0
+    for seed in range(runs):
+        truth = {64: 50.0, 256: 90.0}
+        for t in analyse(counts(truth, seed=seed), draws=200, seed=seed).thresholds:
+            hits += t.low <= truth[t.T] <= t.high
+            total += 1
+            assert 0.75 < t.m_star / truth[t.T] < 1.3
+    assert hits / total > 0.85
+
+
+def test_a_logarithm_and_a_power_are_recognised() -> None:
+    log = analyse(counts({T: 8.0 * math.log2(T) for T in LENGTHS}, n=400), draws=200)
+    assert log.fit("log").b == pytest.approx(8.0, rel=0.15)
+    assert log.fit("power").b_high < 0.35
+    assert log.fit("linear").aic > log.fit("log").aic + 4
+    power = analyse(counts({T: 3.0 * T**0.72 for T in LENGTHS}, n=400), draws=200)
+    fit = power.fit("power")
+    assert fit.b_low < 0.72 < fit.b_high
+    assert fit.b_low > 0.5
+    assert fit.aic == min(f.aic for f in power.fits)
+
+
+def test_words_give_one_verdict() -> None:
+    vague = analyse(counts({T: 8.0 * math.log2(T) for T in (32, 48, 64)}, n=20), draws=100)
+    assert vague.bend is None
+    assert sum("AIC" in line for line in vague.words()) == 1
+    clear = analyse(counts({T: 3.0 * T**0.9 for T in LENGTHS}, n=2000), draws=100)
+    assert clear.words()[-1] == clear.bend.words()
+    assert "AIC" not in " ".join(clear.words())
+    assert "a logarithm does not" in clear.bend.words()
+
+
+def test_a_law_is_not_called_worse_for_what_noise_explains() -> None:
+    """The AIC of the true law exceeds the least by 4 as rarely as chance allows, although others fit the noise."""
+    blamed = 0
+    for seed in range(40):
+        found = analyse(counts({T: 8.0 * math.log2(T) for T in LENGTHS}, seed=seed), draws=100, seed=seed)
+        blamed += found.fit("log").aic - min(fit.aic for fit in found.fits) >= 4
+    assert blamed <= 3
+
+
+def test_counts_without_contrast_say_what_to_do() -> None:
+    with pytest.raises(NoSolution, match="sweep conjunction"):
+        analyse([])
+    for successes in (0, 10):
+        with pytest.raises(NoSolution, match="try other m"):
+            analyse([Cell(32, 8, 10, successes), Cell(32, 16, 10, successes)])
+    outside = analyse([Cell(32, 8, 40, 1), Cell(32, 16, 40, 12)], draws=50)
+    assert not outside.thresholds[0].inside
+    assert "extrapolated" in outside.words()[0]
+
+
+def test_separated_counts_have_a_threshold_between() -> None:
+    found = analyse([Cell(32, 8, 40, 0), Cell(32, 16, 40, 0), Cell(32, 32, 40, 40)], draws=50)
+    assert 16 < found.thresholds[0].m_star < 32
+
+
+def test_few_trials_with_a_sharp_rise_are_fitted_too() -> None:
+    """Full Newton steps run past the maximum of these counts and back; the maximum was found by a search without slopes."""
+    rise = [Cell(32, 8, 6, 1), Cell(32, 16, 6, 5), Cell(32, 32, 6, 6), Cell(32, 64, 6, 6)]
+    assert analyse(rise, draws=50).thresholds[0].m_star == pytest.approx(14.994, abs=0.01)
+
+
+def test_binomial_intervals_cover_and_are_exact_at_the_ends() -> None:
+    assert clopper_pearson(0, 10)[0] == 0.0
+    assert clopper_pearson(10, 10)[1] == 1.0
+    assert clopper_pearson(0, 10)[1] == pytest.approx(1 - 0.025 ** (1 / 10))
+    for p in (0.01, 0.2, 0.5):
+        mass = sum(
+            math.comb(30, k) * p**k * (1 - p) ** (30 - k)
+            for k in range(31)
+            if clopper_pearson(k, 30)[0] <= p <= clopper_pearson(k, 30)[1]
+        )
+        assert mass >= 0.95
+    assert hoeffding(0.5, 100)[0] < 0.5 < hoeffding(0.5, 100)[1]
+
+
+@pytest.mark.parametrize("runs", [16, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "truth"), [("power", lambda T: 17.3 * T**0.2), ("log", lambda T: 0.8 + 6.6 * math.log2(T))]
+)
+def test_the_bend_tells_a_power_from_a_logarithm(name: str, truth: Callable[[int], float], runs: int) -> None:
+    """The test fixed in docs/learning.md, on simulated trials like those of conjunction-long."""
+    lengths = (*LENGTHS, 2048, 4096)
+    verdicts: list[str] = []
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, 5])
+        found: list[Any] = []
+        for T in lengths:
+            for factor in (0.7, 0.85, 1.0, 1.2, 1.45):
+                m = round(truth(T) * factor)
+                p = 1 / (1 + math.exp(-(math.log(4) + 8 * math.log(m / truth(T)))))
+                found.append(Cell(T, m, 40, int(rng.binomial(40, p))))
+        bend = analyse(found, draws=200, seed=seed).bend
+        assert bend is not None
+        verdicts.append(bend.verdict)
+    other = {"power": "log", "log": "power"}[name]
+    assert verdicts.count(name) >= 0.6 * runs
+    assert verdicts.count(other) + verdicts.count("neither") <= (3 if runs == 16 else 0.08 * runs)  # 0.05 may
+
+
+def test_the_bend_of_exact_laws_is_theirs() -> None:
+    lengths = np.array([32.0, 64, 128, 256, 512, 1024, 2048, 4096])
+    power, log = np.log(3 * lengths**0.7), np.log(0.8 + 6.6 * np.log2(lengths))
+    for logs, bent, beyond in ((power, 0.0, 0.49), (log, -0.0307, 0.0)):
+        found = measure(lengths.tolist(), logs, logs[None], np.full(8, 0.04))
+        assert found.bend == pytest.approx(bent, abs=0.003)
+        assert found.beyond == pytest.approx(beyond, abs=0.003)
+    assert Bend(0.2, 0.0, -0.1, 0.1, 0.04, -0.06, 0.14).verdict == "open"
+    assert Bend(0.2, 0.1, 0.05, 0.15, 0.14, 0.09, 0.2).verdict == "neither"
+    assert analyse(counts({32: 30.0, 64: 36.0, 128: 42.0}), draws=50).bend is None

@@ -1,0 +1,314 @@
+"""Figures: the numbers are those of `eval`, the drawing is honest, and a JSON file draws the same image again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.image import imread
+from matplotlib.text import Text
+
+from boundcalc import Setting, evaluate
+from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.cli import main
+from boundcalc.cli.plot import FIGURES, drawing
+from boundcalc.lab.figures import canvas, gap, names, overlay, runs, trials
+from boundcalc.lab.figures.data import Figure, Series, contradictions, read
+from boundcalc.lab.train.store import Store
+from tests.examples.scripts import load
+from tests.lab.figures import trials as made
+
+FOLDER = Path(__file__).parents[3] / "figures"
+ONE = Setting.of("edelman", depth=1, seq_len=16)
+PACKAGE = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem in FIGURES)
+SCRIPTS = {"constants": "constants", "parity": "parity", "parity-growth": "parity_growth", "samples": "samples"}
+SCRIPTS |= {"training": "training"}
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["plot", *words])
+
+
+def draw(figure: Figure) -> Any:
+    with canvas.house_style():
+        return drawing(figure)(figure)
+
+
+def lines(axes: Any) -> dict[str, Any]:
+    """Artists by the name that the drawing gave them."""
+    return {line.get_gid(): line for line in axes.lines if line.get_gid()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return Path(made.store(tmp_path / "runs.db", made.certified()))
+
+
+# ------------------------------------------------------------------------------------------- what is drawn
+
+
+@pytest.mark.parametrize(
+    ("letter", "values", "options"),
+    [
+        ("m", (1e5, 1e7), ["n_train"]),
+        ("T", (16.0, 64.0), ["seq_len"]),
+        ("depth", (1.0, 2.0), ["depth"]),
+        ("C", (0.5, 1.0), ["C"]),
+        ("d", (8.0, 16.0), ["d"]),
+        ("heads", (1.0, 4.0), ["heads"]),
+        ("gamma", (0.3, 0.6), ["margin"]),
+        ("delta", (0.01, 0.1), ["delta"]),
+    ],
+)
+def test_bounds_are_those_of_evaluate_on_every_axis(letter: str, values: tuple[float, ...], options: list[str]) -> None:
+    setting = Setting.of("edelman", depth=1, seq_len=64, n_train=10**8)
+    found = gap.collect(letter, setting, values, ("best", "closed"), ("gap", "risk"))
+    for one in found.series:
+        for x, y in one.known().items():
+            (field,) = options
+            change: Any = x if field in ("C", "margin", "delta") else round(x)
+            value = evaluate(setting.but(**{field: change}), one.key)
+            assert y == pytest.approx(10 ** (value.log10 if one.quantity == "gap" else value.log10_risk))
+    assert {one.key for one in found.series if one.known()} == {"best", "closed"}
+
+
+def test_vacuous_bounds_are_named_in_the_band_and_not_drawn() -> None:
+    figure = gap.collect("m", ONE, (1e2, 1e9), ("best", "published"))
+    assert not figure.of(key="published")[0].informative
+    assert figure.of(key="published")[0].known()  # its size is in the JSON
+    (axes,) = draw(figure).axes
+    drawn = lines(axes)
+    assert "gap:published:bound" not in drawn
+    assert max(drawn["gap:best:bound"].get_ydata()) < 1
+    (band,) = [text.get_text() for text in axes.texts if "vacuous" in text.get_text()]
+    assert "published constants" in band
+    assert "best" not in band
+
+
+def test_a_title_claims_what_the_numbers_say() -> None:
+    flat = gap.collect("T", ONE.but(n_train=10**8), (16.0, 256.0), ("best",))
+    assert flat.title == "T = 16 to 256: the best bound stays the same"
+    growing = gap.collect("C", ONE.but(n_train=10**8), (0.5, 1.0), ("best",))
+    low, high = (value for _, value in growing.series[0].informative)
+    assert f"grows {high / low:.3g}-fold" in growing.title
+    vacuous = gap.collect("T", ONE.but(n_train=100), (16.0, 256.0), ("published",))
+    assert vacuous.title == "Every bound drawn is vacuous, whatever T is"
+
+
+def test_proxies_have_axes_of_their_own_from_one() -> None:
+    proxy = Series("zhang2022", "proxy", "gap", (1.0, 2.0), (50.0, 100.0), panel="gap")
+    bound = Series("best", "bound", "gap", (1.0, 2.0), (0.5, 0.4), panel="gap")
+    first, second = draw(Figure("gap-vs-depth", series=(proxy, bound), facts={"letter": "depth"})).axes
+    assert set(lines(first)) == {"gap:best:bound"}
+    assert list(lines(second)["gap:zhang2022:proxy"].get_ydata()) == [1.0, 2.0]
+
+
+def test_every_run_is_a_dot_and_runs_without_error_are_hollow_at_their_upper_limit() -> None:
+    some = [runs.Run({"m": 10.0}, 0.0, test, 100, True, "") for test in (0.0, 0.1, 0.2)]
+    (axes,) = draw(gap.collect("m", ONE, (1e8,), ("best",), ("risk",), some)).axes
+    drawn = lines(axes)
+    assert sorted(drawn["risk:run:measured:seen"].get_ydata()) == [0.1, 0.2]
+    hollow = drawn["risk:run:measured:none"]
+    assert hollow.get_ydata()[0] == pytest.approx(some[0].interval(0.05 / 3)[1])
+    assert hollow.get_markerfacecolor() == "white"
+    assert drawn["risk:median:measured"].get_ydata()[0] == 0.1
+
+
+def test_a_bound_below_a_run_is_a_contradiction_and_a_proxy_is_not() -> None:
+    seen = Series("run", "measured", "gap", (10.0, 20.0), (0.5, 0.2), (0.4, 0.1), (0.6, 0.3))
+    false = Series("mine", "bound", "gap", (10.0, 20.0), (0.3, 0.3))
+    (text,) = contradictions([seen, false])
+    assert "mine at 10" in text
+    assert contradictions([seen, Series("mine", "proxy", "gap", (10.0,), (0.3,))]) == []
+    assert contradictions([seen, Series("mine", "bound", "risk", (10.0,), (0.3,))]) == []
+
+
+def test_kinds_of_numbers_have_hues_of_their_own_that_can_be_read() -> None:
+    """Contrast 4.5:1 on white (WCAG); measured green, certificates blue, bounds red-brown."""
+    for look in names.LOOKS.values():
+        parts = [int(look.colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        assert 1.05 / (luminance + 0.05) >= 4.5, look
+    for keys, largest in ((("run", "median"), 1), (overlay.METHODS, 2), (gap.BOUNDS, 0)):
+        for key in keys:
+            colour = names.look(key).colour
+            channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+            assert max(channels) == channels[largest], key
+    assert names.in_order(["mine", "published", "best"]) == ["best", "published", "mine"]
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Texts that run into each other."""
+    drawn = draw(figure)
+    drawn.canvas.draw()
+    boxes = [
+        (text.get_text(), Text.get_window_extent(text)) for axes in drawn.axes for text in axes.texts if text.get_text()
+    ]
+    return [(a, b) for (a, one), (b, other) in itertools.combinations(boxes, 2) if one.overlaps(other)]
+
+
+def test_labels_of_curves_that_end_together_are_moved_apart() -> None:
+    close = tuple(
+        Series(key, "bound", "gap", (1.0, 2.0), (0.5, 0.41 + 0.001 * k), panel="gap")
+        for k, key in enumerate(gap.BOUNDS)
+    )
+    assert overlaps(Figure("gap-vs-depth", series=close, facts={"letter": "depth"})) == []
+
+
+# ------------------------------------------------------------------------------------------- trials of a store
+
+
+def test_trials_are_chosen_and_mixtures_refused(tmp_path: Path) -> None:
+    path = Path(made.store(tmp_path / "runs.db", [*made.over_m(), made.record(T=8, m=24)]))
+    every = trials.select(path, {})
+    with pytest.raises(InvalidSetting, match="--runs T=16"):
+        trials.refuse_mixture(every, "m")
+    chosen = trials.select(path, {"T": 16})
+    trials.refuse_mixture(chosen, "m")
+    assert len(chosen) == 8
+    with pytest.raises(NoSolution, match="made-up"):
+        trials.select(path, {"task": "parity"})
+    with pytest.raises(NoSolution, match="boundcalc sweep"):
+        trials.select(tmp_path / "none.db", {})
+
+
+def test_the_class_of_trials_holds_every_one_of_them(tmp_path: Path) -> None:
+    records = made.over_m(size=3.14159)
+    path = Path(made.store(tmp_path / "runs.db", records))
+    found = trials.class_of(trials.select(path, {}), ONE)
+    for kind in ("W_QK", "W_V", "W_1"):
+        budget = found.norms.budgets[kind]
+        assert budget.op == pytest.approx(3.2)  # two digits, upwards
+        assert budget.op is not None
+        assert budget.op >= 3.14159
+
+
+def test_the_overlay_shows_medians_of_certificates_and_says_whose_class_it_is(store: Path) -> None:
+    with Store(store, read_only=True) as opened:
+        records = list(opened.records())
+    figure = overlay.collect(records, records, ONE, values=(1e5, 1e7))
+    by_key = {one.key: one for one in figure.series}
+    assert by_key["holdout"].x == (12.0, 24.0, 48.0, 96.0)
+    risks = [3.0 * (1 + seed / 9) / 96 for seed in (0, 1)]
+    assert by_key["holdout"].y[-1] == pytest.approx(sum(risks) / 2)
+    assert (by_key["holdout"].low[-1], by_key["holdout"].high[-1]) == pytest.approx(risks)
+    assert set(by_key["occam"].y) == {1.0}  # refused
+    assert figure.facts["needs"]["best"] > 1e4
+    (axes,) = draw(figure).axes
+    assert any("chosen after" in text.get_text() for text in axes.texts)
+    assert "risk:occam:certificate" not in lines(axes)
+    with pytest.raises(NoSolution, match="--certify"):
+        overlay.collect(records, [], ONE)
+
+
+# ------------------------------------------------------------------------------------------- files and the command
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_a_json_draws_the_same_file_again(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("gap-vs-C", "--sweep", "C=0.5,1", "--bound", "best", "-o", f"a{suffix}").exit_code == 0
+    assert run("--from", "a.json", "-o", f"b{suffix}").exit_code == 0
+    assert Path(f"a{suffix}").read_bytes() == Path(f"b{suffix}").read_bytes()
+    assert read(Path("a.json")).series == read(Path("b.json")).series
+    titled = run("--from", "a.json", "-o", f"c{suffix}", "--title", "Other words")
+    assert titled.exit_code == 0
+    assert read(Path("c.json")).title == "Other words"
+    assert Path(f"a{suffix}").read_bytes() != Path(f"c{suffix}").read_bytes()
+
+
+def test_measured_trials_stand_beside_bounds_of_their_class(store: Path, tmp_path: Path) -> None:
+    image = tmp_path / "a.png"
+    words = ("--store", str(store), "--sweep", "m=1e3,1e8", "--bound", "best", "-o", str(image))
+    assert run("gap-vs-m", *words, "--norms-from", "runs").exit_code == 0
+    found = read(image.with_suffix(".json"))
+    assert found.of(key="median")[0].x == (12.0, 24.0, 48.0, 96.0)
+    assert "chosen after training" in found.facts["note"]
+    outcome = run("overlay", *words[:4], "-o", str(tmp_path / "b.png"))
+    assert outcome.exit_code == 0, outcome.output
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("gap-vs-q",), "figure must be one of"),
+        ((), "name a figure"),
+        (("gap-vs-m", "--m", "100"), "runs over m"),
+        (("gap-vs-T", "--sweep", "m=1,2"), "runs over"),
+        (("gap-vs-m", "-o", "a.gif"), "written as .png"),
+        (("gap-vs-m", "--bound", "bets"), "did you mean 'best'"),
+        (("gap-vs-m", "--quantity", "loss"), "quantity must be one of"),
+        (("gap-vs-m", "--runs", "T=3"), "name it, --store"),
+        (("gap-vs-m", "--norms-from", "runs"), "name their store"),
+        (("overlay",), "name a store"),
+        (("--from", "a.json", "--depth", "3"), "beside it only"),
+        (("gap-vs-d", "--sweep", "d=7", "--heads", "2"), "heads"),
+    ],
+)
+def test_refusals(words: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = run(*words)
+    assert outcome.exit_code == 2, outcome.output
+    assert why in outcome.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_json_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for content, why in (({"format": "other/1"}, "not the JSON of a figure"), ({"colour": 1}, "colour")):
+        path.write_text(json.dumps(content))
+        with pytest.raises(InvalidSetting, match=why):
+            read(path)
+    path.write_text(json.dumps({"format": "boundcalc-figure/2", "name": "samples", "series": []}))
+    outcome = run("--from", str(path), "-o", str(tmp_path / "b.png"))
+    assert outcome.exit_code == 2
+    assert "drawn by a script" in outcome.stderr
+
+
+# ------------------------------------------------------------------------------------------- figures/
+
+
+@pytest.mark.parametrize("name", [*PACKAGE, *SCRIPTS])
+def test_committed_pictures_are_what_the_code_draws(name: str, tmp_path: Path) -> None:
+    figure = read(FOLDER / f"{name}.json")
+    how = drawing(figure) if name in FIGURES else load("edelman2022", SCRIPTS[name]).draw
+    canvas.save(figure, how, tmp_path / "again.png")
+    again, kept = imread(tmp_path / "again.png"), imread(FOLDER / f"{name}.png")
+    assert again.shape == kept.shape, (
+        f"boundcalc plot --from figures/{name}.json --force (or the script) draws it again"
+    )
+    assert abs(again - kept).mean() < 0.01
+    assert len(figure.title.split()) <= 11
+    assert contradictions(figure.series) == []
+
+
+def test_every_committed_picture_is_listed_with_its_command() -> None:
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for name in (*PACKAGE, *SCRIPTS):
+        figure = read(FOLDER / f"{name}.json")
+        assert f"## {figure.title}\n\n![{figure.title}." in page
+        assert f"]({name}.png)" in page
+        assert f"`{figure.command}`" in page
+    assert len(re.findall(r"!\[", page)) == len(set(re.findall(r"\((\S+)\.png\)", page)))
+
+
+@pytest.mark.parametrize("name", ["gap-vs-m", "gap-vs-T", "gap-vs-C", "gap-vs-depth"])
+def test_committed_bounds_are_those_of_today(name: str) -> None:
+    figure = read(FOLDER / f"{name}.json")
+    setting = Setting.from_json(figure.facts["setting"])
+    field = gap.AXES[figure.facts["letter"]].field
+    (best,) = figure.of(key="best")
+    x, y = best.informative[len(best.informative) // 2]
+    change: Any = x if field == "C" else round(x)
+    value = evaluate(setting.but(**{field: change}))
+    assert math.log10(y) == pytest.approx(value.log10, abs=1e-4), f"the bound has moved: {figure.command} --force"

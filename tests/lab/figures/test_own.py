@@ -1,0 +1,269 @@
+"""A theorem and measurements of one's own, in the library's figures (docs/tutorials/own-theorem.md is walked through)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from click.testing import CliRunner, Result
+
+from boundcalc import Bound, Budget, Norms, Setting, symbols
+from boundcalc.base.confidence import clopper_pearson
+from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.cli import main
+from boundcalc.formulas.theorems import edelman2022, zhang2022
+from boundcalc.lab.figures import runs
+
+TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorials" / "own-theorem.md"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the tutorial has one write."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", TUTORIAL.read_text("utf-8"), re.DOTALL):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(line: str) -> Result:
+    return CliRunner().invoke(main, shlex.split(line))
+
+
+def lines() -> list[str]:
+    blocks = re.findall(r"<!-- run -->\n```sh\n(.*?)```", TUTORIAL.read_text("utf-8"), re.DOTALL)
+    return [line.removeprefix("boundcalc ") for block in blocks for line in block.splitlines()]
+
+
+def test_the_walk_of_the_tutorial(here: Path) -> None:
+    for line in lines():
+        result = run(line)
+        assert result.exit_code == 0, result.output
+        assert "contradicted" not in result.stderr
+    drawn = json.loads((here / "mine.json").read_text())["series"]
+    by_key = {(one["key"], one["kind"]): one for one in drawn}
+    mine, best = by_key["mine", "bound"], by_key["best", "bound"]
+    assert "as its author states" in mine["label"]
+    assert mine["x"] == best["x"]
+    for x, y in zip(mine["x"], mine["y"], strict=True):
+        right = 2 * math.sqrt(64 * math.log(64) / x) + 3 * math.sqrt(math.log(2 / 0.05) / (2 * x))
+        assert y == pytest.approx(right, rel=1e-12)
+    every, middle = by_key["run", "measured"], by_key["median", "measured"]
+    assert middle["x"] == [100, 1000, 10000]
+    assert middle["y"][0] == pytest.approx(0.3)
+    ends = clopper_pearson(620, 2000, 1 - 0.05 / 6)  # six runs share the chance of a miss
+    assert (every["low"][0], every["high"][0]) == pytest.approx(ends)
+    assert (here / "sections" / "mine.tex").exists()
+
+
+def test_a_bound_that_measurements_contradict_is_named(here: Path) -> None:
+    (here / "wrong.py").write_text('from boundcalc import Bound\nbound = Bound("false", "1/m")\n')
+    result = run("plot gap-vs-m --points mine.csv --bound wrong.py:bound --sweep m=100,1000 -o x.png")
+    assert result.exit_code == 0
+    assert "contradicted: false, as its author states at 100" in result.stderr
+
+
+def test_a_proxy_of_ones_own_stays_on_an_axis_of_its_own(here: Path) -> None:
+    result = run("plot gap-vs-m --bound best --bound mine.py:three --sweep m=1e5,1e6 -o x.png")
+    assert result.exit_code == 0, result.output
+    kinds = {one["key"]: one["kind"] for one in json.loads((here / "x.json").read_text())["series"]}
+    assert kinds == {"best": "bound", "three": "proxy"}
+    assert "~" in run("eval --bound mine.py:three --m 1e6").stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("eval --bound mine.py:nothing", "has no 'nothing'; it has"),
+        ("eval --bound other.py:bound", "there is no file other.py"),
+        ("eval --bound mine.py:T", "is a Symbol, where a boundcalc.Bound is needed"),
+        ("eval --bound mine.py:sympy", "where a boundcalc.Bound is needed"),
+        ("eval --bound mine.py:bound --bound best", "evaluate it by itself"),
+        ("eval --bound mine.py:bound --heads 4", "--heads would change nothing"),
+        ("plot gap-vs-m --bound mine.py:bound --quantity risk -o x.png", "is of the gap: add --quantity gap"),
+        ("plot overlay --bound mine.py:bound -o x.png", "name a store"),
+        ("plot gap-vs-m --points none.csv -o x.png", "cannot read the points none.csv"),
+        ("plot gap-vs-T --points mine.csv -o x.png", "no column holds T"),
+        ("plot gap-vs-m --points mine.csv --column test=tst -o x.png", "did you mean 'test'?"),
+        ("plot gap-vs-m --points mine.csv --column tst=test -o x.png", "--column has no 'tst'"),
+        ("plot gap-vs-m --points mine.csv --store runs.db -o x.png", "leave one out"),
+        ("plot gap-vs-m --column test=test -o x.png", "name a file, --points mine.csv"),
+        ("plot gap-vs-m --points mine.csv -o mine.csv", "an input of this command (--points)"),
+    ],
+)
+def test_refusals(here: Path, line: str, why: str) -> None:
+    assert here
+    result = run(line)
+    assert result.exit_code == 2, result.output
+    assert why in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+# ------------------------------------------------------------------------------------------- bounds
+
+
+def test_values_come_from_a_setting() -> None:
+    mine = Bound("mine", "C*sqrt(H*log(seq_len)/n_train)/margin", kind="proxy")
+    setting = Setting.of(heads=4, seq_len=100, n_train=10**4, margin=0.25, C=2.0)
+    right = 2 * math.sqrt(4 * math.log(100) / 1e4) / 0.25
+    assert right <= mine.value(setting) < right * (1 + 1e-14)
+    assert mine.log10(setting) == pytest.approx(math.log10(right))
+
+
+def test_inputs_of_ones_own() -> None:
+    mine = Bound("mine", "S/sqrt(m)", inputs={"S": lambda setting: 3.0 * setting.architecture.depth})
+    assert mine.value(Setting.of(depth=2, n_train=100)) == pytest.approx(0.6)
+    with pytest.raises(InvalidSetting, match="an input 'S' that no setting gives"):
+        Bound("mine", "S/sqrt(m)").value(Setting.of())
+    with pytest.raises(InvalidSetting, match="has no input 'Q'"):
+        Bound("mine", "1/sqrt(m)", inputs={"Q": lambda setting: 1.0}).value(Setting.of())
+    own_norms = Setting.of(norms=Norms(C=1.0, budgets={"W_V": Budget(op=2.0, two_one=2.0)}))
+    with pytest.raises(InvalidSetting, match="has one C for every matrix"):
+        Bound("mine", "C/m").value(own_norms)
+
+
+def test_what_is_no_bound() -> None:
+    for wrong in (
+        {"name": "best", "formula": "1/m"},
+        {"name": "edelman2022", "formula": "1/m"},
+        {"name": "", "formula": "1/m"},
+        {"name": "x", "formula": "1/m", "kind": "theorem"},
+        {"name": "x", "formula": "1/m", "quantity": "loss"},
+        {"name": "x", "formula": sympy.Eq(1, sympy.Symbol("m"))},
+        {"name": "x", "formula": edelman2022.covering_number},
+        {"name": "x", "formula": "1/m", "assumptions": "none"},
+    ):
+        with pytest.raises(InvalidSetting):
+            Bound(**wrong)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------- formulas in sympy
+
+
+def test_formulas_work_in_sympy() -> None:
+    from boundcalc.symbols import delta, m
+
+    gap = zhang2022.gap
+    assert m == sympy.Symbol("m", positive=True)
+    at: Any = {symbol: 2 for symbol in gap.free_symbols} | {m: 10**6, delta: sympy.Rational(1, 20)}
+    value = zhang2022.gap.value(**{symbol.name: float(number) for symbol, number in at.items()})
+    for made, right in (
+        (sympy.sympify(gap), value),
+        (gap + 1, value + 1),
+        (1 - gap, 1 - value),
+        (gap / 2, value / 2),
+        (sympy.sqrt(2) * gap, math.sqrt(2) * value),
+        (2 * gap - gap, value),
+        (gap**2, value**2),
+        (gap.subs("m", 10**6), value),
+        (gap.subs({"m": 10**6}), value),
+        (gap.subs({m: 10**6}), value),
+        (gap.subs(sympy.Symbol("m"), 10**6), value),
+        (sympy.sympify(gap).subs(m, 10**6), value),
+    ):
+        put: Any = made.subs(at)
+        assert float(put) == pytest.approx(right, rel=1e-12)
+
+
+def test_derivatives_limits_and_keywords() -> None:
+    from boundcalc.symbols import T, m
+
+    gap = zhang2022.gap
+    rest = {symbol: 2 for symbol in gap.free_symbols - {m}} | {symbols.delta: sympy.Rational(1, 20)}
+    slope = float(sympy.diff(gap, m).subs(rest).subs(m, 10**6))
+    one, other = (float(sympy.N(gap.subs(rest).subs(m, size))) for size in (10**6 - 1, 10**6 + 1))
+    assert slope == pytest.approx((other - one) / 2, rel=1e-6)
+    assert gap.diff("m") == sympy.diff(gap, m)
+    assert sympy.limit(sympy.log(gap.subs(rest)) / sympy.log(m), m, sympy.oo) == -sympy.Rational(1, 2)
+    with pytest.raises(InvalidSetting, match="gap does not depend on T"):
+        gap.subs(T, 5)
+    named = gap.lambdify()(**{str(symbol): 2.0 for symbol in gap.free_symbols} | {"delta": 0.05})
+    assert named == pytest.approx(gap.value(**{str(symbol): 2.0 for symbol in gap.free_symbols} | {"delta": 0.05}))
+    assert str(zhang2022).startswith("zhang2022 (Zhang 2022): gap <= ")
+
+
+def test_named_parts_can_be_put_in_and_lambdified() -> None:
+    """The constant of T2 is a function of sympy's, and prints as code by itself."""
+    formula = edelman2022.gap
+    expr = formula.expr
+    for part in formula.where:
+        expr = expr.xreplace({part.symbol: part.expr})
+    values = {"C": 1.5, "T": 64, "m": 10**6, "depth": 2, "d": 64, "heads": 1, "gamma": 0.5, "delta": 0.05}
+    names = sorted(expr.free_symbols, key=str)
+    made = sympy.lambdify(names, expr)
+    assert float(made(*(values[str(name)] for name in names))) == pytest.approx(formula.value(**values), rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------- runs
+
+
+def read(tmp_path: Path, text: str) -> list[runs.Run]:
+    (tmp_path / "a.csv").write_text(text)
+    return runs.read_csv([str(tmp_path / "a.csv")], {})
+
+
+def test_tables_of_other_trainers(tmp_path: Path) -> None:
+    (run,) = read(tmp_path, "Name,State,config.n_train,Train/Acc,val_acc,seed\nrun1,finished,64,1.0,0.75,0\n")
+    assert (run.places["m"], run.train, run.test, run.n_test) == (64, 0, 0.25, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "has no rows"),
+        ("m,train,test\n1,0\n", "line 2 has 2 cells, the first has 3"),
+        ("m,train\n1,0\n", "no column holds the test error"),
+        ("m,train,test\n1,0,25\n", "between 0 and 1"),
+        ("m,train,test\n1,0,x\n", "is no number"),
+        ("m,train,test,n_test\n1,0,0.5,2.5\n", "counts examples"),
+    ],
+)
+def test_tables_that_cannot_be_read(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(InvalidSetting, match=why):
+        read(tmp_path, text)
+
+
+def run_of(test: float, n: int, train: float = 0.0, m: float = 10.0) -> runs.Run:
+    return runs.Run({"m": m}, train, test, n, train == 0, "")
+
+
+def test_intervals_are_exact_for_counts_and_safe_for_the_rest() -> None:
+    for test, n, exact in (
+        (0.03, 2000, True),
+        (0.0312, 2048, True),
+        (0.123456, 1000, False),
+        (0.3, 7, True),
+        (0.2, 7, False),
+    ):
+        low, high = run_of(test, n).interval(0.05)
+        right = clopper_pearson(round(test * n), n)
+        assert ((low, high) == pytest.approx(right)) is exact
+        assert low <= round(test * n) / n <= high
+
+
+def test_risk_is_of_runs_without_training_error() -> None:
+    every, _ = runs.measured([run_of(0.25, 100, train) for train in (0.0, 0.1)], "m", "risk")
+    assert every.x == (10.0,)
+    with pytest.raises(NoSolution, match="training error 0"):
+        runs.measured([run_of(0.25, 100, 0.1)], "m", "risk")
+
+
+def test_medians_are_of_runs_and_their_intervals_cover_the_median_of_other_runs() -> None:
+    """Seeds differ by much more than their test sets allow for, which pooled test errors would hide."""
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(100):
+        gaps = rng.exponential(0.1, size=20)
+        middle, low, high = runs.median(gaps.tolist())
+        assert middle == pytest.approx(float(np.median(gaps)))
+        assert low is not None
+        assert high is not None
+        hits += low <= 0.1 * math.log(2) <= high
+    assert 88 <= hits <= 99
+    assert runs.median([0.1, 0.3]) == (pytest.approx(0.2), None, None)
