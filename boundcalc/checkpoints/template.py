@@ -9,33 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.mapping import OPEN, ROLES
 from boundcalc.checkpoints.families.names import offset_of, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Names that give a way of writing Transformers away, and what such a model is unless it says otherwise."""
-
-    name: str
-    mark: str
-    architecture: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    scaled_positions: bool = False
-
-
-_LAYOUTS = (
-    Layout("nanoGPT or minGPT", r"\.h\.\d+\.attn\.c_attn\.", {"causal": True}),
-    Layout("minGPT (first edition)", r"blocks\.\d+\.attn\.key\.", {"causal": True}),
-    Layout("timm ViT", r"patch_embed\.proj\.", {"eps": 1e-6}),
-    Layout("x-transformers", r"attn_layers\.layers\.\d+\.", {"causal": True}, scaled_positions=True),
-    Layout("torch.nn.Transformer", r"self_attn\.in_proj_weight", {"style": "post", "activation": "relu"}),
-)
-"""Layouts known by name; of all others blocks are found by their numbers, and roles by names, shapes and order."""
 
 _INSIDE: tuple[tuple[str, str], ...] = (
     (r"(c_attn|qkv|in_proj|query_key_value)", "W_QKV"),
@@ -82,7 +62,6 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
     ignored = {short[n]: "a mask, not a weight" for n, t in checkpoint.tensors.items() if _is_mask(short[n], t)}
     ignored |= {short[name]: "a buffer of the module, not a weight" for name in checkpoint.buffers & set(short)}
     floats = {short[n]: t for n, t in checkpoint.tensors.items() if t.is_float and short[n] not in ignored}
-    layout = next((each for each in _LAYOUTS if any(re.search(each.mark, name) for name in floats)), None)
     stack, inside, outside, depth = _split(floats)
     parts = {where: _parts(tensors) for where, tensors in (("inside", inside), ("outside", outside))}
     d = _width(parts["inside"])
@@ -94,23 +73,9 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
     for part in (*parts["outside"], *parts["inside"]):
         _write(part, tensors, flat)
     architecture = _architecture(parts["inside"], parts["outside"], d, depth, heads)
-    architecture |= {
-        k: v for k, v in (layout.architecture if layout else {}).items() if k != "eps" or "eps" in architecture
-    }
     found: dict[str, Any] = {"architecture": architecture, "tensors": tensors}
     if ignored:
         found["ignored"] = ignored
-    if layout is not None and layout.scaled_positions and "positions" in tensors.values():
-        found["scales"] = {"positions": d**-0.5}
-    found["about"] = {
-        "layout": layout.name if layout else "none that is known by name: roles are guessed by names, shapes and order",
-        "guessed": "style, activation, causal, eps and residual are in no file: --compare module.py:make holds them against "
-        "a forward pass, and finds them",
-        "roles": {role: ROLES[role] for role in sorted({r.removesuffix(".T") for r in tensors.values()} & set(ROLES))},
-        "other roles": {
-            role: text for role, text in ROLES.items() if role not in {r.removesuffix(".T") for r in tensors.values()}
-        },
-    }
     return found
 
 

@@ -89,16 +89,15 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     hand = at_hand(model, checkpoint, options["compare"]) if options["compare"] else AtHand()
     live = hand.load() if hand.load is not None else hand.module
     if live is None:
-        found, said = guess(checkpoint, heads=options["heads"]), "guessed from names and shapes; nobody compared"
+        found, said = guess(checkpoint, heads=options["heads"]), "guessed from names and shapes, not verified"
     else:
         from boundcalc.checkpoints.describe import describe
         from boundcalc.lab.reading import with_buffers
 
         found, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
         said = parity.text
-    about = found.pop("about")
-    output.write_json(out, {**found, "about": about})
-    click.echo(f"{out}: {len(found['tensors'])} names, layout: {about['layout']}")
+    output.write_json(out, found)
+    click.echo(f"{out}: {len(found['tensors'])} names")
     for name, role in found["tensors"].items():
         click.echo(f"  {name:<44} {role}")
     for name, why in found.get("ignored", {}).items():
@@ -107,7 +106,7 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     click.echo(f"{said[0].upper()}{said[1:]}.")
     blank = list(open_places(found))
     if blank:
-        click.echo(f'Replace every "?" before it is used: {", ".join(blank)}. The roles are explained in the file.')
+        click.echo(f'Replace every "?" before it is used: {", ".join(blank)}.')
 
 
 def _write(

@@ -80,7 +80,7 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
         done("eval", "--setting", setting, "--m", "1e8", "--bound", "trauger", "--no-solve", "--format", "json")
     )
     assert out["results"][0]["kind"] == "a_posteriori"
-    shape = ("--depth", 2, "--d", 8, "--heads", 4, "--d-ff", 12, "--T", 6, "--vocabulary", 11, "--classes", 3)
+    shape = ("--depth", 2, "--d", 8, "--heads", 4, "--set", "d_ff=12", "--T", 6, "--vocabulary", 11, "--classes", 3)
     data = json.loads(norms.read_text())
     data["budgets"].pop("segments")
     norms.write_text(json.dumps(data))

@@ -15,7 +15,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.describe import describe
-from boundcalc.checkpoints.families.mapping import ROLES, read_mapping
+from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.fixed import rotary
 from boundcalc.checkpoints.parity import compare
 from boundcalc.checkpoints.readers import open_checkpoint
@@ -23,25 +23,11 @@ from boundcalc.checkpoints.template import open_places, template
 from boundcalc.cli import main
 from tests.checkpoints.layouts import LAYOUTS, made, torch
 
-KNOWN = {
-    "nanoGPT": "nanoGPT or minGPT",
-    "nanoGPT without offsets": "nanoGPT or minGPT",
-    "nanoGPT untied": "nanoGPT or minGPT",
-    "minGPT": "nanoGPT or minGPT",
-    "minGPT, first edition": "minGPT (first edition)",
-    "x-transformers": "x-transformers",
-    "torch.nn.Transformer": "torch.nn.Transformer",
-    "torch.nn.Transformer, normalised first": "torch.nn.Transformer",
-    "timm ViT": "timm ViT",
-}
-
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_template_leaves_only_the_heads_open(name: str) -> None:
     found = template(open_checkpoint(made(name)))
     assert list(open_places(found)) == ["heads"]
-    assert found["about"]["layout"].startswith(KNOWN.get(name, "none"))
-    assert set(found["about"]["roles"]) | set(found["about"]["other roles"]) == set(ROLES)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -227,7 +213,7 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     done = run(main, ["norms", "m.pt", "--template", "guess.json"])
     assert done.exit_code == 0, done.output
     assert 'Replace every "?" before it is used: heads' in done.output
-    assert "nobody compared" in done.output
+    assert "not verified" in done.output
     done = run(main, ["norms", "m.pt", "--mapping", "guess.json"])
     assert done.exit_code == 2
     assert "leaves heads open" in done.output

@@ -6,7 +6,9 @@ from boundcalc.checkpoints.families.blocks import stack
 from boundcalc.checkpoints.families.names import READ_OUT, read_outs, with_offsets
 from boundcalc.checkpoints.families.table import Family
 
-_BUFFERS = dict.fromkeys(("*attn.bias", "*attention.bias", "*masked_bias", "*inv_freq", "*embed_positions"), "a buffer")
+_BUFFERS: dict[str, str] = dict.fromkeys(
+    ("*attn.bias", "*attention.bias", "*masked_bias", "*inv_freq", "*embed_positions"), "a buffer"
+)
 _UNTIED = ("tie_word_embeddings", False)
 _TIED = ("tie_word_embeddings", True)
 _H, _L = "h.{b}.", "layers.{b}."

@@ -123,8 +123,8 @@ GEMMA2 = replace(
         _L + "pre_feedforward_layernorm.weight": "norm_ffn.gain",
         _L + "post_feedforward_layernorm.weight": "norm_ffn_out.gain",
     },
-    reads=GEMMA.reads
-    | {
+    reads={
+        **GEMMA.reads,
         "activation": ("hidden_activation", "gelu_pytorch_tanh"),
         "score_root": ("query_pre_attn_scalar", 256),
         "cap": ("attn_logit_softcapping", 50.0),

@@ -71,7 +71,7 @@ ROLES: Mapping[str, str] = {
 OPEN = "?"
 """What a template writes where it does not know."""
 
-_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "about")
+_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms")
 
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:

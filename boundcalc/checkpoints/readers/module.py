@@ -30,7 +30,8 @@ def open_module(module: Any, where: str | None = None) -> Checkpoint:
             )
         storage = f"{value.data_ptr()}:{tuple(value.stride())}"
         tensors[name] = Tensor(name, tuple(value.shape), dtype, partial(_fetch, value, dtype), storage)
-    buffers = {name for name, _ in module.named_buffers()} if hasattr(module, "named_buffers") else set[str]()
+    named: Any = getattr(module, "named_buffers", dict[str, Any]().items)
+    buffers = {name for name, _ in named()}
     return Checkpoint(where or type(module).__name__, tensors, settings, buffers=frozenset(buffers))
 
 
