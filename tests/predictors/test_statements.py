@@ -172,6 +172,8 @@ def test_one_draw_fails_at_most_delta_in_the_worst_posterior() -> None:
 FACTS: dict[str, dict[str, object]] = {
     "H": {"errors": 3, "n": 100},
     "G7": {"errors": 3, "n": 100, "bits": 20.5},
+    "G15": {"errors": 3, "n": 100, "bits": 20.5},
+    "G15p": {"errors": 3, "n": 100},
     "G9": {"n": 100, "picks": 8},
     "G10r": {"errors": 3, "n": 100, "picks": 8, "references": [[0, 0.5], [11, 0.5]]},
     "G6'": {"errors": 3, "n": 100, "nats": 12.5},
