@@ -306,7 +306,7 @@ def trained_network(trial: Trial) -> StoredNetwork:
     from boundcalc.lab.train.trainer import train
     from boundcalc.predictors.rules.certify import StoredNetwork
 
-    weights = train([trial])[0].arrays
+    weights = {name: value.cpu().numpy() for name, value in train([trial])[0].weights.items()}
     return StoredNetwork(with_own_row(trial.architecture, trial.task.shape), weights, trial.to_json())
 
 

@@ -1,0 +1,259 @@
+"""What trained networks provably compute, and the risk that follows: G15 on sparse Boolean tasks. Needs torch.
+
+    python examples/edelman2022/rules.py          # two tasks, a few small networks: some seconds
+    python examples/edelman2022/rules.py full     # 20 fresh seeds of every task, with attacks; rows go to rules.json
+
+Networks are trained in the ordinary way on all m examples. For each, the rule that it follows is searched, proved from its
+weights, and certified; the test error is measured on fresh examples. Each proof is attacked: local searches for an input on
+which the network is not the rule, by flips, joint flips and swaps, from 13 starts a pattern, within the inputs that the
+proof speaks of (where none may be found) and within removed cubes (where there should be some). Rows that rules.json has are
+not measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Values = dict[str, float]
+PROMISES = "above"
+"""What `main` returns first must lie above what it returns second."""
+SEEDS = range(40, 60)
+"""Nothing was chosen on these."""
+FRESH = 100_000
+STARTS = 13
+PATTERNS = 4
+PAIRS = 400
+ROWS = Path(__file__).with_suffix(".json")
+
+
+class Part(NamedTuple):
+    """A task, the sizes of its samples, and what differs in training."""
+
+    task: dict[str, Any]
+    sizes: tuple[int, ...]
+    train: dict[str, Any]
+
+
+PARTS = {
+    "conjunction": Part({}, (211, 512, 1000, 100, 300, 3000, 10_000), {}),
+    "disjunction": Part({"task": "disjunction"}, (300,), {}),
+    "natural law": Part({"law": "natural"}, (300, 1000), {}),
+    "conjunction of 5": Part({"s": 5}, (1000,), {}),
+    "every tenth label wrong": Part({"noise": 0.1}, (1000,), {"steps": 400}),
+    "majority": Part({"task": "majority"}, (300, 1000), {}),
+    "T = 1024": Part({"T": 1024}, (300, 1000), {}),
+}
+
+
+def trials(part: Part, m: int, seeds: Sequence[int], fresh: int) -> list[Any]:
+    """Trials of one part and size."""
+    from boundcalc.lab.train.presets import PRESETS
+    from boundcalc.lab.train.sweep import sweep_from_json
+
+    preset = PRESETS["conjunction"]
+    data = {
+        "task": {**preset["task"], "T": 128, **part.task},
+        "train": {**preset["train"], **part.train},
+        "m": m,
+        "n_test": fresh,
+        "seeds": list(seeds),
+    }
+    return list(sweep_from_json(data).trials)
+
+
+def measure(name: str, part: Part, m: int, seeds: Sequence[int], fresh: int) -> list[dict[str, Any]]:
+    """One row for every seed: the rule, what is proved, the certified risk, the test error, the attacks."""
+    from boundcalc.lab.train.certify import examples_of
+    from boundcalc.lab.train.own_row import with_own_row
+    from boundcalc.lab.train.trainer import train
+    from boundcalc.predictors.rules.certify import StoredNetwork
+
+    rows: list[dict[str, Any]] = []
+    for outcome in train(trials(part, m, seeds, fresh)):
+        trial = outcome.trial
+        architecture = with_own_row(trial.architecture, trial.task.shape)
+        network = StoredNetwork.of((architecture, outcome.weights))
+        data = examples_of(trial.but(n_test=1))[0]
+        tested = {"test_error": outcome.result["test"]["error"], "train_error": outcome.result["train"]["error"]}
+        rows.append(
+            {
+                "task": name,
+                "T": part.task.get("T", 128),
+                "m": m,
+                "seed": trial.seed,
+                **certified(network, data),
+                **tested,
+            }
+        )
+    return rows
+
+
+def certified(network: Any, data: Any) -> dict[str, Any]:
+    """What one network provably computes."""
+    from boundcalc.predictors.rules.certify import certificate_of, explained
+    from boundcalc.predictors.rules.search import explain
+    from boundcalc.predictors.rules.tables import tables_of
+
+    started = time.process_time()
+    tables = tables_of(network.architecture, network.weights)
+    made = time.process_time() - started
+    found = explain(tables, data.x, data.y)
+    proof = time.process_time() - started - made - found.seconds
+    row: dict[str, Any] = {
+        "rule": str(found.rule),
+        "positions": list(found.rule.positions),
+        "proved": proved_on(found),
+        "risk": 1.0,
+        "risk_as_table": 1.0,
+        "counterexample": None
+        if found.counterexample is None
+        else list(np.flatnonzero(found.counterexample.x).tolist()),
+        "seconds_search": round(found.seconds, 2),
+        "seconds_proof": round(made + proof, 2),
+    }
+    if found.proved is None:
+        return row
+    certificate = certificate_of(network, found, data, 0.05)
+    more = {name: certificate.facts[name] for name in ("errors", "bits")} | explained(certificate)
+    row |= {name: more[name] for name in ("errors", "bits", "margin", "function", "bits_as_table", "risk_as_table")}
+    row |= {"risk": certificate.risk, "bytes": len(json.dumps(certificate.to_json()))}
+    return row | attacked(tables, found)
+
+
+def proved_on(found: Any) -> str:
+    """All inputs, the main window, a narrower one, a part of it, or none."""
+    if found.proved is None:
+        return "none"
+    if found.proved.everywhere:
+        return "all"
+    if found.rule.removed:
+        return "part"
+    return "window" if found.rule.window == 8 else "narrower window"
+
+
+def attacked(tables: Any, found: Any) -> dict[str, Any]:
+    """How close searches come to a proved value, and whether they find inputs on which removed cubes are wrong."""
+    from boundcalc.predictors.rules.fails import descend, start_at
+
+    rule, proof, values = found.rule, found.proof, found.proved.values
+    f, random = tables.floats, np.random.default_rng(1)
+    inside = replace(rule, window=None if found.proved.everywhere else rule.window)
+    order = sorted(range(len(proof.leaves)), key=lambda i: values[i])[:PATTERNS]
+    searches, least, nearest = 0, math.inf, math.inf
+    for i in order:
+        cube = proof.leaves[i].cube
+        sign = 1 if rule.table[rule.patterns.index(cube.pattern)] else -1
+        reached = math.inf
+        for count in np.linspace(*inside.ones, STARTS).round().astype(int):
+            x = start_at(rule, cube.pattern, int(count), random)
+            x[list(cube.positions)] = cube.values
+            if int(inside.answers(x[None])[0]) < 0:
+                continue
+            x, value = joint(f, inside, *descend(f, inside, x, sign, 60), sign, random)
+            searches += 1
+            reached = min(reached, value)
+            least = min(least, value)
+        if not cube.positions:
+            nearest = min(nearest, reached - values[i])
+    wrong = 0
+    for cube in rule.removed:
+        sign = 1 if rule.table[rule.patterns.index(cube.pattern)] else -1
+        whole = replace(rule, removed=())
+        for count in np.linspace(*rule.ones, STARTS).round().astype(int):
+            x = start_at(rule, cube.pattern, int(count), random)
+            x[list(cube.positions)] = cube.values
+            if int(whole.answers(x[None])[0]) >= 0 and descend(f, whole, x, sign, 60)[1] < 0:
+                wrong += 1
+                break
+    return {
+        "searches": searches,
+        "least_found": least,
+        "nearest": None if math.isinf(nearest) else nearest,
+        "removed": len(rule.removed),
+        "removed_with_counterexample": wrong,
+    }
+
+
+def joint(f: Any, rule: Any, x: Any, value: float, sign: int, random: Any) -> tuple[Any, float]:
+    """Go on by random swaps and joint flips of two bits that the rule does not read."""
+    from boundcalc.predictors.rules.fails import descend
+
+    others = np.setdiff1d(np.arange(rule.T), rule.positions)
+    for _ in range(3):
+        near = np.repeat(x[None], PAIRS, 0)
+        pairs = random.choice(others, (PAIRS, 2))
+        near[np.arange(PAIRS), pairs[:, 0]] ^= 1
+        near[np.arange(PAIRS), pairs[:, 1]] ^= 1
+        near = near[rule.answers(near) >= 0]
+        values = sign * f.forward(near) if len(near) else np.array([math.inf])
+        if not values.min() < value - 1e-9:
+            break
+        x, value = descend(f, rule, near[int(values.argmin())], sign, 60)
+    return x, value
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows by task and m."""
+    lines = [
+        f"{'task':<26}{'m':>6}  {'all / window / narrower / part / none':<38}{'risk: least, median, largest':<32}"
+        "test error at most"
+    ]
+    for key in dict.fromkeys((row["task"], row["m"]) for row in rows):
+        some = [row for row in rows if (row["task"], row["m"]) == key]
+        counts = " / ".join(
+            str(sum(row["proved"] == what for row in some))
+            for what in ("all", "window", "narrower window", "part", "none")
+        )
+        risks = [row["risk"] for row in some]
+        shown = ", ".join(f"{value:.4f}" for value in (min(risks), statistics.median(risks), max(risks)))
+        spelled = statistics.median(row["risk_as_table"] for row in some)
+        worst = max(row["test_error"] for row in some if row["proved"] != "none") if min(risks) < 1 else math.nan
+        lines.append(f"{key[0]:<26}{key[1]:>6}  {counts:<38}{shown:<32}{worst:.5f}   as a table {spelled:.4f}")
+    return "\n".join(lines)
+
+
+def known() -> list[dict[str, Any]]:
+    """The rows on file."""
+    return json.loads(ROWS.read_text(encoding="utf-8"))["rows"] if ROWS.exists() else []
+
+
+def main(scale: str = "tiny", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+    """Certified risks and measured test errors, by task, m and seed."""
+    del folder  # rules.json lies beside this file
+    if scale == "tiny":
+        small = {"T": 24}
+        rows = measure("conjunction", Part(small, (), {}), 100, range(40, 42), 2000)
+        rows += measure("disjunction", Part({**small, "task": "disjunction"}, (), {}), 100, range(40, 42), 2000)
+    else:
+        rows = known()
+        for name, part in PARTS.items():
+            for m in part.sizes:
+                if any((row["task"], row["m"]) == (name, m) for row in rows):
+                    continue
+                rows += measure(name, part, m, SEEDS, FRESH)
+                ROWS.write_text(
+                    json.dumps({"seeds": list(SEEDS), "fresh": FRESH, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+                )
+                print(table(rows[-len(SEEDS) :]), flush=True)
+    keys = [f"{row['task']}, m = {row['m']}, seed {row['seed']}" for row in rows]
+    if scale != "tiny":
+        print(table(rows))
+    return dict(zip(keys, (row["risk"] for row in rows), strict=True)), dict(
+        zip(keys, (row["test_error"] for row in rows), strict=True)
+    )
+
+
+if __name__ == "__main__":
+    computed, measured = main(sys.argv[1] if len(sys.argv) > 1 else "tiny")
+    print(f"{sum(risk < 1 for risk in computed.values())} of {len(computed)} networks have a certified rule")
+    print(f"{sum(computed[key] < measured[key] for key in computed)} certified risks lie below the measured test error")
