@@ -73,11 +73,14 @@ def trials(part: Part, m: int, seeds: Sequence[int], fresh: int) -> list[Any]:
 
 def measure(name: str, part: Part, m: int, seeds: Sequence[int], fresh: int) -> list[dict[str, Any]]:
     """One row for every seed: the rule, what is proved, the certified risk, the test error, the attacks."""
+    import torch
+
     from boundcalc.lab.train.certify import examples_of
     from boundcalc.lab.train.own_row import with_own_row
     from boundcalc.lab.train.trainer import train
     from boundcalc.predictors.rules.certify import StoredNetwork
 
+    torch.set_num_threads(1)
     rows: list[dict[str, Any]] = []
     for outcome in train(trials(part, m, seeds, fresh)):
         trial = outcome.trial
@@ -154,8 +157,8 @@ def attacked(tables: Any, found: Any) -> dict[str, Any]:
         cube = proof.leaves[i].cube
         sign = 1 if rule.table[rule.patterns.index(cube.pattern)] else -1
         reached = math.inf
-        for count in np.linspace(*inside.ones, STARTS).round().astype(int):
-            x = start_at(rule, cube.pattern, int(count), random)
+        for count in starts(inside):
+            x = start_at(rule, cube.pattern, count, random)
             x[list(cube.positions)] = cube.values
             if int(inside.answers(x[None])[0]) < 0:
                 continue
@@ -169,8 +172,8 @@ def attacked(tables: Any, found: Any) -> dict[str, Any]:
     for cube in rule.removed:
         sign = 1 if rule.table[rule.patterns.index(cube.pattern)] else -1
         whole = replace(rule, removed=())
-        for count in np.linspace(*rule.ones, STARTS).round().astype(int):
-            x = start_at(rule, cube.pattern, int(count), random)
+        for count in starts(whole):
+            x = start_at(rule, cube.pattern, count, random)
             x[list(cube.positions)] = cube.values
             if int(whole.answers(x[None])[0]) >= 0 and descend(f, whole, x, sign, 60)[1] < 0:
                 wrong += 1
@@ -182,6 +185,12 @@ def attacked(tables: Any, found: Any) -> dict[str, Any]:
         "removed": len(rule.removed),
         "removed_with_counterexample": wrong,
     }
+
+
+def starts(rule: Any) -> list[int]:
+    """Numbers of ones among the bits not read that searches start from."""
+    low, high = rule.ones
+    return np.linspace(low, high, STARTS).round().astype(int).tolist()
 
 
 def joint(f: Any, rule: Any, x: Any, value: float, sign: int, random: Any) -> tuple[Any, float]:

@@ -1,0 +1,198 @@
+"""Rules of networks that come out of training: proved, certified, refused where they fail, attacked where they hold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from click.testing import CliRunner
+
+from boundcalc import explain_network
+from boundcalc.base.errors import CertificateError
+from boundcalc.cli import main
+from boundcalc.lab.train.certify import examples_of, trained_network
+from boundcalc.lab.train.model import load
+from boundcalc.lab.train.presets import PRESETS
+from boundcalc.lab.train.sweep import sweep_from_json
+from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
+from boundcalc.predictors.rules.check import Proof, prove
+from boundcalc.predictors.rules.code import Rule
+from boundcalc.predictors.rules.fails import descend, start_at
+from boundcalc.predictors.rules.search import explain, follow
+from boundcalc.predictors.rules.tables import tables_of
+
+
+@cache
+def network(seed: int, m: int = 211, T: int = 128, task: str = "conjunction") -> tuple[Any, StoredNetwork, Any]:
+    """A default model as trained, and its examples."""
+    preset = PRESETS["conjunction"]
+    data = {**preset, "task": {**preset["task"], "task": task}, "grid": {"T": T, "m": m}, "seeds": [seed]}
+    trial = sweep_from_json(data).trials[0]
+    return trial, trained_network(trial), examples_of(trial)[0]
+
+
+def outputs(trial: Any, stored: StoredNetwork, x: Any) -> Any:
+    """By the library's own forward pass, in float64."""
+    from boundcalc.lab.train.stack import Stack
+
+    weights = {name: torch.as_tensor(value).double()[None] for name, value in stored.weights.items()}
+    stack = Stack(trial.architecture, trial.task.shape, weights, path="row")
+    return stack(stack.inputs(torch.as_tensor(x)[None]))[0, :, 0].numpy()
+
+
+def test_a_trained_network_is_proved_to_be_its_task():
+    trial, stored, data = network(40)
+    found = explain_network((stored.architecture, stored.weights), data)
+    assert found.certificate is not None
+    assert found.proved is not None
+    assert found.proved.everywhere
+    assert sorted(found.rule.positions) == sorted(examples_world(trial))
+    assert found.certificate.risk <= 0.1
+    assert str(found).startswith(f"computes {found.rule} on every input (proved from the weights, least margin ")
+    assert str(found).endswith("; risk <= 0.0999 with probability 0.95")
+    assert found.certificate.facts["errors"] == 0
+    assert len(json.dumps(found.certificate.to_json())) <= 200_000
+    tables = tables_of(stored.architecture, stored.weights)
+    assert np.abs(outputs(trial, stored, data.x) - tables.floats.forward(data.x)).max() < 1e-9
+
+
+def examples_world(trial: Any) -> list[int]:
+    from boundcalc.lab.train.data import Examples
+
+    return Examples(trial, torch.device("cpu")).world["coordinates"]
+
+
+def test_no_search_finds_an_input_below_the_proved_margin():
+    trial, stored, _ = network(40)
+    tables = tables_of(stored.architecture, stored.weights)
+    found = explain(tables)
+    assert found.proved is not None
+    random, whole = np.random.default_rng(0), replace(found.rule, window=None)
+    for pattern, answer in zip(found.rule.patterns[-3:], found.rule.table[-3:], strict=True):
+        for count in (0, 40, 125):
+            sign = 1 if answer else -1
+            x, value = descend(tables.floats, whole, start_at(whole, pattern, count, random), sign, 60)
+            assert value >= found.proved.margin
+            assert abs(sign * outputs(trial, stored, x[None])[0] - value) < 1e-9
+
+
+def test_where_a_network_is_not_the_rule_the_input_is_the_answer():
+    """Seed 53 errs on no example, and fails where nearly all other bits are 1: it is the conjunction in its window only."""
+    trial, stored, data = network(53)
+    tables = tables_of(stored.architecture, stored.weights)
+    found = explain(tables, data.x, data.y)
+    assert found.proved is not None
+    assert found.proof is not None
+    assert not found.proved.everywhere
+    assert found.rule.window == 8
+    assert found.counterexample is not None
+    x = np.array(found.counterexample.x)
+    assert (outputs(trial, stored, x[None])[0] > 0) != found.counterexample.answer
+    assert "every input with 18 to 107 ones" in str(explain_network(stored))
+    others = 128 - 3
+    with pytest.raises(CertificateError, match="not shown"):
+        prove(tables, found.rule, Proof(0, others, found.proof.leaves))
+    certificate = certificate_of(stored, found, data, 0.05)
+    assert certificate.evidence["ones"] == [18, 107]
+
+
+def test_scores_eight_times_as_large_do_not_deceive_the_checker():
+    """Layers of weight e^-1000 and less: what is then proved is still true of every input that is tried."""
+    trial, stored, _ = network(53)
+    weights = {
+        name: value * np.float32(8 if name in ("W_Q[0]", "b_Q[0]") else 1) for name, value in stored.weights.items()
+    }
+    sharp = StoredNetwork(stored.architecture, weights)
+    tables = tables_of(sharp.architecture, sharp.weights)
+    task = explain(tables_of(stored.architecture, stored.weights)).rule
+    found = follow(tables, task)
+    assert found.proved is None or not found.proved.everywhere
+    random = np.random.default_rng(0)
+    for pattern, answer in zip(task.patterns, task.table, strict=True):
+        for count in (18, 62, 107):
+            sign = 1 if answer else -1
+            x, value = descend(tables.floats, task, start_at(task, pattern, count, random), sign, 20)
+            if found.proved is not None:
+                assert value > 0
+                assert sign * outputs(trial, sharp, x[None])[0] > 0
+    ones = np.ones((1, 128), dtype=np.int64)
+    assert outputs(trial, sharp, ones)[0] < 0  # where the conjunction says 1
+
+
+def test_a_network_that_has_not_learned_is_no_rule():
+    _, stored, data = network(1, m=8, T=24)
+    answer = explain_network(stored, data, seconds=3)
+    if answer.proved is None:
+        assert "not shown to follow a rule" in str(answer)
+        assert answer.certificate is None
+        assert answer.parts == ()
+        assert answer.margin is None
+    else:
+        assert answer.certificate is not None
+        assert answer.certificate.risk > 0.5
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(main, list(words), catch_exceptions=False)
+
+
+def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "conjunction", "--T", "24", "--m", "200", "--quiet", "--certify", "rule"]
+    made = run(*words, "--certificate", "rule.json", "--examples", "examples.npz", "--format", "json")
+    entry = json.loads(made.output)["certificates"][0]
+    assert entry["method"] == "rule"
+    assert entry["statement"] == "G15"
+    assert entry["risk"] < entry["risk_as_table"] < 0.25
+    assert entry["test_error"] <= entry["risk"]
+    assert explain_network("rule.safetensors").margin == entry["margin"]
+    assert run("verify", "rule.json").exit_code == 0
+    with_data = run("verify", "rule.json", "--data", "examples.npz")
+    assert with_data.exit_code == 0
+    assert "errors of the rule counted again" in with_data.output
+    # one altered weight: of a position that the rule reads
+    model = load("rule.safetensors")
+    position = Rule.from_json(json.loads(Path("rule.json").read_text())["evidence"]["rule"]).positions[0]
+    stored = StoredNetwork.load("rule.safetensors")
+    weights = {name: value.copy() for name, value in stored.weights.items()}
+    weights["positions"][position + 1] = model.weights["positions"][0].detach().numpy()
+    StoredNetwork(stored.architecture, weights).save("altered.safetensors")
+    refused = CliRunner().invoke(main, ["verify", "rule.json", "--model", "altered.safetensors"])
+    assert refused.exit_code == 1
+    assert "sha256 of its weights differs" in refused.output
+    Path("rule.safetensors").unlink()
+    again = run("verify", "rule.json")  # without the file the network is trained again
+    assert again.exit_code == 0
+    assert "proved from the weights" in again.output
+
+
+def test_a_rule_read_off_a_prefix(tmp_path: Path):
+    file = tmp_path / "rule.json"
+    words = ["train", "conjunction", "--T", "24", "--m", "160", "--quiet", "--certify", "rule"]
+    made = run(*words, "--prefix", "0.5", "--certificate", str(file), "--format", "json")
+    entry = json.loads(made.output)["certificates"][0]
+    assert entry["statement"] == "G15p"
+    assert entry["n"] == 80
+    assert entry["risk"] < 0.1
+    assert "bits" not in entry
+    assert run("verify", str(file)).exit_code == 0
+
+
+def test_only_some_inputs_where_cubes_are_removed():
+    rule = Rule(8, (1,), (0, 1), None)
+    proof = Proof(0, 7, ())
+    from boundcalc.predictors.rules.certify import reach
+    from boundcalc.predictors.rules.code import Cube
+
+    assert reach(rule, proof) == "every input"
+    assert reach(replace(rule, removed=(Cube((1,), (3,), (0,)),)), proof) == "every input outside of 1 removed set"
+    assert reach(rule, Proof(1, 7, ())) == "every input with 1 to 7 ones among the other 7 bits"
