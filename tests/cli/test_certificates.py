@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
-import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,40 +94,6 @@ def test_a_vacuous_value_is_called_so(run: Run, tmp_path: Path) -> None:
     assert "(vacuous: above 1)" in run("verify", str(path)).stdout
 
 
-def _altered(certificate: dict[str, Any], *keys: Any, value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(certificate)
-    inner = changed
-    for key in keys[:-1]:
-        inner = inner[key]
-    inner[keys[-1]] = value
-    return changed
-
-
-def test_altered_certificates_do_not_follow(run: Run, tmp_path: Path, certificate: dict[str, Any]) -> None:
-    key, cover = next(iter(certificate["levels"][0]["covers"].items()))
-    altered = {
-        "claim": _altered(certificate, "claim", "log_value", value=certificate["claim"]["log_value"] - 1e-6),
-        "delta of the claim": _altered(certificate, "claim", "delta", value=0.01),
-        "count": _altered(certificate, "levels", 0, "log_count", value=certificate["levels"][0]["log_count"] - 1e-6),
-        "statements": _altered(certificate, "statements", value=certificate["statements"] - 1),
-        "m": _altered(certificate, "setting", "sample", "n_train", value=1000),
-        "C": _altered(certificate, "setting", "norms", "C", value=1.01),
-        "depth": _altered(certificate, "setting", "architecture", "depth", value=2),
-        "eps": _altered(certificate, "levels", 0, "covers", key, "log_eps", value=cover["log_eps"] + 1e-3),
-        "scale": _altered(certificate, "levels", 0, "log_scale", value=certificate["levels"][0]["log_scale"] - 1e-3),
-        "lemma": _altered(certificate, "levels", 0, "covers", key, "choices", 0, "lemma", value="T99"),
-        "strategy": _altered(certificate, "strategy", "name", value="closed"),
-        "quantity": _altered(certificate, "claim", "quantity", value="risk"),
-        "format": _altered(certificate, "format", value="boundcalc-certificate/0"),
-        "levels": _altered(certificate, "levels", value=certificate["levels"][::-1]),
-    }
-    assert run("verify", written(tmp_path / "same.json", certificate)).exit_code == 0
-    for name, data in altered.items():
-        outcome = run("verify", written(tmp_path / "altered.json", data))
-        assert outcome.exit_code == 1, name
-        assert "altered.json: " in one_line(outcome)
-
-
 def test_truncated_certificates_are_told(run: Run, tmp_path: Path, certificate: dict[str, Any]) -> None:
     text = json.dumps(certificate)
     for length in (0, 1, len(text) // 2, len(text) - 1):
@@ -149,32 +112,3 @@ def test_unreadable_files_are_told(run: Run, tmp_path: Path) -> None:
         outcome = run("verify", written(tmp_path / "odd.json", text))
         assert outcome.exit_code == 1
         one_line(outcome)
-
-
-_VALUES = (None, True, "x", -1, 0, 3, 1.5, 1e308, -1e308, 1e-320, math.nan, math.inf, 10**40, [], {}, "T4v", "zero")
-
-
-def _places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if path:
-        yield path
-    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in inner:
-        yield from _places(value, (*path, key))
-
-
-def test_no_alteration_escapes(run: Run, tmp_path: Path, certificate: dict[str, Any]) -> None:
-    """Whatever one value is replaced by: it verifies, for the setting it then has, or fails in one line."""
-    random_ = random.Random(7)
-    places = list(_places(certificate))
-    outcomes: set[int] = set()
-    for _ in range(150):
-        place = random_.choice(places)
-        data = _altered(certificate, *place, value=random_.choice(_VALUES))
-        outcome = run("verify", written(tmp_path / "fuzz.json", data))
-        outcomes.add(outcome.exit_code)
-        if outcome.exit_code == 0:
-            assert outcome.stdout.startswith("verified: gap <= ")
-        else:
-            assert outcome.exit_code == 1, (place, outcome.stderr)
-            assert "internal error" not in one_line(outcome)
-    assert outcomes == {0, 1}

@@ -29,7 +29,6 @@ from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.setting import Setting
 from boundcalc.statements import gap, latent
 from boundcalc.statements.compose import loss_lipschitz
-from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 
 Trial = Callable[[Random], tuple[arb, arb]]
 Identity = Callable[[], tuple[Expr, Expr]]
@@ -70,7 +69,7 @@ def on_intervals(formula: Formula) -> Callable[[dict[str, arb]], arb]:
     return lambda point: function(*(point[symbol.name] for symbol in formula.inputs))
 
 
-# -- the loss and the layers
+# -- the loss and norms (layers: tests/soundness/test_layer_constants.py)
 
 
 def ramp_loss(setting: Setting, constant: Expr) -> Trial:
@@ -92,62 +91,6 @@ def ramp_loss(setting: Setting, constant: Expr) -> Trial:
         v = [u[0] + step, *u[1:]] if classes == 1 else [u[0] + step, u[1] - step, *u[2:]]
         apart = norm([x - y for x, y in zip(u, v, strict=True)])
         return abs(ramp(u, arb(gamma)) - ramp(v, arb(gamma))), value(*[arb(gamma)] * len(formula.inputs)) * apart
-
-    return trial
-
-
-def _softmax(random: Random) -> tuple[arb, arb]:
-    """L1 at random scores."""
-    u, v = ([arb(random.gauss(0, 2)) for _ in range(5)] for _ in range(2))
-
-    def weights(x: list[arb]) -> list[arb]:
-        powers = [value.exp() for value in x]
-        total = sum(powers, arb(0))
-        return [power / total for power in powers]
-
-    left = sum((abs(a - b) for a, b in zip(weights(u), weights(v), strict=True)), arb(0))
-    return left, INTERVAL.maximum(*(abs(a - b) for a, b in zip(u, v, strict=True)))
-
-
-def _sharper_head(random: Random) -> tuple[arb, arb]:
-    """L7: the sharp constant is at most the plain one."""
-    kap = arb(10 ** random.uniform(-3, 3))
-    return kap + (1 + kap**2).sqrt(), 1 + 2 * kap
-
-
-def _projection(random: Random) -> tuple[arb, arb]:
-    """L4 at random points."""
-    x, y = random_vector(random), random_vector(random)
-
-    def projected(z: list[arb]) -> list[arb]:
-        size = INTERVAL.maximum(arb(1), norm(z))
-        return [value / size for value in z]
-
-    left = norm([a - b for a, b in zip(projected(x), projected(y), strict=True)])
-    return left, norm([a - b for a, b in zip(x, y, strict=True)])
-
-
-def _linear(random: Random) -> tuple[arb, arb]:
-    """L6 with the Frobenius norm, which is at least the spectral one."""
-    rows = [random_vector(random) for _ in range(3)]
-    x = random_vector(random)
-    image = [sum((x[i] * rows[i][j] for i in range(3)), arb(0)) for j in range(3)]
-    return norm(image), norm(x) * norm([value for row in rows for value in row])
-
-
-FUNCTIONS: Mapping[str, Callable[[arb], arb]] = {
-    "relu": lambda x: INTERVAL.maximum(arb(0), x),
-    "tanh": lambda x: x.tanh(),
-    "silu": lambda x: x / (1 + (-x).exp()),
-}
-
-
-def entrywise(name: str) -> Trial:
-    """L3."""
-
-    def trial(random: Random) -> tuple[arb, arb]:
-        x, y = arb(random.gauss(0, 3)), arb(random.gauss(0, 3))
-        return abs(FUNCTIONS[name](x) - FUNCTIONS[name](y)), arb(ACTIVATION_LIPSCHITZ[name]) * abs(x - y)
 
     return trial
 
@@ -431,11 +374,6 @@ ONE, SEVERAL = (Setting.of(depth=2, classes=classes, margin=symbols.gamma) for c
 TRIALS: Mapping[str, tuple[Trial, int, float]] = {
     "ramp": (ramp_loss(ONE, loss_lipschitz(SYMPY, ONE)), 200, 0.99),
     "ramp of several classes": (ramp_loss(SEVERAL, loss_lipschitz(SYMPY, SEVERAL)), 200, 0.99),
-    "softmax": (_softmax, 300, 0.5),
-    "head": (_sharper_head, 300, 0.5),
-    "projection": (_projection, 300, 0.99),
-    "linear map": (_linear, 300, 0.5),
-    **{name: (entrywise(name), 300, 0.9) for name in FUNCTIONS},
     "norms in order": (norms_in_order, 300, 0.5),
     "best split": (_no_split_is_better, 300, 0.5),
     "chain in one line": (_chain_trial(sympy.Rational(17, 16)), 40, 0.5),
