@@ -149,3 +149,9 @@ def symbol(name: str) -> sympy.Symbol:
 def plain(symbol: sympy.Basic) -> sympy.Symbol:
     """The symbol as SymPy code outside of the library writes it: positive, whether or not it is a whole number here."""
     return sympy.Symbol(str(symbol), positive=True)
+
+
+def latex(name: str) -> str:
+    """How papers print the symbol of a name."""
+    entry = BY_NAME.get(ALIASES.get(name, name))
+    return name if entry is None else entry.latex

@@ -83,9 +83,22 @@ def _entry(title: str, body: str, proofs: dict[str, str]) -> Entry:
     return Entry(title, says, proof, source(cited[1]), cited[2] or "")
 
 
-@cache
-def page(name: str = "theory.md") -> dict[str, Entry]:
-    """The entries of a page of docs/, which an installed package carries beside its modules."""
+def _text(name: str) -> str:
+    """A page of docs/, which an installed package carries next to its modules."""
     home = Path(__file__).parents[1]
     shipped, tree = home / name, home.parent / "docs" / name
-    return parse((shipped if shipped.exists() else tree).read_text(encoding="utf-8"))
+    return (shipped if shipped.exists() else tree).read_text(encoding="utf-8")
+
+
+def notation() -> str:
+    """What the statements of docs/theory.md take for granted: its conventions, and what heads the covers."""
+    text = _text("theory.md")
+    conventions = text.partition("## Conventions\n")[2].partition("\n## ")[0]
+    covers = text.partition("## T: covers of one linear map\n")[2].partition("\n### ")[0]
+    return f"{conventions.strip()}\n\nOf covers (T): {covers.strip()}"
+
+
+@cache
+def page(name: str = "theory.md") -> dict[str, Entry]:
+    """The entries of a page of docs/."""
+    return parse(_text(name))

@@ -207,4 +207,4 @@ def test_what_terminals_and_articles_show(text: str, shown: str, latex: str | No
 def test_a_bound_of_ones_own_is_held_to_it() -> None:
     kept = derive(Bound("mine", "8*C/m", assumptions=(r"$C\ge 1$", "costs $5")).theorem)
     assert "C ≥ 1" in kept.render("text")
-    assert r"Costs \$5." in kept.render("latex")
+    assert r"costs \$5." in kept.render("latex")

@@ -3,12 +3,13 @@ r"""Derivations as LaTeX: a standalone article, or fragments for \input, with ma
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import sympy
 
-from boundcalc.base import prose, symbols
+from boundcalc.base import prose, symbols, theory
 from boundcalc.base.sources import HERE, Source
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.derivation.step import Derivation, Relation, Step, Words
@@ -80,7 +81,8 @@ def _statements(derivation: Derivation, there: str = "") -> str:
 
     names = {*_MARK.findall(there), *(statement.name for statement in derivation.statements())}
     body = "\n".join(line for name in STATEMENTS if name in names for line in _statement(STATEMENTS[name]))
-    return f"{_BEGIN}\\boundcalcheading{{Statements used}}\n\\raggedright\n{body}\n{_END}"
+    head = "\\boundcalcheading{Notation}\n\\raggedright\n" + prose.tex(theory.notation())
+    return f"{_BEGIN}{head}\n\\boundcalcheading{{Statements used}}\n{body}\n{_END}"
 
 
 _MARK = re.compile(r"^% statement (\w+)$", re.MULTILINE)
@@ -131,15 +133,18 @@ def _theorem_file(derivation: Derivation, line: float = 1.0) -> str:
 def _proof_file(derivation: Derivation, *, full: bool) -> str:
     r"""How it is proved, to be \input in one column; where all is shown, before the statements used."""
     out = [f"\\boundcalcheading{{Proof of Theorem~\\ref{{{_label(derivation.name)}}}}}"]
-    out += _assumptions(derivation) + _proof(derivation, full=full)
+    if derivation.stated_by:
+        out = [f"% Theorem {derivation.name} is {derivation.stated_by}'s, whose proof is not given here."]
+    else:
+        out += _proof(derivation, full=full)
     return _BEGIN + "\n".join(out) + "\n" + _END
 
 
 def document(derivation: Derivation, *, full: bool, fragment: bool = False) -> str:
     r"""The article, or what goes between its \begin{document} and \end{document}."""
-    out = ["\\boundcalcheading{Assumptions}", *_assumptions(derivation)]
-    out += ["\\boundcalcheading{Result}", *_claim(derivation, 1.0)]
-    out += ["\\boundcalcheading{Proof}", *_proof(derivation, full=full)]
+    out = _claim(derivation, 1.0)
+    if not derivation.stated_by:
+        out += ["\\boundcalcheading{Proof}", *_proof(derivation, full=full)]
     if full and derivation.statements():
         out.append(_statements(derivation))
     body = _BEGIN + "\n".join(out) + "\n" + _END
@@ -161,9 +166,19 @@ def _cite(source: Source) -> str:
     return f"\\cite{{{source.key}}}"
 
 
-def _assumptions(derivation: Derivation) -> list[str]:
-    items = [f"\\item {_sentence(prose.tex(line))}" for line in derivation.assumptions]
-    return ["\\begin{itemize}", *items, "\\end{itemize}"]
+_SATISFIES: Mapping[str, str] = {
+    "gap": r"Write $L(f)$ for the expected loss of a network $f$ of this class, $\hat L(f)$ for its mean loss over the "
+    r"sample, and $\mathrm{gap} = \sup_f(L(f)-\hat L(f))$, so that $L(f)\le\hat L(f)+\mathrm{gap}$ for every $f$. With "
+    r"probability at least $1-\delta$ over the sample,",
+    "excess": r"Let $\hat f$ minimise the mean loss over the sample, and write $\mathrm{excess}$ for its expected loss minus "
+    r"the least of this class. With probability at least $1-2\delta$ over the sample,",
+    "covering_number": r"On every sample the class has a cover at scale $\varepsilon$, in the largest error over the "
+    r"sample, of $N(\mathcal F,\varepsilon)$ functions with",
+    "rademacher": "The Rademacher complexity of the losses of this class over the sample satisfies",
+    "sample_complexity": r"With probability at least $1-\delta$ over the sample, the expected loss of every network of this "
+    r"class exceeds its mean loss over the sample by at most $t$ as soon as $m$ (which the right side holds, too) satisfies",
+}
+"""What a theorem says before its formula, by quantity."""
 
 
 def _claim(derivation: Derivation, line: float) -> list[str]:
@@ -171,7 +186,11 @@ def _claim(derivation: Derivation, line: float) -> list[str]:
     if derivation.stated_by:
         cited = f"[{_cite(derivation.source) if derivation.source.key else prose.tex(derivation.stated_by)}]"
     out = [f"\\begin{{boundcalctheorem}}{cited}\\label{{{_label(derivation.name)}}}"]
-    out.append(f"{prose.tex(derivation.claim)} In particular,")
+    assumed = "; ".join(prose.tex(words) for words in derivation.assumptions)
+    fixed = ", ".join(f"${symbols.latex(name)} = {tex(value)}$" for name, value in derivation.values.items())
+    says = "" if derivation.stated_by else prose.tex(derivation.claim)
+    out += [part for part in (says, f"\\emph{{Assumptions:}} {_sentence(assumed)}", fixed and f"Here {fixed}.") if part]
+    out.append(_SATISFIES.get(derivation.formula.name, "Then") if not derivation.stated_by else "Then")
     return [*out, *_result(derivation, line), "\\end{boundcalctheorem}"]
 
 
@@ -180,9 +199,9 @@ def _proof(derivation: Derivation, *, full: bool) -> list[str]:
     for number, step in derivation.steps():
         if number and (full or "." not in number):
             out += _step(number, step, derivation.names, full=full)
-    out += ["", "The last step with every part put in is the theorem.\\hfill$\\square$"]
+    out += ["", "With every part put in, the last step is the theorem.\\hfill$\\square$"]
     if full and derivation.differences:
-        out += ["", "\\paragraph{What the paper has otherwise.}", "\\begin{itemize}"]
+        out += ["", "\\paragraph{Differences from the paper.}", "\\begin{itemize}"]
         out += [f"\\item {_sentence(prose.tex(line))}" for line in derivation.differences]
         out.append("\\end{itemize}")
     cited = sources(derivation)
@@ -200,17 +219,27 @@ def _sentence(text: str) -> str:
 
 
 def _rows(
-    left: str, sign: str, expr: Any, names: Mapping[Any, str], *, taken: float = 0.0, line: float = 1.0
+    left: str,
+    sign: str,
+    expr: Any,
+    names: Mapping[Any, str],
+    *,
+    taken: float = 0.0,
+    line: float = 1.0,
+    numbers: Iterator[int] | None = None,
 ) -> list[str]:
     """`left & sign expr` in as many rows as needed: broken before the terms of a sum, or with abbreviations.
 
     `taken` is how much of the width the longest left-hand side of the display takes beyond the usual; `line`, how wide
-    the column is beside a page's.
+    the column is next to a page's; `numbers` those of abbreviations.
     """
     if not isinstance(expr, sympy.Expr) or widest_term(expr) <= line * LINE - taken:
         return _broken(left, sign, expr, names, line)
     main, *parts = shortened(
-        [Definition(sympy.Symbol("left"), expr, "", left)], letter="v", limit=0.75 * line * LINE - taken
+        [Definition(sympy.Symbol("left"), expr, "", left)],
+        letter="v",
+        limit=0.75 * line * LINE - taken,
+        numbers=numbers,
     )
     lines = _broken(left, sign, main.expr, names, line)
     for part in parts:
@@ -245,14 +274,16 @@ def _align(lines: Sequence[str], label: str = "") -> list[str]:
 
 
 def _result(derivation: Derivation, line: float) -> list[str]:
-    formula, names = derivation.formula, derivation.names
-    lines = _rows(left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names, line=line)
+    formula, names, numbers = derivation.formula, derivation.names, count(1)
+    lines = _rows(
+        left_hand_side(formula), RELATIONS[formula.relation][0], formula.expr, names, line=line, numbers=numbers
+    )
     out = _align(lines, _label(derivation.name, formula.name))
     if formula.where:
         out.append("where")
         definitions: list[str] = []
         for part in formula.where:
-            definitions += _rows(part.latex, "=", part.expr, names, line=line)
+            definitions += _rows(part.latex, "=", part.expr, names, line=line, numbers=numbers)
         if formula.uses_lambda:
             left, right = _lambda(formula) if line < 1 else lambda_latex(formula)
             constant, where = right.split(r",\quad ", 1)

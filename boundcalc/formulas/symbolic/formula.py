@@ -131,7 +131,20 @@ class Formula:
             )
             for part in self.where
         )
-        return replace(self, expr=self.expr.subs(chosen), where=where)
+        return replace(self, expr=self.expr.subs(chosen), where=where)._without_numbers()
+
+    def _without_numbers(self) -> Formula:
+        """The same formula without named parts that are numbers, and without those that nothing reads then."""
+        numbers = {part.symbol: part.expr for part in self.where if part.expr.is_number}
+        if not numbers:
+            return self
+        expr, kept = self.expr.subs(numbers), list[Definition]()
+        used = set(expr.free_symbols)
+        for part in self.where:  # each stands after all that use it
+            if part.symbol in used and part.symbol not in numbers:
+                kept.append(replace(part, expr=part.expr.subs(numbers), stable=None))
+                used |= kept[-1].expr.free_symbols
+        return replace(self, expr=expr, where=tuple(kept))._without_numbers()
 
     def _resolve(self, values: Mapping[str, Any], *, whole: bool = False) -> dict[sympy.Symbol, Expr]:
         chosen: dict[sympy.Symbol, Expr] = {}

@@ -123,6 +123,12 @@ class _Latex(_Formulas, LatexPrinter):
     def _print_Exp1(self, expr: Any, exp: Any = None) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return "e" if exp is None else f"e^{{{exp}}}"
 
+    def _print_log(self, expr: Any, exp: Any = None) -> str:
+        power, arg = "" if exp is None else f"^{{{exp}}}", expr.args[0]
+        if arg.is_Pow and arg.exp == -1 and arg.base.is_Symbol:
+            return rf"\log{power}(1/{self._print(arg.base)})"
+        return rf"\log{power}\left({self._print(arg)}\right)"
+
     def _print_Piecewise(self, expr: Any) -> str:
         rows: list[str] = []
         for value, condition in expr.args:

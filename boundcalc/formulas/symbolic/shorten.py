@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 
 import sympy
 
@@ -48,12 +49,14 @@ def widest_term(expr: Expr) -> float:
     return max(width(term) for term in sympy.Add.make_args(expr))
 
 
-def shortened(parts: Iterable[Definition], letter: str = "u", limit: float = LINE) -> list[Definition]:
-    """The same definitions, with inner sums named u_1, u_2, ... where a term would be wider than a line."""
+def shortened(
+    parts: Iterable[Definition], letter: str = "u", limit: float = LINE, numbers: Iterator[int] | None = None
+) -> list[Definition]:
+    """The same definitions, with inner sums named u_1, u_2, ... (as `numbers` goes on) where a term is wider than a line."""
     done: list[Definition] = []
     todo = list(parts)
     names: dict[Expr, sympy.Symbol] = {}
-    fresh: Iterator[sympy.Symbol] = (sympy.Symbol(f"{letter}_{i}", positive=True) for i in range(1, 1000))
+    fresh: Iterator[sympy.Symbol] = (sympy.Symbol(f"{letter}_{i}", positive=True) for i in numbers or count(1))
     while todo:
         part = todo.pop(0)
         expr = part.expr

@@ -198,3 +198,38 @@ def test_brackets_and_environments_are_balanced() -> None:
         assert len(labels) == len(set(labels))
         references = {part.split("}")[0] for part in text.split("\\ref{")[1:]}
         assert references <= set(labels)
+
+
+@pytest.mark.parametrize("name", ["edelman2022", "trauger2024", "zhang2022"])
+def test_a_theorem_states_its_hypotheses_and_its_probability(name: str) -> None:
+    text = files(derive(name), fragment=True, columns=2)[f"{name}.tex"]
+    assert all(
+        words in text for words in ("drawn independently", "fixed before the sample", r"the ramp at margin $\gamma$")
+    )
+    assert r"With probability at least $1-\delta$ over the sample," in text
+    assert r"\mathrm{gap} = \sup_f(L(f)-\hat L(f))" in text
+    letters = re.findall(r"with } (v_\{\d+\}) =", text)
+    assert len(letters) == len(set(letters))  # an abbreviation stands for one thing
+
+
+def test_at_one_block_nothing_of_the_others_is_left() -> None:
+    derivation = derive("edelman2022", "gap", {"depth": 1})
+    text = next(iter(files(derivation, fragment=True).values()))
+    assert "Here $D = 1$." in text
+    assert "S(T)" not in text
+    assert not re.search(r"^(G|r) &=", text, re.MULTILINE)
+    whole = derive("edelman2022").formula
+    at = {"C": 1.3, "T": 64, "m": 10**6, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
+    known = {symbol.name for symbol in derivation.formula.inputs}
+    assert derivation.formula.value(**{k: v for k, v in at.items() if k in known}) == whole.value(depth=1, **at)
+
+
+def test_a_theorem_of_ones_own_is_stated_and_not_proved() -> None:
+    from boundcalc import Bound
+
+    written = files(
+        derive(Bound("mine", "C/sqrt(m)", author="A. Author", assumptions=("one block",)).theorem), fragment=True
+    )
+    assert "One block." in written["mine.tex"]
+    assert "square" not in written["mine-proof.tex"]
+    assert "whose proof is not given here" in written["mine-proof.tex"]

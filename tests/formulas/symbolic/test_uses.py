@@ -156,7 +156,7 @@ def test_expansion_leaves_nothing_to_look_up(form: ClosedForm) -> None:
 def test_printing(form: ClosedForm) -> None:
     latex = form.gap.latex()
     assert latex.startswith("\\begin{aligned}")
-    assert r"\sqrt{\frac{\log{\left(\frac{1}{\delta} \right)}}{2 m}}" in latex
+    assert r"\sqrt{\frac{\log(1/\delta)}{2 m}}" in latex
     assert r"\Lambda(q,\,N) &=" in latex
     assert latex.count("{") == latex.count("}")
     assert decimal(sympy.Rational("1.0853")) == "1.0853"
