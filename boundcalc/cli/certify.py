@@ -35,6 +35,7 @@ Examples:
   boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader
   boundcalc certify runs/bert --margins margins.npy --certificate gap.json --certificate-risk risk.json
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
+  boundcalc certify model.safetensors --data examples.npz --by rule
 \b
 Norms are read off the weights and rounded up to a grid fixed in advance (1/16 times powers of 2^(1/8),
 one budget for all blocks of a kind); gamma is rounded down to a power of 2, or chosen among them from
@@ -65,8 +66,9 @@ fixed before the data.""",
     "--by",
     "methods",
     multiple=True,
-    type=click.Choice(("norms", "held-out", "occam", "p2l")),
-    help="With --data, certify by this only (repeatable); p2l trains modules of --compare.",
+    type=click.Choice(("norms", "held-out", "occam", "p2l", "rule")),
+    help="With --data, certify by this only (repeatable); p2l trains modules of --compare; rule stands alone, for models of "
+    "boundcalc train.",
 )
 @bounds_option
 @certificate_options("")
@@ -102,6 +104,13 @@ def command(
     **options: Any,
 ) -> None:
     """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
+    if "rule" in methods:
+        from boundcalc.cli.rules import certify_by_rule
+
+        if methods != ("rule",):
+            raise InvalidSetting("--by rule stands alone: it looks at weights that the other methods only measure")
+        certify_by_rule(context, model, data, delta, certificates, form)
+        return
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     if data is not None:

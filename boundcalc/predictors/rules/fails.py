@@ -21,9 +21,14 @@ class Counterexample:
     answer: int
 
     def __str__(self) -> str:
-        ones = [t for t, bit in enumerate(self.x) if bit]
-        shown = ", ".join(map(str, ones))
-        return f"the input with ones at {shown or 'no position'}: the output is {self.output:.4g}, the rule says {self.answer}"
+        rare = int(2 * sum(self.x) <= len(self.x))
+        places = ", ".join(str(t) for t, bit in enumerate(self.x) if bit == rare)
+        shown = (
+            f"the input with {('zeros', 'ones')[rare]} at {places}"
+            if places
+            else f"the input of {('ones', 'zeros')[rare]}"
+        )
+        return f"{shown} alone: the output is {self.output:.4g}, the rule says {self.answer}"
 
 
 def counterexample(

@@ -175,6 +175,29 @@ def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "proved from the weights" in again.output
 
 
+def test_certify_by_rule_says_the_rule_first(tmp_path: Path):
+    _, stored, data = network(53)
+    model, examples, folder = (str(tmp_path / name) for name in ("model.safetensors", "examples.npz", "out"))
+    stored.save(model)
+    data.save(examples)
+    shown = run("certify", model, "--by", "rule", "--data", examples, "--certificates", folder).output.splitlines()
+    assert shown[0].startswith(
+        "computes x53 & x87 & x94 on every input with 18 to 107 ones among the other 125 bits (proved"
+    )
+    assert shown[0].endswith("; risk <= 0.0999 with probability 0.95")
+    assert any("the rule says 1" in line for line in shown)
+    checked = run("verify", f"{folder}/rule.json", "--model", model, "--data", examples)
+    assert checked.exit_code == 0
+    found = json.loads(run("certify", model, "--by", "rule", "--format", "json").output)
+    assert found["proved"]
+    assert found["certificate"] is None
+    x = np.array([[int(bit) for bit in found["counterexample"]["x"]]])
+    assert (tables_of(stored.architecture, stored.weights).floats.forward(x)[0] > 0) != found["counterexample"]["rule"]
+    for more in (("--by", "occam"), ("--gamma", "1")):
+        refused = CliRunner().invoke(main, ["certify", model, "--by", "rule", "--data", examples, *more])
+        assert refused.exit_code != 0
+
+
 def test_a_rule_read_off_a_prefix(tmp_path: Path):
     file = tmp_path / "rule.json"
     words = ["train", "conjunction", "--T", "24", "--m", "160", "--quiet", "--certify", "rule"]

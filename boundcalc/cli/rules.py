@@ -1,0 +1,96 @@
+"""`boundcalc certify MODEL --by rule`: what a network on bits provably computes, and the bound of its risk."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.lazy import FAILURE
+from boundcalc.cli.options import write_json
+
+_TAKES = {"model", "data", "delta", "methods", "certificates", "form", "force"}
+
+
+def certify_by_rule(
+    context: click.Context, model: str, data: str | None, delta: float, folder: Path | None, form: str
+) -> None:
+    """Print the rule, what was proved and the risk; write the certificate into the folder."""
+    from boundcalc.predictors.rules.certify import explain_network, explained
+
+    others = {name for name in context.params if name not in _TAKES}
+    refuse_given(dict.fromkeys(sorted(others), "with --by rule, which reads the weights and --data alone"))
+    if form not in ("table", "json"):
+        raise InvalidSetting(f"--by rule is written as table or json: leave out --format {form}")
+    if folder is not None and data is None:
+        raise InvalidSetting("--certificates with --by rule needs the training examples: --data FILE")
+    say = (lambda text: click.echo(f"{text} ...", err=True)) if sys.stderr.isatty() else None
+    found = explain_network(model, None if data is None else _examples(data), delta=delta, progress=say)
+    certificate = found.certificate
+    more = {} if certificate is None else explained(certificate)
+    written = None
+    if certificate is not None and folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        written = folder / "rule.json"
+        certificate.save(written)
+    if form == "json":
+        where = None if found.counterexample is None else found.counterexample
+        write_json(
+            {
+                "model": model,
+                "text": str(found),
+                "rule": found.rule.to_json(),
+                "proved": found.proved is not None,
+                "margin": found.margin,
+                "parts": len(found.parts),
+                "counterexample": None
+                if where is None
+                else {"x": "".join(map(str, where.x)), "output": where.output, "rule": where.answer},
+                "certificate": None if certificate is None else {**certificate.summary(), **more},
+                "file": None if written is None else str(written),
+            }
+        )
+    else:
+        for line in _lines(found, certificate, more):
+            click.echo(line)
+        if written is not None:
+            click.echo(f"certificate     {written}: boundcalc verify {written} --model {model}")
+    if found.proved is None:
+        context.exit(FAILURE)
+
+
+def _lines(found: Any, certificate: Any, more: dict[str, Any]) -> list[str]:
+    from boundcalc.base.rounding import up
+
+    lines = [str(found)]
+    if found.proved is not None:
+        lines.append(
+            f"{'proof':<15} {len(found.parts)} parts in ball arithmetic, for the real-number function of the weights"
+        )
+    if found.proved is not None and found.counterexample is not None:
+        lines.append(f"{'beyond':<15} it differs from {found.rule} at {found.counterexample}")
+    if certificate is not None:
+        facts = certificate.facts
+        lines.append(
+            f"{'risk':<15} G15: the rule errs on {facts['errors']} of {facts['n']}; its name has {up(facts['bits'])} bits"
+        )
+        if more["function"] != "table":
+            table = f"{up(more['bits_as_table'])} bits, risk <= {up(more['risk_as_table'], 3)}"
+            lines.append(
+                f"{'as a table':<15} {table}: without the name {more['function']}, which the code has since tasks do"
+            )
+    return lines
+
+
+def _examples(source: str) -> Any:
+    from boundcalc.predictors.data import Data
+
+    if source.endswith(".npz"):
+        return Data.load(source)
+    from boundcalc.checkpoints.data import sequences
+
+    return Data(*sequences(source).arrays)
