@@ -129,14 +129,8 @@ def draw(figure: Figure) -> Any:
             "", (right, SMALL), (left, SMALL), arrowprops={"arrowstyle": "<->", "lw": 0.8, "shrinkA": 3, "shrinkB": 3}
         )
         factor = f"x{number(float(f'{right / left:.1g}'))}"
-        axes.annotate(
-            factor,
-            (math.sqrt(left * right), SMALL),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            bbox={"fc": "white", "ec": "none", "pad": 0.4},
-        )
+        middle = math.sqrt(left * right), SMALL
+        axes.annotate(factor, middle, xytext=(-4, -3), textcoords="offset points", ha="right", va="top")
     axes.annotate("measured", (min(every.x), 0.6), color=GREEN, ha="left", va="bottom")
     setting = Setting.from_json(figure.facts["setting"])
     canvas.note(
