@@ -122,10 +122,8 @@ def _factors(model: Model, layer: Attention) -> dict[str, float]:
                     f"{model.checkpoint.where}: {scales}, but joint scores hold both in one matrix: give both one scale, or "
                     "scale the tensors in the file"
                 )
-    for both, (one, other) in {"W_QK": ("W_Q", "W_K"), "W_VO": ("W_V", "W_O")}.items():
-        product = found[one] * found[other]
-        found[both] = product if 1 in (found[one], found[other]) else math.nextafter(product, math.inf)
-    return found
+    product = found["W_Q"] * found["W_K"]
+    return found | {"W_QK": product if 1 in (found["W_Q"], found["W_K"]) else math.nextafter(product, math.inf)}
 
 
 def _headed(plan: Plan, weight: Weight) -> Task:

@@ -52,7 +52,7 @@ class Audit:
         where: what was read.
         family: its adapter.
         architecture: the model as primitive layers.
-        measured: certified norms, by key of norms files; keys ending in "~" are products of heads (no budgets).
+        measured: certified norms, by key of norms files.
         distances: norms of W - M for a reference M, by the same keys.
         account: where every tensor went.
         missing: kinds the architecture has and the checkpoint has not.
@@ -106,15 +106,14 @@ class Audit:
             return layer.groups != layer.heads or layer.qk_norm == "width"
 
         heads = {a.block: a for a in attentions(self.architecture.stages)}
-        kept = {key: m for key, m in self.measured.items() if not key.endswith("~")}
         sizes: dict[str, list[Size]] = {}
-        for key, m in kept.items():
+        for key, m in self.measured.items():
             kind, block, _ = place_of(key)
             d_head = heads[block].d_head if kind == "W_QK" else None
             rows, columns = m.shape if len(m.shape) == 2 else (*m.shape, 1)
             sizes.setdefault(kind, []).append((rows, columns, min(rows, columns, d_head or rows)))
         budgets: dict[str, Budget] = {}
-        for key, m in kept.items():
+        for key, m in self.measured.items():
             kind, block, head = place_of(key)
             found = budget_of(m, limits(kind, sizes[kind]), power)
             if key in self.distances:
@@ -146,8 +145,7 @@ class Audit:
         rows: list[dict[str, Any]] = []
         for key, m in self.measured.items():
             row: dict[str, Any] = {
-                "weight": key.removesuffix("~"),
-                "product": key.endswith("~"),
+                "weight": key,
                 "shape": list(m.shape),
             }
             for symbol, name in COLUMNS.items():

@@ -1,4 +1,4 @@
-"""The maps of some heads of one block, and the norms of each and of their products."""
+"""The maps of some heads of one block, and the norms of each and of joint scores."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from boundcalc.checkpoints.decode import read
-from boundcalc.checkpoints.families.heads import head_offsets, heads_of, output_heads
+from boundcalc.checkpoints.families.heads import head_offsets, heads_of
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.norms.heads import Heads, products
 from boundcalc.norms.matrix import Floats, Measured, Native, vector
 from boundcalc.setting import Attention
 
 Found = dict[str, Measured]
-"""By key of norms files. Keys ending in "~" are products for the report, no budgets; keys ending in "'"
-are distances from the reference."""
+"""By key of norms files. Keys ending in "'" are distances from the reference."""
 
 
 def key_of(kind: str, block: int | None, head: int | None = None) -> str:
@@ -32,12 +31,11 @@ def difference(a: Native, b: Native) -> Floats:
 
 @dataclass(frozen=True)
 class HeadMaps:
-    """(heads, width, d) arrays of transposed maps, biases (heads, width), and the parts of W_O that read each head."""
+    """(heads, width, d) arrays of transposed maps, and biases (heads, width)."""
 
     q: Floats
     k: Floats
     v: Floats
-    o: Floats | None
     b_q: Floats | None
     b_k: Floats | None
     b_v: Floats | None
@@ -46,10 +44,7 @@ class HeadMaps:
         """Norms of each map; joint scores with the query bias as a further row."""
         b = layer.block
         out: Found = {}
-        q, k, v = Heads.of(self.q), Heads.of(self.k), Heads.of(self.v)
-        shared = layer.groups != layer.heads
-        per_group = layer.heads // layer.groups
-        for h, found in enumerate(v.measured()):
+        for h, found in enumerate(Heads.of(self.v).measured()):
             out[key_of("W_V", b, first_group + h)] = found
         for kind, values in (
             ("b_V", self.b_v),
@@ -58,21 +53,15 @@ class HeadMaps:
             if values is not None:
                 start = first if kind == "b_Q" else first_group
                 out |= {key_of(kind, b, start + h): vector(w) for h, w in enumerate(values)}
-        keys = Heads.of(np.repeat(self._keys(layer), per_group, axis=0)) if shared else Heads.of(self._keys(layer))
         if layer.qk == "split":
-            out |= {key_of("W_Q", b, first + h): found for h, found in enumerate(q.measured())}
-            out |= {key_of("W_K", b, first_group + h): found for h, found in enumerate(k.measured())}
-            if layer.qk_norm == "none":  # else the product says nothing of scores
-                out |= {key_of("W_QK", b, first + h) + "~": found for h, found in enumerate(products(q, keys))}
-        else:
-            scores = products(self._queries(), keys)
-            out |= {key_of("W_QK", b, first + h): found for h, found in enumerate(scores)}
-        if self.o is not None:
-            values = Heads.of(np.repeat(self.v, per_group, axis=0)) if shared else v
-            out |= {
-                key_of("W_VO", b, first + h) + "~": found for h, found in enumerate(products(values, Heads.of(self.o)))
-            }
-        return out
+            out |= {key_of("W_Q", b, first + h): found for h, found in enumerate(Heads.of(self.q).measured())}
+            out |= {key_of("W_K", b, first_group + h): found for h, found in enumerate(Heads.of(self.k).measured())}
+            return out
+        keys = self._keys(layer)
+        if layer.groups != layer.heads:
+            keys = np.repeat(keys, layer.heads // layer.groups, axis=0)
+        scores = products(self._queries(), Heads.of(keys))
+        return out | {key_of("W_QK", b, first + h): found for h, found in enumerate(scores)}
 
     def _queries(self) -> Heads:
         if self.b_q is None:
@@ -127,12 +116,10 @@ def head_maps(model: Model, layer: Attention, queries: slice, groups: slice) -> 
         found = head_offsets(model, kind, b, count) if needed else None
         return None if found is None else found[part]
 
-    has_output = not stacked and model.has("W_O", b)
     return HeadMaps(
         q=cut("Q", layer.heads, queries),
         k=cut("K", layer.groups, groups),
         v=cut("V", layer.groups, groups),
-        o=output_heads(model, b, layer.heads, queries) if has_output else None,
         b_q=offsets("Q", layer.qk_bias, layer.heads, queries),
         b_k=offsets("K", layer.key_bias, layer.groups, groups),
         b_v=offsets("V", layer.v_bias, layer.groups, groups),

@@ -134,7 +134,7 @@ def _grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
     """The norms of each weight; of heads of a block together, unless every one is wanted."""
     rows: dict[str, list[Measured]] = {}
     for key, m in found.measured.items():
-        name = key.removesuffix("~")
+        name = key
         if "," in name and not every:
             name = name.partition(",")[0] + "]"
         rows.setdefault(name, []).append(m)

@@ -82,16 +82,15 @@ def heads_only(path: Path) -> None:
 def formed(path: Path, blocks: int) -> None:
     """A script that forms each head's d x d products and takes their singular values."""
     from boundcalc.checkpoints.audit import open_model
-    from boundcalc.checkpoints.families.heads import heads_of, output_heads
+    from boundcalc.checkpoints.families.heads import heads_of
 
     model = open_model(path)
     for block in range(blocks):
-        q, k, v = (heads_of(model, kind, block, model.heads) for kind in "QKV")
-        o = output_heads(model, block, model.heads)
+        q, k = (heads_of(model, kind, block, model.heads) for kind in "QK")
         for head in range(model.heads):
-            for product in (q[head].T @ k[head], v[head].T @ o[head]):
-                np.linalg.svd(product, compute_uv=False)
-                np.linalg.norm(product, axis=0).sum()
+            product = q[head].T @ k[head]
+            np.linalg.svd(product, compute_uv=False)
+            np.linalg.norm(product, axis=0).sum()
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])

@@ -69,18 +69,6 @@ def _by_head(model: SmallModel, maps: _Maps, block: int) -> None:
     maps |= {f"{kind}[{block},{head}]": w for kind, heads in apart.items() for head, w in enumerate(heads)}
 
 
-def _products(model: SmallModel, maps: _Maps, block: int) -> None:
-    """W_V W_O of each head; with rotations W_Q W_K^T too, unless a normalisation stands between."""
-    width = maps[f"W_O[{block}]"].shape[0] // HEADS
-    each = HEADS // sum(f"W_V[{block},{head}]" in maps for head in range(HEADS))
-    for head in range(HEADS):
-        out = maps[f"W_O[{block}]"][head * width : (head + 1) * width]
-        maps[f"W_VO[{block},{head}]~"] = maps[f"W_V[{block},{head // each}]"] @ out
-        if model.rotated and f"norm_Q.gain[{block}]" not in maps:
-            keys = maps[f"W_K[{block},{head // each}]"]
-            maps[f"W_QK[{block},{head}]~"] = maps[f"W_Q[{block},{head}]"] @ keys.T
-
-
 def _tied(maps: _Maps) -> None:
     maps["readout"] = maps["embedding"].T
 
@@ -157,7 +145,6 @@ def maps_of(name: str, tensors: Tensors) -> _Maps:
     for block in range(len(model.reads)) if name != "boundcalc" else ():
         _taken_apart(model, found, block)
         _by_head(model, found, block)
-        _products(model, found, block)
     return found
 
 

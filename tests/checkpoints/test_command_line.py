@@ -49,7 +49,7 @@ def test_the_table_has_every_weight_and_rounds_up(bert: Path) -> None:
     text = done("norms", bert)
     found = audit(bert)
     lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
-    for key in ("W_QK[0]", "W_V[1]", "W_VO[0]", "W_1[1]", "embedding", "positions", "segments", "readout"):
+    for key in ("W_QK[0]", "W_V[1]", "W_1[1]", "embedding", "positions", "segments", "readout"):
         assert key in lines
     shown = float(lines["W_1[1]"].split()[2])
     exact = found.measured["W_1[1]"].op or 0
@@ -80,7 +80,22 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
         done("eval", "--setting", setting, "--m", "1e8", "--bound", "trauger", "--no-solve", "--format", "json")
     )
     assert out["results"][0]["kind"] == "a_posteriori"
-    shape = ("--depth", 2, "--d", 8, "--heads", 4, "--set", "d_ff=12", "--T", 6, "--vocabulary", 11, "--classes", 3)
+    shape = (
+        "--depth",
+        2,
+        "--d",
+        8,
+        "--heads",
+        4,
+        "--set",
+        "d_ff=12",
+        "--T",
+        6,
+        "--set",
+        "vocabulary=11",
+        "--classes",
+        3,
+    )
     data = json.loads(norms.read_text())
     data["budgets"].pop("segments")
     norms.write_text(json.dumps(data))

@@ -58,18 +58,6 @@ def head_offsets(model: Model, kind: str, block: int | None, count: int) -> Floa
     return np.asarray(values, np.float64).reshape(count, -1)
 
 
-def output_heads(model: Model, block: int | None, count: int, only: slice = slice(None)) -> Floats:
-    """The parts of W_O that read each head's output: (heads, width, d)."""
-    place = model.place("W_O", block)
-    rows = place.tensor.shape[1 if place.transposed else 0]
-    width = rows // count
-    first, last, _ = only.indices(count)
-    part = slice(first * width, last * width)
-    matrix = stored(place.tensor)
-    cut = matrix.block(slice(None), part).T if place.transposed else matrix.block(part, slice(None))
-    return _in_heads(cut, place.tensor.name, last - first)
-
-
 def _cut(place: Place, rows: int, offset: int, count: int, first: int, last: int) -> Floats:
     """Of `rows` outputs from `offset` on, which are those of `count` heads, the heads from `first` to `last`."""
     if rows % count:
