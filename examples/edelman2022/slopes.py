@@ -126,12 +126,12 @@ def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fit
     stack = Stack.fresh(architecture, shape, _INIT, [g for g in generators for _ in range(plan.starts)])
     balls = {name: ("21", C * _INSIDE) for name in stack.trained}
     rule = Optimisation(lr=plan.lr, batch=0, steps=plan.steps, stop_loss=0.0, balls=balls)
-    optimiser = StackedOptimiser(stack.trained, [rule] * len(stack))
+    optimiser = StackedOptimiser(stack.trained, rule)
     stack.require_grad()
     project_on_balls(stack.trained, balls)
     for step in range(plan.steps):
         if step == plan.steps * 2 // 3:
-            optimiser.set_rule(replace(rule, lr=plan.lr / 5))
+            optimiser.rule = replace(rule, lr=plan.lr / 5)
         ahead = stack(x).squeeze(-1) * y
         loss = (1 - ahead / plan.margin).clamp_min(0).mean(1).sum()
         optimiser.step(stack.gradients(loss))

@@ -20,7 +20,6 @@ from boundcalc.lab.train.tasks import (
     BooleanTask,
     GaussianLinearTask,
     MaskedTokenTask,
-    MixtureTask,
     Risk,
     Task,
 )
@@ -52,16 +51,6 @@ def _gaussian_linear(**fields: Any) -> TaskExample:
         return (mean[..., 0] * x[:, 0, : task.p]).sum(-1)
 
     return TaskExample(fields, best, lambda given, true: (given - true) ** 2)
-
-
-def _mixture(**fields: Any) -> TaskExample:
-    """The component whose mean is nearest to that of the rows."""
-    p = MixtureTask(**fields).p
-
-    def best(world: _World, x: Any) -> Any:
-        return ((np.array(world["means"])[None] - x[:, 1:, :p].mean(1)[:, None]) ** 2).sum(-1).argmin(1)
-
-    return TaskExample(fields, best)
 
 
 def _masked_token(**fields: Any) -> TaskExample:
@@ -116,7 +105,6 @@ _BROUGHT: Mapping[str, Callable[[], tuple[list[TaskExample], list[tuple[Mapping[
         [_gaussian_linear(L=12, p=3, sigma=0.4)],
         [({"sigma": -1.0}, "sigma"), ({"L": 0}, "L must")],
     ),
-    "mixture": lambda: ([_mixture(L=3, K=3, p=5, spread=1.5)], [({"K": 1}, "K must lie")]),
     "masked-token": lambda: (
         [_masked_token(L=20, V=6), _masked_token(L=12, V=4, alpha=1.5, blur=0.3)],
         [({"V": 1}, "V"), ({"alpha": 0.3}, "multiple of 1/2"), ({"V": 5, "blur": 0.1}, "choose an even V")],

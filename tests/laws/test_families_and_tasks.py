@@ -19,7 +19,7 @@ from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.families.names import compiled
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.lab.train.tasks import TASKS, MixtureTask, Risk
+from boundcalc.lab.train.tasks import TASKS, GaussianLinearTask, Risk
 from boundcalc.testing import Cases
 from tests.cases import families, tasks
 from tests.cases.models import MODELS
@@ -127,26 +127,26 @@ def test_tasks(name: str) -> None:
 
 
 def test_what_one_law_of_tasks_alone_sees() -> None:
-    examples = tasks.cases("mixture").examples
+    examples = tasks.cases("gaussian-linear").examples
 
-    class Wider(MixtureTask):
+    class Wider(GaussianLinearTask):
         def sample(self, world: Any, source: Any, n: int) -> Any:
             x, y = super().sample(world, source, n)
             return np.concatenate([x, x], axis=2), y
 
     complaints = check_task(Wider, Cases(examples, None, {})).complaints
     assert {complaint.law for complaint in complaints} == {"complete", "samples_have_the_shape_it_says"}
-    assert len(TASK_LAWS) == 6
+    assert len(TASK_LAWS) == 5
 
 
 def test_nothing_is_rejected_for_not_being_registered() -> None:
     """A variant that is as good as what was registered is no mistake that the laws could see."""
 
-    class Same(MixtureTask):
+    class Same(GaussianLinearTask):
         pass
 
-    examples = tasks.cases("mixture").examples
-    (complaint,) = check_task(MixtureTask, Cases(examples, None, {"as good": Same})).complaints
+    examples = tasks.cases("gaussian-linear").examples
+    (complaint,) = check_task(GaussianLinearTask, Cases(examples, None, {"as good": Same})).complaints
     assert complaint.law == "wrong"
     family, examples = FAMILIES["gpt2"], families.cases("gpt2").examples
     (complaint,) = check_family(family, Cases(examples, None, {"as good": replace(family)})).complaints

@@ -1,8 +1,7 @@
-"""How to add a task from outside: a frozen dataclass that says its law, its least risk and what it hides."""
+"""How to add a task from outside: a frozen dataclass that says its law and its least risk."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks import TASKS, Complexity, Risk, Shape, Task, task_from_json
+from boundcalc.lab.train.tasks import TASKS, Risk, Shape, Task, task_from_json
 from boundcalc.setting import validate
 from boundcalc.testing import Cases
 from tests.laws.kinds.tasks import TaskExample, check_task
@@ -41,9 +40,6 @@ class OneBitTask(Task):
 
     def bayes_risk(self) -> Risk:
         return Risk(min(self.noise, 1 - self.noise))
-
-    def complexity(self) -> Complexity:
-        return Complexity(1, math.log(self.T))
 
 
 class Flattering(OneBitTask):

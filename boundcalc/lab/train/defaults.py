@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 OPTIMISERS = ("adam", "adamw", "sgd")
-PRECISIONS = ("float32", "float64", "bfloat16")
+PRECISIONS = ("float32", "float64")
 DEVICES = ("cpu", "cuda", "mps")
 
 OPTIMISER = "adam"

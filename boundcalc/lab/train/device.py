@@ -10,24 +10,15 @@ from boundcalc.lab.train.defaults import DEVICES
 from boundcalc.setting import validate
 
 
-def _best_device() -> str:
-    """The quickest kind of device here."""
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
 def resolve(name: str) -> str:
-    """The kind of a device by name: "auto" picks; one that is not there is refused."""
+    """The kind of a device by name: "auto" picks the quickest; one that this machine lacks is refused."""
     import torch
 
     name = validate.choice("device", name.partition(":")[0], ("auto", *DEVICES))
+    present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
-        return _best_device()
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there[name]:
+        return next(kind for kind, here in present.items() if here)
+    if not present[name]:
         raise InvalidSetting(f"there is no device {name!r} here: use --device auto or --device cpu")
     return name
 
@@ -48,7 +39,7 @@ def threads() -> int:
 
 
 def versions() -> dict[str, str]:
-    """What a result was computed with."""
+    """Versions that a result was computed with."""
     import torch
 
     from boundcalc import __version__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -17,103 +17,78 @@ _EPS = 1e-8
 
 
 class StackedOptimiser:
-    """Updates tensors whose first dimension counts trials; rates and decays may differ between trials."""
+    """Updates tensors whose first dimension counts trials, all by one rule."""
 
-    def __init__(self, weights: Mapping[str, Tensor], rules: Sequence[Optimisation]) -> None:
+    def __init__(self, weights: Mapping[str, Tensor], rule: Optimisation) -> None:
         self.weights = dict(weights)
-        self.rules = list(rules)
+        self.rule = rule
         self.first = {name: torch.zeros_like(w) for name, w in self.weights.items()}
         self.second = {name: torch.zeros_like(w) for name, w in self.weights.items()}
         self.step_count = 0
-        self._regroup()
-
-    def _regroup(self) -> None:
-        """Trials with the same rule are updated together: whole tensors where all agree, else their slices."""
-        by_rule: dict[tuple[float, ...], list[int]] = {}
-        for index, rule in enumerate(self.rules):
-            key = (rule.lr, rule.weight_decay, rule.momentum, rule.warmup)
-            by_rule.setdefault(key, []).append(index)
-        self._groups: list[tuple[Optimisation, list[int] | None]] = [
-            (self.rules[members[0]], None if len(by_rule) == 1 else members) for members in by_rule.values()
-        ]
 
     def keep(self, kept: Tensor) -> None:
         """Drop the state of all other trials; the caller sets the new weights."""
         self.first = {name: value[kept] for name, value in self.first.items()}
         self.second = {name: value[kept] for name, value in self.second.items()}
-        self.rules = [self.rules[index] for index in kept.tolist()]
-        self._regroup()
-
-    def set_rule(self, rule: Optimisation) -> None:
-        """Go on with another rate or decay, the same for all trials."""
-        self.rules = [rule] * len(self.rules)
-        self._regroup()
 
     @torch.no_grad()
     def step(self, grads: Mapping[str, Tensor]) -> None:
         """One update of every trial."""
-        _clip_norms(grads, [rule.clip for rule in self.rules])
-        for rule, members in self._groups:
-            self._update(rule, members, grads)
-        self.step_count += 1
-
-    def _update(self, rule: Optimisation, members: list[int] | None, grads: Mapping[str, Tensor]) -> None:
-        names = list(self.weights)
-
-        def pick(tensors: Mapping[str, Tensor]) -> list[Tensor]:
-            if members is None:
-                return [tensors[name] for name in names]
-            return [tensors[name][index] for name in names for index in members]
-
-        weights, slopes, first = pick(self.weights), pick(grads), pick(self.first)
+        rule, names = self.rule, list(self.weights)
+        if rule.clip:
+            _clip_norms(grads, rule.clip)
+        weights, slopes, first = ([part[name] for name in names] for part in (self.weights, grads, self.first))
         rate = rule.lr * min(1.0, (self.step_count + 1) / rule.warmup) if rule.warmup else rule.lr
         if rule.optimiser == "sgd":
-            if rule.momentum and not self.step_count:
-                for buffer, slope, weight in zip(first, slopes, weights, strict=True):
-                    buffer.copy_(slope + rule.weight_decay * weight)
-            going = bool(rule.momentum and self.step_count)
-            sgd(
+            self._sgd(weights, slopes, first, rate)
+        else:
+            update = adamw if rule.optimiser == "adamw" else adam
+            update(
                 weights,
                 slopes,
-                list(first) if going else [None] * len(weights),  # type: ignore[arg-type]
-                weight_decay=rule.weight_decay,
-                momentum=rule.momentum if going else 0.0,
+                first,
+                [self.second[name] for name in names],
+                [],
+                [torch.tensor(float(self.step_count), device=w.device) for w in weights],
+                foreach=False,
+                capturable=False,
+                differentiable=False,
+                fused=True,
+                amsgrad=False,
+                beta1=_BETAS[0],
+                beta2=_BETAS[1],
                 lr=rate,
-                dampening=0.0,
-                nesterov=False,
+                weight_decay=rule.weight_decay,
+                eps=_EPS,
                 maximize=False,
-                foreach=True,
             )
-            return
-        update = adamw if rule.optimiser == "adamw" else adam
-        update(
+        self.step_count += 1
+
+    def _sgd(self, weights: list[Tensor], slopes: list[Tensor], first: list[Tensor], rate: float) -> None:
+        """SGD, with momentum from the second step on."""
+        rule = self.rule
+        if rule.momentum and not self.step_count:
+            for buffer, slope, weight in zip(first, slopes, weights, strict=True):
+                buffer.copy_(slope + rule.weight_decay * weight)
+        going = bool(rule.momentum and self.step_count)
+        sgd(
             weights,
             slopes,
-            first,
-            pick(self.second),
-            [],
-            [torch.tensor(float(self.step_count), device=w.device) for w in weights],
-            foreach=False,
-            capturable=False,
-            differentiable=False,
-            fused=True,
-            amsgrad=False,
-            beta1=_BETAS[0],
-            beta2=_BETAS[1],
-            lr=rate,
+            list(first) if going else [None] * len(weights),  # type: ignore[arg-type]
             weight_decay=rule.weight_decay,
-            eps=_EPS,
+            momentum=rule.momentum if going else 0.0,
+            lr=rate,
+            dampening=0.0,
+            nesterov=False,
             maximize=False,
+            foreach=True,
         )
 
 
-def _clip_norms(grads: Mapping[str, Tensor], most: Sequence[float]) -> None:
-    """Scale each trial's gradients so that their joint norm is at most its limit (0: no limit)."""
-    if not any(most):
-        return
+def _clip_norms(grads: Mapping[str, Tensor], most: float) -> None:
+    """Scale each trial's gradients so that their joint norm is at most the limit."""
     total = torch.stack([grad.flatten(1).square().sum(1) for grad in grads.values()]).sum(0).sqrt()
-    limit = total.new_tensor([value or torch.inf for value in most])
-    factor = (limit / total.clamp_min(1e-30)).clamp_max(1.0)
+    factor = (most / total.clamp_min(1e-30)).clamp_max(1.0)
     for grad in grads.values():
         grad.mul_(factor.view(-1, *([1] * (grad.dim() - 1))))
 

@@ -71,39 +71,19 @@ def parameters(architecture: Architecture, init: Init | None = None) -> dict[str
 
 def _trainable(architecture: Architecture) -> None:
     """Refuse what can be bounded but is not trained here."""
-    if architecture.bits is not None:
-        raise Unsupported(
-            Refusal(
-                "training", f"weights of {architecture.bits} bits", "weights as torch trains them", "Leave out bits."
-            )
-        )
-    for attention in attentions(architecture.stages):
-        if attention.offsets != "none":
-            raise Unsupported(
-                Refusal("training", "numbers added to scores", "scores of rows alone", "Use Attention(offsets='none').")
-            )
-        if attention.qk_norm != "none":
-            raise Unsupported(
-                Refusal("training", "normalised queries and keys", "plain ones", "Use Attention(qk_norm='none').")
-            )
-        if attention.qk == "fixed":
-            raise Unsupported(
-                Refusal("training", "a query of the layer's own", "queries of rows", "Use Attention(qk='joint').")
-            )
-        if attention.normaliser.name == "custom":
-            raise Unsupported(
-                Refusal("training", "normaliser 'custom'", "a normaliser that says how it maps scores to weights")
-            )
-    if architecture.rope:
-        raise Unsupported(
-            Refusal(
-                "training", "rotary positions", "positions added to the rows", "Use rope=False, positions='learned'."
-            )
-        )
-    if any(layer.segments for layer in embeddings(architecture.stages)):
-        raise Unsupported(
-            Refusal("training", "a table of segments", "inputs of tokens alone", "Use Embedding(..., segments=0).")
-        )
+    layers = list(attentions(architecture.stages))
+    refused = (
+        (architecture.bits is not None, f"weights of {architecture.bits} bits", "Leave out bits."),
+        (any(a.offsets != "none" for a in layers), "numbers added to scores", "Use Attention(offsets='none')."),
+        (any(a.qk_norm != "none" for a in layers), "normalised queries and keys", "Use Attention(qk_norm='none')."),
+        (any(a.qk == "fixed" for a in layers), "a query of the layer's own", "Use Attention(qk='joint')."),
+        (any(a.normaliser.name == "custom" for a in layers), "normaliser 'custom'", "Name a built-in normaliser."),
+        (architecture.rope, "rotary positions", "Use rope=False, positions='learned'."),
+        (any(e.segments for e in embeddings(architecture.stages)), "a table of segments", "Use segments=0."),
+    )
+    for holds, what, fix in refused:
+        if holds:
+            raise Unsupported(Refusal("training", what, "models that can be trained here", fix))
 
 
 def read_row(architecture: Architecture) -> int:

@@ -228,7 +228,7 @@ class ModelLearner(_TorchLearner):
         dtype = torch.float64 if self.optimisation.precision == "float64" else torch.float32
         stack = Stack.fresh(architecture, shape, self.init, [generator], dtype)
         stack.require_grad()
-        return _State(stack, StackedOptimiser(stack.trained, [self.optimisation]), seed)
+        return _State(stack, StackedOptimiser(stack.trained, self.optimisation), seed)
 
     def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
         loss = self._mean(state, x, y)
@@ -236,7 +236,7 @@ class ModelLearner(_TorchLearner):
         return float(loss.detach())
 
     def _set_rate(self, state: _State, lr: float) -> None:
-        state.optimiser.set_rule(replace(self.optimisation, lr=lr, warmup=0))
+        state.optimiser.rule = replace(self.optimisation, lr=lr, warmup=0)
 
     def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
         stack = state.model

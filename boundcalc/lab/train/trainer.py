@@ -31,7 +31,7 @@ _ENTRIES = 2**22
 """Entries of inputs evaluated at once."""
 _NEAR = 4.0
 """The stopping rule is looked at closely once the running loss is below this many times its threshold."""
-_DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 _Live = Callable[[Mapping[str, Any]], None]
 
@@ -46,27 +46,19 @@ class Outcome:
 
 
 def stack_key(trial: Trial) -> str:
-    """Trials with one key may share a stack: all agrees but seed, m, rate and decay."""
-    rule = replace(trial.optimisation, lr=1.0, weight_decay=0.0, momentum=0.0, warmup=0, clip=0.0, batch=0)
+    """Trials with one key may share a stack: all agrees but seed and m (of full batches m too)."""
     return canonical(
         {
             "shape": asdict(trial.task.shape),
             "architecture": trial.architecture.to_json(),
             "init": asdict(trial.init),
-            "rule": asdict(rule),
-            "batch": "all" if trial.full_batch else trial.batch,
-            "momentum": trial.optimisation.momentum > 0,
+            "rule": asdict(replace(trial.optimisation, batch=0)),
+            "batch": trial.batch,
+            "whole": trial.full_batch,
             "n_test": trial.n_test,
             "device": trial.device,
         }
     )
-
-
-def _mate_of(trial: Trial) -> dict[str, Any]:
-    """In what a trial may differ from the others of its stack."""
-    rule = trial.optimisation
-    own = {name: getattr(rule, name) for name in ("lr", "weight_decay", "momentum", "warmup", "clip", "batch")}
-    return {"m": trial.m, "seed": trial.seed, **own}
 
 
 def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
@@ -74,11 +66,7 @@ def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
 
     Alone, or in another stack, a trial's sums round differently (by about 1e-6 in the weights of a CPU).
     """
-    mates: list[Trial] = []
-    for mate in result["stack"]:
-        own = {key: value for key, value in mate.items() if key not in ("m", "seed")}
-        mates.append(trial.but(m=mate["m"], seed=mate["seed"], optimisation=replace(trial.optimisation, **own)))
-    return mates
+    return [trial.but(m=mate["m"], seed=mate["seed"]) for mate in result["stack"]]
 
 
 def train(
@@ -89,7 +77,7 @@ def train(
 ) -> list[Outcome]:
     """Train trials of one `stack_key` together; the outcomes are in the order of the trials."""
     if len({stack_key(trial) for trial in trials}) != 1:
-        raise InvalidSetting("only trials that differ in seed, m, rate and decay can be trained in one stack")
+        raise InvalidSetting("only trials that differ in seed and m can be trained in one stack")
     return _Training(trials, torch_device(trials[0].device), path, live).run()
 
 
@@ -106,9 +94,6 @@ class _Training:
         self.live = live
         first = trials[0]
         self.rule, self.shape = first.optimisation, first.task.shape
-        self.autocast = self.rule.precision == "bfloat16"
-        if self.autocast and path is None:
-            path = "row"
         self.examples = [Examples(trial, device) for trial in trials]
         generators = [torch.Generator(device).manual_seed(substream(t.seed, "init")) for t in trials]
         self.stack = Stack.fresh(
@@ -120,7 +105,7 @@ class _Training:
             path=path,
         )
         self.stack.require_grad()
-        self.optimiser = StackedOptimiser(self.stack.trained, [trial.optimisation for trial in trials])
+        self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
         if self.rule.balls:
             project_on_balls(self.stack.trained, self.rule.balls)
         self.active = list(range(len(trials)))
@@ -129,7 +114,7 @@ class _Training:
         self.seconds = [0.0] * len(trials)
         self.outcomes: list[Outcome | None] = [None] * len(trials)
         self.points = _curve_points(self.rule.steps, self.rule.curve_every)
-        self._all: tuple[Tensor, Tensor, Tensor] | None = None
+        self._all: tuple[Tensor, Tensor] | None = None
         self._batch = self._whole if first.full_batch else self._mini
 
     def run(self) -> list[Outcome]:
@@ -159,37 +144,20 @@ class _Training:
                 clock = time.process_time()
         return [outcome for outcome in self.outcomes if outcome is not None]
 
-    def _mini(self) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _mini(self) -> tuple[Tensor, Tensor]:
         size = self.trials[self.active[0]].batch
         parts = [self.examples[index].batch(size) for index in self.active]
-        return self.stack.inputs(torch.stack([x for x, _ in parts])), torch.stack([y for _, y in parts]), None
+        return self.stack.inputs(torch.stack([x for x, _ in parts])), torch.stack([y for _, y in parts])
 
-    def _whole(self) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _whole(self) -> tuple[Tensor, Tensor]:
         if self._all is None:
-            sets = [self.examples[index].train for index in self.active]
-            most = max(len(y) for pair in sets if pair for y in pair[1:])
-            xs, ys, shares = [], [], []
-            for pair in sets:
-                assert pair is not None  # noqa: S101 - checked at the start
-                x, y = pair
-                pad = most - len(y)
-                xs.append(torch.cat([x, x[:1].expand(pad, *x.shape[1:])]) if pad else x)
-                ys.append(torch.cat([y, y[:1].expand(pad)]) if pad else y)
-                shares.append(torch.cat([y.new_full((len(y),), 1, dtype=torch.float64) / len(y), y.new_zeros(pad)]))
-            dtype = self.stack.weights["readout"].dtype
-            self._all = self.stack.inputs(torch.stack(xs)), torch.stack(ys), torch.stack(shares).to(dtype)
+            sets = [pair for index in self.active if (pair := self.examples[index].train) is not None]
+            self._all = self.stack.inputs(torch.stack([x for x, _ in sets])), torch.stack([y for _, y in sets])
         return self._all
 
-    def _outputs(self, stack: Stack, inputs: Tensor) -> Tensor:
-        if self.autocast:
-            with torch.autocast(self.device.type, torch.bfloat16):
-                return stack(inputs).float()
-        return stack(inputs)
-
     def _step(self) -> Tensor:
-        inputs, y, shares = self._batch()
-        per = losses(self.shape, self._outputs(self.stack, inputs), y)
-        loss = per.mean(1) if shares is None else (per * shares).sum(1)
+        inputs, y = self._batch()
+        loss = losses(self.shape, self.stack(inputs), y).mean(1)
         self.optimiser.step(self.stack.gradients(loss.sum()))
         if self.rule.balls:
             project_on_balls(self.optimiser.weights, self.rule.balls)
@@ -234,7 +202,7 @@ class _Training:
                 parts = zip(x[:most].split(size), y[:most].split(size), strict=True)
             loss, wrong, ahead = [], [], []
             for x, y in parts:
-                outputs = self._outputs(one, one.inputs(x.unsqueeze(0)))
+                outputs = one(one.inputs(x.unsqueeze(0)))
                 loss.append(losses(self.shape, outputs, y.unsqueeze(0))[0])
                 wrong.append(wrongs(self.shape, outputs, y.unsqueeze(0))[0])
                 if self.shape.answer != "real":
@@ -323,7 +291,7 @@ class _Training:
             "curves": self.curves[index],
             "path": self.stack.path,
             "sharp_steps": self.stack.sharp,
-            "stack": [_mate_of(trial) for trial in self.trials],
+            "stack": [{"m": trial.m, "seed": trial.seed} for trial in self.trials],
             "device": str(self.device),
             "threads": threads(),
             "versions": versions(),

@@ -38,7 +38,7 @@ class Optimisation:
         stop_test_error: stop once the test error, measured at points of the curve, is at most this; unset, never.
         check_every: steps between looks at the stopping rule.
         curve_every: steps between points of the recorded curves; 0 for a geometric schedule.
-        precision: float32, float64, or bfloat16 (autocast; weights stay float32).
+        precision: float32 or float64.
         balls: norm balls that weights are projected on after each step, kind -> (norm, radius), norm op, F or 21.
     """
 

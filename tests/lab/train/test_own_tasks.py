@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
-from boundcalc.lab.train.tasks import Complexity, task_from_json
+from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 
 pytest.importorskip("torch")
@@ -112,7 +112,6 @@ def test_a_dataset_and_its_arrays_are_one_task(folder: Path) -> None:
 def test_methods_that_have_answers_already(folder: Path) -> None:
     task = task_from_json({"task": "mine.py:First", "T": 4})
     assert task.world(None) == {}  # type: ignore[arg-type]
-    assert task.complexity() == Complexity(4)
     with pytest.raises(InvalidSetting, match="not known"):
         task.bayes_risk()
 

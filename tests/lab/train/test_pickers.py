@@ -23,7 +23,11 @@ from boundcalc.predictors.runs import Run
 from boundcalc.predictors.verify import verify_predictor
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)
-TASKS = ({"task": "conjunction", "T": 12}, {"task": "mixture", "L": 6}, {"task": "masked-token", "L": 6, "V": 5})
+TASKS = (
+    {"task": "conjunction", "T": 12},
+    {"task": "masked-token", "L": 4, "V": 4},
+    {"task": "masked-token", "L": 6, "V": 5},
+)
 
 
 def examples(task: Task, m: int = 90) -> Data:

@@ -30,7 +30,6 @@ from boundcalc.lab.train.tasks import (  # noqa: E402
     BooleanTask,
     GaussianLinearTask,
     MaskedTokenTask,
-    MixtureTask,
 )
 from boundcalc.lab.train.trainer import stack_of, train  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for  # noqa: E402
@@ -100,26 +99,24 @@ def test_a_stack_gives_what_single_trials_give() -> None:
 
 
 def test_finished_trials_leave_the_stack() -> None:
-    trials = [conjunction(0, 18), conjunction(1, 48, weight_decay=1.0)]  # so much decay never fits
-    fits, fails = train([t.but(optimisation=replace(t.optimisation, steps=200)) for t in trials])
-    assert fits.result["steps"] < 200
-    assert fits.result["reason"] == "training loss reached"
-    assert fails.result["steps"] == 200
-    assert fails.result["reason"] == "steps used up"
+    noisy = conjunction(3, 400, steps=120).but(task=BooleanTask(T=12, s=2, noise=0.4))  # which does not fit so soon
+    outcomes = train([*(conjunction(seed, 18, steps=120) for seed in range(3)), noisy])
+    *fit, late = [outcome.result for outcome in outcomes]
+    assert all(result["steps"] < 120 and result["reason"] == "training loss reached" for result in fit)
+    assert (late["steps"], late["reason"]) == (120, "steps used up")
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "adamw", "sgd"])
-def test_hyper_parameters_may_differ_within_a_stack(optimiser: str) -> None:
-    """Each trial must follow torch's own optimiser at its own rate and decay."""
+def test_optimisers_are_torchs_own(optimiser: str) -> None:
+    """Each trial must follow torch's own optimiser."""
     from boundcalc.lab.train.model import Transformer, plain
 
-    rates = ((1e-3, 0.0), (5e-3, 0.1), (1e-3, 0.0))
     extra: dict[str, Any] = {"momentum": 0.5} if optimiser == "sgd" else {}
     trials = [
         conjunction(
-            seed, 12, batch=0, steps=6, lr=lr, weight_decay=decay, optimiser=optimiser, precision="float64", **extra
+            seed, 12, batch=0, steps=6, lr=5e-3, weight_decay=0.1, optimiser=optimiser, precision="float64", **extra
         )
-        for seed, (lr, decay) in enumerate(rates)
+        for seed in range(3)
     ]
     for trial, outcome in zip(trials, train(trials), strict=True):
         from boundcalc.lab.train.source import substream
@@ -157,8 +154,15 @@ def test_warm_up_and_clipping_change_the_first_step_as_they_should() -> None:
     assert moved(clip=whole * 10) == pytest.approx(whole, rel=1e-6)
 
 
-def test_divergence_ends_the_trial_and_not_its_neighbours() -> None:
-    good, bad = conjunction(0, steps=120), conjunction(1, steps=120, lr=1e30)
+def test_divergence_ends_the_trial_and_not_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    good, bad = conjunction(0, steps=120), conjunction(1, m=24, steps=120)
+    own = Examples.batch
+
+    def spoiled(self: Examples, size: int) -> Any:
+        x, y = own(self, size)
+        return x, y * math.nan if self.trial.seed == 1 else y
+
+    monkeypatch.setattr(Examples, "batch", spoiled)
     outcomes = train([bad, good])
     assert outcomes[0].result["status"] == "diverged"
     assert "not finite" in outcomes[0].result["reason"]
@@ -166,13 +170,6 @@ def test_divergence_ends_the_trial_and_not_its_neighbours() -> None:
     json.dumps(outcomes[0].result, allow_nan=False)
     assert outcomes[1].result["status"] == "done"
     assert outcomes[1].result["test"]["error"] == train([good])[0].result["test"]["error"]
-
-
-def test_full_batches_of_different_sizes_are_padded_without_effect() -> None:
-    trials = [conjunction(seed, m, batch=0, steps=40, precision="float64") for seed, m in ((0, 10), (1, 17), (2, 24))]
-    for trial, outcome in zip(trials, train(trials), strict=True):
-        alone = train([trial])[0]
-        assert alone.result["train"]["loss"] == pytest.approx(outcome.result["train"]["loss"], rel=1e-6)
 
 
 @pytest.mark.parametrize("path", ["row", "plain"])
@@ -200,7 +197,7 @@ def test_test_examples_are_not_the_training_examples() -> None:
 
 OTHER = [
     (GaussianLinearTask(L=8, p=2), {}, 256),
-    (MixtureTask(L=8, K=3, p=4), {"normalisation": "layernorm", "depth": 2}, 64),
+    (MaskedTokenTask(L=6, V=4), {"normalisation": "layernorm", "depth": 2}, 64),
     (MaskedTokenTask(L=8, V=5), {"style": "pre", "normalisation": "rmsnorm", "gated": True, "bias": False}, 64),
     (BooleanTask(T=8, s=2, function="parity"), {"style": "edelman", "heads": 4, "d_ff": None}, 32),
     (BooleanTask(T=8, s=2, noise=0.1), {"style": "post", "normalisation": "layernorm", "readout": "mean"}, 32),
@@ -324,8 +321,8 @@ def test_every_step_stays_on_its_device(name: str) -> None:
             found = [*grads, margins(shape, out, y), wrongs(shape, out, y)]
             assert all(value.device.type == "meta" for value in found)
             for optimiser in ("adam", "adamw", "sgd"):
-                rules = [Optimisation(optimiser=optimiser, clip=1.0, lr=lr) for lr in (1e-3, 2e-3, 1e-3)]
-                updated = StackedOptimiser({k: v.detach().clone() for k, v in weights.items()}, rules)
+                rule = Optimisation(optimiser=optimiser, clip=1.0)
+                updated = StackedOptimiser({k: v.detach().clone() for k, v in weights.items()}, rule)
                 updated.step(dict(zip(weights, grads, strict=True)))
                 project_on_balls(updated.weights, {"W_V": ("op", 1.0), "W_1": ("21", 1.0), "readout": ("F", 1.0)})
                 assert all(value.device.type == "meta" for value in updated.weights.values())
@@ -369,13 +366,6 @@ def test_devices_that_are_not_there_are_refused() -> None:
     with pytest.raises(InvalidSetting, match="--device"):
         resolve(absent)
     assert resolve("auto") in DEVICES
-
-
-def test_bfloat16_trains_on_the_row_path() -> None:
-    result = train([conjunction(0, 24, precision="bfloat16", steps=60)])[0].result
-    assert result["path"] == "row"
-    assert result["status"] == "done"
-    assert result["train"]["loss"] < 0.69
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
@@ -487,8 +477,8 @@ def test_a_sweep_does_what_is_missing_and_can_be_checked(tmp_path: Path) -> None
 
 
 def test_stacks_hold_only_what_may_share_one() -> None:
-    stacks = stacks_of(small_sweep().trials, 4)
-    assert sorted(map(len, stacks)) == [2, 2, 4, 4]
+    stacks = stacks_of(small_sweep(grid={"T": [8, 10], "m": [20, 24, 8]}).trials, 4)
+    assert sorted(map(len, stacks)) == [2, 2, 3, 3, 4, 4]  # m of 8 are full batches, which have stacks of their own
     assert all(len({t.task.T for t in stack}) == 1 for stack in stacks)  # type: ignore[attr-defined]
 
 

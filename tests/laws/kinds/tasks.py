@@ -124,21 +124,12 @@ def _rows(x: Any, y: Any) -> list[Any]:
     return [(np.ravel(row).tolist(), int(answer)) for row, answer in zip(x, y, strict=True)]
 
 
-def complexity_is_counted(kind: Kind, at: TaskExample) -> str | None:
-    """At least one coordinate matters, and what is hidden is counted or a continuum."""
-    complexity = kind(**at.fields).complexity()
-    if complexity.relevant < 0 or not complexity.log_hypotheses >= 0:
-        return f"{complexity} counts nothing"
-    return None
-
-
 LAWS = (
     survives_json,
     samples_have_the_shape_it_says,
     a_seed_gives_the_same_examples_again,
     nothing_is_learned_beyond_the_bayes_risk,
     every_example_is_trained_on_or_tested_on,
-    complexity_is_counted,
 )
 
 

@@ -1,8 +1,7 @@
-"""Tasks as data: a law of sequences and answers that knows its Bayes risk and its complexity."""
+"""Tasks as data: a law of sequences and answers that knows its Bayes risk."""
 
 from boundcalc.lab.train.tasks.arrays import ArraysTask as ArraysTask
 from boundcalc.lab.train.tasks.base import TASKS as TASKS
-from boundcalc.lab.train.tasks.base import Complexity as Complexity
 from boundcalc.lab.train.tasks.base import Origin as Origin
 from boundcalc.lab.train.tasks.base import Risk as Risk
 from boundcalc.lab.train.tasks.base import Shape as Shape
@@ -12,4 +11,3 @@ from boundcalc.lab.train.tasks.base import task_names as task_names
 from boundcalc.lab.train.tasks.boolean import BooleanTask as BooleanTask
 from boundcalc.lab.train.tasks.latent import GaussianLinearTask as GaussianLinearTask
 from boundcalc.lab.train.tasks.latent import MaskedTokenTask as MaskedTokenTask
-from boundcalc.lab.train.tasks.latent import MixtureTask as MixtureTask

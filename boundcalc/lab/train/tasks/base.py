@@ -1,8 +1,7 @@
-"""What a task is: a law of sequences and answers, its Bayes risk and how many hypotheses it hides."""
+"""What a task is: a law of sequences and answers, and its Bayes risk."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -29,23 +28,6 @@ class Risk:
     def kind(self) -> str:
         """Either "exact" or "estimate"."""
         return "estimate" if self.error else "exact"
-
-
-@dataclass(frozen=True, slots=True)
-class Complexity:
-    """How rich a task is.
-
-    Attributes:
-        relevant: s, coordinates (or latent dimensions) that matter.
-        log_hypotheses: log of how many functions the task may hide; infinite for a continuum.
-    """
-
-    relevant: int
-    log_hypotheses: float = math.inf
-
-    def finite_class_samples(self, risk: float, delta: float) -> float:
-        """Samples after which every consistent hypothesis has at most this risk (infinite for a continuum)."""
-        return (self.log_hypotheses + math.log(1 / delta)) / -math.log1p(-risk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +70,7 @@ class Origin:
 class Task(ABC):
     """A law. Frozen data; `world` draws what stays fixed in a trial, `sample` draws sequences and answers.
 
-    Whoever writes one says `shape` and `sample`; the other three methods have answers that are true of any law.
+    Whoever writes one says `shape` and `sample`; the other two methods have answers that are true of any law.
     """
 
     kind: ClassVar[str]
@@ -111,10 +93,6 @@ class Task(ABC):
     def bayes_risk(self) -> Risk:
         """The least risk of any predictor that knows the world; not known, unless said."""
         raise InvalidSetting(f"the Bayes risk of task {self.kind!r} is not known")
-
-    def complexity(self) -> Complexity:
-        """How rich the task is; every row may matter, unless said."""
-        return Complexity(self.shape.rows)
 
     @property
     def size(self) -> int | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +11,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction, from_table
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, alias, ours
+from boundcalc.lab.train.tasks.base import Risk, Shape, Task, alias, ours
 from boundcalc.setting import validate
 
 _NAMED = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
@@ -126,34 +124,11 @@ class BooleanTask(Task):
     def bayes_risk(self) -> Risk:
         return Risk(self.noise)
 
-    def complexity(self) -> Complexity:
-        """C(T, s) places, times the ways to put an asymmetric function on them."""
-        f = self.table.minimised()
-        if self.coordinates is not None:
-            return Complexity(f.arity, 0.0)
-        places = math.lgamma(self.T + 1) - math.lgamma(f.arity + 1) - math.lgamma(self.T - f.arity + 1)
-        return Complexity(f.arity, places + math.log(_arrangements(f.table)))
-
     def to_json(self) -> dict[str, Any]:
         data = super().to_json()
         if self.coordinates is not None:
             data["coordinates"] = list(self.coordinates)
         return {**data, "T": self.T, "s": self.s, "function": self.function}
-
-
-def _arrangements(table: tuple[int, ...]) -> int:
-    """How many different functions come from renaming the variables among themselves."""
-    arity = len(table).bit_length() - 1
-    if arity > 6:  # too many orders to try: one for a symmetric function, and an upper value for others
-        by_weight = {(row.bit_count(), value) for row, value in enumerate(table)}
-        return 1 if len(by_weight) == arity + 1 else math.factorial(arity)
-    orders = itertools.permutations(range(arity))
-    return len(
-        {
-            tuple(table[sum(((row >> i) & 1) << v for i, v in enumerate(order))] for row in range(len(table)))
-            for order in orders
-        }
-    )
 
 
 def _below(u: Any, count: int) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import NumpySource, Source
-from boundcalc.lab.train.tasks.base import Complexity, Risk, Shape, Task, ours
+from boundcalc.lab.train.tasks.base import Risk, Shape, Task, ours
 from boundcalc.setting import validate
 
 _MOST_ALPHA = 64
@@ -47,10 +47,6 @@ class GaussianLinearTask(Task):
     def shape(self) -> Shape:
         return Shape("rows", self.L + 1, "real", width=self.p + 2)
 
-    def world(self, source: Source) -> dict[str, Any]:
-        del source
-        return {}
-
     def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
         del world
         z = source.normal(n, 1, self.p)
@@ -69,62 +65,6 @@ class GaussianLinearTask(Task):
         precision = np.eye(self.p) + np.einsum("nlp,nlq->npq", keys, keys) / self.sigma**2
         risks = self.sigma**2 + np.trace(np.linalg.inv(precision), axis1=1, axis2=2) / self.p
         return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
-
-    def complexity(self) -> Complexity:
-        return Complexity(self.p)
-
-
-@ours
-@dataclass(frozen=True)
-class MixtureTask(Task):
-    """Rows from one of K Gaussians, the same one within a sequence; say which. The means are a trial's own.
-
-    Attributes:
-        L: rows per sequence.
-        K: components, equally likely.
-        p: width of a row.
-        spread: deviation of a row around its component's mean; the means are N(0, I / p).
-    """
-
-    kind: ClassVar[str] = "mixture"
-    L: int = 32
-    K: int = 4
-    p: int = 8
-    spread: float = 1.0
-
-    def __post_init__(self) -> None:
-        validate.size("L", self.L)
-        validate.size("K", self.K, least=2)
-        validate.size("p", self.p)
-        validate.positive("spread", self.spread)
-
-    @property
-    def shape(self) -> Shape:
-        return Shape("rows", self.L + 1, "classes", width=self.p + 1, classes=self.K)
-
-    def world(self, source: Source) -> dict[str, Any]:
-        return {"means": [[float(v) for v in row] for row in source.normal(self.K, self.p) / math.sqrt(self.p)]}
-
-    def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
-        means = source.array(np.asarray(world["means"], dtype=np.float32))
-        y = source.integers(self.K, n)
-        x = source.array(np.zeros((n, self.L + 1, self.p + 1), dtype=np.float32))
-        x[:, 1:, : self.p] = means[y][:, None] + self.spread * source.normal(n, self.L, self.p)
-        x[:, 0, self.p] = 1.0
-        return x, y
-
-    def bayes_risk(self) -> Risk:
-        """Error of the most likely component given all rows, over fresh means."""
-        source = NumpySource(0)
-        means = source.normal(_DRAWS, self.K, self.p).astype(float) / math.sqrt(self.p)
-        y = source.integers(self.K, _DRAWS)
-        centre = means[np.arange(_DRAWS), y] + self.spread / math.sqrt(self.L) * source.normal(_DRAWS, self.p)
-        guess = ((means - centre[:, None]) ** 2).sum(-1).argmin(1)
-        risk = float((guess != y).mean())
-        return Risk(risk, max(math.sqrt(risk * (1 - risk) / _DRAWS), 1 / _DRAWS))
-
-    def complexity(self) -> Complexity:
-        return Complexity(self.K)
 
 
 @ours
@@ -196,9 +136,6 @@ class MaskedTokenTask(Task):
         risks = 1 - (self.posterior_mean(tokens) @ self.channel.T).max(1)
         return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
 
-    def complexity(self) -> Complexity:
-        return Complexity(self.V)
-
 
 @ours
 @dataclass(frozen=True)
@@ -221,10 +158,6 @@ class CoinsTask(Task):
     def shape(self) -> Shape:
         return Shape("tokens", self.L + 1, "binary", vocabulary=5)
 
-    def world(self, source: Source) -> dict[str, Any]:
-        del source
-        return {}
-
     def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
         del world
         odds = source.uniform(n, 1, 2)
@@ -238,6 +171,3 @@ class CoinsTask(Task):
         """E min(p, 1 - p), p = (k + 1)/(L + 2): every number k of heads is as likely as any other."""
         chances = (np.arange(self.L + 1) + 1) / (self.L + 2)
         return Risk(float(np.minimum(chances, 1 - chances).mean()))
-
-    def complexity(self) -> Complexity:
-        return Complexity(1)

@@ -1,12 +1,11 @@
 """Tasks of a user's own Python file: "module.py:MyTask", a class of tasks, a task, or data (a dataset, arrays, a loader).
 
-A class inherits from `Task` and says five things, of which three have answers already:
+A class inherits from `Task` and says four things, of which two have answers already:
 
     shape         what a model must read and answer (always said)
     sample        n sequences and answers, drawn with the source it is given (always said)
     world         what stays the same for training and test; nothing, unless said
     bayes_risk    the least possible risk; not known, unless said
-    complexity    how rich it is; all rows matter, unless said
 
 Fields of the class (a dataclass) are set as those of any task: in the object of a sweep, by --T or --set task.name=value.
 A record names the file and its content: a file that has changed gives other trials, and old ones are not taken for them.
