@@ -1,15 +1,14 @@
 """What sparse Boolean functions cost as Transformer weights: how norms grow with s and T, and the samples they call for.
 
-Run it with `python examples/edelman2022/sparse.py` (or with the word `tiny` behind it, for fewer s and T). The functions are
-parity, the farthest from every other, and AND. By symmetry a function of other bits has the same norms, so every m holds for
-a class of networks that contains the function of any s of the T bits.
+Run it with `python examples/edelman2022/sparse.py` (`--quick` for fewer s and T). The functions are parity, the
+farthest from every other, and AND. By symmetry a function of other bits has the same norms, so every m holds for a
+class of networks that contains the function of any s of the T bits.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -21,8 +20,7 @@ from boundcalc.lab.represent.tune import Cases, Reading, Tuner
 from boundcalc.lab.represent.units import corner_units
 
 Values = dict[float, float]
-PROMISES = "below"
-"""What `main` returns first must lie above, or below, what it returns second."""
+QUICK = {"quick": True}
 S = 3
 FITTED_FROM = 3
 """Fits start at this s: below, small terms still matter."""
@@ -47,9 +45,9 @@ def by_corners(s: int, seq_len: int) -> Construction:
     return build(function, view, None, "corners", tuner.best()).normalised()
 
 
-def growth(scale: str = "full", seq_len: int = 512) -> dict[str, Values]:
+def growth(quick: bool = False, seq_len: int = 512) -> dict[str, Values]:
     """The product of the three norms over s: parity as any function, parity as a symmetric one, AND as a threshold."""
-    most, sizes = (5, (1, 2, 3, 4, 6)) if scale == "tiny" else (8, (1, 2, 3, 4, 6, 8, 10, 14, 20, 28, 40))
+    most, sizes = (5, (1, 2, 3, 4, 6)) if quick else (8, (1, 2, 3, 4, 6, 8, 10, 14, 20, 28, 40))
 
     def over(rule: str, kind: str) -> Values:
         functions = {float(s): parse(f"{rule}(0..{s - 1})") for s in sizes}
@@ -70,9 +68,9 @@ def fitted(values: Values, *, exponential: bool) -> float:
     return math.exp(slope) if exponential else slope
 
 
-def samples(scale: str = "full") -> dict[float, dict[str, float]]:
+def samples(quick: bool = False) -> dict[float, dict[str, float]]:
     """By T, for AND of three bits: m by the log T theorem and by the best bound, the finite class, the counting floor."""
-    lengths = (64, 512) if scale == "tiny" else (128, 512, 4096, 65536)
+    lengths = (64, 512) if quick else (128, 512, 4096, 65536)
     found: dict[float, dict[str, float]] = {}
     for T in lengths:
         setting = construct(parse(f"AND(0..{S - 1})"), T, "mean").network.setting(GAMMA, delta=DELTA)
@@ -86,22 +84,21 @@ def samples(scale: str = "full") -> dict[float, dict[str, float]]:
     return found
 
 
-def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
+def main(quick: bool = False) -> tuple[Values, Values]:
     """The samples that suffice for a learner of the finite class, and the m of the best checked bound, by T."""
-    del folder  # nothing is written
-    rows = samples(scale)
+    rows = samples(quick)
     return {T: row["finite class"] for T, row in rows.items()}, {T: row["best"] for T, row in rows.items()}
 
 
 if __name__ == "__main__":
-    size = sys.argv[1] if len(sys.argv) > 1 else "full"
+    quick = "--quick" in sys.argv
     print("|W_QK|_F |W_V|_op |W_1|_op at margin 1, T = 512, by s")
-    for name, values in growth(size).items():
+    for name, values in growth(quick).items():
         is_any = name == "any function"
         law = f"{fitted(values, exponential=True):.2f}^s" if is_any else f"s^{fitted(values, exponential=False):.2f}"
         print(f"{name:>12}: grows like {law}; " + ", ".join(f"{s:g}: {value:.4g}" for s, value in values.items()))
     keys = {T: norms(by_corners(S, T))[0] for T in (64, 512, 4096, 32768)}
     print("|W_QK|_F of parity of 3 bits: " + ", ".join(f"T = {T}: {value:.2f}" for T, value in keys.items()))
     print(f"\nAND of {S} bits, risk {RISK:g}, delta {DELTA:g}: smallest m")
-    for T, row in samples(size).items():
+    for T, row in samples(quick).items():
         print(f"T = {T:>6g}  " + "  ".join(f"{name} {value:.4g}" for name, value in row.items()))

@@ -184,7 +184,7 @@ class ModelLearner(_TorchLearner):
         if self.shape.answer == "real":
             raise InvalidSetting("certificates of predictors need answers that are right or wrong, not real numbers")
         rule = self.optimisation
-        if rule.balls or rule.precision == "bfloat16":
+        if rule.balls:
             raise InvalidSetting("a ModelLearner trains in float32 or float64 without norm balls: leave --ball out")
 
     @property

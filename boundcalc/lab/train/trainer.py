@@ -44,6 +44,11 @@ class Outcome:
     result: dict[str, Any]
     weights: dict[str, Tensor]
 
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The weights as NumPy arrays."""
+        return {name: value.cpu().numpy() for name, value in self.weights.items()}
+
 
 def stack_key(trial: Trial) -> str:
     """Trials with one key may share a stack: all agrees but seed and m (of full batches m too)."""

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[3] / "examples"
+from tests.examples.scripts import load, quick
 
 
-def module_of(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(Path(name).name, FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.mark.parametrize("name", ["sparse", "deep"])
+def test_what_is_computed_lies_below_what_is_measured(name: str) -> None:
+    computed, measured = quick("edelman2022", name)
+    assert computed
+    assert computed.keys() == measured.keys()
+    assert all(computed[place] <= measured[place] for place in computed)
 
 
-@pytest.mark.parametrize("name", ["represent_and", "edelman2022/sparse", "edelman2022/deep"])
-def test_what_is_promised_is_kept(name: str, tmp_path: Path) -> None:
-    module = module_of(name)
-    first, second = module.main("tiny", tmp_path)
-    assert first.keys() == second.keys()
-    assert first
-    assert module.PROMISES == "below"
-    assert all(first[place] <= second[place] for place in first)
+def test_certified_margins_are_those_of_the_worst_input(tmp_path: Path) -> None:
+    certified, least = load("", "represent_and").main("tiny", tmp_path)
+    assert certified.keys() == least.keys()
+    assert all(0 <= least[place] - certified[place] < 0.01 for place in certified)
 
 
 def test_norms_grow_exponentially_for_any_function_and_polynomially_for_symmetric_ones() -> None:
-    module = module_of("edelman2022/sparse")
-    found = module.growth("full", 64)
+    module = load("edelman2022", "sparse")
+    found = module.growth(seq_len=64)
     assert 2.0 < module.fitted(found["any function"], exponential=True) < 3.0
     assert 2.2 < module.fitted(found["symmetric"], exponential=False) < 3.0
     assert 1.3 < module.fitted(found["threshold"], exponential=False) < 2.0
@@ -43,7 +36,7 @@ def test_norms_grow_exponentially_for_any_function_and_polynomially_for_symmetri
 
 
 def test_blocks_whose_attention_leaks_compute_other_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = module_of("edelman2022/deep")
+    module = load("edelman2022", "deep")
     assert module.least(module.TREES[4.0], 8) > 0.9
     monkeypatch.setattr(module, "LEAK", 2.0)
     assert module.least(module.TREES[4.0], 8) < 0

@@ -160,7 +160,7 @@ def test_unknown_fields_and_files_are_refused(folder: Path) -> None:
             task_from_json(data)
 
 
-def test_sweep_threshold_and_plot_take_it(folder: Path) -> None:
+def test_sweep_and_plot_take_it(folder: Path) -> None:
     sweep = {
         "task": {"task": "mine.py:First"}, "model": {"d": 8, "heads": 2}, "train": {"steps": 3}, "n_test": 32,
         "seeds": 3, "grid": {"m": [8, 16, 32], "T": [4, 6]},
@@ -170,8 +170,6 @@ def test_sweep_threshold_and_plot_take_it(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     done = run("runs list --store s.db")
     assert "mine.py:First" in done.output
-    done = run("threshold --store s.db --runs task=mine.py:First --accuracy 0.1 --bootstrap 10 --format json")
-    assert done.exit_code == 0 or "no threshold can be fitted" in done.output
     pytest.importorskip("matplotlib")
     done = run(
         "plot gap-vs-m --store s.db --runs task=mine.py:First --runs T=4 --norms-from runs --bound closed -o f.png"
