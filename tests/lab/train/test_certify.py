@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -36,14 +37,19 @@ def sweep() -> Sweep:
     return sweep_from_json(DATA, name="tiny")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "runs.db"
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "runs.db"
     with Store(path) as opened:
         run_sweep(sweep(), opened)
         made = certify_sweep(sweep().trials, opened, PLANS)
         assert (made.total, made.present, made.added, made.errors) == (4, 0, 4, [])
     return path
+
+
+@pytest.fixture
+def store(made_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(made_once, tmp_path / "runs.db"))
 
 
 def test_certificates_are_kept_with_their_trials_and_made_once(store: Path) -> None:
@@ -75,7 +81,7 @@ def test_what_a_killed_sweep_has_made_is_kept(store: Path, monkeypatch: pytest.M
         own(self, made, key)
 
     monkeypatch.setattr(Store, "add_certificate", dying)
-    plans = [Asked(name, 0.2) for name in ("holdout", "p2l")]
+    plans = [Asked("holdout", delta) for delta in (0.2, 0.3)]
     with Store(store) as opened, pytest.raises(KeyboardInterrupt):
         certify_sweep(sweep().trials, opened, plans)
     monkeypatch.setattr(Store, "add_certificate", own)
@@ -135,7 +141,7 @@ def test_what_is_asked_is_checked() -> None:
 def test_the_command_stores_them(tmp_path: Path) -> None:
     file, store = tmp_path / "tiny.json", tmp_path / "runs.db"
     file.write_text(json.dumps(DATA), encoding="utf-8")
-    words = ["sweep", str(file), "--store", str(store), "--certify", "p2l"]
+    words = ["sweep", str(file), "--store", str(store), "--certify", "holdout"]
     outcome = CliRunner().invoke(main, words)
     assert outcome.exit_code == 0, outcome.output
     assert "certificates: 0 were there, 2 added" in outcome.stdout
