@@ -9,9 +9,9 @@ of a message of probability w holds a multiple of 2^-L, L = ceil(log2(1/w)): its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 from flint import arb, fmpz
 
@@ -164,46 +164,6 @@ class Reader:
         self.place = self.place * total - start * self.whole
         self.whole *= size
         return found
-
-
-class _Fork(Exception):
-    """A description met a choice that a script does not make: all of them, with their probabilities."""
-
-    def __init__(self, choices: list[tuple[int, Fraction]]) -> None:
-        super().__init__()
-        self.choices = choices
-
-
-class _Script:
-    def __init__(self, made: Sequence[int]) -> None:
-        self.made = list(made)
-
-    def part(self, total: int, sizes: Callable[[int], tuple[int, int, int]], chosen: int | None) -> int:
-        if self.made:
-            found, _, _ = sizes(self.made.pop(0))
-            return found
-        choices: list[tuple[int, Fraction]] = []
-        place = 0
-        while place < total:
-            _, start, size = sizes(place)
-            choices.append((start, Fraction(size, total)))
-            place = start + size
-        raise _Fork(choices)
-
-
-def messages(describe: Callable[[Coder], Any], least: Fraction) -> Iterator[tuple[Any, Fraction]]:
-    """Every message of at least this probability, with it; for tests of small codes."""
-    open_: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
-    while open_:
-        made, share = open_.pop()
-        try:
-            found = describe(_Script(made))
-        except CertificateError:
-            continue  # a word that no reader takes
-        except _Fork as fork:
-            open_ += [((*made, place), share * odds) for place, odds in fork.choices if share * odds >= least]
-        else:
-            yield found, share
 
 
 def bits_of(probability: Fraction) -> float:

@@ -41,12 +41,10 @@ class Certified:
     Attributes:
         certificate: the claim.
         state: of the learner that made the predictor.
-        risks: the bound of every member that was computed, by its place in the list.
     """
 
     certificate: PredictorCertificate
     state: Any
-    risks: Mapping[int, float]
 
 
 def pick_to_learn(
@@ -83,15 +81,12 @@ def pick_to_learn(
                 f"a prefix of {member.prefix} and {member.stop} picks leave none of {len(data)} examples to test on"
             )
     saved = Saved(resume, learner, ordered, members, delta)
-    risks: dict[int, float] = {}
     best: tuple[float, int, Stop] | None = None
     for run, indices in _runs(members).items():
         for index, stop in _stops_of(learner, ordered, run, indices, members, saved, progress, best, most):
-            facts = _facts(members[index], stop, len(data))
-            statement = members[index].statement
-            risks[index] = STATEMENTS[statement].risk(facts, members[index].delta)
-            if best is None or risks[index] < best[0]:
-                best = risks[index], index, stop
+            risk = _risk(members[index], stop, len(data))
+            if best is None or risk < best[0]:
+                best = risk, index, stop
     if best is None:
         raise NotReproduced(
             "no run came to a stop that certifies: give up later (`most`), or plan a fixed number of picks"
@@ -109,7 +104,7 @@ def pick_to_learn(
         chosen=index,
         evidence=told(data, learner, picks=[int(places[place]) for place in stop.picks], weights=stop.weights),
     )
-    return Certified(certificate, state, risks)
+    return Certified(certificate, state)
 
 
 def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> Any:
@@ -215,8 +210,7 @@ def _stops_of(
         # A run that was taken up again may be past this stop already.
         at = members[index].stop
         reached = trajectory.stop() if len(trajectory.picks) == at else trajectory.stops[at]
-        facts = _facts(members[index], reached, len(data))
-        least = min(least, STATEMENTS[members[index].statement].risk(facts, members[index].delta))
+        least = min(least, _risk(members[index], reached, len(data)))
         yield index, reached
 
 
@@ -229,6 +223,10 @@ def _rounds(member: Member, picked: int) -> int:
 def _floor(member: Member, n: int, m: int, picks: int | None = None) -> float:
     """The member's bound if no error were left."""
     stop = Stop(tuple(range(member.stop if picks is None else picks)), 0, n - member.stop, "")
+    return _risk(member, stop, m)
+
+
+def _risk(member: Member, stop: Stop, m: int) -> float:
     return STATEMENTS[member.statement].risk(_facts(member, stop, m), member.delta)
 
 

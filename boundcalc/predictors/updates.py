@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
@@ -137,13 +136,6 @@ def write(message: Message, shapes: _Shapes, exponent: int) -> tuple[str, float]
     writer = Writer()
     describe(writer, shapes, exponent, message)
     return writer.file(), bits_of(writer.probability)
-
-
-def probability(message: Message, shapes: _Shapes, exponent: int) -> Fraction:
-    """What the code gives a message, exactly."""
-    writer = Writer()
-    describe(writer, shapes, exponent, message)
-    return writer.probability
 
 
 def read(file: str, shapes: _Shapes, exponent: int) -> tuple[Message, float]:

@@ -5,18 +5,66 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors import coding
-from boundcalc.predictors.coding import Flags, Reader, Writer, bits_of, choose, messages, positive, signed, subset
+from boundcalc.predictors.coding import Coder, Flags, Reader, Writer, bits_of, choose, positive, signed, subset
 from boundcalc.predictors.tails import limit
-from boundcalc.predictors.updates import Message, Update, describe, matrix, probability, read, write
+from boundcalc.predictors.updates import Message, Update, describe, matrix, read, write
 
 SHAPES = {"a": (3, 4), "b": (5,), "c": (2, 3, 4), "d": (1, 6)}
+
+
+class _Fork(Exception):
+    """A description met a choice that a script does not make: all of them, with their probabilities."""
+
+    def __init__(self, choices: list[tuple[int, Fraction]]) -> None:
+        super().__init__()
+        self.choices = choices
+
+
+class _Script:
+    def __init__(self, made: Sequence[int]) -> None:
+        self.made = list(made)
+
+    def part(self, total: int, sizes: Callable[[int], tuple[int, int, int]], chosen: int | None) -> int:
+        if self.made:
+            found, _, _ = sizes(self.made.pop(0))
+            return found
+        choices: list[tuple[int, Fraction]] = []
+        place = 0
+        while place < total:
+            _, start, size = sizes(place)
+            choices.append((start, Fraction(size, total)))
+            place = start + size
+        raise _Fork(choices)
+
+
+def messages(describe: Callable[[Coder], Any], least: Fraction) -> Iterator[tuple[Any, Fraction]]:
+    """Every message of at least this probability, with it."""
+    open_: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
+    while open_:
+        made, share = open_.pop()
+        try:
+            found = describe(_Script(made))
+        except CertificateError:
+            continue  # a word that no reader takes
+        except _Fork as fork:
+            open_ += [((*made, place), share * odds) for place, odds in fork.choices if share * odds >= least]
+        else:
+            yield found, share
+
+
+def probability(message: Message, shapes: Mapping[str, tuple[int, ...]], exponent: int) -> Fraction:
+    """What the code gives a message, exactly."""
+    writer = Writer()
+    describe(writer, shapes, exponent, message)
+    return writer.probability
 
 
 def random_message(rng: random.Random) -> Message:

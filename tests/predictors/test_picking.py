@@ -213,7 +213,6 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, members: tuple[Member
     learner = Counted(robust=True)
     again = pick_to_learn(learner, data, members, 0.05, resume=where, most=40)
     assert again.certificate == whole.certificate
-    assert again.risks == whole.risks
     assert not where.exists()
 
 
