@@ -1,0 +1,107 @@
+"""What the scripts of this folder share: intervals, slopes, and how a script reads its options and prints its numbers.
+
+    python examples/zhang2022/NAME.py [--quick] [--figure FILE] [options of its `main`]
+
+Every script has `main(...) -> (computed, measured)`: what the theory says, and what came out, under the same keys; and
+`QUICK`, the options of a run of seconds, which the tests use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+Array = np.ndarray[Any, Any]
+Values = dict[Any, float]
+
+
+class Interval(NamedTuple):
+    """A number with the two ends of its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+def mean_interval(numbers: Any) -> Interval:
+    """A mean with Student's interval."""
+    x = np.asarray(numbers, dtype=float)
+    mean = float(x.mean())
+    half = float(stdtrit(len(x) - 1, 0.975) * x.std(ddof=1) / math.sqrt(len(x)))
+    return Interval(mean, mean - half, mean + half)
+
+
+def fit_slope(x: Any, y: Any) -> Interval:
+    """The slope of a straight line by least squares, with Student's interval."""
+    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    a, b = a - a.mean(), b - b.mean()
+    slope = float(a @ b / (a @ a))
+    half = float(stdtrit(len(a) - 2, 0.975)) * math.sqrt(float(np.square(b - slope * a).sum() / (len(a) - 2) / (a @ a)))
+    return Interval(slope, slope - half, slope + half)
+
+
+def rates(values: Mapping[Any, float], shortest: int = 64) -> dict[str, Interval]:
+    """The power of L of every name, fitted from L = `shortest` on, for values under keys (name, L)."""
+    found: dict[str, Interval] = {}
+    for name in dict.fromkeys(name for name, _ in values):
+        late = [(length, value) for (other, length), value in values.items() if other == name and length >= shortest]
+        if len(late) >= 3:
+            found[name] = fit_slope(*np.log(late).T)
+    return found
+
+
+def unit(rng: np.random.Generator, *shape: int) -> Array:
+    """Points drawn uniformly from the unit sphere."""
+    x = rng.standard_normal(shape)
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def run(
+    main: Callable[..., tuple[Values, Values]],
+    quick: Mapping[str, Any],
+    draw: Callable[[str, Values, Values], None] | None = None,
+    argv: Sequence[str] | None = None,
+) -> None:
+    """Read the options of `main` from the command line, call it, and print what it returns side by side."""
+    parser = argparse.ArgumentParser(description=(inspect.getmodule(main).__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a run of seconds")
+    if draw is not None:
+        parser.add_argument("--figure", help="file to draw to (needs matplotlib)")
+    for name, parameter in inspect.signature(main).parameters.items():
+        default, flag = parameter.default, {"default": argparse.SUPPRESS, "help": f"default {parameter.default}"}
+        if default is False:
+            parser.add_argument(f"--{name}", action="store_true", **flag)
+        elif isinstance(default, tuple):
+            parser.add_argument(f"--{name}", type=type(default[0]), nargs="+", **flag)
+        else:
+            parser.add_argument(f"--{name}", type=type(default), **flag)
+    given = vars(parser.parse_args(argv))
+    figure = given.pop("figure", None)
+    options = (dict(quick) if given.pop("quick") else {}) | given
+    computed, measured = main(**{name: tuple(x) if isinstance(x, list) else x for name, x in options.items()})
+    for key, value in computed.items():
+        name = key if isinstance(key, str) else ", ".join(str(part) for part in key)
+        print(f"{name}: computed {value:.4g}, measured {measured[key]:.4g}")
+    if draw is not None and figure:
+        draw(figure, computed, measured)
+
+
+def axes(count: int = 1, width: float = 3.4) -> tuple[Any, Any]:
+    """A figure of so many panels beside each other, with matplotlib."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"font.size": 7, "axes.spines.top": False, "axes.spines.right": False})
+    figure, panels = plt.subplots(1, count, figsize=(width * count, 2.6), layout="constrained", squeeze=False)
+    return figure, list(panels[0])

@@ -1,0 +1,129 @@
+"""Attention's error falls with the input, and no bound of it is exceeded (X3, X3k, X4).
+
+Keys are uniform on the unit sphere of R^d, |z| = 1, values are <z, k> plus uniform noise on [-s, s]: bounded, as the bounds
+ask. Computed: the bounds, each with probability 1 - delta. Measured: the 1 - delta quantiles of the errors. All that is
+needed of L pairs are d x d moments, so inputs of 65536 pairs are cheap.
+
+    python examples/zhang2022/infer.py --repetitions 1000
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from common import Array, Values, axes, rates, run, unit
+
+from boundcalc.formulas.theorems.attention_bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
+
+QUICK = {"L": tuple(2**i for i in range(3, 10)), "repetitions": 100}
+RIDGE, POSTERIOR, SOFTMAX = "CME, ridge of the bound", "CME, posterior mean", "softmax, tau = {:g}"
+_CHUNK = 3 * 10**6
+"""Numbers held at once."""
+
+
+class Law(NamedTuple):
+    """Dimension of the keys, noise s, temperatures of softmax attention, failure probability, seed."""
+
+    d: int = 3
+    noise: float = 0.5
+    tau: tuple[float, ...] = (1.0, 0.2, 0.05)
+    delta: float = 0.05
+    seed: int = 0
+
+
+class Errors(NamedTuple):
+    """Errors of one estimator over inputs, its bound (of each input, where keys decide it), errors against z itself."""
+
+    errors: Array
+    bound: Array | float
+    against_mean: Array
+
+
+def errors_at(law: Law, length: int, repetitions: int) -> dict[str, Errors]:
+    """Errors and bounds by estimator at one L. Softmax attention's are against its own limit."""
+    rng = np.random.default_rng([law.seed, length])
+    n, d, most = repetitions, law.d, 1 + law.noise
+    z, q = unit(rng, n, d), unit(rng, n, d)
+    gram, cross = np.zeros((n, d, d)), np.zeros((n, d))
+    top, bottom = np.zeros((len(law.tau), n)), np.zeros((len(law.tau), n))
+    step = max(1, _CHUNK // (n * d))
+    for start in range(0, length, step):
+        keys = unit(rng, n, min(step, length - start), d)
+        values = np.einsum("nlp,np->nl", keys, z) + law.noise * rng.uniform(-1, 1, keys.shape[:2])
+        gram += np.swapaxes(keys, 1, 2) @ keys
+        cross += np.einsum("nl,nlp->np", values, keys)
+        for i, tau in enumerate(law.tau):
+            weights = np.exp(np.einsum("nlp,np->nl", keys, q) / tau)
+            bottom[i] += weights.sum(-1)
+            top[i] += (weights * values).sum(-1)
+    truth, eye = (z * q).sum(-1), np.eye(d)
+    # on the sphere L_K is 1/d on linear functions: f* = L_K^(3/2) g with |g| = d
+    bound = cme_bound(length, source=float(d), smoothness=1.5, kappa=1.0, most=most, delta=law.delta)
+    ridge = np.linalg.solve(gram + bound.parameters["reg"] * length * eye, cross[..., None])[..., 0] - z
+    lam = d * law.noise**2 / 3  # noise variance over prior variance
+    found = np.linalg.solve(gram + lam * eye, np.stack([cross, q], axis=-1))
+    posterior, pulled = (found[..., 0] * q).sum(-1) - truth, found[..., 1]
+    alpha = np.sqrt(np.einsum("np,npq,nq->n", pulled, gram, pulled))
+    missed = lam * np.linalg.norm(pulled, axis=-1)
+    by_keys = [
+        key_bound(float(a), float(p), noise=law.noise, norm=1.0, delta=law.delta).value
+        for a, p in zip(alpha, missed, strict=True)
+    ]
+    out = {
+        RIDGE: Errors(np.linalg.norm(ridge, axis=-1), bound.value, np.abs((ridge * q).sum(-1))),
+        POSTERIOR: Errors(np.abs(posterior), np.array(by_keys), np.abs(posterior)),
+    }
+    for tau, attended in zip(law.tau, top / bottom, strict=True):
+        own = np.abs(attended - sphere_shrinkage(tau, d)[1] * truth)
+        limit = softmax_bound(length, tau=tau, most=most, delta=law.delta, sphere=d).value
+        out[SOFTMAX.format(tau)] = Errors(own, limit, np.abs(attended - truth))
+    return out
+
+
+def main(
+    L: tuple[int, ...] = tuple(2**i for i in range(3, 17)),
+    repetitions: int = 1000,
+    d: int = 3,
+    tau: tuple[float, ...] = (1.0, 0.2, 0.05),
+    seed: int = 0,
+) -> tuple[Values, Values]:
+    """Bounds and 1 - delta quantiles of errors, by estimator and L; bounds that depend on the keys as means."""
+    law = Law(d=d, tau=tau, seed=seed)
+    computed: Values = {}
+    measured: Values = {}
+    most = 0.0
+    for length in L:
+        for name, found in errors_at(law, length, repetitions).items():
+            computed[name, length] = float(np.mean(found.bound))
+            measured[name, length] = float(np.quantile(found.errors, 1 - law.delta))
+            most = max(most, float((found.errors > found.bound).mean()))
+    print(f"a bound was exceeded by at most {most:.2%} of the inputs of a cell, where {law.delta:.0%} may")
+    bounds = rates(computed)
+    for name, rate in rates(measured).items():
+        print(f"{name}: error like L^{rate}, bound like L^{bounds[name].value:.3g}")
+    return computed, measured
+
+
+def draw(path: str, computed: Values, measured: Values) -> None:
+    """Left, errors and bounds over L; right, the bias that softmax attention keeps, over the temperature."""
+    figure, (left, right) = axes(2)
+    for name, colour in ((POSTERIOR, "#0072B2"), (SOFTMAX.format(1.0), "#D55E00")):
+        lengths = [length for other, length in computed if other == name]
+        for values, style in ((measured, "o"), (computed, "-")):
+            # two means of values are never further apart than 3: a bound of that is vacuous
+            known = [(x, values[name, x]) for x in lengths if values[name, x] < 3]
+            label = f"{name}: {'measured' if style == 'o' else 'bound'}"
+            left.plot(*zip(*known, strict=True), style, color=colour, ms=3, lw=1, label=label)
+    left.set(xscale="log", yscale="log", xlabel="L, pairs", ylabel="error, 95% quantile")
+    left.set_title("Attention converges; bounds are above")
+    left.legend(frameon=False)
+    taus = np.geomspace(0.02, 2, 40)
+    right.plot(taus, [1 - sphere_shrinkage(float(tau), 3)[0] for tau in taus], color="#D55E00", lw=1)
+    right.set(xscale="log", xlabel="temperature", ylabel="bias, share of the conditional mean")
+    right.set_title("Softmax keeps a bias at a fixed temperature")
+    figure.savefig(path, dpi=200)
+
+
+if __name__ == "__main__":
+    run(main, QUICK, draw)
