@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
     "runs": ("boundcalc.cli.runs:command", "List, show, export, import, verify and remove stored trials."),
-    "latent": ("boundcalc.cli.latent:command", "Attention as inference: posteriors, bounds, experiments."),
+    "latent": ("boundcalc.cli.latent:command", "Attention as inference: what it infers, and its bounds."),
     "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
 }
 

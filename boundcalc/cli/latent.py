@@ -1,47 +1,44 @@
-"""`boundcalc latent`: posteriors, bounds and experiments on attention as inference."""
+"""`boundcalc latent`: what attention infers from pairs of keys and values, and the bounds X3 to X6."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.cli.files import FileGroup
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
-from boundcalc.cli.latent_given import GIVEN
-from boundcalc.cli.latent_show import (
-    NUMBERS,
-    delta_option,
-    lengths_option,
-    option,
-    seed_option,
-    show_bounds,
-    show_rows,
-    table_option,
-    taus_option,
-)
-from boundcalc.cli.latent_trained import TRAINED
+from boundcalc.cli.latent_show import NUMBERS, ceiling, delta_option, option, show, show_bounds, table_option
 from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.setting import validate
 
 if TYPE_CHECKING:
     from boundcalc.base.value import Value
+
+_KERNELS = ("linear", "polynomial", "rbf", "exponential", "random-rbf")
+_ROWS = Input(exists=True, dir_okay=False, path_type=Path)
+_KNOWN_NOISE = 0.5
+"""Values of the known law are within this of their mean."""
+_KNOWN_QUERIES = 3
 
 
 @click.group(
     cls=FileGroup,
     name="latent",
-    short_help="Attention as inference: posteriors, bounds, experiments.",
+    short_help="Attention as inference: what it infers, and its bounds.",
     epilog="""\b
 Examples:
-  boundcalc latent posterior beta-bernoulli
-  boundcalc latent bound --L 512 --temperature 0.5
-  boundcalc latent attend pairs.csv --kernel rbf --ridge 0.1
-  boundcalc latent infer --L 8:4096
-  boundcalc latent transfer""",
+  boundcalc latent infer
+  boundcalc latent infer pairs.csv --kernel rbf --ridge 0.1
+  boundcalc latent bound --L 512 --temperature 0.5""",
 )
 def command() -> None:
-    """Latent-variable models, what attention makes of them, and the bounds X1-X6."""
+    """Attention as inference of a latent variable, and the bounds X3 to X6. The experiments are in examples/zhang2022."""
 
 
 @command.command(
@@ -55,17 +52,10 @@ Examples:
 @option("--L", "n", type=WHOLE, default=512, help="Key-value pairs a query sees.")
 @option("--temperature", "tau", type=NUMBER, default=1.0, help="Scores are divided by it.")
 @option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
-@option(
-    "--mean-lipschitz",
-    "lipschitz",
-    type=NUMBER,
-    help="Of the conditional mean on --sphere; softmax attention against it, at the best temperature.",
-)
+@option("--mean-lipschitz", "lipschitz", type=NUMBER, help="Of the conditional mean, on --sphere: X4 against it.")
 @option("--M", "most", type=NUMBER, default=1.0, help="Largest norm of a value.")
-@option("--kappa", type=NUMBER, default=1.0, help="Root of the largest k(x, x).")
 @option("--source", type=NUMBER, default=1.0, help="|g| in f* = L_K^r g.")
 @option("--smoothness", type=NUMBER, default=1.0, help="r in f* = L_K^r g.")
-@option("--reg", type=NUMBER, help="Regularisation lam/L (unset: the best).")
 @delta_option
 @option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
 @option("--C", "knob", type=NUMBER, default=1.0, help="Norm budget of X5.")
@@ -80,7 +70,9 @@ def bound(n: int, form: str, **options: Any) -> None:
         {"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext", "lipschitz": "sphere"}
     )
     found = list(_bounds(n, **options))
-    notes = [f"Each with probability at least 1 - delta; boundcalc explain {found[0].name} tells conditions and proof."]
+    notes = [
+        f"Each holds with probability at least 1 - delta. Conditions and proof: boundcalc explain {found[0].name}."
+    ]
     show_bounds(form, [b.to_json() for b in found], found, notes)
 
 
@@ -90,10 +82,8 @@ def _bounds(
     sphere: int | None,
     lipschitz: float | None,
     most: float,
-    kappa: float,
     source: float,
     smoothness: float,
-    reg: float | None,
     delta: float,
     m: int | None,
     knob: float,
@@ -102,13 +92,12 @@ def _bounds(
     pretext_error: float,
     spread: float | None,
 ) -> Iterable[Value]:
-    from boundcalc.base.errors import InvalidSetting
     from boundcalc.formulas.theorems.attention_bounds import cme_bound, conditional_mean_bound, softmax_bound
 
-    law: dict[str, Any] = {"source": source, "smoothness": smoothness, "kappa": kappa, "most": most, "delta": delta}
-    yield cme_bound(n, reg=reg, **law)
+    law: dict[str, Any] = {"source": source, "smoothness": smoothness, "most": most, "delta": delta}
+    yield cme_bound(n, **law)
     if smoothness <= 1:
-        yield cme_bound(n, reg=reg, published=True, **law)
+        yield cme_bound(n, published=True, **law)
     yield softmax_bound(n, tau=tau, most=most, delta=delta)
     if sphere is not None:
         yield softmax_bound(n, tau=tau, most=most, delta=delta, sphere=sphere)
@@ -136,107 +125,195 @@ def _bounds(
 
 
 @command.command(
-    short_help="Errors of CME and softmax attention over growing inputs, beside their bounds.",
+    short_help="What CME, softmax and linear attention infer from pairs, with bounds of their errors.",
     epilog="""\b
 Examples:
-  boundcalc latent infer                      L = 8..65536, 200 inputs each
-  boundcalc latent infer --L 8:1024 --repetitions 1000 --format csv
-  boundcalc latent infer --d 8 --temperature 0.5,0.1""",
+  boundcalc latent infer --L 4096 --d 8            pairs of a known law: errors beside X3, X3k and X4
+  boundcalc latent infer pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
+  boundcalc latent infer pairs.npy --values 2 --queries asked.npy --temperature 0.1
+  boundcalc latent infer pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
 )
-@lengths_option(default="8:65536", help="Numbers of pairs.")
-@option("--repetitions", type=WHOLE, default=200, help="Inputs or runs per place.")
-@option("--d", "width", type=WHOLE, default=3, help="Width of a row (a key).")
-@option(
-    "--value-noise",
-    "noise",
-    type=NUMBER,
-    default=0.5,
-    help="Values are within this of their mean; smooth: its deviation.",
-)
-@taus_option(default="1,0.5,0.2,0.05")
+@click.argument("pairs", type=_ROWS, required=False)
+@option("--values", "width", type=WHOLE, default=1, help="Columns of the value, the last ones.")
+@option("--queries", type=_ROWS, help="Keys that are asked, a row each (default: those of the pairs).")
+@option("--kernel", type=click.Choice(_KERNELS), default="linear", help="Of CME attention.")
+@option("--set", "words", multiple=True, metavar="NAME=VALUE", help="A parameter of the kernel (repeatable).")
+@option("--ridge", type=NUMBER, help="Variance of the noise over that of the prior (default: 1, or the known law's).")
+@option("--temperature", "taus", type=NUMBERS, default="1", help="Scores are divided by it; several.")
+@option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
+@option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
 @delta_option
-@seed_option
-@option(
-    "--truth",
-    type=click.Choice(("linear", "smooth")),
-    default="linear",
-    help="The conditional mean: linear in the key, or a draw of the Gaussian process with softmax's own kernel.",
-)
-@option("--sharpness", type=NUMBER, default=4.0, help="Of the smooth truth: exp(<k, k'>) to it.")
+@option("--L", "n", type=WHOLE, default=512, help="Pairs of the known law.")
+@option("--d", type=WHOLE, default=3, help="Width of a key of the known law.")
+@option("--seed", type=WHOLE, default=0, help="Of the pairs of the known law.")
 @table_option
-def infer(form: str, truth: str, sharpness: float, **options: Any) -> None:
-    """Mean errors with intervals, 1 - delta quantiles, bounds, and how often a bound was exceeded.
+def infer(pairs: Path | None, form: str, **options: Any) -> None:
+    """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
 
-    With --truth smooth: root mean square errors of CME attention with the exponential and with a linear kernel, and of softmax
-    attention at fixed and at best temperature, whose sampling error and bias are told apart.
+    CME attention is the posterior mean of a Gaussian process with this kernel (X2), deviation its posterior deviation as a
+    share of the prior's. X3k bounds the error of all three: it asks for weights that depend on keys and query alone.
+
+    Without a file pairs are drawn from a known law, and errors stand beside their bounds: keys uniform on the unit sphere,
+    values <z, key> plus noise, |z| = 1.
     """
-    if truth == "smooth":
-        _smooth(form, sharpness, options)
+    if pairs is None:
+        for name in ("width", "queries", "kernel", "words", "norm"):
+            refuse_given({name: "without a file of pairs"})
+        _infer_known(form, **{name: options[name] for name in ("ridge", "taus", "noise", "delta", "n", "d", "seed")})
         return
-    refuse_given({"sharpness": "without --truth smooth"})
-    from boundcalc.lab.latent.experiments.infer import InferPlan, best_temperatures
-    from boundcalc.lab.latent.experiments.infer import infer as run
+    refuse_given(dict.fromkeys(("n", "d", "seed"), "on pairs of your own"))
+    width, noise, norm = options["width"], options["noise"], options["norm"]
+    if (noise is None) != (norm is None):
+        raise InvalidSetting("X3k needs both --value-noise and --rkhs-norm")
+    refuse_idle({"delta": "norm"})
+    data = _array(pairs)
+    if data.ndim != 2 or not 1 <= width < data.shape[-1]:
+        needs = f"a key of at least one number and then a value of --values {width}"
+        raise InvalidSetting(f"a row needs {needs}; {pairs} has shape {data.shape}")
+    from boundcalc.cli.inputs import pairs as parameters
+    from boundcalc.lab.latent.kernels import kernel_named
 
-    result = run(InferPlan(**options))
-    columns = {"L": "length", "estimator, error": "name", "mean": "mean.value", "low": "mean.low", "high": "mean.high"}
-    columns |= {"quantile": "quantile.value", "bound": "<=bound", "exceeded": "failures.value", "tends to": "limit"}
-    notes = [
-        f"{name}: error ~ L^{rate} measured, L^{result.bound_rates[name]:.3g} by the bound"
-        for name, rate in result.rates.items()
-    ]
-    best = ", ".join(f"{tau:g} at L={length}" for length, tau in best_temperatures(result).items())
-    notes.append(f"nearest to the conditional mean: tau {best}")
-    show_rows(form, result.to_json(), result.points, columns, notes)
-
-
-def _smooth(form: str, sharpness: float, options: Mapping[str, Any]) -> None:
-    from boundcalc.lab.latent.experiments.smooth import SmoothPlan, document, smooth
-
-    refuse_given(
-        {
-            "width": "with --truth smooth: keys are on the circle",
-            "delta": "with --truth smooth: no bound is drawn there",
-        }
-    )
-    given = {name: options[name] for name in ("lengths", "repetitions", "noise", "taus", "seed")}
-    plan = SmoothPlan(sharpness=sharpness, **given)
-    points = smooth(plan)
-    columns = {"L": "length", "estimator": "name", "error": "error.value", "low": "error.low", "high": "error.high"}
-    columns |= {"sampling error": "sampling.value", "bias": "bias", "tau": "tau", "in theory": "expected"}
-    notes = [
-        "root mean squares over inputs, with 95% intervals; the best temperature is chosen on half of the inputs and judged on "
-        "the others; in theory: the posterior's deviation"
-    ]
-    show_rows(form, document(plan, points), points, columns, notes)
+    kernel = kernel_named(options["kernel"], **parameters(options["words"]))
+    keys, values = data[:, :-width], data[:, -width:]
+    if norm is not None:
+        _refuse_empty_premise(keys, values, kernel, noise, norm)
+    queries = keys if options["queries"] is None else _array(options["queries"])
+    ridge = 1.0 if options["ridge"] is None else options["ridge"]
+    rows = list(_attended(queries, keys, values, kernel, ridge, options["taus"], noise, norm, options["delta"]))
+    note = "|alpha|: size of the weights; P(q): what they leave of the query in the kernel's space"
+    if norm is not None:
+        note += (
+            f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g}, query by query, where "
+            "values are independent given the keys, each within --value-noise of a mean whose norm is at most --rkhs-norm"
+        )
+    show(form, rows, list(rows[0]), [(*list(row.values())[:-1], ceiling(row["X3k"])) for row in rows], [note])
 
 
-@command.command(short_help="Downstream error against the diversity of the pretext tasks, beside X6.")
-@option("--diversity", "diversities", type=NUMBERS, help="Least singular values of M.")
-@option("--latent", type=WHOLE, default=4, help="Dimensions of z.")
-@option("--tasks", type=WHOLE, default=6, help="Pretext tasks.")
-@option("--L", "length", type=WHOLE, default=32, help="Tokens in a sequence.")
-@option("--m", "pretrain", type=WHOLE, default=2000, help="Sequences of pretraining.")
-@option("--repetitions", type=WHOLE, default=20, help="Inputs or runs per place.")
-@seed_option
-@table_option
-def transfer(form: str, **options: Any) -> None:
-    """Pretext error, condition number, measured downstream error of the induced head, and the bound X6."""
-    from boundcalc.lab.latent.experiments.transfer import TransferPlan
-    from boundcalc.lab.latent.experiments.transfer import transfer as run
+def _array(path: Path) -> Any:
+    """The array in a .npy file, or in a .csv file of numbers."""
+    import numpy as np
 
-    given = {name: value for name, value in options.items() if value is not None}
-    found = run(TransferPlan(**given))
-    columns = {
-        "diversity": "diversity",
-        "kappa": "kappa",
-        "pretext error": "pretext.value",
-        "head wM+": "induced.value",
+    if path.suffix != ".npy" and not path.read_bytes().strip():
+        raise InvalidSetting(f"{path} is empty: give one row per line, numbers separated by commas")
+    try:
+        found = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+    except (ValueError, EOFError) as error:
+        raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
+    if getattr(found, "dtype", np.dtype(object)).kind not in "biuf":
+        raise InvalidSetting(f"{path} must hold real numbers, got {getattr(found, 'dtype', type(found).__name__)}")
+    if not np.isfinite(found).all():
+        raise InvalidSetting(f"{path} must hold finite numbers, but {int((~np.isfinite(found)).sum())} are not")
+    return found.astype(float)
+
+
+def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, norm: float) -> None:
+    """Refuse X3k where the pairs themselves show that no conditional mean is as supposed."""
+    from boundcalc.lab.latent.premise import least_norm
+
+    for name, size in (("--value-noise", noise), ("--rkhs-norm", norm)):
+        validate.positive(name, size, zero=True)
+    least = least_norm(keys, values, kernel, noise)
+    within = f"within --value-noise {noise:g} of these values"
+    if math.isinf(least):
+        raise InvalidSetting(f"X3k has an empty premise: no function in the {kernel.name} kernel's space is {within}")
+    if least > norm:
+        raise InvalidSetting(
+            f"X3k has an empty premise: means {within} have a norm of at least {least:.4g} in the {kernel.name} kernel's "
+            f"space, got --rkhs-norm {norm:g}; raise one of the two"
+        )
+
+
+def _attended(
+    queries: Any,
+    keys: Any,
+    values: Any,
+    kernel: Any,
+    ridge: float,
+    taus: tuple[float, ...],
+    noise: float | None,
+    norm: float | None,
+    delta: float,
+) -> Iterator[dict[str, Any]]:
+    """A row for each query and attention: the value, the posterior's deviation, and what X3k is made of."""
+    import numpy as np
+
+    from boundcalc.formulas.theorems.attention_bounds import key_bound
+    from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
+
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+        found = attend(queries, keys, None, lam=ridge, kernel=kernel)
+        prior = kernel.diagonal(queries)
+    deviations = np.sqrt(found.variance / np.where(prior > 0, prior, 1.0))
+    weights: Mapping[str, Any] = {
+        "CME": found.mean,
+        **{f"softmax tau={tau:g}": softmax_weights(queries, keys, tau) for tau in taus},
+        "linear": linear_weights(queries, keys),
     }
-    columns |= {"X6": "<=bound", "best head": "best.value", "its X6": "<=best_bound", "fitted head": "fitted.value"}
-    columns |= {"above": "violations"}
-    reasons = [f"diversity {row.diversity:g}: {row.reason}" for row in found if row.reason]
-    show_rows(form, [row.to_json() for row in found], found, columns, reasons)
+    missed = {name: power_function(queries, keys, alpha, kernel) for name, alpha in weights.items()}
+    names = [f"value {j + 1}" for j in range(values.shape[1])] if values.shape[1] > 1 else ["value"]
+    for i in range(len(queries)):
+        for name, alpha in weights.items():
+            size, power = float(np.linalg.norm(alpha[i])), float(missed[name][i])
+            row = {"query": i + 1, "attention": name, **dict(zip(names, (alpha[i] @ values).tolist(), strict=True))}
+            row |= {"deviation": float(deviations[i]) if name == "CME" else None, "|alpha|": size, "P(q)": power}
+            row["X3k"] = None
+            if noise is not None and norm is not None:
+                above = size * (1 + len(alpha[i]) * sys.float_info.epsilon)
+                row["X3k"] = key_bound(above, power, noise=noise, norm=norm, delta=delta).value
+                if math.isinf(row["X3k"]):
+                    raise InvalidSetting(f"X3k is infinite at --value-noise {noise:g} and --rkhs-norm {norm:g}")
+            yield row
 
 
-for _one in (*GIVEN, *TRAINED):
-    command.add_command(_one)
+def _infer_known(
+    form: str,
+    ridge: float | None,
+    taus: tuple[float, ...],
+    noise: float | None,
+    delta: float,
+    n: int,
+    d: int,
+    seed: int,
+) -> None:
+    """Pairs of a known law: every inferred value, what it should be, the error and its bound."""
+    import numpy as np
+
+    from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound, sphere_shrinkage
+    from boundcalc.lab.latent.kernels import Linear
+    from boundcalc.lab.latent.models import GaussianLinear
+
+    noise = validate.positive("--value-noise", _KNOWN_NOISE if noise is None else noise)
+    rng = np.random.default_rng(validate.size("seed", seed, least=0))
+    model = GaussianLinear(width=validate.size("d", d, least=2), prior_variance=1 / d, noise_variance=noise**2 / 3)
+    z, queries = model.draw_keys(rng, 1)[0], model.draw_keys(rng, _KNOWN_QUERIES)
+    keys = model.draw_keys(rng, validate.size("L", n))
+    values = (keys @ z + noise * rng.uniform(-1, 1, n))[:, None]
+    # L_K is 1/d on linear functions of the sphere, so that f* = L_K^(3/2) g with |g| = d
+    x3 = cme_bound(n, source=float(d), smoothness=1.5, most=1 + noise, delta=delta)
+    rows: list[dict[str, Any]] = []
+
+    def add(query: int, name: str, value: float, target: float, limit: float, by: str) -> None:
+        rows.append({"query": query, "attention": name, "value": value, "should be": target})
+        rows[-1] |= {"error": abs(value - target), "bound": limit, "by": by}
+
+    def inferred(lam: float) -> Iterator[dict[str, Any]]:
+        return _attended(queries, keys, values, Linear(), lam, taus, noise, 1.0, delta)
+
+    truth = queries @ z
+    for row in inferred(model.lam if ridge is None else ridge):
+        i, name = row["query"], row["attention"]
+        add(i, name, row["value"], float(truth[i - 1]), row["X3k"], "X3k")
+        if name.startswith("softmax"):
+            tau = float(name.partition("=")[2])
+            low, high = sphere_shrinkage(tau, d)
+            x4 = softmax_bound(n, tau=tau, most=1 + noise, delta=delta, sphere=d).value
+            add(i, f"{name}, limit", row["value"], float((low + high) / 2 * truth[i - 1]), x4, "X4")
+    for row in inferred(x3.parameters["reg"] * n):
+        if row["attention"] == "CME":
+            add(row["query"], "CME, ridge of X3", row["value"], float(truth[row["query"] - 1]), x3.value, "X3")
+    rows.sort(key=lambda row: row["query"])
+    cells = [[ceiling(cell) if name == "bound" else cell for name, cell in row.items()] for row in rows]
+    note = (
+        f"Each bound holds with probability at least 1 - {delta:g}. Limit: what softmax attention tends to as L grows."
+    )
+    show(form, rows, list(rows[0]), cells, [f"{n} pairs, keys on the sphere in {d} dimensions. {note}"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -85,6 +86,8 @@ def run(
         else:
             parser.add_argument(f"--{name}", type=type(default), **flag)
     given = vars(parser.parse_args(argv))
+    if "torch" in sys.modules:  # small networks gain nothing from a second thread
+        sys.modules["torch"].set_num_threads(1)
     figure = given.pop("figure", None)
     options = (dict(quick) if given.pop("quick") else {}) | given
     computed, measured = main(**{name: tuple(x) if isinstance(x, list) else x for name, x in options.items()})

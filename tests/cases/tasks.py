@@ -66,11 +66,6 @@ def _masked_token(**fields: Any) -> TaskExample:
     return TaskExample(fields, best)
 
 
-def _coins(**fields: Any) -> TaskExample:
-    """Heads where most tosses were heads."""
-    return TaskExample(fields, lambda world, x: 2 * ((x[:, 1:] - 1) % 2).sum(1) > x.shape[1] - 1)
-
-
 @cache
 def _folder() -> Path:
     """Where files of examples lie while the laws are tried."""
@@ -109,7 +104,6 @@ _BROUGHT: Mapping[str, Callable[[], tuple[list[TaskExample], list[tuple[Mapping[
         [_masked_token(L=20, V=6), _masked_token(L=12, V=4, alpha=1.5, blur=0.3)],
         [({"V": 1}, "V"), ({"alpha": 0.3}, "multiple of 1/2"), ({"V": 5, "blur": 0.1}, "choose an even V")],
     ),
-    "coins": lambda: ([_coins(L=9), _coins(L=32)], [({"L": 0}, "L must")]),
     "arrays": _files,
 }
 

@@ -12,12 +12,13 @@ import pytest
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.formulas.theorems.attention_bounds import sphere_shrinkage
 from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
-from boundcalc.lab.latent.experiments.infer import unit
 from boundcalc.lab.latent.kernels import RBF, Exponential, Kernel, Linear, Polynomial, RandomFeatures, kernel_named
 from boundcalc.lab.latent.models import GaussianLinear
 from boundcalc.lab.latent.premise import least_norm
 from boundcalc.setting import Normaliser
+from tests.examples.scripts import load
 
+unit = load("zhang2022", "common").unit
 FINITE: tuple[Kernel, ...] = (
     Linear(),
     Polynomial(2, 1.0),

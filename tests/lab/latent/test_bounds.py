@@ -24,10 +24,11 @@ from boundcalc.formulas.theorems.attention_bounds import (
     softmax_bound,
     sphere_shrinkage,
 )
-from boundcalc.lab.latent.experiments.infer import InferPlan, errors_at, unit
 from boundcalc.statements import latent
+from tests.examples.scripts import load
 
 Array = NDArray[np.float64]
+unit = load("zhang2022", "common").unit
 REPETITIONS = 2000
 DELTA = 0.05
 
@@ -244,22 +245,36 @@ def test_the_bias_and_its_trade_with_the_temperature() -> None:
         assert one.value >= sampled + softmax_bias(one.parameters["tau"], 3, 1.0)
 
 
-# ------------------------------------------------------------------------ the experiment's law, 1000 inputs and more
-
-PLAN = InferPlan(repetitions=1000, seed=11)
+# ------------------------------------------------------------------------ the law of examples/zhang2022/infer.py
 
 
 @pytest.mark.parametrize("length", [8, 64, 1024])
 def test_errors_of_attention_stay_below_their_bounds(length: int) -> None:
-    found = errors_at(PLAN, length)
-    bounded = {name: (errors, bound) for name, (errors, bound, *_) in found.items() if bound is not None}
-    assert len(bounded) == 2 + len(PLAN.taus)
-    for name, (errors, bound) in bounded.items():
+    script = load("zhang2022", "infer")
+    law = script.Law(tau=(1.0, 0.5, 0.2, 0.05), seed=11)
+    found = script.errors_at(law, length, 1000)
+    assert len(found) == 2 + len(law.tau)
+    for name, (errors, bound, _) in found.items():
         assert len(errors) == 1000
-        assert not exceeded(errors, bound, PLAN.delta), name
-    errors, bound = bounded["CME, posterior mean"]
-    assert bound is not None
-    assert exceeded(errors, 0.3 * bound, PLAN.delta)
+        assert not exceeded(errors, bound, law.delta), name
+    errors, bound, _ = found[script.POSTERIOR]
+    assert exceeded(errors, 0.3 * bound, law.delta)
+
+
+def test_errors_fall_at_the_rates_that_are_proved_and_softmax_keeps_its_bias() -> None:
+    script, common = load("zhang2022", "infer"), load("zhang2022", "common")
+    computed, measured = script.main(L=tuple(2**i for i in range(6, 14)), repetitions=300, seed=3)
+    rates = common.rates(measured)
+    for name in (script.POSTERIOR, script.SOFTMAX.format(1), script.SOFTMAX.format(0.2)):
+        assert rates[name].low <= -0.5 <= rates[name].high < -0.35
+    assert rates[script.RIDGE].high < -0.1
+    assert common.rates(computed)[script.POSTERIOR].value == pytest.approx(-0.5, abs=0.05)
+    law = script.Law()
+    found = script.errors_at(law, 8192, 300)
+    truth = np.abs(np.random.default_rng(0).uniform(-1, 1, 10**5)).mean()  # |<z, q>| on the sphere of R^3
+    for tau in (1.0, 0.2):  # against the conditional mean it is left with the bias that theory gives it
+        bias = (1 - sphere_shrinkage(tau, law.d)[1]) * truth
+        assert found[script.SOFTMAX.format(tau)].against_mean.mean() == pytest.approx(bias, rel=0.15)
 
 
 def test_x3k_with_gaussian_noise() -> None:

@@ -12,7 +12,6 @@ from scipy.stats import beta
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.kernels import Polynomial, RandomFeatures
 from boundcalc.lab.latent.models import (
-    MODELS,
     BetaBernoulli,
     CategoricalMixture,
     DirichletCategorical,
@@ -20,14 +19,6 @@ from boundcalc.lab.latent.models import (
     GaussianMean,
     GaussianMixture,
     LatentModel,
-)
-from boundcalc.lab.latent.symbolic import (
-    SYMBOLIC,
-    beta_bernoulli,
-    dirichlet_categorical,
-    gaussian_linear,
-    gaussian_mean,
-    mixture,
 )
 
 Array = NDArray[np.float64]
@@ -113,10 +104,34 @@ def test_finite_mixtures_are_bayes() -> None:
     assert model.log_joint(tokens) == pytest.approx(np.log(after.sum()), rel=1e-13)
 
 
+def order_moves(log_density: Any, tokens: Array) -> float:
+    """The most that a log density moves as a sequence is reordered at random."""
+    rng, at = np.random.default_rng(0), log_density(tokens)
+    return max(abs(log_density(rng.permutation(tokens)) - at) for _ in range(20))
+
+
 @by_model
-def test_the_joint_density_is_the_product_of_predictive_ones(model: LatentModel) -> None:
+def test_models_are_exchangeable(model: LatentModel) -> None:
+    """The joint density is the product of predictive ones in any order, which depends on the order in form."""
     _, tokens = model.draw(np.random.default_rng(4), 7)
     assert model.log_by_chain(tokens[0]) == pytest.approx(model.log_joint(tokens[0]), abs=1e-9)
+    assert order_moves(model.log_by_chain, tokens[0]) < 1e-9
+
+
+def test_a_chain_and_a_model_that_forgets_are_not_exchangeable() -> None:
+    def log_chain(bits: Any) -> float:
+        stays = int((bits[1:] == bits[:-1]).sum())
+        return stays * np.log(0.9) + (len(bits) - 1 - stays) * np.log(0.1)
+
+    class Hasty(BetaBernoulli):
+        """Later tokens count less."""
+
+        def log_by_chain(self, tokens: Any) -> float:
+            return super().log_by_chain(tokens) - 0.1 * float(np.arange(len(tokens)) @ tokens)
+
+    bits = np.array([0, 0, 0, 1, 1, 1, 0, 1])
+    assert order_moves(log_chain, bits) > 1
+    assert order_moves(Hasty(2.0, 1.0).log_by_chain, bits) > 0.01
 
 
 @by_model
@@ -150,76 +165,6 @@ def test_posteriors_are_calibrated_on_draws_of_the_model(model: LatentModel) -> 
         assert np.abs(score).max() < 4.5
 
 
-# ------------------------------------------------------------------------ symbols
-
-
-@pytest.mark.parametrize("build", [beta_bernoulli, dirichlet_categorical, gaussian_mean, gaussian_linear])
-def test_symbolic_posteriors_are_proportional_to_prior_times_likelihood(build: Any) -> None:
-    assert build().residual() == [0] * len(build().latent)
-
-
-def test_a_wrong_symbolic_posterior_is_seen() -> None:
-    from dataclasses import replace
-
-    right = beta_bernoulli()
-    assert replace(right, log_prior=2 * right.log_prior).residual() != [0]
-
-
-def test_symbolic_and_numeric_posteriors_agree() -> None:
-    rng = np.random.default_rng(7)
-    bits = BetaBernoulli(1.3, 2.2)
-    x = bits.draw(rng, 9)[1][0]
-    at = {"a": 1.3, "b": 2.2, "L": 9, "s": int(x.sum())}
-    formulas = beta_bernoulli()
-    assert _at(formulas.predictive["probability"], at) == pytest.approx(bits.posterior(x).predictive[1], rel=1e-13)
-    assert _at(formulas.parameters["variance"], at) == pytest.approx(bits.posterior(x).variance[1], rel=1e-12)
-
-    words = DirichletCategorical((0.4, 1.1, 2.0))
-    x = words.draw(rng, 12)[1][0]
-    at = {f"alpha_{i + 1}": a for i, a in enumerate(words.alpha)}
-    at |= {f"n_{i + 1}": int((x == i).sum()) for i in range(3)}
-    found = [_at(value, at) for value in dirichlet_categorical().predictive.values()]
-    assert found == pytest.approx(words.posterior(x).predictive.tolist(), rel=1e-13)
-
-    mean = GaussianMean(1, 1.7, 0.6)
-    x = mean.draw(rng, 8)[1][0]
-    at = {"t": 1.7**0.5, "sigma": 0.6**0.5, "L": 8, "s": float(x.sum())}
-    posterior = mean.posterior(x)
-    assert _at(gaussian_mean().parameters["mean"], at) == pytest.approx(posterior.mean[0], rel=1e-12)
-    assert _at(gaussian_mean().predictive["predictive variance"], at) == pytest.approx(
-        posterior.predictive[1], rel=1e-12
-    )
-
-    linear = GaussianLinear(2, 1, prior_variance=1.7, noise_variance=0.6)
-    x = linear.draw(rng, 8)[1][0]
-    gram, cross = linear.statistics["sums"](x)
-    q = np.array([[0.3, -1.2]])
-    at = {"t": 1.7**0.5, "sigma": 0.6**0.5, "phi_1": 0.3, "phi_2": -1.2, "c_1": cross[0, 0], "c_2": cross[1, 0]}
-    at |= {"G_11": gram[0, 0], "G_12": gram[0, 1], "G_22": gram[1, 1]}
-    predicted, variance = linear.posterior(x).predictive(q)
-    assert _at(gaussian_linear().predictive["predictive mean"], at) == pytest.approx(predicted[0, 0], rel=1e-11)
-    assert _at(gaussian_linear().predictive["predictive variance"], at) == pytest.approx(variance[0], rel=1e-11)
-
-    topics = CategoricalMixture(((0.6, 0.3, 0.1), (0.1, 0.1, 0.8)), (0.3, 0.7))
-    x = topics.draw(rng, 5)[1][0]
-    likelihoods = np.exp(topics.log_likelihoods(x).sum(0))
-    at = {"pi_1": 0.3, "pi_2": 0.7, "l_1": likelihoods[0], "l_2": likelihoods[1]}
-    assert _at(mixture().parameters["Pr(z=1)"], at) == pytest.approx(topics.posterior(x).weights[0], rel=1e-12)
-
-
-def _at(formula: Any, values: dict[str, float]) -> float:
-    found = formula.subs({symbol: values[symbol.name] for symbol in formula.free_symbols})
-    return float(found)
-
-
-@pytest.mark.parametrize("name", SYMBOLIC)
-def test_formulas_print(name: str) -> None:
-    assert set(SYMBOLIC) == set(MODELS)
-    text = SYMBOLIC[name]().latex()
-    assert text.count("&=") >= 2
-    assert text.count("{") == text.count("}")
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -230,7 +175,6 @@ def test_formulas_print(name: str) -> None:
         (lambda: GaussianLinear(keys="cube"), "keys must be one of"),
         (lambda: GaussianMean(noise_variance=-1.0), "noise variance"),
         (lambda: BetaBernoulli().posterior(np.array([0, 2])), "from 0 to 1"),
-        (lambda: gaussian_linear(9), "at most 4"),
     ],
 )
 def test_bad_models_are_refused_in_one_line(make: Any, message: str) -> None:

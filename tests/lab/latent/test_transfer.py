@@ -8,15 +8,6 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.lab.latent.experiments.transfer import (
-    TransferPlan,
-    downstream_error,
-    downstream_task,
-    measure,
-    pretext_matrix,
-    pretrain,
-    transfer,
-)
 from boundcalc.lab.latent.transfer import best_head, condition, head_bound, transfer_bound
 
 M = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.1], [1.0, 1.0, 1.0]])
@@ -101,34 +92,6 @@ def test_tasks_that_do_not_fit_are_refused() -> None:
         head_bound(M, W, [1.0], 0.1, spread=1.0)
     with pytest.raises(InvalidSetting, match="pretext error"):
         transfer_bound(M, W, -0.1)
-
-
-def test_the_experiment_measures_what_it_knows() -> None:
-    plan = TransferPlan(test=200_000)
-    rng = np.random.default_rng(2)
-    m = pretext_matrix(plan, 0.1, rng)
-    w = downstream_task(m, plan)
-    run = pretrain(plan, m, rng)
-    head = condition(m, w).head
-    assert measure(plan, run, head, w, rng) == pytest.approx(downstream_error(plan, run, head, w), rel=0.02)
-    assert np.linalg.svd(m)[1][[0, -1]] == pytest.approx([1.0, 0.1])
-
-
-def test_kappa_explodes_when_the_pretext_misses_the_downstream_direction() -> None:
-    rows = transfer(TransferPlan(diversities=(1.0, 0.1, 0.01, 0.0), repetitions=10))
-    assert all(row.violations == 0 for row in rows)
-    kappas = [row.kappa for row in rows]
-    assert kappas[0] == pytest.approx(1.0)
-    assert kappas[0] < kappas[1] < kappas[2]
-    assert kappas[2] == pytest.approx(51.2, rel=0.01)
-    assert kappas[3] == math.inf
-    assert "kappa = |w M^+| is infinite" in rows[3].reason
-    assert rows[3].bound is None
-    assert rows[3].to_json()["kappa"] is None
-    errors = [row.induced.value for row in rows if row.induced is not None]
-    assert errors[0] < errors[1] < errors[2]  # the downstream error follows kappa ...
-    assert rows[2].pretext.value < 2 * rows[0].pretext.value  # ... while the pretext error stays as it was
-    assert all(row.best.value <= row.best_bound for row in rows)
 
 
 def test_kappa_is_exact_where_w_lies_in_the_row_space_exactly() -> None:

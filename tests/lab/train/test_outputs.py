@@ -56,14 +56,6 @@ def test_a_listed_sweep_makes_no_store(here: Path) -> None:
     assert list(here.iterdir()) == []
 
 
-def test_latent_learn_without_torch_makes_no_store(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    outcome = run("latent", "learn")
-    assert outcome.exit_code == 1
-    assert "torch" in outcome.stderr
-    assert list(here.iterdir()) == []
-
-
 @pytest.mark.parametrize("name", ["m.pt", "m.npz", "m"])
 def test_a_model_is_not_saved_under_the_name_of_another_format(here: Path, name: str) -> None:
     outcome = run("train", "conjunction", "--T", 8, "--m", 8, "--out", name)
@@ -263,7 +255,7 @@ def test_an_interrupted_sweep_says_what_is_kept(here: Path, monkeypatch: pytest.
 
 
 def test_longer_masked_inputs_tell_more_about_the_law() -> None:
-    """docs/latent.md says so of the preset's task: its Bayes risk falls at every length, and how far."""
+    """docs/latent.md says so of the masked task: its Bayes risk falls at every length, and how far."""
     from boundcalc.lab.train.tasks import task_from_json
 
     risks = [task_from_json({"task": "masked-token", "L": L}).bayes_risk() for L in (2, 8, 32, 128, 512)]

@@ -135,39 +135,3 @@ class MaskedTokenTask(Task):
         tokens, _ = self.sample({}, NumpySource(0), _DRAWS)
         risks = 1 - (self.posterior_mean(tokens) @ self.channel.T).max(1)
         return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
-
-
-@ours
-@dataclass(frozen=True)
-class CoinsTask(Task):
-    """Tosses of two coins with hidden odds, side by side; say how the first falls next. The second is beside the point.
-
-    A token is one toss of each: 1 + first + 2 second. Token 0 asks. Odds are uniform, drawn anew for every sequence.
-
-    Attributes:
-        L: tosses that are shown.
-    """
-
-    kind: ClassVar[str] = "coins"
-    L: int = 32
-
-    def __post_init__(self) -> None:
-        validate.size("L", self.L)
-
-    @property
-    def shape(self) -> Shape:
-        return Shape("tokens", self.L + 1, "binary", vocabulary=5)
-
-    def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
-        del world
-        odds = source.uniform(n, 1, 2)
-        tosses = (source.uniform(n, self.L + 1, 2) < odds) * 1
-        y = tosses[:, 0, 0] * 1
-        tokens = 1 + tosses[..., 0] + 2 * tosses[..., 1]
-        tokens[:, 0] = 0
-        return tokens, y
-
-    def bayes_risk(self) -> Risk:
-        """E min(p, 1 - p), p = (k + 1)/(L + 2): every number k of heads is as likely as any other."""
-        chances = (np.arange(self.L + 1) + 1) / (self.L + 2)
-        return Risk(float(np.minimum(chances, 1 - chances).mean()))
