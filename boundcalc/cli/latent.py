@@ -1,4 +1,4 @@
-"""`boundcalc latent`: what attention infers from pairs of keys and values, and the bounds X3 to X6."""
+"""`boundcalc latent`: what attention infers from pairs of keys and values, and the bounds X3-X6."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Examples:
   boundcalc latent bound --L 512 --temperature 0.5""",
 )
 def command() -> None:
-    """Attention as inference of a latent variable, and the bounds X3 to X6. The experiments are in examples/zhang2022."""
+    """Attention as inference of a latent variable, and the bounds X3-X6. The experiments are in examples/zhang2022."""
 
 
 @command.command(
@@ -52,7 +52,9 @@ Examples:
 @option("--L", "n", type=WHOLE, default=512, help="Key-value pairs a query sees.")
 @option("--temperature", "tau", type=NUMBER, default=1.0, help="Scores are divided by it.")
 @option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
-@option("--mean-lipschitz", "lipschitz", type=NUMBER, help="Of the conditional mean, on --sphere: X4 against it.")
+@option(
+    "--mean-lipschitz", "lipschitz", type=NUMBER, help="Of the conditional mean, on --sphere: for a bound against it."
+)
 @option("--M", "most", type=NUMBER, default=1.0, help="Largest norm of a value.")
 @option("--source", type=NUMBER, default=1.0, help="|g| in f* = L_K^r g.")
 @option("--smoothness", type=NUMBER, default=1.0, help="r in f* = L_K^r g.")
@@ -128,7 +130,7 @@ def _bounds(
     short_help="What CME, softmax and linear attention infer from pairs, with bounds of their errors.",
     epilog="""\b
 Examples:
-  boundcalc latent infer --L 4096 --d 8            pairs of a known law: errors beside X3, X3k and X4
+  boundcalc latent infer --L 4096 --d 8            pairs of a known law: errors beside their bounds
   boundcalc latent infer pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
   boundcalc latent infer pairs.npy --values 2 --queries asked.npy --temperature 0.1
   boundcalc latent infer pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
@@ -144,17 +146,17 @@ Examples:
 @option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
 @delta_option
 @option("--L", "n", type=WHOLE, default=512, help="Pairs of the known law.")
-@option("--d", type=WHOLE, default=3, help="Width of a key of the known law.")
-@option("--seed", type=WHOLE, default=0, help="Of the pairs of the known law.")
+@option("--d", type=WHOLE, default=3, help="Width of a row (a key of the known law).")
+@option("--seed", type=WHOLE, default=0, help="Of what is drawn at random.")
 @table_option
 def infer(pairs: Path | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
 
-    CME attention is the posterior mean of a Gaussian process with this kernel (X2), deviation its posterior deviation as a
-    share of the prior's. X3k bounds the error of all three: it asks for weights that depend on keys and query alone.
+    CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior deviation
+    as a share of the prior's. X3k bounds the error of all three: it asks for weights that depend on keys and query alone.
 
-    Without a file pairs are drawn from a known law, and errors stand beside their bounds: keys uniform on the unit sphere,
-    values <z, key> plus noise, |z| = 1.
+    Without a file pairs are drawn from a known law, and errors stand beside their bounds. Its keys are uniform on the
+    unit sphere, its values <z, key> plus noise, |z| = 1.
     """
     if pairs is None:
         for name in ("width", "queries", "kernel", "words", "norm"):
@@ -183,8 +185,8 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     note = "|alpha|: size of the weights; P(q): what they leave of the query in the kernel's space"
     if norm is not None:
         note += (
-            f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g}, query by query, where "
-            "values are independent given the keys, each within --value-noise of a mean whose norm is at most --rkhs-norm"
+            f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g} at each query, where values "
+            "are independent given the keys, each within --value-noise of a mean of norm at most --rkhs-norm"
         )
     show(form, rows, list(rows[0]), [(*list(row.values())[:-1], ceiling(row["X3k"])) for row in rows], [note])
 
@@ -218,8 +220,8 @@ def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, nor
         raise InvalidSetting(f"X3k has an empty premise: no function in the {kernel.name} kernel's space is {within}")
     if least > norm:
         raise InvalidSetting(
-            f"X3k has an empty premise: means {within} have a norm of at least {least:.4g} in the {kernel.name} kernel's "
-            f"space, got --rkhs-norm {norm:g}; raise one of the two"
+            f"X3k has an empty premise: means {within} have a norm of at least {least:.4g} in the {kernel.name} "
+            f"kernel's space, got --rkhs-norm {norm:g}; raise one of the two"
         )
 
 
@@ -306,11 +308,18 @@ def _infer_known(
         if name.startswith("softmax"):
             tau = float(name.partition("=")[2])
             low, high = sphere_shrinkage(tau, d)
-            x4 = softmax_bound(n, tau=tau, most=1 + noise, delta=delta, sphere=d).value
-            add(i, f"{name}, limit", row["value"], float((low + high) / 2 * truth[i - 1]), x4, "X4")
+            x4 = softmax_bound(n, tau=tau, most=1 + noise, delta=delta, sphere=d)
+            add(i, f"{name}, limit", row["value"], float((low + high) / 2 * truth[i - 1]), x4.value, x4.name)
     for row in inferred(x3.parameters["reg"] * n):
         if row["attention"] == "CME":
-            add(row["query"], "CME, ridge of X3", row["value"], float(truth[row["query"] - 1]), x3.value, "X3")
+            add(
+                row["query"],
+                f"CME, ridge of {x3.name}",
+                row["value"],
+                float(truth[row["query"] - 1]),
+                x3.value,
+                x3.name,
+            )
     rows.sort(key=lambda row: row["query"])
     cells = [[ceiling(cell) if name == "bound" else cell for name, cell in row.items()] for row in rows]
     note = (

@@ -78,7 +78,8 @@ def run(
     if draw is not None:
         parser.add_argument("--figure", help="file to draw to (needs matplotlib)")
     for name, parameter in inspect.signature(main).parameters.items():
-        default, flag = parameter.default, {"default": argparse.SUPPRESS, "help": f"default {parameter.default}"}
+        default = parameter.default
+        flag: dict[str, Any] = {"default": argparse.SUPPRESS, "help": f"default {default}"}
         if default is False:
             parser.add_argument(f"--{name}", action="store_true", **flag)
         elif isinstance(default, tuple):

@@ -1,7 +1,7 @@
 """The posterior of the latent variable narrows like L^(-1/2) and is honest about its error.
 
-Computed: the posterior's deviation over many sequences. Measured: the root mean square error of its mean. So a long input
-leaves next to nothing of z to know but its posterior mean, which is what attention computes.
+Computed: the posterior's deviation over many sequences. Measured: the root mean square error of its mean. So a long
+input leaves next to nothing of z to know but its posterior mean, which is what attention computes.
 
     python examples/zhang2022/contraction.py [--figure contraction.png]
 """

@@ -1,18 +1,20 @@
 """Learning the desired parameter, in a class fixed before the data (X5).
 
-A sequence has two hidden odds. Each of its L tokens names one of two keys, fairly, and shows +-1 by the key's odds, uniform
-on [0, 1]; the question is a key, the answer y one more draw of it. The row of the question attends to all rows, itself too:
+A sequence has two hidden odds. Each of its L tokens names one of two keys, fairly, and shows +-1 by the key's odds,
+uniform on [0, 1]; the question is a key, the answer y one more draw of it. The row of the question attends to all rows,
+itself too:
 
     f(X) = sum_i softmax(x_0 A x_i)_i v x_i,   |A| <= C and |v| <= 1 in spectral norm,
     x_i = (key, shown, 0), x_0 = (0, 0, question).
 
-The conditional mean of y is (sum of what the key showed)/(its tokens + 2): attention that gives the other key no weight, what
-is shown the value, and the question's own row twice the weight of a token: the prior is where attention rests. So the
-desired parameter is known, free of L, and in the class but for a weight exp(-C) of the other key. The loss (y - f)^2/4, f cut
-at +-1, lies in [0, 1] and is 1-Lipschitz. Everything is a function of four counts, so risks are exact sums over them.
+The conditional mean of y is (sum of what the key showed)/(its tokens + 2): attention that gives the other key no
+weight, what is shown the value, and the question's own row twice the weight of a token: the prior is where attention
+rests. So the desired parameter is known, free of L, and in the class but for a weight exp(-C) of the other key. The
+loss (y - f)^2/4, f cut at +-1, lies in [0, 1] and is 1-Lipschitz. Everything is a function of four counts, so risks are
+exact sums over them.
 
-Computed: bounds on the excess risk (X5 for a minimiser, what training lost against the desired parameter, that one's own
-excess) and on the gap (X5). Measured: means over trained models, and how many models exceed a bound.
+Computed: bounds on the excess risk (X5 for a minimiser, what training lost against the desired parameter, that one's
+own excess) and on the gap (X5). Measured: means over trained models, and how many models exceed a bound.
 
     python examples/zhang2022/desired.py
     python examples/zhang2022/desired.py --L 16 --m 1000 --seeds 1000 [--against]
@@ -122,7 +124,7 @@ def seen_risk(a: Tensor, v: Tensor, law: Law, data: Drawn, cells: Any = slice(No
 
 
 def desired(C: float) -> tuple[Tensor, Tensor]:
-    """The parameter: the other key gets -g, the question itself log 2, the key 0; v reads what is shown. |A| = C exactly."""
+    """The parameter, |A| = C: the other key gets -g, the question itself log 2, the key 0; v reads what is shown."""
     rest = math.log(2)
     a, v = torch.zeros(_WIDTH, _WIDTH, dtype=torch.float64), torch.zeros(_WIDTH, dtype=torch.float64)
     for key in (0, 1):
@@ -138,7 +140,9 @@ def attention(a: Tensor, law: Law) -> Tensor:
     return rows / rows.sum(-1, keepdim=True)
 
 
-def descend(law: Law, data: Drawn, C: float, steps: int, *, against: bool = False, seed: int = 0) -> list[Tensor]:
+def descend(
+    law: Law, data: Drawn, C: float, steps: int, *, against: bool = False, seed: int = 0
+) -> tuple[Tensor, Tensor]:
     """Projected Adam on all examples, a model per training set; `against`: to make the gap as large as it can be."""
     n, generator = len(data.often), torch.Generator().manual_seed(seed)
     a, v = (0.02 * torch.randn(n, *s, dtype=torch.float64, generator=generator) for s in ((_WIDTH, _WIDTH), (_WIDTH,)))
@@ -154,14 +158,14 @@ def descend(law: Law, data: Drawn, C: float, steps: int, *, against: bool = Fals
             left, sizes, right = torch.linalg.svd(a)
             a.copy_(left @ (sizes.clamp_max(C * _INSIDE)[..., None] * right))
             v.mul_((_INSIDE / v.norm(dim=-1, keepdim=True)).clamp_max(1))
-    return [a.detach(), v.detach()]
+    return a.detach(), v.detach()
 
 
-def fitted(law: Law, data: Drawn, C: float, steps: int) -> list[Tensor]:
+def fitted(law: Law, data: Drawn, C: float, steps: int) -> tuple[Tensor, Tensor]:
     """Per training set the better, in training loss, of models from two starts."""
     first, second = (descend(law, data, C, steps, seed=seed) for seed in (0, 1))
     lower = seen_risk(*first, law, data) <= seen_risk(*second, law, data)
-    return [torch.where(lower.reshape(-1, *[1] * (x.ndim - 1)), x, y) for x, y in zip(first, second, strict=True)]
+    return torch.where(lower[:, None, None], first[0], second[0]), torch.where(lower[:, None], first[1], second[1])
 
 
 def is_member(a: Tensor, v: Tensor, C: float) -> bool:
@@ -189,7 +193,7 @@ def main(
     against: bool = False,
 ) -> tuple[Values, Values]:
     """Bounds and means by L and m; "exceeded" and "outside" count models above a bound and outside the class."""
-    computed, measured = Values(exceeded=0.0, outside=0.0), Values(exceeded=0.0, outside=0.0)
+    computed, measured = (Values({"exceeded": 0.0, "outside": 0.0}) for _ in range(2))
     best = desired(C)
     for length in L:
         law = law_of(length)

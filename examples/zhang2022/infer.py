@@ -1,8 +1,8 @@
 """Attention's error falls with the input, and no bound of it is exceeded (X3, X3k, X4).
 
-Keys are uniform on the unit sphere of R^d, |z| = 1, values are <z, k> plus uniform noise on [-s, s]: bounded, as the bounds
-ask. Computed: the bounds, each with probability 1 - delta. Measured: the 1 - delta quantiles of the errors. All that is
-needed of L pairs are d x d moments, so inputs of 65536 pairs are cheap.
+Keys are uniform on the unit sphere of R^d, |z| = 1, values are <z, k> plus uniform noise on [-s, s]: bounded, as the
+bounds ask. Computed: the bounds, each with probability 1 - delta. Measured: the 1 - delta quantiles of the errors. All
+that is needed of L pairs are d x d moments, so inputs of 65536 pairs are cheap.
 
     python examples/zhang2022/infer.py --repetitions 1000
 """

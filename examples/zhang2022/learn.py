@@ -1,10 +1,11 @@
 """The learning error does not grow with the input size (X5).
 
-Supervised: the value of one more key from L pairs that share a latent z. Masked: the hidden token of a sequence whose tokens
-share a law of their own. In both the Bayes risk falls with L. Models have no positions and weights projected onto norm balls
-after every step, so that X5, which has no L in it, holds for the class they are trained in. Computed: X5 (for masked tokens of
-the ramp loss of margin 1; for the supervised task only a proxy, as its rows are normal). Measured: the lower end of the 95%
-interval of the gap. The slope of the gap against log L at matched m must not be significantly positive.
+Supervised: the value of one more key from L pairs that share a latent z. Masked: the hidden token of a sequence whose
+tokens share a law of their own. In both the Bayes risk falls with L. Models have no positions and weights projected
+onto norm balls after every step, so that X5, which has no L in it, holds for the class they are trained in. Computed:
+X5 (for masked tokens of the ramp loss of margin 1; for the supervised task only a proxy, as its rows are normal).
+Measured: the lower end of the 95% interval of the gap. The slope of the gap against log L at matched m must not be
+significantly positive.
 
     python examples/zhang2022/learn.py [--figure learn.png]
 

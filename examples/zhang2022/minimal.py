@@ -1,10 +1,10 @@
 """A trained representation is the posterior, and no more.
 
-Tokens are tosses of two coins with hidden odds; the label is the next toss of the first. Without positions a network sees
-three numbers: how often each coin fell heads, and how often both did. The posterior is a function of the first. The
-representation is what the read-out reads, centred, scaled to size 1, and seen through noise. A probe is the share of the
-variance of a number that a non-linear regression on it explains on fresh sequences. Computed: the shares of the posterior
-itself, seen through the same noise. Measured: those of networks after their last step.
+Tokens are tosses of two coins with hidden odds; the label is the next toss of the first. Without positions a network
+sees three numbers: how often each coin fell heads, and how often both did. The posterior is a function of the first.
+The representation is what the read-out reads, centred, scaled to size 1, and seen through noise. A probe is the share
+of the variance of a number that a non-linear regression on it explains on fresh sequences. Computed: the shares of the
+posterior itself, seen through the same noise. Measured: those of networks after their last step.
 
     python examples/zhang2022/minimal.py [--figure minimal.png]
 """

@@ -1,14 +1,15 @@
 """Masked patches of images: one attention model frozen after them, and the digits it was never asked for (X6).
 
-scikit-learn's 8 x 8 digits are cut into 16 patches, and k-means makes words of these. Of a chequered half of the patches a
-network reads pairs (place, word); it learns to tell the word at any place of the other half. Frozen, its answers at n of the
-hidden places are the features of the digit. M (places x words by digits) is the law of each hidden word given the digit,
-estimated from labelled images; the head w M^+ asks for one digit less another, and kappa = |w M^+|.
+scikit-learn's 8 x 8 digits are cut into 16 patches, and k-means makes words of these. Of a chequered half of the
+patches a network reads pairs (place, word); it learns to tell the word at any place of the other half. Frozen, its
+answers at n of the hidden places are the features of the digit. M (places x words by digits) is the law of each hidden
+word given the digit, estimated from labelled images; the head w M^+ asks for one digit less another, and kappa = |w
+M^+|.
 
 X6 needs answers M h, h = P(digit | X): words that are independent once the digit is known. So there is a second law,
-"redrawn": the digit first, then every word by itself from the law M of its place. There h is known and X6 a bound. On the
-images h is naive Bayes', and X6 an estimate. Computed: X6. Measured: the error of the head. Both as shares of the best
-constant's error, over all pairs of digits, geometric means over networks.
+"redrawn": the digit first, then every word by itself from the law M of its place. There h is known and X6 a bound. On
+the images h is naive Bayes', and X6 an estimate. Computed: X6. Measured: the error of the head. Both as shares of the
+best constant's error, over all pairs of digits, geometric means over networks.
 
     python examples/zhang2022/patches.py        (a minute; needs scikit-learn)
 """
@@ -49,7 +50,7 @@ class Images:
 
 @dataclass(frozen=True)
 class World:
-    """Images of one law in three parts, and the law of words given the digit: shares[digit], table[place, word, digit]."""
+    """Images of one law in three parts, and the law of words: shares[digit], table[place, word, digit]."""
 
     unlabelled: Images
     labelled: Images
@@ -88,10 +89,12 @@ def photographed(seed: int) -> World:
     centres = kmeans2(cut[:_UNLABELLED].reshape(-1, 4), WORDS, minit="++", rng=rng)[0]
     words = vq(cut.reshape(-1, 4), centres)[0].astype(np.int64).reshape(len(order), -1)
     cuts = [_UNLABELLED, _UNLABELLED + _LABELLED]
-    parts = [Images(*part) for part in zip(np.split(words, cuts), np.split(found.target[order], cuts), strict=True)]
-    told = np.eye(DIGITS)[parts[1].digits]
-    counts = np.einsum("npv,nc->pvc", np.eye(WORDS)[parts[1].words], told) + 0.5  # no word is impossible
-    return World(*parts, told.mean(0), counts / counts.sum(1, keepdims=True))
+    unlabelled, labelled, test = (
+        Images(*part) for part in zip(np.split(words, cuts), np.split(found.target[order], cuts), strict=True)
+    )
+    told = np.eye(DIGITS)[labelled.digits]
+    counts = np.einsum("npv,nc->pvc", np.eye(WORDS)[labelled.words], told) + 0.5  # no word is impossible
+    return World(unlabelled, labelled, test, told.mean(0), counts / counts.sum(1, keepdims=True))
 
 
 def tokens(words: Array, asked: Array) -> torch.Tensor:
@@ -102,7 +105,7 @@ def tokens(words: Array, asked: Array) -> torch.Tensor:
 
 def pretrained(world: World, seed: int, steps: int, d: int) -> tuple[Transformer, Transformer]:
     """A network before and after it learned from masks; no digit is read here."""
-    size = {"seq_len": len(SHOWN) + 1, "vocabulary": len(SHOWN) * WORDS + len(HIDDEN), "classes": WORDS}
+    size: dict[str, Any] = {"seq_len": len(SHOWN) + 1, "vocabulary": len(SHOWN) * WORDS + len(HIDDEN), "classes": WORDS}
     model = Architecture(style="post", residual=True, d=d, heads=2, d_head=d // 2, depth=1, **size)
     before, after = (Transformer(model, Init(), torch.Generator().manual_seed(seed)) for _ in range(2))
     rule = torch.optim.AdamW(after.parameters(), lr=3e-3, weight_decay=0.1)
@@ -154,7 +157,7 @@ def fitted_error(fit: Array, digits: Array, judged: Array, truth: Array) -> floa
 def measured_at(
     places: Array, world: World, yhat: Array, limiting: tuple[Array, Array], *, images: bool, delta: float
 ) -> tuple[float, ...]:
-    """Mean kappa, X6 and the error of w M^+ as shares of a constant's, the pretext error, the number of pairs above X6."""
+    """Mean kappa, X6 and the error of w M^+ as shares of a constant's, the pretext error, pairs of digits above X6."""
     m, h = world.table[HIDDEN[places]].reshape(-1, DIGITS), world.posterior(world.test.words)
     said, other = limiting[0][:, places].reshape(len(limiting[0]), -1), limiting[1]
     # each place has at most what one law has
@@ -178,8 +181,8 @@ def main(
     fresh: int = 4000,
     delta: float = 0.05,
 ) -> tuple[Values, Values]:
-    """X6 and errors of the head, by law and number of places; "exceeded" counts pairs and networks above X6 (redrawn)."""
-    computed, measured = Values(exceeded=0.0), Values(exceeded=0.0)
+    """X6 and errors of the head, by law and number of places; "exceeded" counts pairs above X6 on the redrawn law."""
+    computed, measured = Values({"exceeded": 0.0}), Values({"exceeded": 0.0})
     for law in ("redrawn", "images"):
         rows: dict[int, list[tuple[float, ...]]] = {n: [] for n in asked}
         heads: dict[tuple[str, int], list[float]] = {}

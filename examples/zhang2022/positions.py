@@ -1,8 +1,9 @@
 """Positions make tokens exchangeable: pairs of token and place are a set, tokens alone are not.
 
-The law of a Markov chain is not exchangeable; that of its pairs (token, place) in a random order is, exactly. And a network
-that adds positions to its tokens is a function of the set of pairs: it answers the same when both are shuffled together.
-Computed: 0 for both. Measured: how far probabilities, and a network's answers, move.
+Tokens that are independent given a latent variable are exchangeable: their densities, as products of predictive ones,
+are the same in every order. The law of a Markov chain is not; that of its pairs (token, place) in a random order is,
+exactly. And a network that adds positions to its tokens is a function of the set of pairs: it answers the same when
+both are shuffled together. Computed: 0 for all. Measured: how far log densities, probabilities and answers move.
 
     python examples/zhang2022/positions.py
 """
@@ -14,9 +15,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from common import Values, run
 
+from boundcalc.lab.latent.models import MODELS, LatentModel
 from boundcalc.lab.train.model import Transformer
 from boundcalc.setting import Architecture
 
@@ -73,9 +76,18 @@ def answers_moved(positions: str, *, together: bool, seed: int = 0) -> float:
     return float((before - model(tokens[:, _ORDER])).abs().max())
 
 
+def density_moved(model: LatentModel, length: int = 9) -> float:
+    """The most that the log density of a model's tokens differs between its formula and the chain in random orders."""
+    rng = np.random.default_rng(0)
+    _, (tokens,) = model.draw(rng, length)
+    at = model.log_joint(tokens)
+    return max(abs(model.log_by_chain(rng.permutation(tokens)) - at) for _ in range(10))
+
+
 def main(length: int = 3) -> tuple[Values, Values]:
     """What should not move, and how far it moves."""
     measured = {
+        **{f"log density, {name}": density_moved(model()) for name, model in MODELS.items()},
         "law of pairs (token, place)": moved(paired(length)),
         "answers, tokens and positions shuffled": answers_moved("learned", together=True),
     }

@@ -1,10 +1,10 @@
 """One attention model, from a masked pretext to a task it never saw (X6).
 
-Task `masked-token`: the answer to the mask, given what is shown, has law M h with h = E[z | X], and both are known exactly. A
-network trained on masks alone is frozen and gives yhat(X); its pretext error e = E|yhat - M h|^2 has an upper limit from fresh
-sequences. Downstream one asks for w z, the share of even words less that of their odd twins. The head w M^+ on the frozen
-outputs needs no downstream label, and its error about w h is at most kappa^2 e, kappa = |w M^+|. `blur` lets the pretext
-answer with a word's twin: kappa = 1/(1 - 2 blur) grows, and nothing else changes.
+Task `masked-token`: the answer to the mask, given what is shown, has law M h with h = E[z | X], and both are known
+exactly. A network trained on masks alone is frozen and gives yhat(X); its pretext error e = E|yhat - M h|^2 has an
+upper limit from fresh sequences. Downstream one asks for w z, the share of even words less that of their odd twins. The
+head w M^+ on the frozen outputs needs no downstream label, and its error about w h is at most kappa^2 e, kappa = |w
+M^+|. `blur` lets the pretext answer with a word's twin: kappa = 1/(1 - 2 blur) grows, and nothing else changes.
 
 Computed: kappa^2 times the limit. Measured: the error of the head. "short" and "over": in which share of draws of 500
 sequences (--draws) the limit fell short of the pretext error, or kappa^2 times it of the downstream error; delta may.
@@ -88,7 +88,7 @@ def fitted_error(outcome: Outcome, asked: Array, labels: Array, tokens: Array, g
 
 
 def short_and_over(square: Array, kappa: float, error: float, delta: float, draws: int, seed: int) -> Array:
-    """In which shares of draws the limit misses the mean of these numbers, and kappa^2 times it the downstream error."""
+    """Shares of draws in which the limit misses the mean of these numbers, and kappa^2 times it the downstream error."""
     rng = np.random.default_rng([seed, 7])
     limits = np.array([error_limit(square[rng.integers(0, len(square), 500)], delta) for _ in range(draws)])
     return np.array([(limits < square.mean()).mean(), (kappa**2 * limits < error).mean()])

@@ -1,10 +1,11 @@
-"""CME attention is the posterior mean, and softmax attention finds the conditional mean if its temperature falls with L.
+"""CME attention is the posterior mean; softmax attention finds the conditional mean if its temperature falls with L.
 
-Keys are angles, uniform on the circle. The conditional mean f is a draw of the Gaussian process with softmax's own kernel,
-exp(sharpness (cos - 1)): wave n has variance l_n = 2 I_n(sharpness)/e^sharpness (n = 0: half of that). Values are f plus
-normal noise. CME attention with the exponential kernel and lam = noise variance is the posterior mean (X2), so its root mean
-square error is the posterior's deviation. With a linear kernel it misses all waves from the second on. Softmax attention at
-temperature tau tends to f with wave n shrunk by I_n(1/tau)/I_0(1/tau): at a fixed temperature a known bias stays.
+Keys are angles, uniform on the circle. The conditional mean f is a draw of the Gaussian process with softmax's own
+kernel, exp(sharpness (cos - 1)): wave n has variance l_n = 2 I_n(sharpness)/e^sharpness (n = 0: half of that). Values
+are f plus normal noise. CME attention with the exponential kernel and lam = noise variance is the posterior mean (X2),
+so its root mean square error is the posterior's deviation. With a linear kernel it misses all waves from the second on.
+Softmax attention at temperature tau tends to f with wave n shrunk by I_n(1/tau)/I_0(1/tau): at a fixed temperature a
+known bias stays.
 
     python examples/zhang2022/smooth.py
 """

@@ -1,7 +1,7 @@
 """The posterior is a sufficient representation: given it, the tokens tell nothing more of the next one (X1).
 
-Measured: I(y; X | summary) in nats, summed over every sequence X of so many tokens, y being one more. Computed: 0 for the
-posterior and for every sufficient statistic of three models.
+Measured: I(y; X | summary) in nats, summed over every sequence X of so many tokens, y being one more. Computed: 0 for
+the posterior and for every sufficient statistic of three models.
 
     python examples/zhang2022/sufficient.py
 """

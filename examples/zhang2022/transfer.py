@@ -1,9 +1,9 @@
 """The condition number kappa = |w M^+| decides what a pretext task is worth downstream (X6).
 
-z ~ N(0, I_p); a sequence is L tokens z + noise, so h = E[z | X] is the shrunken mean. The pretext tasks predict M z from X, by
-least squares on m labelled sequences; the downstream task is w z, through the head w M^+ on the pretext outputs. As the law is
-known, all errors are exact. Computed: X6. Measured: the downstream error of the head, by the least singular value of M (the
-greatest is 1). Where w has a part that M does not see, X6 holds of the best other head.
+z ~ N(0, I_p); a sequence is L tokens z + noise, so h = E[z | X] is the shrunken mean. The pretext tasks predict M z
+from X, by least squares on m labelled sequences; the downstream task is w z, through the head w M^+ on the pretext
+outputs. As the law is known, all errors are exact. Computed: X6. Measured: the downstream error of the head, by the
+least singular value of M (the greatest is 1). Where w has a part that M does not see, X6 holds of the best other head.
 
     python examples/zhang2022/transfer.py
 """
