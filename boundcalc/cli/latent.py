@@ -4,22 +4,41 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import up
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
-from boundcalc.cli.latent_show import NUMBERS, ceiling, delta_option, option, show, show_bounds, table_option
+from boundcalc.cli.options import form_option, write_json
+from boundcalc.cli.text import Line, wrapped, write_table
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.setting import validate
 
 if TYPE_CHECKING:
     from boundcalc.base.value import Value
 
+
+class _Numbers(click.ParamType):
+    """Numbers between commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if not isinstance(value, str):
+            return tuple(value)
+        return tuple(NUMBER.convert(word, param, ctx) for word in value.split(","))
+
+
+_NUMBERS = _Numbers()
+_option = partial(click.option, show_default=True)
+_delta_option = _option("--delta", type=NUMBER, default=0.05, help="Failure probability.")
+_form_option = form_option("table", "json")
 _KERNELS = ("linear", "polynomial", "rbf", "exponential", "random-rbf")
 _ROWS = Input(exists=True, dir_okay=False, path_type=Path)
 _KNOWN_NOISE = 0.5
@@ -49,23 +68,23 @@ Examples:
   boundcalc latent bound --L 1e6 --temperature 0.2 --sphere 4 --source 3 --smoothness 1.5
   boundcalc latent bound --pretext "1,0;0,0.1" --downstream 1,1 --pretext-error 0.01""",
 )
-@option("--L", "n", type=WHOLE, default=512, help="Key-value pairs a query sees.")
-@option("--temperature", "tau", type=NUMBER, default=1.0, help="Scores are divided by it.")
-@option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
-@option(
+@_option("--L", "n", type=WHOLE, default=512, help="Key-value pairs a query sees.")
+@_option("--temperature", "tau", type=NUMBER, default=1.0, help="Scores are divided by it.")
+@_option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
+@_option(
     "--mean-lipschitz", "lipschitz", type=NUMBER, help="Of the conditional mean, on --sphere: for a bound against it."
 )
-@option("--M", "most", type=NUMBER, default=1.0, help="Largest norm of a value.")
-@option("--source", type=NUMBER, default=1.0, help="|g| in f* = L_K^r g.")
-@option("--smoothness", type=NUMBER, default=1.0, help="r in f* = L_K^r g.")
-@delta_option
-@option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
-@option("--C", "knob", type=NUMBER, default=1.0, help="Norm budget of X5.")
-@option("--pretext", help="Also X6: matrix M, rows between semicolons.")
-@option("--downstream", type=NUMBERS, help="w of X6.")
-@option("--pretext-error", type=NUMBER, default=0.01, help="e_pre of X6.")
-@option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
-@table_option
+@_option("--M", "most", type=NUMBER, default=1.0, help="Largest norm of a value.")
+@_option("--source", type=NUMBER, default=1.0, help="|g| in f* = L_K^r g.")
+@_option("--smoothness", type=NUMBER, default=1.0, help="r in f* = L_K^r g.")
+@_delta_option
+@_option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
+@_option("--C", "knob", type=NUMBER, default=1.0, help="Norm budget of X5.")
+@_option("--pretext", help="Also X6: matrix M, rows between semicolons.")
+@_option("--downstream", type=_NUMBERS, help="w of X6.")
+@_option("--pretext-error", type=NUMBER, default=0.01, help="e_pre of X6.")
+@_option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
+@_form_option
 def bound(n: int, form: str, **options: Any) -> None:
     """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
     refuse_idle(
@@ -75,7 +94,12 @@ def bound(n: int, form: str, **options: Any) -> None:
     notes = [
         f"Each holds with probability at least 1 - delta. Conditions and proof: boundcalc explain {found[0].name}."
     ]
-    show_bounds(form, [b.to_json() for b in found], found, notes)
+    if form == "json":
+        write_json([b.to_json() for b in found], allow_nan=False)
+        return
+    from boundcalc.cli.theorem import write_bounds
+
+    write_bounds(found, notes)
 
 
 def _bounds(
@@ -116,7 +140,7 @@ def _bounds(
     if pretext is not None and downstream is not None:
         from boundcalc.lab.latent.transfer import best_head, head_bound, transfer_bound
 
-        matrix = [NUMBERS.convert(row, None, None) for row in pretext.split(";")]
+        matrix = [_NUMBERS.convert(row, None, None) for row in pretext.split(";")]
         if len({len(row) for row in matrix}) != 1:
             raise InvalidSetting("the rows of --pretext must be equally long")
         if spread is not None:
@@ -136,19 +160,19 @@ Examples:
   boundcalc latent infer pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
 )
 @click.argument("pairs", type=_ROWS, required=False)
-@option("--values", "width", type=WHOLE, default=1, help="Columns of the value, the last ones.")
-@option("--queries", type=_ROWS, help="Keys that are asked, a row each (default: those of the pairs).")
-@option("--kernel", type=click.Choice(_KERNELS), default="linear", help="Of CME attention.")
-@option("--set", "words", multiple=True, metavar="NAME=VALUE", help="A parameter of the kernel (repeatable).")
-@option("--ridge", type=NUMBER, help="Variance of the noise over that of the prior (default: 1, or the known law's).")
-@option("--temperature", "taus", type=NUMBERS, default="1", help="Scores are divided by it; several.")
-@option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
-@option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
-@delta_option
-@option("--L", "n", type=WHOLE, default=512, help="Pairs of the known law.")
-@option("--d", type=WHOLE, default=3, help="Width of a row (a key of the known law).")
-@option("--seed", type=WHOLE, default=0, help="Of what is drawn at random.")
-@table_option
+@_option("--values", "width", type=WHOLE, default=1, help="Columns of the value, the last ones.")
+@_option("--queries", type=_ROWS, help="Keys that are asked, a row each (default: those of the pairs).")
+@_option("--kernel", type=click.Choice(_KERNELS), default="linear", help="Of CME attention.")
+@_option("--set", "words", multiple=True, metavar="NAME=VALUE", help="A parameter of the kernel (repeatable).")
+@_option("--ridge", type=NUMBER, help="Variance of the noise over that of the prior (default: 1, or the known law's).")
+@_option("--temperature", "taus", type=_NUMBERS, default="1", help="Scores are divided by it; several.")
+@_option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
+@_option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
+@_delta_option
+@_option("--L", "n", type=WHOLE, default=512, help="Pairs of the known law.")
+@_option("--d", type=WHOLE, default=3, help="Width of a row (a key of the known law).")
+@_option("--seed", type=WHOLE, default=0, help="Of what is drawn at random.")
+@_form_option
 def infer(pairs: Path | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
 
@@ -172,10 +196,10 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     if data.ndim != 2 or not 1 <= width < data.shape[-1]:
         needs = f"a key of at least one number and then a value of --values {width}"
         raise InvalidSetting(f"a row needs {needs}; {pairs} has shape {data.shape}")
-    from boundcalc.cli.inputs import pairs as parameters
+    from boundcalc.cli import setting
     from boundcalc.lab.latent.kernels import kernel_named
 
-    kernel = kernel_named(options["kernel"], **parameters(options["words"]))
+    kernel = kernel_named(options["kernel"], **setting.numbers(setting.pairs(options["words"])))
     keys, values = data[:, :-width], data[:, -width:]
     if norm is not None:
         _refuse_empty_premise(keys, values, kernel, noise, norm)
@@ -188,7 +212,24 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
             f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g} at each query, where values "
             "are independent given the keys, each within --value-noise of a mean of norm at most --rkhs-norm"
         )
-    show(form, rows, list(rows[0]), [(*list(row.values())[:-1], ceiling(row["X3k"])) for row in rows], [note])
+    _show(form, rows, note)
+
+
+def _show(form: str, rows: Sequence[Mapping[str, Any]], note: str) -> None:
+    """Rows as JSON, or as a table with a note below; bounds are rounded up."""
+    if form == "json":
+        write_json(rows, allow_nan=False)
+        return
+    headings = list(rows[0])
+    write_table(headings, [Line([_cell(name, row[name]) for name in headings]) for row in rows])
+    click.echo("\n".join(wrapped(note.split())))
+
+
+def _cell(name: str, x: Any) -> str:
+    """A number by four digits, "-" for none."""
+    if x is None or not isinstance(x, float):
+        return "-" if x is None else str(x)
+    return up(x) if name in ("bound", "X3k") else f"{x:.4g}"
 
 
 def _array(path: Path) -> Any:
@@ -321,8 +362,7 @@ def _infer_known(
                 x3.name,
             )
     rows.sort(key=lambda row: row["query"])
-    cells = [[ceiling(cell) if name == "bound" else cell for name, cell in row.items()] for row in rows]
     note = (
         f"Each bound holds with probability at least 1 - {delta:g}. Limit: what softmax attention tends to as L grows."
     )
-    show(form, rows, list(rows[0]), cells, [f"{n} pairs, keys on the sphere in {d} dimensions. {note}"])
+    _show(form, rows, f"{n} pairs, keys on the sphere in {d} dimensions. {note}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from boundcalc.cli.setting import BY_NAME, Question
 from boundcalc.cli.text import Line, wrapped, write_table
 from boundcalc.cli.values import short
 from boundcalc.formulas.theorems import BOUNDS, Theorem, known_bound, theorem_called
+
+if TYPE_CHECKING:
+    from boundcalc.base.value import Value
 
 _NAMES = {"B_X": "input_radius", "tau": "temperature", "r": "smoothness", "reg": "rho"}
 """Other names of inputs of formulas."""
@@ -51,6 +55,17 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
     if form == "json":
         write_json({"theorem": theorem.name, **by, "assumed": assumed, "results": [b.to_json() for b in found]})
         return
+    listed = ", ".join(f"{name} {short(value)}{'*' * (name in assumed)}" for name, value in values.items())
+    notes = [f"at {listed}" + ("   (* default: --set NAME=VALUE changes it)" if assumed else "")]
+    if theorem.stated_by:
+        notes.append(f"{theorem.name} is stated by {theorem.stated_by}: the formula is evaluated here, not proved.")
+    else:
+        notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
+    write_bounds(found, notes)
+
+
+def write_bounds(found: Sequence[Value], notes: Sequence[str]) -> None:
+    """Bounds as a table, with notes and the vacuous ones named below."""
     rows = [
         (
             b.name,
@@ -63,14 +78,10 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
         for b in found
     ]
     write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), [Line(row) for row in rows])
-    listed = ", ".join(f"{name} {short(value)}{'*' * (name in assumed)}" for name, value in values.items())
-    notes = [f"at {listed}" + ("   (* default: --set NAME=VALUE changes it)" if assumed else "")]
-    notes += [f"{b.name} ({b.form}) is vacuous: its quantity is at most {b.always:g}." for b in found if b.says_nothing]
-    if theorem.stated_by:
-        notes.append(f"{theorem.name} is stated by {theorem.stated_by}: the formula is evaluated here, not proved.")
-    else:
-        notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
-    for note in notes:
+    vacuous = [
+        f"{b.name} ({b.form}) is vacuous: its quantity is at most {b.always:g}." for b in found if b.says_nothing
+    ]
+    for note in (*notes, *vacuous):
         click.echo("\n".join(wrapped(note.split())))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 
@@ -12,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.cli import main
-from boundcalc.cli.latent_show import ceiling
 
 
 def run(*words: str, code: int = 0) -> Result:
@@ -95,18 +92,13 @@ def test_bounds() -> None:
 
 def test_bounds_that_say_nothing_are_called_so() -> None:
     text = run("bound", "--m", "1", "--temperature", "1e-300").stdout
-    assert "X5 (gap) is vacuous here: its quantity is at most 1 anyway" in text
-    assert "X4 (plain) is vacuous here: its quantity is at most 2 anyway" in text
+    assert "X5 (gap) is vacuous: its quantity is at most 1" in text
+    assert "X4 (plain) is vacuous: its quantity is at most 2" in text
     assert "vacuous" not in run("bound", "--m", "1e6").stdout
     rows = json.loads(run("bound", "--m", "1", "--format", "json").stdout)
     assert [row["name"] for row in rows if row["says_nothing"]] == ["X5"]
-    for words in (
-        ("eval", "--bound", "X4", "--set", "tau=1e-3"),
-        ("solve", "--bound", "X4", "--for", "L", "--target", "2"),
-    ):
-        outcome = CliRunner().invoke(main, list(words))
-        assert "at most 2 anyway" in outcome.output
-        assert outcome.exit_code == (2 if words[0] == "solve" else 0)
+    outcome = CliRunner().invoke(main, ["eval", "--bound", "X4", "--set", "tau=1e-3"])
+    assert "is vacuous: its quantity is at most 2" in outcome.output
 
 
 @pytest.mark.parametrize(
@@ -123,7 +115,7 @@ def test_bounds_that_say_nothing_are_called_so() -> None:
         (("infer", "--seed", "-1"), "seed must lie between 0"),
         (("infer", "--d", "1"), "d must lie between 2"),
         (("infer", "--value-noise", "0"), "--value-noise must be finite and above 0"),
-        (("infer", "--temperature", ""), "at least one number"),
+        (("infer", "--temperature", ""), "needs a number"),
         (("infer", "--kernel", "rbf"), "--kernel has no effect without a file of pairs"),
         (("infer", "--rkhs-norm", "2"), "--rkhs-norm has no effect without a file of pairs"),
     ],
@@ -152,8 +144,6 @@ def test_a_known_law_shows_errors_beside_their_bounds() -> None:
     assert cme < other / 5
     worse = json.loads(run("infer", "--L", "4096", "--ridge", "4096", "--format", "json").stdout)
     assert np.mean([row["error"] for row in worse if row["attention"] == "CME"]) > 5 * cme
-    rows = list(csv.DictReader(io.StringIO(run("infer", "--format", "csv").stdout)))
-    assert {row["query"] for row in rows} == {"1", "2", "3"}
     assert "softmax tau=1, limit" in run("infer").stdout
 
 
@@ -165,12 +155,6 @@ def test_extreme_questions_are_answered_in_every_format() -> None:
     shown = run(*words).stdout
     assert "nan" not in shown
     assert "X4      any keys         bound   2.000 " in shown
-
-
-@pytest.mark.parametrize("x", [2.0, 0.1, 0.12341, 0.12345678, 99995.0, 1e-300, 3.00000001e200])
-def test_bounds_are_rounded_up(x: float) -> None:
-    assert x <= float(ceiling(x) or 0) <= x * 1.001
-    assert float(ceiling(2.0) or 0) == 2.0
 
 
 def test_json_is_documented() -> None:
