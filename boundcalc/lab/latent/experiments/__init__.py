@@ -1,1 +1,0 @@
-"""Experiments on attention as inference: numbers with intervals, beside the bounds they must stay below."""
