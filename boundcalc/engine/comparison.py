@@ -1,0 +1,119 @@
+"""The search for the numbers of a proof by K2. Not trusted: `statements.comparison.sharp.problem` decides what they prove."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise, product
+
+from boundcalc.base.numbers import FLOAT
+from boundcalc.statements.comparison.network import Network, sizes_of
+from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, bounds_of_terms, series
+from boundcalc.statements.comparison.sharp import Strata, Tuning, sharp
+
+_ROOM = 1.005
+"""What a claim of block 1 leaves to the subdivision that proves it."""
+_CURVATURES = ((0.0, 0.95), (0.5, 0.87), (1.0, 0.6), (1.5, 0.36), (2.0, 0.3))
+"""Good slopes of 1/Z by the range of scores, between which they are interpolated."""
+_SPLIT = 0.2
+_ROUNDS = 80
+_MEAN_LENGTHS = tuple(k / 12 for k in range(13))
+_COVARIANCES = (0.0, 0.4, 0.7, 1.0)
+_RANGES = (6, 9, 12)
+_FIRST = (0.72, 0.76, 0.8, 0.84, 0.88)
+_MANY = 1e9
+
+
+def tune(network: Network) -> Tuning | None:
+    """Numbers for K2, or None where its series is not used."""
+    first, depth = network.blocks[0], len(network.blocks)
+    fro, most = first.scores_fro * network.radius**2, first.scores_op * network.radius**2
+    if fro > LARGEST_SCORE:
+        return None
+    curvature = _curvature(fro)
+    signs = None if network.mean else _kernel(fro, most, curvature, math.sqrt(math.pi / 2))
+    gaussian = _kernel(fro, most, curvature, 1.0) if depth > 1 or network.mean else None
+    plain = Tuning(curvature, _SPLIT, signs, gaussian, (None,) * (depth - 1))
+    if network.heads != 1 or depth == 1:
+        return plain
+    told_apart = Tuning(curvature, _SPLIT, signs, gaussian, _strata(network, plain))
+    return min((plain, told_apart), key=lambda each: sharp(FLOAT, network, each, 1.0, _MANY))
+
+
+def _curvature(fro: float) -> float:
+    for (low, first), (high, last) in pairwise(_CURVATURES):
+        if fro <= high:
+            return first + (last - first) * (fro - low) / (high - low)
+    return _CURVATURES[-1][1]
+
+
+def _orders(fro: float) -> int:
+    """Orders that are written out: what is left is below a thousandth."""
+    order, term = 1, 4 * fro
+    while order < 4 or term > 1e-3:
+        order += 1
+        term *= 4 * fro / order
+    return order
+
+
+@lru_cache(maxsize=64)
+def _kernel(fro: float, most: float, curvature: float, factor: float) -> Kernel:
+    """Weights by conditional gradients on mixtures of a grid, and a claim with room: any are valid."""
+    s = series(FLOAT, fro, most, _orders(fro), curvature, _SPLIT, factor)
+    grid = [(x, f * (1 - x * x)) for x in _MEAN_LENGTHS for f in _COVARIANCES]
+    squares = [[term**2 for term in bounds_of_terms(s, at, at)] for at in grid]
+    mix = [square + 1e-12 for square in max(squares, key=lambda row: sum(map(math.sqrt, row)))]
+    best: tuple[float, list[float]] = (math.inf, [])
+    for step in range(_ROUNDS):
+        weights = [math.sqrt(part) for part in mix]
+        inverse = [1 / weight for weight in weights]
+        values = [sum(map(float.__mul__, row, inverse)) for row in squares]
+        at = max(range(len(grid)), key=values.__getitem__)
+        best = min(best, (math.sqrt(sum(weights) * values[at]), weights))
+        mix = [max(1e-12, part + (new - part) / (step + 3)) for part, new in zip(mix, squares[at], strict=True)]
+    bound, weights = best
+    total = sum(weights)
+    return Kernel(bound * _ROOM, tuple(weight / total for weight in weights))
+
+
+def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
+    """For each later block the strata that make the whole smallest, the blocks behind it without any."""
+    hulls = [size.hull for size in sizes_of(FLOAT, network, columns=True)[1:-1]]
+    chosen: list[Strata | None] = []
+    for hull in hulls:
+        rest: Sequence[Strata | None] = (None,) * (len(hulls) - 1 - len(chosen))
+        candidates: list[Strata | None] = [None]
+        if 0 < hull <= LARGEST_SCORE:
+            candidates += [_stratum(hull, first, count) for count, first in product(_RANGES, _FIRST)]
+
+        def value(strata: Strata | None, rest: Sequence[Strata | None] = rest) -> float:
+            tuning = Tuning(plain.curvature, plain.split, plain.signs, plain.gaussian, (*chosen, strata, *rest))
+            return sharp(FLOAT, network, tuning, 1.0, _MANY)
+
+        chosen.append(min(candidates, key=value))
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=1024)
+def _stratum(hull: float, first: float, count: int) -> Strata:
+    """Ranges that are finer near 1, where one column has everything."""
+    edges = (*(1 - (1 - first) * (1 - k / count) ** 1.5 for k in range(count)), 1.0)
+    return Strata(edges, tuple(_stretch(hull, hull * high**2) * (1 + 1e-3) for high in edges[1:]))
+
+
+def _stretch(hull: float, bend: float) -> float:
+    """J(S, h), by golden section: the square has one peak in x."""
+    up = math.exp(hull)
+
+    def square(x: float) -> float:
+        one, zero = (1 + bend * (1 - x)) ** 2, (1 - bend * x) ** 2
+        b = (x * one + (1 - x) * zero) * (1 + up) - x * (one - zero)
+        w = min(1.0, max(1 / (x + (1 - x) * up), 2 * zero / b))
+        return (b * w - zero) / (up * w * w)
+
+    low, high, part = 0.0, 1.0, (math.sqrt(5) - 1) / 2
+    for _ in range(40):
+        a, b = high - part * (high - low), low + part * (high - low)
+        low, high = (a, high) if square(a) < square(b) else (low, b)
+    return math.sqrt(max(square(low), square(high), square(0.0), square(1.0)))

@@ -1,0 +1,293 @@
+"""Theorem K and K2 in 50 digits: the expected largest gap of a network whose projections never act."""
+
+from collections import namedtuple
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from .attention import joint_scores
+from .layers import flat
+from .numbers import MP, Real, demand, num
+from .setting import Setting
+from .strict import KINDS, Record, read
+from .walk import Walk
+
+_HALF = num(1) / 2
+_MOST_CELLS = 20_000
+_SMALLEST = 2.0**-24
+_LARGEST_SCORE = 2
+_ORDERS = range(4, 61)
+
+Block = namedtuple("Block", "op fro value value_fro value_columns hidden")
+"""Spectral and Frobenius norm of the scores, three norms of the values summed over heads, spectral norm of W_1."""
+
+
+def _tuning(where: str, data: Any) -> Record:
+    return read("curvature:chance1 split:chance signs:kernel? gaussian:kernel? strata:strata?*", where, data)
+
+
+def _kernel(where: str, data: Any) -> Record:
+    return read("bound:positive weights:positive*", where, data)
+
+
+def _strata(where: str, data: Any) -> Record:
+    return read("edges:share* stretch:positive*", where, data)
+
+
+def _chance1(where: str, data: Any) -> Any:
+    demand(isinstance(data, float | int) and not isinstance(data, bool) and 0 < data <= 1, f"{where} lies in (0, 1]")
+    return data
+
+
+KINDS.update(tuning=_tuning, kernel=_kernel, strata=_strata, chance1=_chance1)
+
+
+def expected_gap(setting: Setting, about: Record, tuning: Record | None) -> Real:
+    """2 L |w| b complexity/sqrt(m): by K without a tuning, by K2 with one."""
+    blocks, readout = _norms(setting, about)
+    m = num(setting.sample.n_train)
+    steep = 1 / num(setting.sample.margin) if setting.sample.lipschitz is None else num(setting.sample.lipschitz)
+    mean = about.readout == "mean"
+    radius = num(setting.input_radius)
+    if tuning is None:
+        scale, complexity = _plain(blocks, radius, mean, m)
+    else:
+        scale, complexity = _tuned(blocks, radius, mean, m, tuning, about.heads)
+    return 2 * steep * readout * scale * complexity / MP.sqrt(m)
+
+
+def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real]:
+    """The norms of every block; refuses networks that theorem K is not about."""
+    plain = about.layers is None and about.style == "edelman" and about.normaliser.name == "softmax"
+    plain = plain and about.activation == "relu" and about.normalisation in ("ball", "none") and about.classes == 1
+    inputs = about.vocabulary or about.d_patch or about.embedding_norm or about.pooler or about.positions != "none"
+    demand(plain and not about.causal and not inputs, "theorem K is about relu networks of softmax heads on vectors")
+    walk, d = Walk(setting, None, 1), about.d
+    blocks: list[Block] = []
+    exact, radius = Fraction(1), Fraction(about.input_radius)
+    for layer in flat(setting.stages):
+        if layer.label != "attention":
+            continue
+        tau = num(layer.normaliser.temperature or 1)
+        heads = range(layer.heads)
+        scores = [joint_scores(walk, layer, head)[0] for head in heads]
+        values = [walk.matrix("W_V", layer.block, head, d, d)[0] for head in heads]
+        hidden = walk.matrix("W_1", layer.block, None, d, d)[0]
+        sums = [sum(getattr(each, name) for each in values) for name in ("op", "fro", "two_one")]
+        most = (max(each.op for each in scores) / tau, max(each.fro for each in scores) / tau)
+        blocks.append(Block(*most, *sums, hidden.op))
+        exact = sum((_spectral(walk.budget("W_V", layer.block, head), setting) for head in heads), start=Fraction(0))
+        inside = exact * radius
+        radius = inside * _spectral(walk.budget("W_1", layer.block, None), setting)
+        demand(about.normalisation == "none" or max(inside, radius) <= 1, "a projection may act")
+    return blocks, walk.matrix("readout", None, None, d, 1)[0].op
+
+
+def _spectral(budget: Any, setting: Setting) -> Fraction:
+    """The spectral norm of a budget, exactly."""
+    if budget is None:
+        return Fraction(setting.norms.C)
+    given = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
+    return min((Fraction(each) for each in given if each is not None), default=Fraction(2))
+
+
+# -- constants
+
+
+def _combined(*parts: Real) -> Real:
+    return MP.power(sum(MP.power(each, num(2) / 3) for each in parts if each > 0), num(3) / 2)
+
+
+def _kappa(r: Real) -> Real:
+    cosh, sinh = MP.cosh(r), MP.sinh(r)
+    at = 2 * sinh / (cosh + MP.sqrt(cosh**2 + 8 * sinh**2))
+    return MP.sqrt(1 - at**2) * (cosh + at * sinh) / 2
+
+
+def _beta() -> Real:
+    return MP.sqrt(2 / MP.pi)
+
+
+def _sign(m: Real) -> Real:
+    return min(_HALF, (1 + _beta() * MP.sqrt(1 + 1 / m)) / 4)
+
+
+def _psi(g: Real) -> Real:
+    first = _HALF + MP.sqrt(2)
+    return min(first * g + _beta() / 2, (first + _combined(_HALF, num(1))) / 2 * g + _beta() / 4)
+
+
+def _sizes(blocks: Sequence[Block], radius: Real, *, columns: bool) -> tuple[list[tuple[Real, Real]], Real]:
+    """(S, r) of every block after the first, and the scale of the rows that are read."""
+    found: list[tuple[Real, Real]] = []
+    scale, reach, before = radius, radius, num(0)
+    for i, block in enumerate(blocks):
+        if i:
+            hull = block.fro * scale**2
+            hull = hull if columns else min(hull, block.op * before**2)
+            found.append((hull, min(hull / 2, block.op * reach**2)))
+        before = block.hidden * block.value_columns * scale
+        scale *= block.hidden * (block.value_columns if columns else block.value_fro)
+        reach *= block.hidden * block.value
+    return found, scale
+
+
+def _plain(blocks: Sequence[Block], radius: Real, mean: bool, m: Real) -> tuple[Real, Real]:
+    """K."""
+    sizes, scale = _sizes(blocks, radius, columns=False)
+    most, fro, p, beta = blocks[0].op * radius**2, blocks[0].fro * radius**2, MP.sqrt(MP.pi / 2), _beta()
+    one = _combined(MP.sinh(most), 2 * fro * _kappa(most))
+    two = _combined(MP.expm1(most) - most, fro * MP.expm1(most))
+
+    def first(factor: Real) -> Real:
+        return min(MP.sqrt(1 + (factor * one) ** 2), MP.sqrt(1 + (fro + factor * two) ** 2))
+
+    if len(blocks) == 1 and not mean:
+        return scale, first(p) + _sign(m)
+    g = first(num(1))
+    for hull, r in sizes:
+        scores = _kappa(r) * hull * _psi(g)
+        centred = g + beta / 2 + _combined(MP.sinh(r) * (g + beta / 4), scores)
+        g = min(_combined(MP.cosh(r) * (g + beta / 2), scores), centred)
+    return scale, p * g + _sign(m)
+
+
+# -- K2
+
+
+def _tuned(blocks: Sequence[Block], radius: Real, mean: bool, m: Real, tuning: Record, heads: int) -> tuple[Real, Real]:
+    """K2."""
+    depth, p, beta = len(blocks), MP.sqrt(MP.pi / 2), _beta()
+    demand(len(tuning.strata) == depth - 1, "strata are given for every block after the first")
+    apart = (tuning.gaussian is None) == (depth == 1 and not mean) and (tuning.signs is None) == mean
+    demand(apart, "signs are bounded where one row is read, Gaussians where blocks follow or rows are averaged")
+    most, fro = blocks[0].op * radius**2, blocks[0].fro * radius**2
+    demand(fro <= _LARGEST_SCORE, "the series of block 1 is for small scores")
+    for kernel, factor in ((tuning.signs, p), (tuning.gaussian, num(1))):
+        if kernel is not None:
+            _prove_kernel(kernel, fro, most, num(tuning.curvature), num(tuning.split), factor)
+    columns = any(each is not None for each in tuning.strata)
+    sizes, scale = _sizes(blocks, radius, columns=columns)
+    spread = beta * MP.sqrt(1 + 1 / m)
+    of_rows = (num(1), beta / 2, beta, beta / 2)  # to Gaussians, a sign inside and outside of a mean, a centre
+    of_examples = (p, _sign(m), (1 + spread) / 2, spread / 2)
+    g = None if tuning.gaussian is None else num(tuning.gaussian.bound)
+    r = None if tuning.signs is None else num(tuning.signs.bound)
+    for (hull, half), strata in zip(sizes, tuning.strata, strict=True):
+        if strata is not None:
+            demand(heads == 1 and hull <= _LARGEST_SCORE, "columns are told apart in one head with small scores")
+            _prove_strata(strata, hull)
+        before = g
+        g = _step(before, before, hull, half, of_rows, strata)
+        r = None if r is None else _step(before, r, hull, half, of_examples, strata)
+    return scale, (p * g if mean else r) + _sign(m)
+
+
+def _decoupled(g: Real, r: Real, hull: Real, half: Real, kind: Sequence[Real], *, inside: bool) -> Real:
+    factor, cost, _, _ = kind
+    beta, scores, sinh = _beta(), _kappa(half) * hull * _psi(g), MP.sinh(half)
+    values: list[Real] = []
+    for k in range(33):
+        at = num(k) / 32
+        own = g + (0 if not inside else beta / 4 if k == 32 else beta / 2)
+        moved = _combined(MP.sqrt(sinh**2 + (1 - at) ** 2) * own, scores)
+        values.append(at * (r + (cost if inside else 0)) + factor * moved)
+    return min(values)
+
+
+def _step(g: Real, r: Real, hull: Real, half: Real, kind: Sequence[Real], strata: Record | None) -> Real:
+    factor, _, outside, centre = kind
+    whole = min(
+        _decoupled(g, r, hull, half, kind, inside=True), _decoupled(g, r, hull, half, kind, inside=False) + outside
+    )
+    if strata is None:
+        return whole
+    first, beta = num(strata.edges[0]), _beta()
+    share = first**2 + (1 - first) ** 2
+    low = _decoupled(g, r, share * hull, min(half, share * hull / 2), kind, inside=False)
+    worst = [MP.sqrt(share) * low]
+    for (a, b), stretch in zip(pairwise(map(num, strata.edges)), strata.stretch, strict=True):
+        bend, off = hull * b**2, (1 - a) * MP.sqrt(2 * a**2 + (1 - a) ** 2)
+        others = _kappa(hull / 2) * hull * off * _psi(g)
+        main = b * factor * _combined((num(stretch) + bend / 4) * g, others, bend * beta / 4)
+        worst.append(MP.sqrt(main**2 + b**2 + (1 - a) ** 2 * (whole**2 + 1)))
+    longest = max(1 - first / 2, MP.sqrt(share) / 2)
+    return min(whole, max(worst) + longest * MP.sqrt(2 * MP.log(2 * len(strata.edges))) + centre)
+
+
+def _prove_strata(strata: Record, hull: Real) -> None:
+    """The edges rise to 1, and J is at most what is claimed in every range."""
+    edges = strata.edges
+    rises = len(edges) > 1 and all(a < b for a, b in pairwise(edges)) and edges[0] >= 0.7 and edges[-1] == 1
+    demand(rises and len(strata.stretch) == len(edges) - 1, "shares of a column rise from 0.7 or more to 1")
+    up = MP.exp(hull)
+    for b, stretch in zip(edges[1:], strata.stretch, strict=True):
+        bend, limit = hull * num(b) ** 2, num(stretch) ** 2
+        cells, seen = [(0.0, 1.0)], 0
+        while cells:
+            low, high = cells.pop()
+            seen += 1
+            demand(seen <= _MOST_CELLS and high - low >= _SMALLEST, "the stretch of a column is not shown")
+            x, y = num(low), num(high)
+            zeros = [(1 - bend * x) ** 2, (1 - bend * y) ** 2]
+            least = num(0) if bend * x <= 1 <= bend * y else min(zeros)
+            one, less = (1 + bend * (1 - x)) ** 2, (1 + bend * (1 - y)) ** 2
+            steep = (y * one + (1 - x) * max(zeros)) * (1 + up) - x * (less - max(zeros))
+            w = min(num(1), max(1 / (x + (1 - x) * up), 2 * least / steep))
+            if (steep * w - least) / (up * w**2) > limit:
+                cells += [(low, (low + high) / 2), ((low + high) / 2, high)]
+
+
+def _prove_kernel(kernel: Record, fro: Real, most: Real, be: Real, p: Real, factor: Real) -> None:
+    """The complexity of block 1 is at most the bound: subdivision of mean lengths and covariances."""
+    orders, rest = divmod(len(kernel.weights) - 2, 3)
+    demand(rest == 0 and orders in _ORDERS, "a series of n orders has 3n + 2 terms")
+    top = MP.exp(most**2 / 2)
+    if most > num(1) / 8:
+        at = 1 / most - MP.coth(most)
+        top = min(top, MP.exp(-most * at) * (MP.cosh(most) + at * MP.sinh(most)))
+    high, low = max(num(1), 1 / top + be * (top - 1)), 2 * MP.sqrt(be) - be
+    al, em = (high + low) / 2, (high - low) / 2
+    de = 2 * MP.tanh(most / 2) * max(1 - be, be * top - 1 / top)
+    of_n, of_z = factor * em / MP.sqrt(p), factor * de / MP.sqrt(1 - p)
+    demand(4 * fro < orders + 2, "the series does not end")
+    single = (2 * fro) ** (orders + 1) / MP.factorial(orders + 1) / (1 - 2 * fro / (orders + 2)) / 2
+    double = (4 * fro) ** (orders + 1) / MP.factorial(orders + 1) / (1 - 4 * fro / (orders + 2)) / 8
+    rests = (al * single + be * double, of_n * single + of_z * single / 2)
+    inverse = [MP.factorial(n) ** -1 for n in range(orders + 2)]
+    powers = [fro**n for n in range(orders + 1)]
+    shares = [1 / num(weight) for weight in kernel.weights]
+    limit = num(kernel.bound) ** 2 / sum(map(num, kernel.weights))
+    ratio = be / al
+    cells, seen = [(0.0, 1.0, 0.0, 1.0)], 0
+    while cells:
+        s0, s1, f0, f1 = cells.pop()
+        if f0 > 1 - s0 * s0:
+            continue
+        seen += 1
+        demand(seen <= _MOST_CELLS and max(s1 - s0, f1 - f0) >= _SMALLEST, "the complexity of block 1 is not shown")
+        a, b, c, d = map(num, (s0, s1, f0, f1))
+        room = 1 - a**2
+        d = min(d, room)
+        q = [num(0), num(0)] + [room * ((1 + b) ** (j - 1) + (1 - a) ** (j - 1)) / 2 for j in range(2, orders + 2)]
+        q4, q[2] = q[4], d
+        q[3] = min(q[3], MP.sqrt(d * max(num(0), q4 - c**2)))
+        z = [x * y for x, y in zip(q, inverse, strict=True)]
+        terms = [b]
+        for n in range(1, orders + 1):
+            bilinear = sum((q[j + 1] * inverse[j] * z[n - j] for j in range(1, n - 1)), start=num(0))
+            term = al * q[n + 1] * inverse[n] + be * bilinear
+            if n == 3:
+                bent = 9 * ratio**2 - 6 * ratio
+                term = al / 6 * MP.sqrt(max(num(0), q4**2 + bent * (d if bent > 0 else c) ** 4))
+            terms.append(powers[n] * term)
+        terms.append(MP.sqrt(room) * rests[0])
+        for n in range(1, orders + 1):
+            terms.append(of_n * powers[n] * q[n + 1] * inverse[n])
+            terms += [of_z * powers[n] * z[n]] if n > 1 else []
+        terms.append(MP.sqrt(room) * rests[1])
+        if sum(term**2 * share for term, share in zip(terms, shares, strict=True)) > limit:
+            s, f = (s0 + s1) / 2, (f0 + f1) / 2
+            wide = 2 * (s1 - s0) >= f1 - f0
+            cells += [(s0, s, f0, f1), (s, s1, f0, f1)] if wide else [(s0, s1, f0, f), (s0, s1, f, f1)]

@@ -1,0 +1,77 @@
+"""K: the gap by Gaussian comparison in elementary functions, nothing tuned, free of T and of the width."""
+
+from __future__ import annotations
+
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.statements.comparison.network import Network, expected_gap, sizes_of
+
+
+def hoelder(ns: NumberSystem, *parts: Number) -> Number:
+    """(a^(2/3) + b^(2/3) + ...)^(3/2): the smallest sum of a/sqrt(p), b/sqrt(q), ... with p + q + ... = 1."""
+    kept = [part for part in parts if not _is_zero(part)]
+    if len(kept) < 2:
+        return kept[0] if kept else ns.number(0)
+    power = ns.number(2) / 3
+    return sum((part**power for part in kept), start=ns.number(0)) ** (ns.number(3) / 2)
+
+
+def _is_zero(x: Number) -> bool:
+    return bool(x == 0)
+
+
+def hyperbolic(ns: NumberSystem, x: Number) -> tuple[Number, Number]:
+    """Cosh x and sinh x."""
+    up = ns.exp(x)
+    return (up + 1 / up) / 2, (ns.expm1(x) - ns.expm1(-x)) / 2
+
+
+def kappa(ns: NumberSystem, r: Number) -> Number:
+    """The largest |tau (phi - mean)| in L2, of weights within a factor e^(2r) and phi in an interval of length 1."""
+    cosh, sinh = hyperbolic(ns, r)
+    theta = 2 * sinh / (cosh + ns.sqrt(cosh**2 + 8 * sinh**2))
+    return ns.sqrt(1 - theta**2) * (cosh + theta * sinh) / 2
+
+
+def mean_of_signs(ns: NumberSystem) -> Number:
+    """Beta = E|g| = sqrt(2/pi)."""
+    return ns.sqrt(2 / ns.pi)
+
+
+def cost_of_sign(ns: NumberSystem, m: Number) -> Number:
+    """s_m: what the sign of a neuron costs among random signs, per sqrt(m)."""
+    return ns.minimum(ns.number(1) / 2, (1 + mean_of_signs(ns) * ns.sqrt(1 + 1 / m)) / 4)
+
+
+def score_complexity(ns: NumberSystem, gaussian: Number) -> Number:
+    """Psi: complexity of centred scores in the hull of products of two neurons."""
+    half, beta = ns.number(1) / 2, mean_of_signs(ns)
+    plain = half + ns.sqrt(ns.number(2))
+    mixed = (plain + hoelder(ns, half, ns.number(1))) / 2
+    return ns.minimum(plain * gaussian + beta / 2, mixed * gaussian + beta / 4)
+
+
+def closed(ns: NumberSystem, network: Network, steep: Number, m: Number) -> Number:
+    """K: above E sup (P - P_m) loss, for losses in [0, 1] that are `steep`-Lipschitz in the output."""
+    sizes = sizes_of(ns, network, columns=False)
+    beta, root = mean_of_signs(ns), ns.sqrt(ns.pi / 2)
+    fro, most = network.blocks[0].scores_fro * network.radius**2, sizes[0].half_range
+    _, sinh = hyperbolic(ns, most)
+    first = hoelder(ns, sinh, 2 * fro * kappa(ns, most))
+    second = hoelder(ns, ns.expm1(most) - most, fro * ns.expm1(most))
+
+    def start(factor: Number) -> Number:
+        plain, shifted = 1 + (factor * first) ** 2, 1 + (fro + factor * second) ** 2
+        return ns.minimum(ns.sqrt(plain), ns.sqrt(shifted))
+
+    cost = cost_of_sign(ns, m)
+    if len(network.blocks) == 1 and not network.mean:
+        return expected_gap(ns, network, sizes[1].scale, start(root) + cost, steep, m)
+    gaussian = start(ns.number(1))
+    for size in sizes[1:-1]:
+        cosh, sinh = hyperbolic(ns, size.half_range)
+        scores = kappa(ns, size.half_range) * size.hull * score_complexity(ns, gaussian)
+        gaussian = ns.minimum(
+            hoelder(ns, cosh * (gaussian + beta / 2), scores),
+            gaussian + beta / 2 + hoelder(ns, sinh * (gaussian + beta / 4), scores),
+        )
+    return expected_gap(ns, network, sizes[-1].scale, root * gaussian + cost, steep, m)

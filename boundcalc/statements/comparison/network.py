@@ -1,0 +1,144 @@
+"""What theorem K needs of a network: norms of its blocks, sizes of rows and scores, and where it applies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.setting import Budget, Setting
+from boundcalc.setting.attention import attentions
+from boundcalc.statements.weights import Weights
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """The norms of one block in a number system: score matrix, value matrices (sums over heads), first linear map."""
+
+    scores_op: Number
+    scores_fro: Number
+    values_op: Number
+    values_fro: Number
+    values_columns: Number
+    hidden_op: Number
+
+
+@dataclass(frozen=True)
+class Network:
+    """What theorem K needs of a network whose balls never act.
+
+    Attributes:
+        blocks: their norms, first to last; scores are divided by the temperature.
+        radius: of an input row.
+        readout: spectral norm of the read-out.
+        heads: query heads of a block.
+        mean: whether the rows of the last block are averaged, instead of the first one read.
+    """
+
+    blocks: Sequence[Budgets]
+    radius: Number
+    readout: Number
+    heads: int
+    mean: bool
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of block l: the scale b of its rows, the size S of the hull of its scores, and half their oscillation r."""
+
+    scale: Number
+    hull: Number
+    half_range: Number
+
+
+def sizes_of(ns: NumberSystem, network: Network, *, columns: bool) -> list[Sizes]:
+    """Sizes of every block; `columns`: values are counted by the (2,1) norm, not by the Frobenius norm."""
+    radius, scale = network.radius, network.radius
+    found: list[Sizes] = []
+    before: Budgets | None = None
+    for block in network.blocks:
+        most = block.scores_op * radius**2
+        hull = block.scores_fro * scale**2
+        if before is not None and not columns:
+            hull = ns.minimum(hull, block.scores_op * (before.hidden_op * before.values_columns * found[-1].scale) ** 2)
+        half = most if before is None else ns.minimum(hull / 2, most)
+        found.append(Sizes(scale, hull, half))
+        scale = block.hidden_op * (block.values_columns if columns else block.values_fro) * scale
+        radius = block.hidden_op * block.values_op * radius
+        before = block
+    found.append(Sizes(scale, ns.number(0), ns.number(0)))
+    return found
+
+
+def expected_gap(
+    ns: NumberSystem, network: Network, scale: Number, complexity: Number, steep: Number, m: Number
+) -> Number:
+    """The expected largest gap: symmetrisation and contraction."""
+    return 2 * steep * network.readout * scale * complexity / ns.sqrt(m)
+
+
+def refusal(setting: Setting) -> str | None:
+    """Why theorem K is not about a setting, or None."""
+    a = setting.architecture
+    wanted = (
+        (a.layers is None and a.style == "edelman", "style edelman"),
+        (a.normaliser.name == "softmax", "softmax"),
+        (a.activation == "relu", "relu, which is positively homogeneous"),
+        (a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"),
+        (a.classes == 1, "one output"),
+        (not a.causal, "attention to every row"),
+        (not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs, no embedding and no pooler"),
+        (a.positions == "none", "rows without positions of their own"),
+    )
+    missing = next((what for holds, what in wanted if not holds), None)
+    if missing is not None:
+        return f"theorem K is proved for {missing}"
+    return _active_ball(setting) if a.normalisation == "ball" else None
+
+
+def _active_ball(setting: Setting) -> str | None:
+    """Why the projections may act; decided exactly, as norms of 1 are the usual case."""
+    norms, radius = setting.norms, Fraction(setting.architecture.input_radius)
+    heads = range(setting.architecture.heads)
+    for block in range(setting.architecture.depth):
+        values = sum((_least(norms.find("W_V", block, head)) for head in heads), start=Fraction(0))
+        inside, after = values * radius, values * radius * _least(norms.find("W_1", block))
+        if max(inside, after) > 1:
+            return (
+                f"theorem K is proved where no projection acts: in block {block} rows may be {float(max(inside, after)):.4g} "
+                "long (sum of |W_V| over heads, times |W_1|, times the length of a row)"
+            )
+        radius = after
+    return None
+
+
+def _least(budget: Budget) -> Fraction:
+    """The spectral norm of a budget, exactly; each of these norms is at least that."""
+    given = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
+    return min((Fraction(value) for value in given if value is not None), default=Fraction(2))
+
+
+def network_of(ns: NumberSystem, setting: Setting) -> Network:
+    """The norms that theorem K needs of a setting that it does not refuse."""
+    a, weights = setting.architecture, Weights(ns, setting.norms)
+    heads = range(a.heads)
+    blocks: list[Budgets] = []
+    for layer in attentions(a.stages):
+        temperature = ns.number(layer.temperature)
+        scores = [weights.scores(layer.scores, head, layer.d_head).whole for head in heads]
+        values = [weights.matrix("W_V", layer.block, head, a.d, a.d).whole for head in heads]
+        hidden = weights.matrix("W_1", layer.block, None, a.d, a.d).whole
+        zero = ns.number(0)
+        blocks.append(
+            Budgets(
+                ns.maximum(*(each.op for each in scores)) / temperature,
+                ns.maximum(*(each.fro for each in scores)) / temperature,
+                sum((each.op for each in values), start=zero),
+                sum((each.fro for each in values), start=zero),
+                sum((each.two_one for each in values), start=zero),
+                hidden.op,
+            )
+        )
+    readout = weights.matrix("readout", None, None, a.d, 1).whole.op
+    return Network(blocks, ns.number(a.input_radius), readout, a.heads, a.readout == "mean")

@@ -1,0 +1,217 @@
+"""What constructions share: how large their weights may be, the value of a chain of blocks, and losses."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.setting import Budget, Setting
+
+Rows = Sequence[tuple[int, Sequence[tuple[int, float]]]]
+"""Input rows as (how many, [(coordinate, value)]); the first row is the one that is read."""
+
+
+def refusal(setting: Setting) -> str | None:
+    """Why no construction is about a setting, or None."""
+    a, norms = setting.architecture, setting.norms
+    wanted = (
+        (a.layers is None and a.style == "edelman", "style edelman"),
+        (a.normaliser.name == "softmax", "softmax"),
+        (a.activation == "relu", "relu"),
+        (a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"),
+        (a.classes == 1, "one output"),
+        (not a.causal, "attention to every row"),
+        (not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs"),
+        (a.positions == "none", "rows without positions of their own"),
+        (setting.sample.lipschitz is None, "the ramp loss"),
+        (not norms.measured and not setting.sample.measured, "norms and margins that are fixed before the data"),
+        (all(each.distance is None for each in norms.budgets.values()), "norms that are not distances"),
+        (not any(key.startswith(("W_Q[", "W_K[")) or key in ("W_Q", "W_K") for key in norms.budgets), "norms of W_QK"),
+        (a.d >= 4 and a.seq_len >= 2, "a width of at least 4 and 2 rows"),
+    )
+    missing = next((what for holds, what in wanted if not holds), None)
+    return None if missing is None else f"floors are proved for {missing}"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Norms of a matrix of Frobenius norm `fro`, up to a factor: op, (2,1), the same transposed, (1,1), and its rank."""
+
+    op: Number
+    fro: Number
+    two_one: Number
+    two_one_t: Number
+    one_one: Number
+    rank: int
+
+    def scale(self, ns: NumberSystem, budget: Budget) -> Number:
+        """The largest factor within a budget."""
+        found = [
+            ns.number(limit) / getattr(self, name)
+            for name in ("op", "fro", "two_one", "two_one_t", "one_one")
+            if (limit := getattr(budget, name)) is not None
+        ]
+        if budget.rank is not None and budget.rank < self.rank:
+            return ns.number(0)
+        if budget.schatten is not None:
+            p, total = (ns.number(value) for value in budget.schatten)
+            found.append((total / ns.number(self.rank) ** (1 - p / 2)) ** (1 / p) / self.fro)
+        return ns.minimum(*found)
+
+
+class Room:
+    """A setting in a number system: how large the weights of a construction may be."""
+
+    def __init__(self, ns: NumberSystem, setting: Setting) -> None:
+        a = setting.architecture
+        self.ns, self.setting = ns, setting
+        self.d, self.seq_len, self.depth, self.ball = a.d, a.seq_len, a.depth, a.normalisation == "ball"
+        self.rank = a.d_head or a.d
+        self.mean = a.readout == "mean"
+        self.radius, self.gamma = ns.number(a.input_radius), ns.number(setting.sample.margin)
+        self.temperature = ns.number(1.0 if a.normaliser.temperature is None else a.normaliser.temperature)
+
+    def budget(self, kind: str, block: int | None = None) -> Budget:
+        """The budget of a matrix, of the first head where heads have their own."""
+        return self.setting.norms.find(kind, block, 0 if kind in ("W_QK", "W_V") else None)
+
+    def one(self, kind: str, block: int | None = None) -> Number:
+        """The largest factor of a matrix with a single entry."""
+        one = self.ns.number(1)
+        return Pattern(one, one, one, one, one, 1).scale(self.ns, self.budget(kind, block))
+
+    def scores(self, columns: int, entries: int, rows: int | None = None) -> Number:
+        """The largest factor of k score columns of n entries +-1/(k sqrt(n)) in so many rows, over the temperature."""
+        ns = self.ns
+        if min(columns, rows or entries) > self.rank:
+            return ns.number(0)
+        k, n = ns.number(columns), ns.number(entries)
+        fro, transposed = 1 / ns.sqrt(k), (rows or entries) / ns.sqrt(k * n)
+        pattern = Pattern(fro, fro, ns.number(1), transposed, ns.sqrt(n), min(columns, rows or entries))
+        return pattern.scale(ns, self.budget("W_QK", 0)) / self.temperature
+
+    def column(self, one_one: Number) -> Number:
+        """The largest factor of a value matrix of one unit column whose entries sum to `one_one`."""
+        one = self.ns.number(1)
+        return Pattern(one, one, one, one_one, one_one, 1).scale(self.ns, self.budget("W_V", 0))
+
+    @cached_property
+    def _later(self) -> list[tuple[Number, Number]]:
+        return [(self.one("W_V", block), self.one("W_1", block)) for block in range(self.depth)]
+
+    @cached_property
+    def _readout(self) -> Number:
+        return self.one("readout")
+
+    def layer(self, block: int, z: Number, value: Number | None = None) -> Number:
+        """What one channel of a block makes of the coordinate z of its pooled rows."""
+        ns = self.ns
+        first, second = self._later[block]
+        x = (first if value is None else value) * ns.maximum(ns.number(0), z)
+        x = second * (ns.minimum(ns.number(1), x) if self.ball else x)
+        return ns.minimum(ns.number(1), x) if self.ball else x
+
+    def chain(self, z: Number, value: Number) -> Number:
+        """The output where all rows have coordinate z in the first block, and are equal."""
+        return self.rest(self.layer(0, z, value), 1)
+
+    def rest(self, y: Number, start: int) -> Number:
+        """The output where all rows are y e_1 before block `start`."""
+        for block in range(start, self.depth):
+            y = self.layer(block, y)
+        return self._readout * y
+
+    def ramp(self, output: Number) -> Number:
+        """The loss of an output with label +1."""
+        ns = self.ns
+        return ns.minimum(ns.number(1), ns.maximum(ns.number(0), 1 - output / self.gamma))
+
+    def steepness(self, value: Number) -> Number:
+        """A Lipschitz constant of the output in the coordinate z of the first block."""
+        product = value * self._later[0][1] * self._readout
+        for first, second in self._later[1:]:
+            product = product * first * second
+        return product
+
+
+@dataclass(frozen=True)
+class Member:
+    """One network of a construction, by its non-zero weights, and where it is tried.
+
+    Attributes:
+        scores: W_QK of block 0 as (query coordinate, key coordinate, value); all else of every W_QK is 0.
+        values: the one column of W_V of block 0, as (coordinate, value).
+        inputs: for each cell its rows.
+    """
+
+    scores: Sequence[tuple[int, int, float]]
+    values: Sequence[tuple[int, float]]
+    inputs: Sequence[Rows]
+
+
+class Construction(ABC):
+    """Networks of a class that take a high or a low value on every cell, whichever signs are asked for.
+
+    A subclass is a frozen dataclass of its free parameters, which come from an untrusted search.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def problem(self, room: Room) -> str | None:
+        """Why the parameters do not fit a setting, or None."""
+
+    @abstractmethod
+    def cells(self, room: Room) -> int:
+        """N, inputs on which values are chosen freely."""
+
+    @abstractmethod
+    def output(self, room: Room, sign: int) -> Number:
+        """Below the output on cells of sign +1, above it on cells of sign -1."""
+
+    @abstractmethod
+    def member(self, room: Room, signs: Sequence[int]) -> Member:
+        """The network of a choice of signs, in floats."""
+
+    def sphere(self, room: Room) -> tuple[int, Any, Number, Number] | None:
+        """F2: pairs, the output as a function of the coordinate w, a Lipschitz constant, the radius of w; or None."""
+        del room
+        return None
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Name and parameters."""
+        return {"name": self.name, **vars(self)}
+
+
+def whole(what: str, value: object, least: int, most: int) -> str | None:
+    """What is wrong with a parameter that is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        return f"{what} is a whole number from {least} to {most}, got {value!r}"
+    return None
+
+
+def share(what: str, value: object) -> str | None:
+    """What is wrong with a parameter in [0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 <= value <= 1:
+        return f"{what} lies in [0, 1], got {value!r}"
+    return None
+
+
+def side(room: Room, value: float) -> Number:
+    """sqrt(1 - value^2)."""
+    return room.ns.sqrt(room.ns.maximum(room.ns.number(0), 1 - room.ns.number(value) ** 2))
+
+
+def pooled(room: Room, plus: Number, minus: Number, beside: int, s: Number, weight: Number | float = 1) -> Number:
+    """(T_+ e^s - weight T_- e^-s)/(T_+ e^s + T_- e^-s + beside): the mean of values 1, -weight and 0 under softmax."""
+    up, down = plus * room.ns.exp(s), minus * room.ns.exp(-s)
+    return (up - weight * down) / (up + down + beside)
+
+
+ROOT_HALF = math.sqrt(0.5)
