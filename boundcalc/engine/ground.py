@@ -236,7 +236,7 @@ class Ground:
     def strategies(self, kind: type[S]) -> Iterator[S]:
         """What the search may use of a kind: empirical ones only where some lemma counts points."""
         for strategy in STRATEGIES.values():
-            covering = not (strategy.noisy or strategy.stored)
+            covering = not (strategy.noisy or strategy.coverless)
             if isinstance(strategy, kind) and covering and strategy.refuses(self.setting) is None:
                 uniform = self.has_uniform and not self._in_a_row  # whose uniform covers are smaller
                 possible = uniform if strategy.uniform else self.has_empirical

@@ -113,7 +113,8 @@ def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:
     if proof.trivial:
         link = desk.search(value.name).best_link()
         return None if link is None else held_link(value.name, link, desk)
-    if STRATEGIES[certificate.strategy].every_scale:
+    strategy = STRATEGIES[certificate.strategy]
+    if strategy.every_scale or (strategy.coverless and not strategy.stored):
         return None
     return held_certificate(certificate, desk)
 

@@ -1,4 +1,4 @@
-"""Stored weights counted instead of covered (G13), where a setting says how many bits they have. Not trusted."""
+"""Candidates that need no covers: stored weights counted (G13), Gaussian comparison (K1, K2). Not trusted."""
 
 from __future__ import annotations
 
@@ -8,18 +8,26 @@ from dataclasses import replace
 
 from boundcalc.base.errors import Unsupported
 from boundcalc.base.numbers import FLOAT
+from boundcalc.engine.comparison import tune
 from boundcalc.engine.ground import Found, Ground
 from boundcalc.engine.mu import least_mu
 from boundcalc.proof.certificate import Certificate
+from boundcalc.statements.comparison.network import network_of, refusal
+from boundcalc.statements.comparison.sharp import Tuning
 from boundcalc.statements.strategies import STRATEGIES, Known, Quantity, Strategy, stored_count
 
 
 def beside_counted(
     ground: Ground, quantity: Quantity, only: str | None, covering: Callable[[Ground, str | None], Iterator[Found]]
 ) -> Iterator[Found]:
-    """Certificates that count stored weights, then those by covers, which some piece may be without."""
-    counted = list(_counted(ground, quantity, only))
+    """Certificates without covers, then those by covers, which some piece may be without."""
+    counted = [*_counted(ground, quantity, only), *_compared(ground, quantity, only)]
     yield from counted
+    if not ground.policy.lemmas:
+        refused = ground.policy.refuses(ground.setting)
+        if refused is not None:
+            raise Unsupported(refused)
+        return
     try:
         yield from covering(ground, only)
     except Unsupported:
@@ -34,6 +42,26 @@ def _counted(ground: Ground, quantity: Quantity, only: str | None) -> Iterator[F
         asked = strategy.stored and strategy.quantity == quantity and only in (None, strategy.name)
         if asked and strategy.refuses(ground.setting) is None:
             yield _found(ground, strategy)
+
+
+def _compared(ground: Ground, quantity: Quantity, only: str | None) -> Iterator[Found]:
+    """K1 and K2, where the policy may use them and the setting is one they are about."""
+    setting = ground.setting
+    if not ground.policy.comparison or quantity != "gap" or refusal(setting) is not None:
+        return
+    about = network_of(FLOAT, setting)
+    tuning = ground.once(("tuning",), lambda: tune(about))
+    for strategy in (STRATEGIES["comparison-closed"], STRATEGIES["comparison"]):
+        chosen = tuning if strategy.parameters else None
+        if only not in (None, strategy.name) or (strategy.parameters and tuning is None):
+            continue
+        count = strategy.count(FLOAT, setting, chosen)
+        value = strategy.value(FLOAT, Known(0.5, [], [count], ground.log_inverse_delta, ground.m, 0.0))
+
+        def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:
+            return replace(ground.certificate(strategy, ()), tuning=chosen)
+
+        yield Found(math.log(value), strategy.name, write)
 
 
 def _found(ground: Ground, strategy: Strategy) -> Found:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boundcalc.base.compared import Compared
+    from boundcalc.statements.comparison.sharp import Tuning
 
 _MOST_ALPHA = 10**6
 LARGEST = 1e300
@@ -75,6 +76,7 @@ class Certificate:
         nats: what is said to be paid for that, in log(1/delta).
         meeting: whether linear maps that meet are one map in the steps (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
+        tuning: the numbers of a proof by K2; None otherwise.
         compared: how the architecture was held against a model's forward pass (a fact on record, no part of the proof);
             None where it was not.
     """
@@ -90,6 +92,7 @@ class Certificate:
     nats: float | None = None
     meeting: bool = False
     eta: float | None = None
+    tuning: Tuning | None = None
     compared: Compared | None = None
 
     def __repr__(self) -> str:
@@ -160,8 +163,10 @@ def problem_of(certificate: Certificate) -> str | None:
     alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
     if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
         return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
-    if strategy.stored and (certificate.meeting or levels):
-        return f"strategy {strategy.name!r} counts stored weights: it has no levels, and no maps meet"
+    if strategy.coverless and (certificate.meeting or levels):
+        return f"strategy {strategy.name!r} takes no covers: it has no levels, and no maps meet"
+    if ("tuning" in strategy.parameters) != (certificate.tuning is not None):
+        return f"strategy {strategy.name!r} takes {'a' if certificate.tuning is None else 'no'} tuning"
     if certificate.meeting and strategy.every_scale:
         return f"strategy {strategy.name!r} covers every map by itself: no maps meet"
     if "alpha" not in strategy.parameters and alpha != 1:

@@ -23,7 +23,7 @@ from boundcalc.setting import Norms, Setting
 from boundcalc.statements.larger import joined
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
-from boundcalc.statements.strategies import STRATEGIES, Known, stored_count, stored_weights
+from boundcalc.statements.strategies import STRATEGIES, Known, stored_weights
 
 if TYPE_CHECKING:
     from boundcalc.proof.breakdown import Breakdown
@@ -59,6 +59,8 @@ class Checked:
         if self._run.strategy.stored:
             weights = stored_weights(self.certificate.setting)
             return {kind: number / sum(weights.values()) for kind, number in weights.items()}
+        if self._run.strategy.coverless:
+            return {}
         return _shares(self._run.booked, STRATEGIES[self.certificate.strategy].weights(INTERVAL, self._run.known))
 
     @cached_property
@@ -152,6 +154,15 @@ class Checker:
             raise CertificateError(str(found))
         return replace(found, sample=setting.sample)
 
+    def count(self, certificate: Certificate) -> arb:
+        """The count of a strategy without covers."""
+        strategy, setting, tuning = STRATEGIES[certificate.strategy], certificate.setting, certificate.tuning
+        short = replace(setting, architecture=replace(setting.architecture, seq_len=2))  # T does not matter to it
+        problem = self._once(short, ("tuning", tuning), lambda: strategy.unproved(short, tuning))
+        if problem is not None:
+            raise CertificateError(problem)
+        return strategy.count(INTERVAL, setting, tuning)
+
     def no_member(self, setting: Setting) -> Refusal | None:
         """Why no network of a setting meets the premise of a risk bound (G0e)."""
         sample = setting.sample
@@ -177,7 +188,7 @@ class _Run:
         self.m = setting.sample.n_train
         self.price = arb(posthoc_cost(INTERVAL, certificate))
         walked = checker.larger(setting) if certificate.meeting else setting
-        self.network = None if self.strategy.stored else checker.network(walked, published=self.strategy.published)
+        self.network = None if self.strategy.coverless else checker.network(walked, published=self.strategy.published)
         self.samples = self.strategy.samples(self.m, certificate.alpha)
         refusal = self.strategy.refuses(setting)
         if refusal is not None:
@@ -202,7 +213,7 @@ class _Run:
         self.known = Known(
             start=arb(start.upper()),
             scales=[arb(level.log_scale).exp() for level in levels],
-            counts=counts if self.network is not None else [stored_count(INTERVAL, self.certificate.setting)],
+            counts=counts if self.network is not None else [self.checker.count(self.certificate)],
             log_inverse_delta=-arb(sample.delta).log() + self.price,
             m=arb(self.m),
             train_error=arb(sample.train_error),

@@ -11,7 +11,7 @@ def covers_nothing(certificate: Certificate) -> bool:
 
     Around references (distances) the zero map is a network of its own, the reference: its cover has one centre, and is one.
     """
-    if STRATEGIES[certificate.strategy].stored:
+    if STRATEGIES[certificate.strategy].coverless:
         return False
     if any(budget.distance is not None for budget in certificate.setting.norms.budgets.values()) and certificate.levels:
         return False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.proof.certificate import LARGEST, ZERO, Certificate, Choice, Cover, Level, problem_of
+from boundcalc.proof.tuning import tuning_from_json, tuning_to_json
 from boundcalc.setting import Norms, Setting
 from boundcalc.setting.complete import complete_json, complete_norms, difference, read_complete
 from boundcalc.setting.validate import shown
@@ -44,6 +45,8 @@ def written(certificate: Certificate) -> dict[str, Any]:
         how["mu"] = certificate.mu
     if certificate.eta is not None:
         how["eta"] = certificate.eta
+    if certificate.tuning is not None:
+        how["tuning"] = tuning_to_json(certificate.tuning)
     return {
         "format": _FORMAT,
         "statements": STATEMENTS_VERSION,
@@ -81,7 +84,7 @@ def _certificate(data: object) -> Certificate:
             "write a new one with --certificate"
         )
     raw = _object("the certificate", raw, _FIELDS)
-    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta"))
+    how = _object("strategy", raw["strategy"], ("name", "meeting"), ("alpha", "mu", "eta", "tuning"))
     strategy = STRATEGIES.get(how["name"]) if isinstance(how["name"], str) else None
     if strategy is None:
         raise CertificateError(f"unknown strategy {shown(how['name'])}; known: {', '.join(STRATEGIES)}")
@@ -109,6 +112,7 @@ def _certificate(data: object) -> Certificate:
         nats=nats,
         meeting=how["meeting"],
         eta=_finite(how["eta"], "eta") if "eta" in how else None,
+        tuning=tuning_from_json(how["tuning"]) if "tuning" in how else None,
         compared=_compared(raw["forward_check"]),
     )
     problem = problem_of(certificate)

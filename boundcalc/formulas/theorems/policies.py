@@ -29,6 +29,7 @@ class Policy:
         laws: names of the laws with which noise may be compared that stands for covers (G11).
         refining: whether levels of a chain may refine one another.
         polish: whether the first scale of the best chain is looked at more closely.
+        comparison: whether Gaussian comparison (K1, K2) may take the place of covers.
         stored: whether weights of so many bits, where a setting says how many, may be counted instead of covered (G13).
     """
 
@@ -42,6 +43,7 @@ class Policy:
     refining: bool = False
     polish: bool = False
     stored: bool = False
+    comparison: bool = False
 
     def allows(self, lemma: CoverLemma) -> bool:
         """Whether the search may use a lemma."""
@@ -52,6 +54,12 @@ class Policy:
         if self.fixed_positions and setting.architecture.positions == "learned":
             what = "learned positions, whose number grows with T"
             return Refusal(self.name, what, "fixed positions, or none", "Use --positions fixed, or --bound best.")
+        if self.comparison and not self.lemmas:
+            from boundcalc.statements.comparison.network import refusal
+
+            why = refusal(setting)
+            if why is not None:
+                return Refusal(self.name, "this setting", why, "Take --bound best.")
         return None
 
 
@@ -74,6 +82,7 @@ POLICIES: dict[str, Policy] = {
             refining=True,
             polish=True,
             stored=True,
+            comparison=True,
         ),
         Policy(
             "closed",
@@ -84,6 +93,12 @@ POLICIES: dict[str, Policy] = {
         Policy("log-T", f"log T covers {_COUNTED} alone, explicit constants", COUNTING),
         Policy("trauger", "covers independent of T: Maurey and volumetric", T_FREE),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
+        Policy(
+            "comparison",
+            "Gaussian comparison instead of covers (K1, K2): free of T and width",
+            frozenset(),
+            comparison=True,
+        ),
         Policy("published", "the constants of the literature (PUB)", frozenset({"Tpub"}), "published"),
     )
 }

@@ -16,12 +16,13 @@ STRATEGIES |= {"refined-chain": "gap levels uniform refines"}
 STRATEGIES |= {"uniform-single": "gap uniform", "closed": "gap closed", "published": "gap closed"}
 STRATEGIES |= {"uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
 STRATEGIES |= {"ghost": "risk alpha mu", "noise-margin": "risk uniform mu eta"}
-STRATEGIES |= {"stored-gap": "gap stored", "stored-margin": "risk stored mu"}
+STRATEGIES |= {"comparison-closed": "gap coverless", "comparison": "gap coverless tuning"}
+STRATEGIES |= {"stored-gap": "gap coverless stored", "stored-margin": "risk coverless stored mu"}
 """Of each what it bounds; whether it may have any number of levels, asks for uniform covers, which may
 refine those before, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""
 
 
-class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta levels log_value")):
+class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta tuning levels log_value")):
     """A claim and its steps.
 
     `looked`: norms and numbers of the sample that were read off before they were chosen, and what is said to be paid (nats).
@@ -41,19 +42,19 @@ def read_certificate(data: Any) -> Certificate:
     raw = read(line + "found_by:text forward_check:compared?", "the certificate", data)
     demand(raw.statements == STATEMENTS, f"it knows the statements of version {STATEMENTS}, got {raw.statements}")
     setting = read_setting("setting", raw.setting)
-    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance")
+    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance tuning:tuning")
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
     words = set(STRATEGIES[how.name].split())
-    free, stored = {"levels", "stored"} & words, "stored" in words
+    free, stored = {"levels", "coverless"} & words, "stored" in words
     demand(len(raw.levels) == 1 or free, f"{how.name} has one level")
-    demand(not stored or not (raw.levels or how.meeting), "stored weights are counted, not covered")
+    demand("coverless" not in words or not (raw.levels or how.meeting), f"{how.name} takes no covers")
     demand(not stored or setting.bits is not None, "nobody said how many bits a stored weight has")
     demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
-    says = words & ({"alpha", "eta"} if limit else {"alpha", "eta", "mu"})
+    says = words & ({"alpha", "eta", "tuning"} if limit else {"alpha", "eta", "mu", "tuning"})
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
-    given = {"alpha": 1, "mu": None, "eta": None} | {name: getattr(how, name) for name in says}
+    given = {"alpha": 1, "mu": None, "eta": None, "tuning": None} | {name: getattr(how, name) for name in says}
     demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
     claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
     return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)

@@ -74,15 +74,18 @@ def _sample(where: str, data: Any) -> Record:
 KINDS.update(budget=_budget, budgets=_budgets, norms=_norms, sample=_sample)
 
 
-Setting = namedtuple("Setting", "stages seq_len classes input_radius norms sample bits", defaults=[None])
-"""A network as a list of layers, the norms of its weights, the sample, and the bits of a stored weight, if anybody said."""
+Setting = namedtuple("Setting", "stages seq_len classes input_radius norms sample bits about", defaults=[None, None])
+"""A network as a list of layers, the norms of its weights, the sample, the bits of a stored weight, if anybody said, and
+the architecture as the file has it."""
 
 
 def read_setting(where: str, data: Any) -> Setting:
     """A setting whose shapes fit and whose budgets are all read."""
     given = read("architecture:object norms:norms sample:sample", where, data)
     about, stages = read_architecture(given.architecture)
-    setting = Setting(stages, about.seq_len, about.classes, about.input_radius, given.norms, given.sample, about.bits)
+    setting = Setting(
+        stages, about.seq_len, about.classes, about.input_radius, given.norms, given.sample, about.bits, about
+    )
     demand(widths(stages)[1] in (None, about.classes), "the layers do not end with the classes")
     _account(setting)
     return setting

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from .certificate import Certificate
+from .comparison import expected_gap
 from .covers import UNIFORM
 from .layers import Layer, flat
 from .meeting import joined
@@ -34,6 +35,9 @@ def follow(certificate: Certificate) -> Found:
         return Found(
             _value(certificate, (), (numbers(setting) * num(setting.bits) * MP.log(2),), log_inverse + nats), (), nats
         )
+    if certificate.has("coverless"):
+        count = expected_gap(setting, setting.about, certificate.tuning)
+        return Found(_value(certificate, (), (count,), log_inverse + nats), (), nats)
     ramp = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
     steep = ramp if sample.lipschitz is None else num(sample.lipschitz)
     ghosts = _CLOSED_GHOSTS if strategy == "closed" else certificate.alpha if certificate.has("alpha") else 0
@@ -86,6 +90,8 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
         factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha)}.get(strategy, num(1))
         return 2 * chain[-1] + factor * _links(chain, counts, m, refined=certificate.has("refines")) + deviation
     (count,) = counts
+    if strategy.startswith("comparison"):
+        return count + deviation
     if strategy == "stored-gap":
         return MP.sqrt((count + log_inverse) / (2 * num(m)))
     scale = num(0) if certificate.has("stored") else chain[1]  # every network is its own centre

@@ -27,6 +27,7 @@ from boundcalc.statements.comparison.series import (
     series,
 )
 
+_LARGEST = 1e100
 _GRID = 32
 """Values of a block are centred at th/32 of their mean, th = 0..32, whichever is smallest."""
 
@@ -185,6 +186,10 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         return "the curvature lies in (0, 1], the split in (0, 1)"
     if (tuning.gaussian is None) != (depth == 1 and not network.mean) or (tuning.signs is None) != network.mean:
         return "signs are bounded where one row is read, Gaussians where blocks follow or rows are averaged"
+    numbers = [kernel.bound for kernel in (tuning.signs, tuning.gaussian) if kernel is not None]
+    numbers += [stretch for strata in tuning.strata if strata is not None for stretch in strata.stretch]
+    if not all(0 < number < _LARGEST for number in numbers):
+        return "the numbers of a tuning are finite and above 0"
     fro, most = network.blocks[0].scores_fro * network.radius**2, network.blocks[0].scores_op * network.radius**2
     limit = ns.number(LARGEST_SCORE)
     if not certain(fro, limit):
@@ -195,6 +200,8 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         orders, rest = divmod(len(kernel.weights) - 2, 3)
         if rest or not 4 <= orders <= MOST_ORDERS or not all(weight > 0 for weight in kernel.weights):
             return f"a series of n orders has 3n + 2 terms, n from 4 to {MOST_ORDERS}, each with a weight above 0"
+        if not certain(4 * fro, ns.number(orders + 1)):
+            return f"a series of {orders} orders does not converge for such scores"
         s = series(ns, fro, most, orders, tuning.curvature, tuning.split, factor)
         if not kernel_holds(s, kernel, certain):
             return f"the complexity of block 1 is not shown to be at most {kernel.bound:.6g}"

@@ -18,6 +18,7 @@ from boundcalc.statements.strategies.chains import (
     UniformChain,
 )
 from boundcalc.statements.strategies.closed import Closed, ClosedStrategy, Published
+from boundcalc.statements.strategies.comparison import Comparison, ComparisonClosed
 from boundcalc.statements.strategies.margins import Ghost, GhostRealizable, MarginStrategy, UniformMargin
 from boundcalc.statements.strategies.noise import NoiseMargin, noise_chance
 from boundcalc.statements.strategies.single import SingleStrategy, UniformSingle
@@ -61,6 +62,8 @@ STRATEGIES: Registry[Strategy] = Registry(
         NoiseMargin(),
         StoredGap(),
         StoredMargin(),
+        ComparisonClosed(),
+        Comparison(),
     ),
 )
 """Every strategy by name; `register` adds one to search, checker and tables."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
+
+if TYPE_CHECKING:
+    from boundcalc.statements.comparison.sharp import Tuning
 
 Quantity = Literal["gap", "risk"]
 
@@ -65,12 +68,13 @@ class Strategy(ABC):
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
-        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta".
+        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta", "tuning".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds.
-        stored: whether it counts the values that stored weights may take (G13) instead of covers: it has no levels, one
-            count, and is about settings that say how many bits a weight has.
+        coverless: whether it needs no covers: it has no levels, and one count that depends on the setting alone.
+        stored: whether that is the number of values that stored weights may take (G13), of settings that say how many bits a
+            weight has.
     """
 
     name: ClassVar[str]
@@ -86,6 +90,7 @@ class Strategy(ABC):
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
+    coverless: ClassVar[bool] = False
     stored: ClassVar[bool] = False
 
     @property
@@ -101,6 +106,15 @@ class Strategy(ABC):
     def samples(self, m: int, alpha: int) -> int:
         """How many samples covers are counted on."""
         return (1 + alpha) * m if "alpha" in self.parameters else m
+
+    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
+        """The one count of a strategy without covers, given numbers that `unproved` has accepted."""
+        raise NotImplementedError(f"{self.name} takes covers")
+
+    def unproved(self, setting: Setting, tuning: Tuning | None) -> str | None:
+        """Why a tuning proves nothing about a setting, in intervals; whatever T and the sample are."""
+        del setting, tuning
+        return None
 
     def refuses(self, setting: Setting) -> str | None:
         """Why the strategy is not about a setting, or None."""

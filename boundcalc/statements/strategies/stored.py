@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
@@ -12,13 +13,21 @@ from boundcalc.statements import gap
 from boundcalc.statements.strategies.base import Known, Strategy, Term, confidence_term
 from boundcalc.statements.strategies.margins import UniformMargin
 
+if TYPE_CHECKING:
+    from boundcalc.statements.comparison.sharp import Tuning
+
 
 class _Stored(Strategy):
     """G13: every network of the class is its own centre, so there are no scales, and one count."""
 
     one_level = False
     uniform = True
+    coverless = True
     stored = True
+
+    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
+        del tuning
+        return stored_count(ns, setting)
 
     def refuses(self, setting: Setting) -> str | None:
         if setting.architecture.bits is None:

@@ -1,0 +1,71 @@
+"""K1 and K2: the gap by Gaussian comparison, without covers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.intervals import INTERVAL, certainly_le
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.setting import Setting
+from boundcalc.statements import gap
+from boundcalc.statements.comparison import network
+from boundcalc.statements.comparison.closed import closed
+from boundcalc.statements.comparison.sharp import problem, sharp
+from boundcalc.statements.strategies.base import Known, Strategy, Term, deviation_term
+
+if TYPE_CHECKING:
+    from boundcalc.statements.comparison.sharp import Tuning
+
+
+class ComparisonClosed(Strategy):
+    """K1, in elementary functions."""
+
+    name = "comparison-closed"
+    title = "Gaussian comparison instead of covers, in closed form"
+    quantity = "gap"
+    uses = ("G0", "K1")
+    formula = "gap <= 2 L_l |w| C_1 V b R/sqrt(m) + sqrt(log(1/delta)/(2m))"
+    one_level = False
+    uniform = True
+    coverless = True
+
+    def refuses(self, setting: Setting) -> str | None:
+        return network.refusal(setting)
+
+    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
+        """Above the expected largest gap."""
+        del tuning
+        return closed(ns, network.network_of(ns, setting), _steep(ns, setting), ns.number(setting.sample.n_train))
+
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        return known.counts[0] + gap.deviation(ns, known.log_inverse_delta, known.m)
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        return [Term("2 L_l |w| C_1 V b R/sqrt(m)", known.counts[0], self.uses[-1]), deviation_term(ns, known)]
+
+
+class Comparison(ComparisonClosed):
+    """K2, with numbers from a search that the checkers prove."""
+
+    name = "comparison"
+    title = "Gaussian comparison instead of covers, block by block"
+    uses = ("G0", "K1", "K2")
+    parameters = ("tuning",)
+
+    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
+        if tuning is None:
+            raise CertificateError("strategy 'comparison' names its numbers")
+        about = network.network_of(ns, setting)
+        return sharp(ns, about, tuning, _steep(ns, setting), ns.number(setting.sample.n_train))
+
+    def unproved(self, setting: Setting, tuning: Tuning | None) -> str | None:
+        if tuning is None:
+            return "strategy 'comparison' names its numbers"
+        return problem(INTERVAL, network.network_of(INTERVAL, setting), tuning, certainly_le)
+
+
+def _steep(ns: NumberSystem, setting: Setting) -> Number:
+    """A Lipschitz constant of the loss in the output."""
+    sample = setting.sample
+    return 1 / ns.number(sample.margin) if sample.lipschitz is None else ns.number(sample.lipschitz)

@@ -1,0 +1,391 @@
+"""Theorem K (K1, K2): each of its constants attacked by search, its value held against members, the second checker and laws."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from boundcalc import Budget, Norms, Setting, evaluate
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.intervals import INTERVAL, certainly_le
+from boundcalc.base.numbers import FLOAT
+from boundcalc.engine.comparison import tune
+from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems import POLICIES
+from boundcalc.proof.certificate import Certificate
+from boundcalc.proof.checker import check, verify
+from boundcalc.proof.second.checker import derive
+from boundcalc.statements.comparison.closed import closed, hoelder, kappa, score_complexity
+from boundcalc.statements.comparison.network import Network, network_of, refusal
+from boundcalc.statements.comparison.series import bounds_of_terms, kernel_holds, series
+from boundcalc.statements.comparison.sharp import Tuning, problem, sharp, stretch_holds
+
+Array = NDArray[np.float64]
+
+
+def setting(**changes: Any) -> Setting:
+    return Setting.of(
+        "edelman", **{"depth": 1, "C": 1.0, "d": 6, "seq_len": 4, "n_train": 10**6, "margin": 0.5, **changes}
+    )
+
+
+def certificates(about: Setting) -> list[Certificate]:
+    return [found.certificate for found in Search(about, POLICIES["comparison"]).gaps()]
+
+
+# -- the value
+
+
+@pytest.mark.parametrize(
+    ("changes", "closed_form", "from_search"),
+    [
+        ({}, 0.0241726687118, 0.01382),
+        ({"depth": 2}, None, 0.0409),
+        ({"depth": 4}, None, 0.2130),
+        ({"C": 0.5, "margin": 0.0625}, 0.00964135, 0.00793),
+        ({"C": 0.5, "margin": 0.5**10, "depth": 4}, None, 0.0145),
+    ],
+)
+def test_values_of_the_proof(changes: dict[str, Any], closed_form: float | None, from_search: float) -> None:
+    """The closed form to the digits of an independent evaluation; the search at most what a coarser study found."""
+    about = setting(**changes)
+    values = {each.strategy: check(each).value for each in certificates(about)}
+    if closed_form is not None:
+        assert values["comparison-closed"] == pytest.approx(closed_form, rel=1e-5)
+    assert values["comparison"] <= from_search
+    assert values["comparison"] <= values["comparison-closed"]
+
+
+def test_it_knows_neither_width_nor_length_nor_heads() -> None:
+    plain = evaluate(setting(depth=2), "comparison")
+    for changes in ({"d": 700}, {"seq_len": 10**6}, {"d_head": 2}):
+        assert evaluate(setting(depth=2, **changes), "comparison").gap == plain.gap
+    shared = Norms(C=1.0, budgets={"W_V": Budget(op=0.25, two_one=0.25)})
+    by_heads = [evaluate(replace(setting(depth=2, heads=heads), norms=shared), "comparison").gap for heads in (1, 2)]
+    assert by_heads[1] > by_heads[0]  # the sum over heads counts, and columns are told apart in one head alone
+
+
+def test_rows_and_weights_may_be_rescaled() -> None:
+    """X to c X, W_QK to W_QK/c^2, W_V to W_V/c is the same class."""
+    for c in (0.5, 0.25):
+        budgets = {
+            "W_QK[0]": Budget(op=1 / c**2, two_one=1 / c**2),
+            "W_V[0]": Budget(op=1 / c, two_one=1 / c),
+        }
+        scaled = replace(setting(depth=2, input_radius=c), norms=Norms(C=1.0, budgets=budgets))
+        assert evaluate(scaled, "comparison").gap == pytest.approx(
+            evaluate(setting(depth=2), "comparison").gap, rel=1e-9
+        )
+
+
+def test_what_it_is_not_about_is_refused() -> None:
+    for changes, why in (
+        ({"C": 1.0001}, "no projection acts"),
+        ({"activation": "gelu"}, "relu"),
+        ({"causal": True}, "every row"),
+        ({"classes": 3}, "one output"),
+        ({"heads": 2}, "no projection acts"),
+        ({"input_radius": 1.0000001}, "no projection acts"),
+    ):
+        assert why in (refusal(setting(**changes)) or ""), changes
+    assert refusal(setting()) is None
+    assert refusal(setting(heads=2, normalisation="none", C=3.0)) is None
+    for style in ("post", "pre"):
+        assert refusal(Setting.of(style=style, C=1.0)) is not None
+
+
+def random_setting(rng: random.Random) -> Setting:
+    depth, heads = rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
+    budgets: dict[str, Budget] = {}
+    for block in range(depth):
+        op = rng.uniform(0.1, 1.0) / heads
+        budgets[f"W_V[{block}]"] = Budget(op=op, fro=op * rng.uniform(1, 1.5), two_one=op * rng.uniform(1.5, 2.5))
+        size = rng.uniform(0.05, 1.5)
+        budgets[f"W_QK[{block}]"] = Budget(op=size, fro=size * rng.uniform(1, 1.3))
+    norms = Norms(C=rng.uniform(0.3, 1.0), budgets=budgets)
+    about = setting(
+        depth=depth,
+        heads=heads,
+        readout=rng.choice(("cls", "mean")),
+        margin=rng.uniform(0.05, 1),
+        n_train=rng.randint(10, 10**9),
+    )
+    return replace(about, norms=norms)
+
+
+def test_both_checkers_find_the_same() -> None:
+    rng, seen = random.Random(3), 0
+    while seen < 12:
+        about = random_setting(rng)
+        if refusal(about) is not None:
+            continue
+        seen += 1
+        for certificate in certificates(about):
+            claimed = check(certificate).claimed
+            verify(claimed)
+            found = derive(json.loads(json.dumps(claimed.to_json())), claims=True)
+            assert float(found.log_value) == pytest.approx(claimed.log_value, abs=1e-12)
+
+
+def test_budgets_that_grow_never_shrink_the_closed_form() -> None:
+    rng = random.Random(5)
+    for _ in range(200):
+        about = random_setting(rng)
+        if refusal(about) is not None:
+            continue
+        network = network_of(FLOAT, about)
+        here = closed(FLOAT, network, 1.0, 1e6)
+        for name in vars(network.blocks[0]):
+            larger = replace(network.blocks[0], **{name: getattr(network.blocks[0], name) * 1.1})
+            assert closed(FLOAT, replace(network, blocks=[larger, *network.blocks[1:]]), 1.0, 1e6) >= here * (1 - 1e-12)
+
+
+# -- forged numbers
+
+
+def forged(tuning: Tuning, **changes: Any) -> Tuning:
+    return replace(tuning, **changes)
+
+
+def test_forged_tunings_are_refused_by_both() -> None:
+    about = setting(depth=2)
+    certificate = next(each for each in certificates(about) if each.strategy == "comparison")
+    tuning = certificate.tuning
+    assert tuning is not None
+    assert tuning.signs is not None
+    assert tuning.gaussian is not None
+    (strata,) = tuning.strata
+    assert strata is not None
+    shorter = replace(strata, stretch=tuple(0.99 * each for each in strata.stretch))
+    low = replace(strata, edges=(0.6, *strata.edges[1:]))
+    open_end = replace(strata, edges=(*strata.edges[:-1], 0.99))
+    cases = {
+        "signs": forged(tuning, signs=replace(tuning.signs, bound=tuning.signs.bound * 0.98)),
+        "gaussian": forged(tuning, gaussian=replace(tuning.gaussian, bound=tuning.gaussian.bound * 0.98)),
+        "swapped": forged(tuning, signs=tuning.gaussian),
+        "none": forged(tuning, gaussian=None),
+        "fewer": forged(tuning, signs=replace(tuning.signs, weights=tuning.signs.weights[:-3])),
+        "stretch": forged(tuning, strata=(shorter,)),
+        "low": forged(tuning, strata=(low,)),
+        "open": forged(tuning, strata=(open_end,)),
+        "too many": forged(tuning, strata=(strata, strata)),
+        "curvature": forged(tuning, curvature=1.5),
+    }
+    for name, each in cases.items():
+        wrong = replace(certificate, tuning=each)
+        with pytest.raises(CertificateError):
+            check(wrong)
+        with pytest.raises(Exception, match=r".") as refused:
+            derive(replace(check(certificate).claimed, tuning=each).to_json(), claims=True)
+        assert type(refused.value).__name__ == "Refused", name
+
+
+# -- the inequalities, attacked
+
+
+def law(rng: np.random.Generator, atoms: int, r: float) -> tuple[Array, Array]:
+    """Weights of atoms, and scores in an interval of length 2r, often at its ends."""
+    mass = rng.dirichlet(np.full(atoms, 0.5))
+    s = rng.uniform(-r, r, atoms)
+    ends = rng.random(atoms) < 0.6
+    s[ends] = rng.choice([-r, r], ends.sum())
+    return mass, s
+
+
+def ascend(value: Callable[[Array], float], starts: int, size: int, rng: np.random.Generator) -> float:
+    best = 0.0
+    for _ in range(starts):
+        found = minimize(lambda x: -value(x), rng.standard_normal(size), method="Nelder-Mead", options={"maxiter": 600})
+        best = max(best, -float(found.fun))
+    return best
+
+
+@pytest.mark.parametrize("r", [0.2, 0.7, 1.5])
+def test_kappa_is_attained_and_not_exceeded(r: float) -> None:
+    """|tau (phi - mean)| for phi in [0, 1] and scores in an interval of length 2r."""
+
+    def value(x: Array) -> float:
+        mass = softmax(x[:4])
+        phi, s = (1 + np.tanh(2 * x[4:8])) / 2, r * np.tanh(3 * x[8:12])
+        tau = np.exp(s) / (mass @ np.exp(s))
+        mean = mass @ (tau * phi)
+        return math.sqrt(mass @ (tau * (phi - mean)) ** 2)
+
+    best = ascend(value, 12, 12, np.random.default_rng(1))
+    assert kappa(FLOAT, r) * 0.99 <= best <= kappa(FLOAT, r) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("hull", "bend"), [(1.0, 1.0), (1.0, 0.0), (2.0, 1.3), (0.4, 0.3), (2.0, 2.0)])
+def test_the_stretch_is_attained_and_not_exceeded(hull: float, bend: float) -> None:
+    """|tau (1 + w (phi - mean))| for |w| <= h: just above the largest value found it is proved, just below it is not."""
+
+    def value(x: Array) -> float:
+        mass = softmax(x[:4])
+        phi, s = (1 + np.tanh(2 * x[4:8])) / 2, hull / 2 * np.tanh(3 * x[8:12])
+        tau = np.exp(s) / (mass @ np.exp(s))
+        return math.sqrt(mass @ (tau * (1 + bend * (phi - mass @ (tau * phi)))) ** 2)
+
+    best = ascend(value, 12, 12, np.random.default_rng(2))
+    assert not stretch_holds(FLOAT, hull, bend, best * 0.999, operator.le)
+    assert stretch_holds(FLOAT, hull, bend, best * 1.01, operator.le)
+    assert stretch_holds(INTERVAL, INTERVAL.number(hull), INTERVAL.number(bend), best * 1.01, certainly_le)
+
+
+def test_moments_of_the_series() -> None:
+    """Terms of the series are above what data give: tensors of one coordinate and of three, and both remainders."""
+    rng = np.random.default_rng(4)
+    worst = 0.0
+    for trial in range(4000):
+        d = int(rng.integers(1, 4))
+        x = rng.standard_normal((5, d))
+        x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+        x *= 1 if trial % 2 else rng.random((5, 1)) ** 0.3
+        mass = rng.dirichlet(np.full(5, 0.6))
+        mean = mass @ x
+        centred = x - mean
+        covariance = np.einsum("t,ti,tj->ij", mass, centred, centred)
+        at = min(1.0, float(np.linalg.norm(mean))), float(np.linalg.norm(covariance))
+        s = series(FLOAT, 1.0, 1.0, 14, 0.6, 0.2, 1.0)
+        terms = bounds_of_terms(s, at, at)
+        al, *_ = s.parts
+        third = np.einsum("t,ti,tj,tk->ijk", mass, centred, centred, centred)
+        fourth = np.einsum("t,ti,tj,tk,tl->ijkl", mass, centred, centred, centred, centred)
+        pairs = np.einsum("ij,kl->ijkl", covariance, covariance)
+        pairs = pairs + pairs.transpose(0, 2, 1, 3) + pairs.transpose(0, 3, 2, 1)
+        found = (at[0], al * at[1], al / 2 * np.linalg.norm(third), np.linalg.norm(al * fourth - 0.6 * pairs) / 6)
+        for size, bound in zip(found, terms, strict=False):
+            assert size <= bound * (1 + 1e-9) + 1e-12
+            worst = max(worst, size / bound if bound > 1e-9 else 0.0)
+    assert worst > 0.95
+
+
+@pytest.mark.parametrize("most", [0.3, 1.0, 1.8])
+def test_the_remainder_of_the_series(most: float) -> None:
+    """N e(Z) moves by at most em |dN| + de |dZ|, whatever two members are."""
+    rng = np.random.default_rng(6)
+    s = series(FLOAT, most, most, 14, 0.6, 0.2, 1.0)
+    al, small, slope, _ = s.parts
+    worst = 0.0
+    for _ in range(20_000):
+        mass = rng.dirichlet(np.full(4, 0.5))
+        parts: list[tuple[float, float, float]] = []
+        base = rng.standard_normal(4), rng.standard_normal(4)
+        for _ in range(2):
+            near = 10 ** rng.uniform(-4, 1)
+            y = np.tanh(2 * (base[0] + near * rng.standard_normal(4)))
+            score = most * np.tanh(2 * (base[1] + near * rng.standard_normal(4)))
+            y, score = y - mass @ y, score - mass @ score
+            n, z = float(mass @ (y * np.exp(score))), float(mass @ np.exp(score))
+            parts.append((n, z, n / z - n * (al - 0.6 * (z - 1))))
+        (n0, z0, e0), (n1, z1, e1) = parts
+        room = small * abs(n0 - n1) + slope * abs(z0 - z1)
+        assert abs(e0 - e1) <= room * (1 + 1e-9) + 1e-13
+        worst = max(worst, abs(e0 - e1) / room if room > 1e-9 else 0.0)
+    assert worst > 0.5
+
+
+def test_products_of_neurons() -> None:
+    """Psi's increments: |n_q n~'_t - ...| <= |d alpha|/2 + sd(d n')/2 beside half of n', in L2 over t."""
+    rng = np.random.default_rng(8)
+    for _ in range(20_000):
+        mass = rng.dirichlet(np.full(4, 0.5))
+        (a0, a1), n0, n1 = rng.uniform(-0.5, 0.5, 2), rng.random(4), rng.random(4)
+        c0, c1 = n0 - mass @ n0, n1 - mass @ n1
+        moved = math.sqrt(mass @ (a0 * c0 - a1 * c1) ** 2)
+        assert moved <= 0.5 * abs(a0 - a1) + 0.5 * math.sqrt(mass @ (c0 - c1) ** 2) + 1e-12
+    assert score_complexity(FLOAT, 2.0) <= (0.5 + math.sqrt(2)) * 2 + math.sqrt(2 / math.pi) / 2
+    assert hoelder(FLOAT, 0.5, 0.5) == pytest.approx(math.sqrt(2))
+
+
+# -- suprema of small classes
+
+
+def forward(x: Array, v: Array, w: Array) -> Array:
+    """Pre-activations of block 1 at row 0: softmax attention with scores x_0 W x_t and values x_t v."""
+    scores = np.einsum("mi,ij,mtj->mt", x[:, 0], w, x)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.einsum("mt,mtj,j->m", weights, x, v)
+
+
+@pytest.mark.parametrize("size", [0.3, 1.0])
+def test_the_complexity_of_block_one_is_above_what_ascent_finds(size: float) -> None:
+    """E sup over |v| <= 1, |W|_F <= C of sum sigma p, all signs, on data chosen to be bad."""
+    rng = np.random.default_rng(10)
+    network = network_of(FLOAT, setting(C=size))
+    tuning = tune(network)
+    assert tuning is not None
+    assert tuning.signs is not None
+    found: list[float] = []
+    for m, rows, d in ((3, 2, 3), (5, 3, 4)):
+        x = rng.standard_normal((m, rows, d))
+        if m == 3:
+            x = np.stack([np.stack([np.eye(d)[i], -np.eye(d)[i]]) for i in range(m)])
+        x /= np.linalg.norm(x, axis=2, keepdims=True)
+        total = 0.0
+        signs = [np.array(s) for s in np.ndindex(*(2,) * (m - 1))]
+        for each in signs:
+            sigma = np.array([1, *(2 * each - 1)])
+
+            def value(free: Array, sigma: Array = sigma, x: Array = x, d: int = d) -> float:
+                v, w = free[:d], free[d:].reshape(d, d)
+                v, w = v / max(1.0, np.linalg.norm(v)), w * min(1.0, size / max(np.linalg.norm(w), 1e-12))
+                return float(sigma @ forward(x, v, w))
+
+            starts = [
+                minimize(lambda f: -value(f), rng.standard_normal(d + d * d), method="L-BFGS-B") for _ in range(2)
+            ]
+            total += max(-float(each.fun) for each in starts)
+        found.append(total / len(signs) / math.sqrt(m))
+    assert max(found) <= tuning.signs.bound
+    assert max(found) >= 0.3 * tuning.signs.bound  # the attack has power
+
+
+def test_a_class_that_is_larger_exceeds_it() -> None:
+    """Negative control: scores ten times as large as the budget says."""
+    network = network_of(FLOAT, setting(C=0.05))
+    tuning = tune(network)
+    assert tuning is not None
+    assert tuning.signs is not None
+    x = np.stack([np.stack([np.eye(3)[i], -np.eye(3)[i]]) for i in range(3)])
+    w = 10 * np.eye(3)
+    best = max(
+        float(np.array(s) @ forward(x, np.array(t) / math.sqrt(3), w))
+        for s in ((1, 1, 1), (1, 1, -1), (1, -1, -1))
+        for t in ((1, 1, 1), (1, 1, -1), (1, -1, -1))
+    )
+    assert best / math.sqrt(3) > 0.9
+    assert tuning.signs.bound < 1.1
+
+
+def test_a_network_without_numbers_is_told_apart() -> None:
+    about = network_of(FLOAT, setting())
+    tuning = tune(about)
+    assert tuning is not None
+    assert problem(FLOAT, about, tuning, operator.le) is None
+    assert sharp(FLOAT, about, tuning, 2.0, 1e6) < closed(FLOAT, about, 2.0, 1e6)
+    assert tune(Network([replace(about.blocks[0], scores_fro=3.0)], 1.0, 1.0, 1, False)) is None
+    kernel = tuning.signs
+    assert kernel is not None
+    s = series(FLOAT, 1.0, 1.0, (len(kernel.weights) - 2) // 3, tuning.curvature, tuning.split, math.sqrt(math.pi / 2))
+    assert kernel_holds(s, kernel, operator.le)
+    assert not kernel_holds(s, replace(kernel, bound=kernel.bound * 0.985), operator.le)
+
+
+def test_the_policy_refuses_what_the_theorem_does() -> None:
+    with pytest.raises(Exception, match="no projection acts"):
+        evaluate(setting(C=2.0), "comparison")
+    assert evaluate(setting(C=2.0)).strategy != "comparison"
+    with pytest.raises(InvalidSetting):
+        evaluate(setting(), "compare")
