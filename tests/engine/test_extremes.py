@@ -37,6 +37,8 @@ NOISE_DIFFERENCE = 2e-3
 def test_every_policy_has_a_finite_checked_value(name: str) -> None:
     setting = Setting.of(**EXTREMES[name])
     for value in compare(setting):
+        if value.name == "comparison" and value.refusal is not None:
+            continue  # where projections may act
         assert value.refusal is None
         assert math.isfinite(value.log10)
         assert 0 <= value.gap <= 1
@@ -51,7 +53,7 @@ def test_every_policy_has_a_finite_checked_value(name: str) -> None:
 def test_the_search_knows_what_the_checker_finds(name: str) -> None:
     """Relative to the logarithm where that is large: beyond 10^300 a log carries its own rounding."""
     setting = Setting.of(**EXTREMES[name])
-    for policy in POLICIES.values():
+    for policy in (each for each in POLICIES.values() if each.refuses(setting) is None):
         search = Search(setting, policy)
         for found in (*search.gaps(), *search.risks()):
             if not math.isfinite(found.log_value):
@@ -95,6 +97,8 @@ def test_budgets_of_nothing_and_of_spectra(budget: Budget) -> None:
         plain = Setting.of(n_train=10**8, norms=Norms(C=1.0, budgets={kind: Budget(op=1.0)}))
         found = compare(plain.but(norms=Norms(C=1.0, budgets={kind: budget})))
         for value, other in zip(found, compare(plain), strict=True):
+            if value.refusal is not None:
+                continue  # theorem K asks for a spectral norm
             assert math.isfinite(value.log10)
             if budget.schatten is None:
                 assert value.log10 <= other.log10 + 0.05

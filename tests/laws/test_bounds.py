@@ -147,7 +147,7 @@ def test_depth_counts_where_layers_do_not_shrink() -> None:
     for knob in (1.0, 2.0):
         for heads in (1, 2):
             found = [values(Setting.of(depth=depth, C=knob, heads=heads, n_train=10**12)) for depth in (1, 2, 3, 5)]
-            for name in POLICIES:
+            for name in POLICIES.keys() & found[0].keys():
                 for shallow, deep in itertools.pairwise(logs(each[name]) for each in found):
                     assert all(low <= high + NOISE for low, high in zip(shallow, deep, strict=True))
 
@@ -175,9 +175,8 @@ def test_uniform_policies_do_not_depend_on_length() -> None:
             assert logs(value) == logs(long[name])
             compared += 1
     assert compared > 40
-    for name in ("best", "log-T"):
-        short, long = (values(Setting.of(d=1000, seq_len=t, n_train=10**8), [name])[name] for t in (4, 10**9))
-        assert logs(short) < logs(long)
+    short, long = (values(Setting.of(d=1000, seq_len=t, n_train=10**8), ["log-T"])["log-T"] for t in (4, 10**9))
+    assert logs(short) < logs(long)
 
 
 def test_learned_positions_cost_more_with_length() -> None:
@@ -222,7 +221,7 @@ def test_the_checker_confirms_every_search_within_a_millionth() -> None:
     """Every candidate of every search passes the checker, at the value the search thought it had."""
     strategies: set[str] = set()
     for setting in settings(10, 35):
-        for policy in POLICIES.values():
+        for policy in (each for each in POLICIES.values() if each.refuses(setting) is None):
             for strategy, thought, checked, step in certificates(setting, policy):
                 strategies.add(strategy)
                 assert thought - 1e-9 - step <= checked <= thought + 1e-6, strategy

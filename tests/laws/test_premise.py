@@ -268,7 +268,7 @@ def test_what_is_printed_and_what_the_checker_accepts() -> None:
         assert value.risk_refusal is not None
         assert value.gap <= 1
     met = refused.but(margin=0.12)
-    for policy in POLICIES.values():
+    for policy in (each for each in POLICIES.values() if each.refuses(met) is None):
         assert list(Search(refused, policy).risks()) == []
         for found in Search(met, policy).risks():
             forged = replace(found.certificate, setting=refused)  # whose covers are of a larger scale than they need be

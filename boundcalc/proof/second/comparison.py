@@ -99,6 +99,10 @@ def _combined(*parts: Real) -> Real:
     return MP.power(sum(MP.power(each, num(2) / 3) for each in parts if each > 0), num(3) / 2)
 
 
+def _excess(x: Real) -> Real:
+    return x**2 / 2 * MP.exp(x) if x < num(1) / 1024 else MP.expm1(x) - x
+
+
 def _kappa(r: Real) -> Real:
     cosh, sinh = MP.cosh(r), MP.sinh(r)
     at = 2 * sinh / (cosh + MP.sqrt(cosh**2 + 8 * sinh**2))
@@ -138,7 +142,7 @@ def _plain(blocks: Sequence[Block], radius: Real, mean: bool, m: Real) -> tuple[
     sizes, scale = _sizes(blocks, radius, columns=False)
     most, fro, p, beta = blocks[0].op * radius**2, blocks[0].fro * radius**2, MP.sqrt(MP.pi / 2), _beta()
     one = _combined(MP.sinh(most), 2 * fro * _kappa(most))
-    two = _combined(MP.expm1(most) - most, fro * MP.expm1(most))
+    two = _combined(_excess(most), fro * MP.expm1(most))
 
     def first(factor: Real) -> Real:
         return min(MP.sqrt(1 + (factor * one) ** 2), MP.sqrt(1 + (fro + factor * two) ** 2))

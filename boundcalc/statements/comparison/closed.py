@@ -6,17 +6,22 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.comparison.network import Network, expected_gap, sizes_of
 
 
+_NEXT_TO_NOTHING = 1e-40
+"""Stands for parts that are 0 or smaller still: whatever holds for larger ones holds for them."""
+
+
 def hoelder(ns: NumberSystem, *parts: Number) -> Number:
     """(a^(2/3) + b^(2/3) + ...)^(3/2): the smallest sum of a/sqrt(p), b/sqrt(q), ... with p + q + ... = 1."""
-    kept = [part for part in parts if not _is_zero(part)]
-    if len(kept) < 2:
-        return kept[0] if kept else ns.number(0)
-    power = ns.number(2) / 3
+    power, least = ns.number(2) / 3, ns.number(_NEXT_TO_NOTHING)
+    kept = [least if bool(part <= least) else part for part in parts]
     return sum((part**power for part in kept), start=ns.number(0)) ** (ns.number(3) / 2)
 
 
-def _is_zero(x: Number) -> bool:
-    return bool(x == 0)
+def excess(ns: NumberSystem, x: Number) -> Number:
+    """At least e^x - 1 - x, for x >= 0; without cancellation where x is small."""
+    if bool(x < 1 / ns.number(1024)):
+        return x**2 / 2 * ns.exp(x)
+    return ns.expm1(x) - x
 
 
 def hyperbolic(ns: NumberSystem, x: Number) -> tuple[Number, Number]:
@@ -57,7 +62,7 @@ def closed(ns: NumberSystem, network: Network, steep: Number, m: Number) -> Numb
     fro, most = network.blocks[0].scores_fro * network.radius**2, sizes[0].half_range
     _, sinh = hyperbolic(ns, most)
     first = hoelder(ns, sinh, 2 * fro * kappa(ns, most))
-    second = hoelder(ns, ns.expm1(most) - most, fro * ns.expm1(most))
+    second = hoelder(ns, excess(ns, most), fro * ns.expm1(most))
 
     def start(factor: Number) -> Number:
         plain, shifted = 1 + (factor * first) ** 2, 1 + (fro + factor * second) ** 2

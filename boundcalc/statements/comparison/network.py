@@ -78,6 +78,10 @@ def expected_gap(
     return 2 * steep * network.readout * scale * complexity / ns.sqrt(m)
 
 
+_LEAST_SUM = 1e-100
+"""Schatten sums below this give norms beyond floats."""
+
+
 def refusal(setting: Setting) -> str | None:
     """Why theorem K is not about a setting, or None."""
     a = setting.architecture
@@ -90,6 +94,10 @@ def refusal(setting: Setting) -> str | None:
         (not a.causal, "attention to every row"),
         (not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs, no embedding and no pooler"),
         (a.positions == "none", "rows without positions of their own"),
+        (
+            all(each.schatten is None or each.schatten[1] > _LEAST_SUM for each in setting.norms.budgets.values()),
+            "Sp above 0",
+        ),
     )
     missing = next((what for holds, what in wanted if not holds), None)
     if missing is not None:
@@ -105,8 +113,9 @@ def _active_ball(setting: Setting) -> str | None:
         values = sum((_least(norms.find("W_V", block, head)) for head in heads), start=Fraction(0))
         inside, after = values * radius, values * radius * _least(norms.find("W_1", block))
         if max(inside, after) > 1:
+            longest = float(min(max(inside, after), Fraction(10) ** 300))
             return (
-                f"theorem K is proved where no projection acts: in block {block} rows may be {float(max(inside, after)):.4g} "
+                f"theorem K is proved where no projection acts: in block {block} rows may be {longest:.4g} "
                 "long (sum of |W_V| over heads, times |W_1|, times the length of a row)"
             )
         radius = after

@@ -99,7 +99,7 @@ def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) ->
         power = power * s.fro
         if n == 3:
             bent = ns.maximum(bend * covariance**4, bend * low[1] ** 4)
-            term = al / 6 * ns.sqrt(ns.maximum(ns.number(0), fourth**2 + bent))
+            term = al / 6 * ns.sqrt(ns.maximum(ns.number(0), fourth * fourth + bent))
         else:
             products = (moments[j + 1] / factorial(j) * scaled[n - j] for j in range(1, n - 1))
             term = al * moments[n + 1] / factorial(n) + s.curvature * sum(products, start=ns.number(0))
@@ -137,7 +137,7 @@ def kernel_holds(s: Series, kernel: Kernel, certain: Callable[[Any, Any], bool])
         if seen > MOST_CELLS:
             return False
         terms = bounds_of_terms(s, (ns.number(a), ns.number(c)), (ns.number(b), ns.number(d)))
-        total = sum((term**2 / weight for term, weight in zip(terms, weights, strict=True)), start=ns.number(0))
+        total = sum((term * term / weight for term, weight in zip(terms, weights, strict=True)), start=ns.number(0))
         if certain(total, limit):
             continue
         if max(b - a, d - c) < SMALLEST_CELL:

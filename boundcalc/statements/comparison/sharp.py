@@ -76,7 +76,8 @@ def stretch_holds(
             return False
         low, high = ns.number(a), ns.number(b)
         most_one, least_one = (1 + bend * (1 - low)) ** 2, (1 + bend * (1 - high)) ** 2
-        ends = ((1 - bend * low) ** 2, (1 - bend * high) ** 2)
+        left, right = 1 - bend * low, 1 - bend * high
+        ends = left * left, right * right
         crosses = bool(bend * low <= 1) and bool(bend * high >= 1)
         least_zero, most_zero = ns.number(0) if crosses else ns.minimum(*ends), ns.maximum(*ends)
         b_most = (high * most_one + (1 - low) * most_zero) * (1 + up) - low * (least_one - most_zero)
