@@ -5,7 +5,6 @@ from __future__ import annotations
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.comparison.network import Network, expected_gap, sizes_of
 
-
 _NEXT_TO_NOTHING = 1e-40
 """Stands for parts that are 0 or smaller still: whatever holds for larger ones holds for them."""
 
