@@ -73,7 +73,7 @@ def setting_lines(question: Question, without: Sequence[str] = (), *, width: int
         words = [item + "," for item in items[:-1]] + items[-1:]
         lines += wrapped(words, first=f"{title:8} ", width=width)
     if any(item.assumed for item in found):
-        lines.append("         * assumed: give it to change it")
+        lines.append("         * default; change it with the option of that name, or --set")
     return [*lines, ""]
 
 

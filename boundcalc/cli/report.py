@@ -122,13 +122,11 @@ def write_certificates(best: BoundValue | None, gap: Path | None, risk: Path | N
         raise click.ClickException("no bound was found, so there is no certificate to write")
     if gap is not None:
         if best.trivial:
-            raise click.ClickException(
-                "the least gap bound is trivial (it compares nothing): there is no proof to write"
-            )
+            raise click.ClickException("the best gap bound is trivial: there is no proof to write")
         best.certificate.save(gap)
     if risk is not None:
         if best.risk_trivial:
-            raise click.ClickException("the least risk bound rests on a trivial gap: there is no proof to write")
+            raise click.ClickException("the best risk bound rests on a trivial gap: there is no proof to write")
         best.risk_certificate.save(risk)
 
 

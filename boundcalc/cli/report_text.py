@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boundcalc.engine.links import Needed as FirstLink
 
 TRIVIAL = "trivial"
-"""Shown in place of a value whose proof covers nothing."""
+"""Shown in place of a value whose proof is trivial."""
 NO_MEMBER = "-"
 """Shown in place of a risk bound that speaks of no network."""
 
@@ -49,7 +49,7 @@ def _vacuity(value: BoundValue) -> str:
     return "yes" if gap and risk else "gap" if gap else "risk" if risk else "no"
 
 
-HEADINGS = ("bound", "kind", "gap <=", "risk <=", "vacuous", "strategy", "with T", "with m", "dominated by")
+HEADINGS = ("bound", "kind", "gap <=", "risk <=", "vacuous", "strategy", "growth in T", "growth in m", "dominated by")
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _growth(found: Growth | None) -> str:
 def notes(report: Report) -> list[str]:
     """What must be said below the table."""
     sample = report.question.setting.sample
-    assumed = " (assumed)" if report.question.assumed("train_error") else ""
+    assumed = " (default)" if report.question.assumed("train_error") else ""
     refusals = {str(row.value.risk_refusal): None for row in report.rows if row.value.risk_refusal is not None}
     if sample.lipschitz is not None:
         lines = [
@@ -127,11 +127,7 @@ def _trivial_lines(report: Report) -> list[str]:
         return []
     parts = [f"{value.name!r} {_distance(value.needed)}" for value in trivial if value.needed is not None]
     m = short(report.question.setting.sample.n_train)
-    return [
-        f"trivial: at m = {m} no cover is worth its price, so the least proof compares nothing. "
-        + "; ".join(parts)
-        + "."
-    ]
+    return [f"trivial: at m = {m} every covering argument gives a bound above 1. " + "; ".join(parts) + "."]
 
 
 def _alike_lines(report: Report) -> list[str]:
@@ -174,20 +170,16 @@ _POWER = re.compile(r"e\+0*")
 
 def _distance(needed: FirstLink) -> str:
     count = upper(needed.log10_count)
-    would = "no m up to 10^300 would do"
+    would = "no m up to 10^300 suffices"
     if needed.n_train is not None:
         size = upper(math.log10(needed.n_train))
         whole = math.ceil(float(size))
-        would = f"m of {at_least(whole) if whole < 10**6 else _POWER.sub('e', size)} would do"
+        would = f"m = {at_least(whole) if whole < 10**6 else _POWER.sub('e', size)} suffices"
     return f"needs a cover of log N = {count}, {would}"
 
 
 def _need_line(needed: Needed, train_error: float, assumed: str) -> str:
-    at = (
-        f" (train error {train_error:g}{assumed.replace('(', '').replace(')', '')})"
-        if needed.quantity == "risk"
-        else ""
-    )
+    at = f" (train error {train_error:g}{', default' if assumed else ''})" if needed.quantity == "risk" else ""
     if needed.m is None:
         return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not.rstrip('.')}."
     return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {at_least(needed.m)}, by {needed.bound!r}."

@@ -77,7 +77,7 @@ def command(variable: str, target: float, bound: str, quantity: str | None, form
         return
     at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
     if quantity == "risk" and question.assumed("train_error"):
-        at += " (assumed)"
+        at += " (default)"
     rounded = at_least if found.direction == "smallest" else at_most
     click.echo(
         f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {rounded(found.value)}\n"

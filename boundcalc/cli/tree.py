@@ -46,7 +46,7 @@ def _trees(value: BoundValue) -> list[Tree]:
         from rich.text import Text
         from rich.tree import Tree
 
-        return [Tree(Text(f"{value.name}: gap trivial: the least proof covers nothing"))]
+        return [Tree(Text(f"{value.name}: gap trivial: every covering argument gives a bound above 1"))]
     return [_tree(value.name, proof.breakdown) for proof in proofs]
 
 

@@ -84,7 +84,7 @@ def test_binary_files(run: Run, tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     outcome = run("eval", "--setting", str(path))
     assert outcome.exit_code == 2
-    assert "needs a JSON file" in one_line(outcome)
+    assert "it is not text" in one_line(outcome)
 
 
 @pytest.mark.parametrize("option", ["--norms", "--setting"])

@@ -52,10 +52,10 @@ def test_assumed_values_are_marked_and_given_ones_are_not(run: Run) -> None:
     assert "delta 0.05," in text
     for assumed in ("style edelman*", "T 512*", "C 1*", "m 10^6*", "gamma 0.5*", "train error 0*"):
         assert assumed in text
-    assert "at train error 0 (assumed)" in text
+    assert "at train error 0 (default)" in text
     given = run("eval", "--bound", "closed", "--no-solve", "--train-error", "0").stdout
     assert "train error 0*" not in given
-    assert "(assumed)" not in given
+    assert "(default)" not in given
 
 
 def test_what_a_preset_says_is_not_assumed(run: Run) -> None:

@@ -33,7 +33,7 @@ def test_the_value_is_enough_and_beyond_it_is_not(run: Run, variable: str, targe
 
 def test_words(run: Run) -> None:
     text = run("solve", "--for", "m", "--quantity", "risk").stdout
-    assert text.startswith("smallest m with risk <= 0.1 at train error 0 (assumed): ")
+    assert text.startswith("smallest m with risk <= 0.1 at train error 0 (default): ")
     assert "there 'best' gives 0." in text
     assert run("solve", "--for", "C", "--m", "1e9").stdout.startswith("largest C with gap <= 0.1: ")
 
