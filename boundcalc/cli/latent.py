@@ -46,8 +46,28 @@ _KNOWN_NOISE = 0.5
 _KNOWN_QUERIES = 3
 
 
+_GONE = {
+    "attend": "run `boundcalc latent infer FILE`",
+    "posterior": "boundcalc.lab.latent.models has posteriors as numbers",
+    "extendible": "run python examples/zhang2022/exchangeable.py",
+} | {
+    name: f"run python examples/zhang2022/{name}.py"
+    for name in ("sufficient", "minimal", "learn", "desired", "transfer", "pretrain", "patches")
+}
+"""Commands of earlier versions, and what does their job now."""
+
+
+class _Group(FileGroup):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in _GONE:
+            raise click.UsageError(f"the command {args[0]!r} is gone: {_GONE[args[0]]}", ctx)
+        return super().resolve_command(ctx, args)
+
+
 @click.group(
-    cls=FileGroup,
+    cls=_Group,
     name="latent",
     short_help="Attention as inference: what it infers, and its bounds.",
     epilog="""\b

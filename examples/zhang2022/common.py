@@ -1,6 +1,6 @@
 """What the scripts of this folder share: intervals, slopes, and how a script reads its options and prints its numbers.
 
-    python examples/zhang2022/NAME.py [--quick] [--figure FILE] [options of its `main`]
+    python examples/zhang2022/NAME.py [--quick] [-o FIGURE.png] [options of its `main`]
 
 Every script has `main(...) -> (computed, measured)`: what the theory says, and what came out, under the same keys; and
 `QUICK`, the options of a run of seconds, which the tests use.
@@ -76,7 +76,7 @@ def run(
     parser = argparse.ArgumentParser(description=(inspect.getmodule(main).__doc__ or "").split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="a run of seconds")
     if draw is not None:
-        parser.add_argument("--figure", help="file to draw to (needs matplotlib)")
+        parser.add_argument("-o", "--figure", help="file to draw to (needs matplotlib)")
     for name, parameter in inspect.signature(main).parameters.items():
         default = parameter.default
         flag: dict[str, Any] = {"default": argparse.SUPPRESS, "help": f"default {default}"}

@@ -3,7 +3,7 @@
 Computed: the posterior's deviation over many sequences. Measured: the root mean square error of its mean. So a long
 input leaves next to nothing of z to know but its posterior mean, which is what attention computes.
 
-    python examples/zhang2022/contraction.py [--figure contraction.png]
+    python examples/zhang2022/contraction.py [-o contraction.png]
 """
 
 from __future__ import annotations

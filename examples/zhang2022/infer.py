@@ -117,7 +117,7 @@ def draw(path: str, computed: Values, measured: Values) -> None:
             left.plot(*zip(*known, strict=True), style, color=colour, ms=3, lw=1, label=label)
     left.set(xscale="log", yscale="log", xlabel="L, pairs", ylabel="error, 95% quantile")
     left.set_title("Attention converges; bounds are above")
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="lower left")
     taus = np.geomspace(0.02, 2, 40)
     right.plot(taus, [1 - sphere_shrinkage(float(tau), 3)[0] for tau in taus], color="#D55E00", lw=1)
     right.set(xscale="log", xlabel="temperature", ylabel="bias, share of the conditional mean")

@@ -7,7 +7,7 @@ X5 (for masked tokens of the ramp loss of margin 1; for the supervised task only
 Measured: the lower end of the 95% interval of the gap. The slope of the gap against log L at matched m must not be
 significantly positive.
 
-    python examples/zhang2022/learn.py [--figure learn.png]
+    python examples/zhang2022/learn.py [-o learn.png]
 
 Trials are kept in --store and not run again.
 """

@@ -6,7 +6,7 @@ The representation is what the read-out reads, centred, scaled to size 1, and se
 of the variance of a number that a non-linear regression on it explains on fresh sequences. Computed: the shares of the
 posterior itself, seen through the same noise. Measured: those of networks after their last step.
 
-    python examples/zhang2022/minimal.py [--figure minimal.png]
+    python examples/zhang2022/minimal.py [-o minimal.png]
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def draw(path: str, computed: Values, measured: Values) -> None:
     panel.axhline(computed["posterior"], color="#555555", lw=0.8, ls="--", label="the posterior itself")
     panel.set(xscale="log", xlabel="training steps", ylabel="share of variance a probe finds")
     panel.set_title("Training keeps the posterior and drops the rest")
-    panel.legend(frameon=False)
+    panel.legend(frameon=False, loc="center right")
     figure.savefig(path, dpi=200)
 
 

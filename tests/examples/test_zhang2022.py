@@ -87,7 +87,7 @@ def test_a_script_reads_its_options_and_draws(
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     module = load(FOLDER, name)
-    module.run(module.main, module.QUICK, module.draw, [*options.split(), "--figure", "drawn.png"])
+    module.run(module.main, module.QUICK, module.draw, [*options.split(), "-o", "drawn.png"])
     assert (tmp_path / "drawn.png").stat().st_size > 1000
     assert "computed" in capsys.readouterr().out
     with pytest.raises(SystemExit):

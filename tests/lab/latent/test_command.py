@@ -115,6 +115,8 @@ def test_bounds_that_say_nothing_are_called_so() -> None:
         (("infer", "--seed", "-1"), "seed must lie between 0"),
         (("infer", "--d", "1"), "d must lie between 2"),
         (("infer", "--value-noise", "0"), "--value-noise must be finite and above 0"),
+        (("learn", "--quiet"), "'learn' is gone: run python examples/zhang2022/learn.py"),
+        (("attend", "pairs.csv"), "'attend' is gone: run `boundcalc latent infer FILE`"),
         (("infer", "--temperature", ""), "needs a number"),
         (("infer", "--kernel", "rbf"), "--kernel has no effect without a file of pairs"),
         (("infer", "--rkhs-norm", "2"), "--rkhs-norm has no effect without a file of pairs"),
