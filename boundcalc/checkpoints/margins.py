@@ -14,6 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.texts import plain_digits, read_text
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.proved import BoundValue
 from boundcalc.norms.matrix import Floats
 from boundcalc.setting import Setting
 
@@ -67,9 +68,9 @@ def margins_of(outputs: Floats, labels: NDArray[np.int64], slack: float = 0.0) -
     return Margins(ahead - slack)
 
 
-def best_margin(setting: Setting, margins: Margins) -> Setting:
-    """The margin on the grid whose risk bound is least: having chosen it is paid for."""
-    best: tuple[float, Setting] | None = None
+def best_margin(setting: Setting, margins: Margins) -> tuple[Setting, BoundValue]:
+    """The margin on the grid whose risk bound is smallest, and that bound: its choice is paid for (P1)."""
+    best: tuple[Setting, BoundValue] | None = None
     refusal: object = None
     for k in margins.grid():
         gamma = math.ldexp(1.0, -k)
@@ -79,14 +80,13 @@ def best_margin(setting: Setting, margins: Margins) -> Setting:
         if found.risk_refusal is not None:
             refusal = found.risk_refusal
             continue
-        value = found.log_risk
-        if best is None or value < best[0]:
-            best = value, trial
+        if best is None or found.log_risk < best[1].log_risk:
+            best = trial, found
     if best is None and refusal is not None:
         raise InvalidSetting(f"the margins are not of this model: {refusal}")
     if best is None:
         raise InvalidSetting("no margin is positive: the model errs on every training sequence")
-    return best[1]
+    return best
 
 
 def read_margins(path: Path) -> Margins:

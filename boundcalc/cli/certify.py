@@ -141,7 +141,7 @@ def command(
         if seen[1] is not None:
             from boundcalc.checkpoints.margins import best_margin
 
-            setting = best_margin(setting, seen[1])
+            setting, _ = best_margin(setting, seen[1])
     from boundcalc.cli.report import ask, write_certificates
     from boundcalc.cli.setting import Question
 

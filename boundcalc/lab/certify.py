@@ -159,14 +159,20 @@ def answered(
     put = token_before(known, found)
     notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
     notes += [] if mapping is None else [f"described as {brief(mapping)}"]
-    setting, refusal = _setting(Setting(found.architecture, found.norms(power)), margins, delta, gamma, fixed_gamma)
     progress("norm bounds")
+    setting = _setting(Setting(found.architecture, found.norms(power)), margins, delta, gamma, fixed_gamma)
     values: tuple[BoundValue, ...] = ()
-    if "norms" in methods and refusal is None:
-        values = tuple(value.recording(found.compared) for value in bounds_of(setting, list(bounds)))
-    lines = [of_bound(value) for value in values]
-    if refusal is not None and "norms" in methods:
-        lines.append(Line("norms: best", refusal=refusal))
+    lines: list[Line] = []
+    best: BoundValue | None = None
+    if "norms" in methods and gamma is None:
+        try:
+            setting, best = best_margin(setting, margins)
+        except InvalidSetting as error:
+            lines.append(Line("norms: best", refusal=str(error)))
+    if "norms" in methods and not lines:
+        values = tuple(bounds_of(setting, list(bounds))) if best is None or tuple(bounds) != ("best",) else (best,)
+        values = tuple(value.recording(found.compared) for value in values)
+        lines += map(of_bound, values)
     certificates: dict[str, PredictorCertificate] = {}
     states: dict[str, Mapping[str, Any]] = {}
     ways: dict[str, Callable[[], Decoded | PredictorCertificate]] = {
@@ -243,22 +249,14 @@ def wanted_methods(methods: Sequence[str] | None, test: Any, make: Any) -> tuple
     return wanted
 
 
-def _setting(
-    class_of: Setting, margins: Margins, delta: float, gamma: float | None, fixed: bool
-) -> tuple[Setting, str | None]:
-    """The setting at its margin, and why there is none that says something."""
+def _setting(class_of: Setting, margins: Margins, delta: float, gamma: float | None, fixed: bool) -> Setting:
+    """The setting with its sample, at the margin that is given or the default."""
     if fixed and gamma is None:
         raise InvalidSetting("fixed_gamma (--fixed-gamma) needs the gamma that was fixed")
     start = MARGIN if gamma is None else gamma
     seen = ("train_error",) if fixed else ("margin", "train_error")
     sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
-    setting = replace(class_of, sample=sample)
-    if gamma is not None:
-        return setting, None
-    try:
-        return best_margin(setting, margins), None
-    except InvalidSetting as error:
-        return setting, str(error)
+    return replace(class_of, sample=sample)
 
 
 def _held_out(outputs: Outputs, tests: Sequences | None, delta: float) -> PredictorCertificate:
