@@ -112,7 +112,12 @@ def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
                 raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have {size:,}")
             if any(name.startswith("module.") or "_orig_mod." in name for name in checkpoint.tensors):
                 return with_weights(cls(config), checkpoint)  # names that the library does not know as its own
-            return cls.from_pretrained(str(folder), local_files_only=True, dtype="auto")
+            kinds = {tensor.dtype for tensor in checkpoint.tensors.values() if tensor.is_float}
+            wide = (
+                "float64" if "float64" in kinds else "float32"
+            )  # config.json may name a narrower type than the files have
+            kind = getattr(torch, kinds.pop() if kinds in ({"float16"}, {"bfloat16"}) else wide)
+            return cls.from_pretrained(str(folder), local_files_only=True, dtype=kind)
     except Exception as error:
         raise NotRun(
             f"transformers {transformers.__version__} does not load {folder} as {name}: {' '.join(str(error).split())[:200]}"

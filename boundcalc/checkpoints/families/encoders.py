@@ -193,7 +193,7 @@ MODERNBERT = Family(
     },
     fixed={"first": True, "bare": True, "rope": True},
     neutral="(global|local)_rope_theta|local_attention|global_attn_every_n_layers|(decoder|classifier)_bias|sparse_pred\\w+"
-    "|deterministic_flash_attn|reference_compile|repad_logits_with_grad|position_embedding_type",
+    "|deterministic_flash_attn|reference_compile|repad_logits_with_grad|position_embedding_type|layer_norm_eps",
     classes={
         "Model": ("!decoder.bias", "!classifier.weight"),
         "ForMaskedLM": ("head.dense.weight", "!classifier.weight"),

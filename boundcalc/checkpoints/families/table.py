@@ -162,6 +162,7 @@ class Model:
             found.update(dict.fromkeys(names.split(), values))
 
         say("num_hidden_layers n_layer n_layers num_layers", self.depth)
+        say(" ".join(_HEADS), self.heads)
         if self.has("W_Q", 0):
             queries, keys = (self.shape(role, 0)[1] for role in ("W_Q", "W_K"))
             width = self.head_width(queries)
@@ -400,6 +401,7 @@ class Model:
         if self.family.described:
             return self.family.known_heads or self.option("heads") or 1
         said, found = self.option("heads"), self.said("heads")
+        found = next(filter(None, (found, *(self.settings.get(name) for name in _HEADS))), None)
         where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
         if found is None and said is None:
             raise CheckpointError(
@@ -440,6 +442,9 @@ class Model:
         shape = (size, whole.shape[1]) if place.transposed else (whole.shape[0], size)
         return Stored(shape, cut, whole.name), place.transposed
 
+
+_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+"""Names of one field in releases of the library; the family's own comes first."""
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
     "seq_len": ("--T", "T is said by the model itself"),
