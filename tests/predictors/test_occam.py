@@ -80,23 +80,6 @@ def test_other_files_examples_and_counts_are_refused() -> None:
         check(sealed(fewer), DATA)
 
 
-@pytest.mark.parametrize("delta", [0.5, 0.05])
-def test_the_best_of_many_words_fails_rarely_enough_and_not_when_they_cost_nothing(delta: float) -> None:
-    """All sixteen bits are noise, so every risk is 1/2: the search takes the luckiest."""
-    rng = np.random.default_rng(11)
-    n, runs = 60, 1500
-    bits = CODE.write(BIT[0])[1]
-    risks = {e: float_risk(e, n, bits, delta) for e in range(n + 1)}
-    free = {e: float_risk(e, n, 0.0, delta) for e in range(n + 1)}
-    failed = cheated = 0
-    for _ in range(runs):
-        wrong = rng.binomial(n, 0.5, BITS).min()
-        failed += risks[int(wrong)] < 0.5
-        cheated += free[int(wrong)] < 0.5
-    assert failed <= delta * runs + 3 * (delta * runs) ** 0.5
-    assert cheated > 2 * delta * runs or cheated > 0.9 * runs
-
-
 @pytest.mark.parametrize("law", LAWS)
 def test_references_are_the_same_everywhere(law: str) -> None:
     value = Law((40, 50), law, 2.0).draw("label")

@@ -73,16 +73,6 @@ def test_two_references_are_near_the_floor(errors: int) -> None:
     assert floor < found < 1.09 * floor
 
 
-@pytest.mark.parametrize("delta", [0.5, 0.05])
-def test_holdout_fails_just_as_often_as_it_may(delta: float) -> None:
-    stats = pytest.importorskip("scipy.stats")
-    n = 40
-    bounds = np.array([STATEMENTS["H"].risk({"errors": e, "n": n}, delta) for e in range(n + 1)])
-    at = [float(stats.binom.pmf(np.arange(n + 1), n, p)[bounds < p].sum()) for p in np.nextafter(bounds[:-1], 1)]
-    assert max(at) <= delta * (1 + 1e-9)
-    assert max(at) > 0.98 * delta
-
-
 def test_codes_fail_together_at_most_as_often_as_one() -> None:
     """G7 over a prefix-free code: the sum over all code words; a code that is not prefix-free breaks it."""
     stats = pytest.importorskip("scipy.stats")
