@@ -127,12 +127,6 @@ def write_json(path: Path | str, data: Any, *, force: bool = False) -> None:
     write_text(path, json.dumps(data, indent=1) + "\n", force=force)
 
 
-def append_line(path: Path | str, line: str) -> None:
-    """One more line of a file that `writing` began."""
-    with _named(path), Path(path).open("a", encoding="utf-8") as file:
-        file.write(line + "\n")
-
-
 def make_folder(path: Path | str) -> Path:
     """A folder for files, with those above it."""
     with _named(path):

@@ -33,7 +33,7 @@ Examples:
   boundcalc eval --depth 1 --explain
   boundcalc eval --preset gpt2 --C 2 --why
   boundcalc eval --certificate gap.json && boundcalc verify gap.json
-  boundcalc eval --bound X3 --set L=512 --set smoothness=1.2
+  boundcalc eval --bound mine.py:bound --m 1e6 --T 64
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
 \b
 Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),

@@ -126,5 +126,5 @@ def _of_setting(question: Question, field: str) -> float:
             raise InvalidSetting("the formula has one C for every matrix, and --norms has budgets of their own")
         return setting.norms.C
     if field == "temperature":
-        return setting.architecture.normaliser.temperature
+        return setting.architecture.normaliser.temperature or 1.0
     return getattr(setting.sample if hasattr(setting.sample, field) else setting.architecture, field)

@@ -81,7 +81,8 @@ class Bound:
         else:
             if isinstance(given, str):
                 names = set(re.findall(r"[A-Za-z_]\w*", given)) - _WORDS
-                given = sympy.sympify(given, locals={name: symbol(name) for name in names})
+                names_of: dict[str, Any] = {name: symbol(name) for name in names}
+                given = sympy.sympify(given, locals=names_of)  # pyright: ignore[reportCallIssue]
             if not isinstance(given, sympy.Expr):
                 raise InvalidSetting(f"the formula of {self.name!r} is no expression: {validate.shown(self.formula)}")
             renamed = {old: symbol(old.name) for old in given.free_symbols if isinstance(old, sympy.Symbol)}
