@@ -39,7 +39,7 @@ runs_option = click.option(
     "runs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Which trials: task, T, m, s, law, sweep, status (repeatable).",
+    help="Which trials: task, T, m, sweep (repeatable).",
 )
 """--runs, of a command that chooses among stored trials."""
 device_option = click.option(
@@ -50,33 +50,20 @@ device_option = click.option(
     help="Where to compute.",
 )
 
-_CHOOSES = ("task", "T", "m", "s", "law", "sweep", "status")
-_ENDS = ("done", "diverged")
-
 
 def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
-    """What --runs says, for `Store.select`; of sweeps there may be several."""
+    """What --runs says, for `Store.select`."""
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.setting import validate
 
-    found: dict[str, Any] = {}
-    sweeps: list[str] = []
+    chosen: dict[str, Any] = {}
     for text in texts:
         name, value = run_pair(text)
-        (name,) = validate.known_keys("--runs", {name: value}, _CHOOSES)
-        if name == "sweep":
-            sweeps.append(str(value))
-        elif name in found:
+        validate.known_keys("--runs", {name: value}, ("task", "T", "m", "sweep"))
+        if name in chosen:
             raise InvalidSetting(f"--runs gives {name} twice")
-        else:
-            found[name] = value
-    for name in found.keys() & {"T", "m", "s"}:
-        found[name] = validate.size(f"--runs {name}", found[name], least=0)
-    if "law" in found:
-        validate.choice("law", found["law"], ("balanced", "natural"))
-    if "status" in found:
-        validate.choice("status", found["status"], _ENDS)
-    return found | ({"sweep": sweeps} if sweeps else {})
+        chosen[name] = validate.size(f"--runs {name}", value, least=0) if name in ("T", "m") else value
+    return chosen
 
 
 def run_pair(text: str) -> tuple[str, Any]:

@@ -86,7 +86,7 @@ def _files() -> tuple[list[TaskExample], list[tuple[Mapping[str, Any], str]]]:
     tokens, rows = rng.integers(0, 7, (200, 5)), rng.standard_normal((200, 4, 2))
     return [TaskExample(_arrays("tokens", tokens, y), None), TaskExample(_arrays("rows", rows, y % 2), None)], [
         ({}, "needs the path"),
-        (_arrays("fewer", tokens[:9], y), "need x of shape"),
+        (_arrays("fewer", tokens[:9], y), "as many sequences as labels"),
         ({**_arrays("changed", tokens, y), "sha256": "0" * 64}, "has changed"),
     ]
 

@@ -30,10 +30,6 @@ _TABLES = (
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_SCHEMA}",
 )
-_FILTERS = {name: name for name in ("task", "T", "m", "status")} | {
-    "s": "json_extract(config, '$.task.s')",
-    "law": "coalesce(json_extract(config, '$.task.law'), 'balanced')",
-}
 
 
 class StoreError(BoundcalcError):
@@ -217,16 +213,18 @@ class Store:
         if text not in self.damaged:
             self.damaged.append(text)
 
-    def select(self, *, sweep: str | Sequence[str] | None = None, **chosen: Any) -> Iterator[Record]:
-        """Trials by task, T, m, s, law and status; of several sweeps, those of any."""
-        kept = {name: value for name, value in chosen.items() if value is not None}
-        parts = ["1", *(f"{_FILTERS[name]} = ?" for name in kept)]
-        values = list(kept.values())
-        if sweep is not None:
-            names = [sweep] if isinstance(sweep, str) else list(sweep)
-            parts.append(f"hash IN (SELECT hash FROM sweeps WHERE name IN ({', '.join('?' * len(names))}))")
-            values += names
-        return self.records(" AND ".join(parts), tuple(values))
+    def select(
+        self, *, task: str | None = None, T: int | None = None, m: int | None = None, sweep: str | None = None
+    ) -> Iterator[Record]:
+        """Trials by task, T, m and sweep."""
+        filters = {
+            "task = ?": task,
+            "T = ?": T,
+            "m = ?": m,
+            "hash IN (SELECT hash FROM sweeps WHERE name = ?)": sweep,
+        }
+        kept = {part: value for part, value in filters.items() if value is not None}
+        return self.records(" AND ".join(["1", *kept]), tuple(kept.values()))
 
     def verify(self) -> list[str]:
         """What is wrong with the file, a record or a certificate; nothing where all is as it was written."""

@@ -225,11 +225,13 @@ def test_arrays_are_split_without_overlap(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("arrays", "says"),
     [
-        ({"x": np.zeros((3, 2), int)}, "no array 'y'"),
-        ({"x": np.zeros((3, 2), int), "y": np.zeros(4, int)}, "need x of shape"),
-        ({"x": np.zeros((3, 2)), "y": np.zeros(3, int)}, "must hold tokens"),
-        ({"x": np.full((3, 2, 2), np.nan), "y": np.zeros(3, int)}, "not finite"),
-        ({"x": np.zeros((3, 2), int), "y": np.array([0.5, 1, 2])}, "classes"),
+        ({"x": np.zeros((3, 2), int)}, "has no labels: it has x"),
+        ({"x": np.zeros((3, 2), int), "y": np.zeros(4, int)}, "as many sequences as labels, and at least one: 3 and 4"),
+        ({"x": np.zeros((3, 2)), "y": np.zeros(3, int)}, "holds tokens 0, 1, ..."),
+        ({"x": np.full((3, 2, 2), np.nan), "y": np.zeros(3, int)}, "NaN or Inf"),
+        ({"x": np.zeros((3, 2), int), "y": np.array([0.5, 1, 2])}, "labels are whole numbers"),
+        ({"x": np.zeros((3, 2), int) - 1, "y": np.zeros(3, int)}, "need tokens"),
+        ({"x": np.zeros((3, 2, 2, 2)), "y": np.zeros(3, int)}, "need tokens"),
         ({"x": np.array([object()] * 3), "y": np.zeros(3, int)}, "plain arrays"),
     ],
 )

@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import is_name, load_name
-from boundcalc.base.npz import plain_arrays
+from boundcalc.base.load import is_name
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.data import sequences
-from boundcalc.checkpoints.examples import MASKS, Sequences
+from boundcalc.checkpoints.examples import Sequences
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import Shape, Task, ours
 from boundcalc.predictors.data import digest_of_arrays
@@ -60,45 +59,24 @@ class ArraysTask(Task):
             raise InvalidSetting(f"{self.path} has changed since this task was written (its sha256 differs)")
         object.__setattr__(self, "sha256", digest)
         x, y = self.data
-        if y.ndim != 1 or len(x) != len(y) or x.ndim not in (2, 3) or len(y) < 2:
+        if x.ndim not in (2, 3) or len(y) < 2 or (x.ndim == 2 and x.min() < 0):
             raise InvalidSetting(
-                f"{self.path}: need x of shape (N, T) or (N, T, d) and y of shape (N,), got {x.shape} and {y.shape}"
+                f"{self.path}: need tokens 0, 1, ... (N, T) or rows (N, T, d), and N > 1; got {x.shape}"
             )
-        if not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
-            raise InvalidSetting(f"{self.path}: y must hold classes 0, 1, ..., got {y.dtype} from {y.min()}")
-        if x.ndim == 2 and (not np.issubdtype(x.dtype, np.integer) or x.min() < 0):
-            raise InvalidSetting(f"{self.path}: x of shape (N, T) must hold tokens 0, 1, ...; got {x.dtype}")
         if x.ndim == 2 and x.max() >= _MOST_TOKENS:
             raise InvalidSetting(
                 f"{self.path}: tokens up to {int(x.max())} need a table of as many rows, at most {_MOST_TOKENS} are trained: "
                 f"number the {len(np.unique(x))} that occur, x = np.unique(x, return_inverse=True)[1].reshape(x.shape)"
             )
-        if x.ndim == 3 and not np.isfinite(x).all():
-            raise InvalidSetting(f"{self.path}: x holds values that are not finite")
 
     @cached_property
     def data(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The arrays; pickled objects are refused."""
-        if not self.path.endswith(".npz") and (is_name(self.path) or self.path.endswith((".csv", ".parquet"))):
-            return _filled_up(self._sequences())
-        with plain_arrays(self.path) as file:
-            missing = {"x", "y"} - set(file.files)
-            if missing:
-                raise InvalidSetting(f"{self.path} has no array {sorted(missing)[0]!r}: it has {file.files}")
-            if set(file.files) & set(MASKS):
-                return _filled_up(sequences(self.path))
-            y = file["y"]
-            return file["x"], y.astype(np.int64) if y.dtype == np.bool_ else y
+        return _filled_up(sequences(self.path))
 
     @property
     def _file(self) -> str:
         return self.path.rpartition(":")[0] if is_name(self.path) else self.path
-
-    def _sequences(self) -> Sequences:
-        if not is_name(self.path):
-            return sequences(self.path)
-        found = load_name(self.path)
-        return sequences(found() if callable(found) and not hasattr(found, "__getitem__") else found)
 
     @property
     def identity(self) -> list[Any]:
