@@ -106,7 +106,7 @@ def draw(figure: Figure) -> Any:
         heavy = "bold" if row in (0, len(values) - 1) else "normal"
         text = f"{upper(math.log10(here))}{gain}"
         axes.annotate(text, (before, row), xytext=(5, 0), textcoords="offset points", va="center", weight=heavy)
-    low, high = min(values) / 2, max(values) * 60
+    low, high = min(values) / 2, max(values) * 150
     axes.set(xscale="log", xlim=(low, high), ylim=(len(values) - 0.4, -0.7), xlabel="bound of the generalization gap")
     axes.set_yticks(range(len(steps)), [f"{name} ({rests})" for name, rests, _ in steps])
     axes.axvspan(1, high, color=PALE, lw=0, zorder=0.5, gid="vacuous")

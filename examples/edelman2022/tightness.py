@@ -101,6 +101,7 @@ def less(whole: Policy) -> Iterator[tuple[str, Policy]]:
         yield name, replace(whole, lemmas=whole.lemmas - family(name))
     yield "random centres (T12-T14)", replace(whole, lemmas=whole.lemmas - CENTRES)
     yield "merged linear maps (A6, A7, V4)", replace(whole, meeting=False)
+    yield "Gaussian comparison (K1, K2)", replace(whole, comparison=False)
     yield "refining levels (G12)", replace(whole, refining=False)
     yield "noise (V, G11)", replace(whole, laws=whole.laws - LAWS)
 
