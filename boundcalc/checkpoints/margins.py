@@ -1,17 +1,15 @@
-"""Margins of a trained model on its training sample: of its outputs or from a file, counted on the grid that is paid for."""
+"""Margins of a trained model on its training sample: of its outputs, counted on the grid that is paid for."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.texts import plain_digits, read_text
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.proved import BoundValue
@@ -87,33 +85,3 @@ def best_margin(setting: Setting, margins: Margins) -> tuple[Setting, BoundValue
     if best is None:
         raise InvalidSetting("no margin is positive: the model errs on every training sequence")
     return best
-
-
-def read_margins(path: Path) -> Margins:
-    """A .npy file, or text: numbers separated by spaces, commas or lines (a first line of words is skipped)."""
-    try:
-        if path.suffix == ".npy":
-            values = np.load(path, allow_pickle=False)
-        else:
-            values = _from_text(read_text(path, "the margins", CheckpointError, more="write them as .npy"))
-    except (OSError, TypeError, ValueError, EOFError) as error:
-        raise CheckpointError(f"{path} holds no margins: {error}; need a .npy file, or numbers as text") from None
-    values = np.asarray(values)
-    if values.ndim > 1 and values.size > max(values.shape):
-        raise CheckpointError(f"{path} holds no margins: got an array of shape {values.shape}, need one per sequence")
-    flat = np.asarray(values, np.float64).ravel() if values.dtype.kind in "fiu" else None
-    if flat is None or not len(flat) or not np.isfinite(flat).all():
-        raise CheckpointError(f"{path} holds no margins: need finite numbers, one per training sequence")
-    return Margins(flat)
-
-
-def _from_text(text: str) -> Floats:
-    stripped = text.strip()
-    if stripped.startswith("["):
-        import json
-
-        return np.array(json.loads(stripped), np.float64)
-    lines = stripped.splitlines()
-    if lines and any(c.isalpha() and c not in "eE" for c in lines[0]):
-        lines = lines[1:]
-    return np.array([float(plain_digits(word)) for line in lines for word in line.replace(",", " ").split()])

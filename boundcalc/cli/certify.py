@@ -11,7 +11,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
-from boundcalc.cli.files import FILE, FileCommand, Input, PythonName, output_folder
+from boundcalc.cli.files import FileCommand, Input, PythonName, output_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option
@@ -33,25 +33,23 @@ Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
   boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
   boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader
-  boundcalc certify runs/bert --margins margins.npy --certificate gap.json --certificate-risk risk.json
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
   boundcalc certify model.safetensors --data examples.npz --by rule
 \b
 Norms are read off the weights and rounded up to a grid fixed in advance (1/16 times powers of 2^(1/8),
-one budget for all blocks of a kind); gamma is rounded down to a power of 2, or chosen among them from
---margins; a training error that was seen costs the number of theorems to choose from. All this is paid
-for by P1, so the bounds hold although the weights were seen first. --fixed-gamma says that gamma was
-fixed before the data.""",
+one budget for all blocks of a kind); gamma is rounded down to a power of 2, or with --data chosen among
+them; a training error that was seen costs the number of theorems to choose from. All this is paid for
+by P1, so the bounds hold although the weights were seen first. --fixed-gamma says that gamma was fixed
+before the data.""",
 )
 @click.argument("model", type=Input())
 @model_options
-@click.option("--m", "n_train", type=WHOLE, help="Training sequences (with --margins: as many as there are margins).")
+@click.option("--m", "n_train", type=WHOLE, help="Training sequences.")
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@click.option("--gamma", type=NUMBER, help="Margin of the ramp loss; with --margins the best on the grid.")
+@click.option("--gamma", type=NUMBER, help="Margin of the ramp loss; with --data the best on the grid.")
 @click.option("--bits", type=WHOLE, help="Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
 @click.option("--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded nor paid for.")
 @click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
-@click.option("--margins", type=FILE, help="Margins of the training sequences (.npy or text).")
 @click.option(
     "--data",
     type=PythonName(),
@@ -88,7 +86,6 @@ def command(
     bits: int | None,
     fixed_gamma: bool,
     train_error: float | None,
-    margins: str | None,
     data: str | None,
     test: str | None,
     methods: tuple[str, ...],
@@ -115,13 +112,13 @@ def command(
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     if data is not None:
         why_not = "with --data, which says it"
-        refuse_given({"n_train": why_not, "train_error": why_not, "margins": why_not})
+        refuse_given({"n_train": why_not, "train_error": why_not})
         refuse_given({"readout_norm": "with --data: a model without a read-out answers nothing"})
         if form not in ("table", "json"):
             raise InvalidSetting(f"--data is written as table or json: leave out --format {form}, or --data")
     else:
         refuse_given(dict.fromkeys(("test", "methods", "certificates"), "without --data"))
-    seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error, margins)
+    seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error)
 
     from boundcalc.lab.reading import whole
 
@@ -137,19 +134,15 @@ def command(
         found = take_audit(model, options, inspect)
         found = found if bits is None else found.with_bits(bits)
         norms = found.norms(schatten, readout_budget(found, readout_norm))
-        setting = Setting(found.architecture, norms, seen[0])
-        if seen[1] is not None:
-            from boundcalc.checkpoints.margins import best_margin
-
-            setting, _ = best_margin(setting, seen[1])
+        setting = Setting(found.architecture, norms, seen)
     from boundcalc.cli.report import ask, write_certificates
     from boundcalc.cli.setting import Question
 
     # what the model's files say is not assumed; where they say nothing, it is
     read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
     given = ["n_train", "delta"]
-    given += ["margin"] * (gamma is not None or margins is not None or data is not None)
-    given += ["train_error"] * (train_error is not None or margins is not None or data is not None)
+    given += ["margin"] * (gamma is not None or data is not None)
+    given += ["train_error"] * (train_error is not None or data is not None)
     origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
     if bits is not None:
         origin["bits"] = "given"
@@ -226,34 +219,16 @@ def _with_data(
     )
 
 
-def _sample(
-    n_train: int | None, delta: float, gamma: float | None, fixed: bool, error: float | None, margins: str | None
-) -> tuple[Any, Any]:
-    """The sample as it was seen, and the margins if there are any."""
+def _sample(n_train: int | None, delta: float, gamma: float | None, fixed: bool, error: float | None) -> Any:
+    """The sample as it was seen."""
     from boundcalc.setting import Sample
     from boundcalc.setting.sample import MARGIN
 
-    if margins is not None:
-        from boundcalc.checkpoints.margins import read_margins
-
-        if error is not None:
-            raise InvalidSetting("--margins says what the training error is at every gamma: leave out --train-error")
-        found = read_margins(Path(margins))
-        if n_train is not None and n_train != len(found.values):
-            raise InvalidSetting(
-                f"--m {n_train} but {margins} holds {len(found.values)} margins: one per training sequence"
-            )
-        start = MARGIN if gamma is None else gamma
-        measured = ("train_error",) if fixed else ("margin", "train_error")
-        if fixed and gamma is None:
-            raise InvalidSetting("--fixed-gamma needs the --gamma that was fixed")
-        sample = Sample(len(found.values), delta, start, found.error(start), measured=measured)
-        return sample, None if fixed or gamma is not None else found
     if n_train is None:
-        raise InvalidSetting("say how many training sequences there were: --m 50000 (or give --margins)")
+        raise InvalidSetting("say how many training sequences there were: --m 50000 (or give them: --data)")
     measured = tuple(
         name
         for name, there in (("margin", not fixed and gamma is not None), ("train_error", error is not None))
         if there
     )
-    return Sample(n_train, delta, MARGIN if gamma is None else gamma, error or 0.0, measured=measured), None
+    return Sample(n_train, delta, MARGIN if gamma is None else gamma, error or 0.0, measured=measured)

@@ -109,7 +109,6 @@ finally:
         "verify hostile.json",
         "norms model.npz --mapping large.yaml",
         "certify model.npz --data large.csv",
-        "certify model.npz --margins large.txt --m 10",
     ],
 )
 def test_a_hostile_file_takes_less_than_500_mb(tmp_path: Path, words: str) -> None:

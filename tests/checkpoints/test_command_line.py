@@ -80,22 +80,8 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
         done("eval", "--setting", setting, "--m", "1e8", "--bound", "trauger", "--no-solve", "--format", "json")
     )
     assert out["results"][0]["kind"] == "a_posteriori"
-    shape = (
-        "--depth",
-        2,
-        "--d",
-        8,
-        "--heads",
-        4,
-        "--set",
-        "d_ff=12",
-        "--T",
-        6,
-        "--set",
-        "vocabulary=11",
-        "--classes",
-        3,
-    )
+    rare = ("--set", "d_ff=12", "--set", "vocabulary=11", "--set", "classes=3")
+    shape = ("--depth", 2, "--d", 8, "--heads", 4, "--T", 6, *rare)
     data = json.loads(norms.read_text())
     data["budgets"].pop("segments")
     norms.write_text(json.dumps(data))
@@ -158,21 +144,6 @@ def test_one_m_per_quantity_as_solve_gives_it(bert: Path) -> None:
     text = done(*words)
     assert text.count("Smallest m with gap") == 1
     assert "For a bound below 1" not in text
-
-
-def test_margins_choose_gamma_on_the_grid(bert: Path, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "m.npy", np.abs(rng.standard_normal(20000)) + 0.3)
-    risk = tmp_path / "risk.json"
-    done("certify", bert, "--margins", tmp_path / "m.npy", "--bound", "best", "--no-solve", "--certificate-risk", risk)
-    certificate = Certificate.load(risk)
-    sample = certificate.setting.sample
-    margins = np.load(tmp_path / "m.npy")
-    assert sample.n_train == 20000
-    assert math.log2(sample.margin) == round(math.log2(sample.margin))
-    assert sample.train_error >= np.mean(margins <= sample.margin)
-    assert certificate.measured is not None
-    assert set(certificate.measured["sample"]) == {"margin", "train_error", "candidates"}
 
 
 def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -> None:
@@ -273,7 +244,6 @@ def test_wrong_options(
             "two outputs would be written to c.json",
         ),
         (("--m", "1000", "--train-error", "2"), "train error must lie"),
-        (("--m", "1000", "--margins", "nowhere.npy"), "holds no margins"),
         (("--m", "1000", "--schatten", "0.55"), "0.1, 0.2"),
         (("--m", "1000", "--bound", "bst"), "did you mean 'best'"),
     ],

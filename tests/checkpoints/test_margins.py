@@ -1,31 +1,19 @@
-"""Margins: read from files, counted without strictness, on the grid."""
+"""Margins: counted without strictness, on the grid; the best of them is that of the smallest risk bound."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 
 import numpy as np
 import pytest
 
-from boundcalc.checkpoints import CheckpointError
-from boundcalc.checkpoints.margins import Margins, read_margins
-
-VALUES = [2.0, -0.5, 1.0, 1.0, 0.25]
-
-
-@pytest.mark.parametrize("text", ["2 -0.5\n1,1 0.25\n", "[2, -0.5, 1, 1, 0.25]", "margin\n2\n-0.5\n1\n1\n0.25\n"])
-def test_text(tmp_path: Path, text: str) -> None:
-    (tmp_path / "m.txt").write_text(text)
-    assert read_margins(tmp_path / "m.txt").values.tolist() == VALUES
-
-
-def test_arrays(tmp_path: Path) -> None:
-    np.save(tmp_path / "m.npy", np.array(VALUES, np.float32))
-    assert read_margins(tmp_path / "m.npy").values.tolist() == VALUES
+from boundcalc import Sample, Setting, compare
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.margins import Margins, best_margin
 
 
 def test_errors_are_counted_without_strictness_and_rounded_up() -> None:
-    margins = Margins(np.array(VALUES))
+    margins = Margins(np.array([2.0, -0.5, 1.0, 1.0, 0.25]))
     assert margins.error(-1) == 0
     assert margins.error(2) == 1
     assert 4 / 5 <= margins.error(1.0) <= 4 / 5 * (1 + 1e-15)
@@ -34,19 +22,20 @@ def test_errors_are_counted_without_strictness_and_rounded_up() -> None:
     assert Margins(np.array([-1.0, 0.0])).grid() == []
 
 
-def test_logits_are_no_margins(tmp_path: Path) -> None:
-    np.save(tmp_path / "m.npy", np.ones((4, 2)))
-    with pytest.raises(CheckpointError, match=r"shape \(4, 2\)"):
-        read_margins(tmp_path / "m.npy")
-    np.save(tmp_path / "m.npy", np.ones((4, 1)))
-    assert len(read_margins(tmp_path / "m.npy").values) == 4
-
-
-@pytest.mark.parametrize("text", ["", "a b\n", "1 2 nan\n", "[1, {}]", "{}"])
-def test_what_is_no_margin(tmp_path: Path, text: str) -> None:
-    (tmp_path / "m.txt").write_text(text)
-    with pytest.raises(CheckpointError, match="holds no margins"):
-        read_margins(tmp_path / "m.txt")
-    np.save(tmp_path / "o.npy", np.array([{}], dtype=object))
-    with pytest.raises(CheckpointError, match="holds no margins"):
-        read_margins(tmp_path / "o.npy")
+def test_the_best_margin_has_the_smallest_risk_on_the_grid() -> None:
+    values = np.random.default_rng(0).uniform(-0.01, 0.5, 3000)
+    margins = Margins(values)
+    start = Setting(sample=Sample(10**8, measured=("margin", "train_error")))
+    setting, found = best_margin(start, margins)
+    sample = setting.sample
+    assert math.log2(sample.margin) == round(math.log2(sample.margin))
+    assert sample.train_error >= np.mean(values <= sample.margin)
+    risks: list[float] = []
+    for k in margins.grid():
+        gamma = 2.0**-k
+        value = compare(start.but(margin=gamma, train_error=margins.error(gamma)), ["best"])[0]
+        risks += [value.log_risk] if value.risk_refusal is None else []
+    assert found.log_risk == min(risks)
+    assert len(risks) > 1
+    with pytest.raises(InvalidSetting, match="no margin is positive"):
+        best_margin(start, Margins(np.array([-1.0, 0.0])))

@@ -258,7 +258,6 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
     assert data["forward_check"]["compared"]
     for more, says in (
         ("--m 100", "--m has no effect"),
-        ("--margins train.npz", "--margins has no effect"),
         ("--train-error 0", "--train-error has no effect"),
         ("--format csv", "table or json"),
         ("--by norms", "held-out is not among"),
