@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
+from boundcalc.base.texts import read_text
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json
@@ -256,10 +258,11 @@ def _array(path: Path) -> Any:
     """The array in a .npy file, or in a .csv file of numbers."""
     import numpy as np
 
-    if path.suffix != ".npy" and not path.read_bytes().strip():
+    text = "" if path.suffix == ".npy" else read_text(path, more="write the array as .npy")
+    if path.suffix != ".npy" and not text.strip():
         raise InvalidSetting(f"{path} is empty: give one row per line, numbers separated by commas")
     try:
-        found = np.load(path) if path.suffix == ".npy" else np.loadtxt(path, delimiter=",", ndmin=2)
+        found = np.load(path) if path.suffix == ".npy" else np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
     except (ValueError, EOFError) as error:
         raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
     if getattr(found, "dtype", np.dtype(object)).kind not in "biuf":

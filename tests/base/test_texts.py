@@ -109,6 +109,7 @@ finally:
         "verify hostile.json",
         "norms model.npz --mapping large.yaml",
         "certify model.npz --data large.csv",
+        "latent infer large.csv",
     ],
 )
 def test_a_hostile_file_takes_less_than_500_mb(tmp_path: Path, words: str) -> None:

@@ -1,15 +1,19 @@
 """`python -m second FILE`: the value of a certificate, from this package, Python and mpmath alone."""
 
 import sys
-from pathlib import Path
 
 from . import Refused, confirm, size
-from .numbers import MP
+from .numbers import MP, demand
+
+MOST = 8_000_000
 
 if len(sys.argv) != 2:
     sys.exit("give one certificate: python -m second FILE")
 try:
-    found = confirm(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    with open(sys.argv[1], encoding="utf-8") as file:
+        text = file.read(MOST + 1)
+    demand(len(text) <= MOST, f"more than {MOST} characters")
+    found = confirm(text)
 except (OSError, UnicodeDecodeError, Refused) as error:
     sys.exit(f"{sys.argv[1]} is not confirmed: {getattr(error, 'strerror', None) or error}")
 paid = f", {MP.nstr(found.nats, 6)} nats paid for what was measured" if found.measured else ""
