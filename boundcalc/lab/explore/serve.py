@@ -86,10 +86,10 @@ class _Timed(socket.SocketIO):
 
     until = 0.0
 
-    def readinto(self, buffer: Any) -> int | None:
+    def readinto(self, b: Any) -> int | None:
         """As of a socket, with the time that is left."""
         self._sock.settimeout(max(1e-3, self.until - time.monotonic()))  # type: ignore[attr-defined]
-        return super().readinto(buffer)
+        return super().readinto(b)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -109,7 +109,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_one_request(self) -> None:
         """A head that is not whole within `timeout` seconds ends the connection, however steadily it trickles in."""
-        self.input.until = time.monotonic() + self.timeout
+        self.input.until = time.monotonic() + (self.timeout or 0)
         super().handle_one_request()
 
     def parse_request(self) -> bool:
