@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.proof.floor import Floor, check_floor
 from boundcalc.setting import Setting
 from boundcalc.statements.floors import A, B, C, D, E
 from boundcalc.statements.floors.base import Construction, Room, refusal
@@ -56,6 +57,15 @@ def best_floor(setting: Setting, *, errors: bool = False) -> Candidate | None:
 
 def _steep(room: Room) -> bool:
     return room.scores(1, 2) * room.radius**2 > _STEEP
+
+
+def floor_of(setting: Setting, *, errors: bool = False) -> Floor | None:
+    """The largest floor of the gap that was found, as the checker derives it; None where there is none above 0."""
+    found = best_floor(setting, errors=errors)
+    if found is None or found.value <= 0:
+        return None
+    floor = check_floor(setting, found.construction, found.by)
+    return floor if floor.value > 0 else None
 
 
 def _starts(room: Room) -> Iterator[Construction]:

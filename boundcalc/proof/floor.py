@@ -1,0 +1,105 @@
+"""A floor as a certificate: a construction with its parameters, from which the number is derived again, rounded down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
+from boundcalc.base.intervals import INTERVAL, lower_float
+from boundcalc.setting import Setting
+from boundcalc.setting.complete import complete_json, read_complete
+from boundcalc.setting.validate import shown
+from boundcalc.statements import STATEMENTS_VERSION
+from boundcalc.statements.floors import CONSTRUCTIONS
+from boundcalc.statements.floors.base import Construction, Room, refusal
+from boundcalc.statements.floors.counting import gap_floor
+
+FORMAT = "boundcalc-floor/1"
+WAYS: Mapping[str, str] = {
+    "F1": "ramp loss on the law less its mean on the sample",
+    "F2": "ramp loss on the law less its mean on the sample",
+    "F1-errors": "chance of an error less the mean ramp loss on the sample",
+}
+"""Statements that count a construction, and the gap that each floor is of."""
+_FIELDS = ("format", "statements", "setting", "construction", "by", "value")
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A number that every distribution-free bound of the gap of a setting reaches.
+
+    Attributes:
+        setting: class, sample and margin.
+        construction: the members.
+        by: "F1", "F2" or "F1-errors".
+        value: the floor, rounded down.
+    """
+
+    setting: Setting
+    construction: Construction
+    by: str
+    value: float
+
+    @property
+    def gap(self) -> str:
+        """Which gap it is of."""
+        return WAYS[self.by]
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of its file, with nothing left to defaults."""
+        return {
+            "format": FORMAT,
+            "statements": STATEMENTS_VERSION,
+            "setting": complete_json(self.setting),
+            "construction": dict(self.construction.to_json()),
+            "by": self.by,
+            "value": self.value,
+        }
+
+
+def check_floor(setting: Setting, construction: Construction, by: str) -> Floor:
+    """The floor of a construction, derived in interval arithmetic and rounded down."""
+    if by not in WAYS:
+        raise CertificateError(f"a floor is by {', '.join(WAYS)}, not by {shown(by)}")
+    try:
+        room = Room(INTERVAL, setting)
+        problem = refusal(setting) or construction.problem(room)
+        if problem is not None:
+            raise CertificateError(problem)
+        value = gap_floor(room, construction, by)
+    except (ArithmeticError, ValueError) as error:
+        raise CertificateError(f"the floor cannot be evaluated: {error}") from None
+    if value is None or not value.is_finite():
+        raise CertificateError(f"construction {construction.name} gives no floor by {by}")
+    return Floor(setting, construction, by, max(0.0, lower_float(value)))
+
+
+def read_floor(data: object) -> Floor:
+    """A floor from its JSON object; refuses a value that does not follow."""
+    if not isinstance(data, Mapping) or set(data) != set(_FIELDS) or data["format"] != FORMAT:
+        raise CertificateError(f"a floor of format {FORMAT!r} has the fields {', '.join(_FIELDS)}")
+    if data["statements"] != STATEMENTS_VERSION or isinstance(data["statements"], bool):
+        raise CertificateError(f"it rests on the statements of version {shown(data['statements'])}: write a new one")
+    try:
+        setting = read_complete(data["setting"])
+    except (InvalidSetting, Unsupported) as error:
+        raise CertificateError(f"the floor's setting is not valid: {error}") from None
+    found = check_floor(setting, _construction(data["construction"]), data["by"])
+    claimed = data["value"]
+    number = isinstance(claimed, float | int) and not isinstance(claimed, bool)
+    if not number or not claimed <= found.value * (1 + _TOLERANCE):
+        raise CertificateError(f"a floor of {shown(claimed)} is claimed, the construction gives {found.value:.12g}")
+    return Floor(setting, found.construction, found.by, float(claimed))
+
+
+def _construction(data: object) -> Construction:
+    if not isinstance(data, Mapping) or data.get("name") not in CONSTRUCTIONS:
+        raise CertificateError(f"a construction is one of {', '.join(CONSTRUCTIONS)}, with its parameters")
+    kind = CONSTRUCTIONS[str(data["name"])]
+    given = {name: value for name, value in data.items() if name != "name"}
+    if set(given) != set(kind.__dataclass_fields__):
+        raise CertificateError(f"construction {kind.name} has the parameters {', '.join(kind.__dataclass_fields__)}")
+    return kind(**given)

@@ -1,0 +1,227 @@
+"""Floors in 50 digits: the values of constructions A to E, and F1 and F2 from them."""
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+from .certificate import STATEMENTS
+from .numbers import MP, Real, demand, num
+from .setting import Budget, Setting, read_setting
+from .strict import Record, read
+
+FORMAT = "boundcalc-floor/1"
+_CELLS = 600
+_LINES = {
+    "A": "n:size plus:index",
+    "B": "n:size tilt:share",
+    "C": "k:size n:size a:share plus:index",
+    "D": "k:size n:size p:share a:share plus:index",
+    "E": "k:size queries:size keys:size eta:share",
+}
+_TOLERANCE = num("1e-12")
+
+Confirmed = namedtuple("Confirmed", "value delta errors")
+"""The floor, the chance that a bound may fail, and whether it is of errors less the ramp loss."""
+
+
+def derive_floor(data: Any) -> Confirmed:
+    """The floor of a file's JSON value, which must be at least what it claims."""
+    line = "format:text statements:index setting:object construction:object by:F1|F2|F1-errors value:length"
+    raw = read(line, "the floor", data)
+    demand(raw.format == FORMAT and raw.statements == STATEMENTS, "it is a floor of another version")
+    name = raw.construction.get("name")
+    demand(name in _LINES, "it does not know the construction")
+    given = read(_LINES[name], "construction", {k: v for k, v in raw.construction.items() if k != "name"})
+    setting = read_setting("setting", raw.setting)
+    value = _floor(_Class(setting), name, given, raw.by)
+    demand(
+        num(raw.value) <= value * (1 + _TOLERANCE), f"{raw.value:.12g} is claimed, the floor is {MP.nstr(value, 12)}"
+    )
+    return Confirmed(value, setting.sample.delta, raw.by == "F1-errors")
+
+
+class _Class:
+    """How large the weights of a construction may be."""
+
+    def __init__(self, setting: Setting) -> None:
+        a, sample = setting.about, setting.sample
+        plain = a.layers is None and a.style == "edelman" and a.normaliser.name == "softmax" and a.activation == "relu"
+        inputs = a.vocabulary or a.d_patch or a.embedding_norm or a.pooler or a.positions != "none" or a.causal
+        demand(plain and not inputs and a.classes == 1, "floors are about relu networks of softmax heads on vectors")
+        demand(a.normalisation in ("ball", "none") and a.d >= 4 and a.seq_len >= 2, "floors are about other networks")
+        fixed = not (setting.norms.measured or sample.measured) and sample.lipschitz is None
+        demand(fixed, "floors are about norms fixed before the data and the ramp loss")
+        kinds = {key.partition("[")[0] for key in setting.norms.budgets}
+        near = any(each.distance is not None for each in setting.norms.budgets.values())
+        demand(not near and not kinds & {"W_Q", "W_K"}, "floors are about norms of W_QK, not distances")
+        self.setting, self.about, self.ball = setting, a, a.normalisation == "ball"
+        self.radius, self.gamma = num(a.input_radius), num(sample.margin)
+        self.tau = num(a.normaliser.temperature or 1)
+        self.one = [(self.scale("W_V", block), self.scale("W_1", block)) for block in range(a.depth)]
+        self.readout = self.scale("readout", None)
+
+    def scale(
+        self,
+        kind: str,
+        block: int | None,
+        fro: Real = 1,
+        columns: Real = 1,
+        rows: Real = 1,
+        entries: Real = 1,
+        rank: int = 1,
+    ) -> Real:
+        """The largest factor of a matrix with these norms, of which the spectral is at most the Frobenius norm."""
+        norms = self.setting.norms
+        key = norms.place(kind, block, 0 if kind in ("W_QK", "W_V") else None)
+        knob = Budget(op=norms.C, two_one=norms.C)
+        budget = knob if key is None else norms.budgets[key]
+        sizes = {"op": fro, "fro": fro, "two_one": columns, "two_one_t": rows, "one_one": entries}
+        found = [num(getattr(budget, name)) / size for name, size in sizes.items() if getattr(budget, name) is not None]
+        if budget.rank is not None and budget.rank < rank:
+            return num(0)
+        if budget.schatten is not None:
+            p, total = map(num, budget.schatten)
+            found.append((total / num(rank) ** (1 - p / 2)) ** (1 / p) / fro)
+        return min(found)
+
+    def scores(self, k: int, n: int, rows: int | None = None) -> Real:
+        """The factor of k score columns of n entries 1/(k sqrt(n)) in so many rows."""
+        rows = rows or n
+        rank = min(k, rows)
+        if rank > (self.about.d_head or self.about.d):
+            return num(0)
+        sizes = {"fro": 1 / MP.sqrt(k), "rows": rows / MP.sqrt(num(k) * n), "entries": MP.sqrt(n), "rank": rank}
+        return self.scale("W_QK", 0, **sizes) / self.tau
+
+    def column(self, entries: Real) -> Real:
+        """The factor of a unit value column whose entries sum to so much."""
+        return self.scale("W_V", 0, rows=entries, entries=entries)
+
+    def layer(self, block: int, z: Real, value: Real | None = None) -> Real:
+        """One channel of a block."""
+        cut = (lambda x: min(num(1), x)) if self.ball else (lambda x: x)
+        first, second = self.one[block]
+        return cut(second * cut((first if value is None else value) * max(num(0), z)))
+
+    def rest(self, y: Real, block: int) -> Real:
+        """The output from rows y e_1 before a block."""
+        for later in range(block, self.about.depth):
+            y = self.layer(later, y)
+        return self.readout * y
+
+    def chain(self, z: Real, value: Real) -> Real:
+        """The output where every row has the coordinate z."""
+        return self.rest(self.layer(0, z, value), 1)
+
+
+def _mean(plus: Real, minus: Real, beside: int, s: Real, weight: Real | int = 1) -> Real:
+    up, down = plus * MP.exp(s), minus * MP.exp(-s)
+    return (up - weight * down) / (up + down + beside)
+
+
+def _column(c: _Class, a: Real, k: int) -> tuple[Real, Real]:
+    b = MP.sqrt(1 - a**2)
+    length = MP.sqrt(a**2 / k + b**2)
+    return length, c.column((a + b) / length)
+
+
+def _first(c: _Class, plus: int) -> tuple[int, int]:
+    """Rows with either sign beside the first row, which alone is read."""
+    demand(c.about.depth == 1 and c.about.readout == "cls", "this construction is of one block read at its first row")
+    demand(plus < c.about.seq_len, "more rows than there are")
+    return plus, c.about.seq_len - 1 - plus
+
+
+def _a(c: _Class, at: Record) -> tuple[int, Callable[[Real], Real], Real]:
+    plus, minus = _first(c, at.plus)
+    demand(2 <= at.n <= c.about.d - 1, "n directions do not fit")
+    reach = c.scores(1, at.n) * c.radius**2
+    return at.n, lambda w: c.chain(c.radius * _mean(num(plus), num(minus), 1, w), c.one[0][0]), reach
+
+
+def _b(c: _Class, at: Record) -> tuple[int, Callable[[Real], Real], Real]:
+    demand(2 <= at.n <= c.about.d - 1, "n directions do not fit")
+    tilt = num(at.tilt)
+    across = MP.sqrt(1 - tilt**2)
+    value = c.column(tilt + across * MP.sqrt(at.n))
+    return at.n, lambda w: c.chain(c.radius * (tilt**2 + across**2 * w), value), num(1)
+
+
+def _output(c: _Class, name: str, at: Record, sign: int) -> tuple[int, Real]:
+    """N, and below the output on cells of sign +1, above it on those of sign -1."""
+    a, d, rows, r = c.about, c.about.d, c.about.seq_len, c.radius
+    if name in ("A", "B"):
+        n, curve, reach = (_a if name == "A" else _b)(c, at)
+        return n, curve(sign * reach / MP.sqrt(n))
+    if name == "E":
+        demand(a.depth >= 2 and at.k <= d - 1 and at.queries + 2 * at.keys == rows, "E is of two blocks or more")
+        n, half = d - 2, MP.sqrt(num(1) / 2)
+        s = half * c.scores(at.k, n, n + 1) * r**2 / (at.k * MP.sqrt(n))
+        eta, keys = num(at.eta), num(at.keys)
+        asked = r * half * _mean(keys, keys, at.queries, sign * s, eta)
+        ends = [r * half * keys * (1 - eta) / (2 * keys + at.queries * MP.exp(way * s)) for way in (1, -1)]
+        told = min(ends) if sign > 0 else max(ends)
+        both = at.queries * c.layer(0, asked) + 2 * keys * c.layer(0, told)
+        return at.k * n, c.rest(c.layer(1, both / rows), 2)
+    demand(at.k + at.n + 1 <= d, "keys and queries do not fit")
+    length, value = _column(c, num(at.a), at.k)
+    s = num(at.a) * c.scores(at.k, at.n) * r**2 / (at.k * MP.sqrt(at.n))
+    if name == "C":
+        plus, minus = _first(c, at.plus)
+        return at.k * at.n, c.chain(r * length * _mean(num(plus), num(minus), 1, sign * s), value)
+    demand(at.plus <= rows, "more rows than there are")
+    p = num(at.p)
+    q = MP.sqrt(1 - p**2)
+    g = _mean(num(at.plus), num(rows - at.plus), 0, sign * p * q * s)
+    return at.k * at.n, c.chain(r * q * length * g, value)
+
+
+def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
+    sample = c.setting.sample
+    m, delta = sample.n_train, num(sample.delta)
+
+    def ramp(output: Real) -> Real:
+        return min(num(1), max(num(0), 1 - output / c.gamma))
+
+    def tail(spread: Real) -> Real:
+        cantelli = spread / 2 * MP.sqrt(delta / ((1 - delta) * m))
+        return min(cantelli, spread * MP.sqrt(-MP.log1p(-delta) / (2 * num(m))))
+
+    if by == "F2":
+        demand(name in ("A", "B") and at.n >= 4, "F2 is about A and B")
+        if name == "A":
+            norms = c.setting.norms
+            key = norms.place("W_QK", 0, 0)
+            own = None if key is None else norms.budgets[key]
+            demand(own is None or own.two_one_t is None is own.one_one, "F2 is about norms of columns")
+        n, curve, radius = (_a if name == "A" else _b)(c, at)
+        return _sphere(c, name, at, n, lambda t: (ramp(curve(-t)) - ramp(curve(t))) / 2, radius) / m - tail(num(1))
+    cells, high = _output(c, name, at, 1)
+    low = _output(c, name, at, -1)[1]
+    demand(by == "F1" or (low <= 0 and high >= c.gamma), "members do not err where they should")
+    drop = ramp(low) - ramp(high)
+    v = m // cells + 1
+    log = MP.loggamma(m + 1) - MP.loggamma(v + 1) - MP.loggamma(m - v + 1) - v * MP.log(cells)
+    deviation = 2 * v * MP.exp(log + (m - v + 1) * MP.log1p(-num(1) / cells)) / m
+    return drop / 2 * cells * deviation - tail(drop)
+
+
+def _sphere(c: _Class, name: str, at: Record, n: int, odd: Callable[[Real], Real], radius: Real) -> Real:
+    """M times the expectation of F2: its first summand less its second."""
+    mean = num(c.setting.sample.n_train) / n
+    value = c.one[0][0] if name == "A" else c.column(num(at.tilt) + MP.sqrt(1 - num(at.tilt) ** 2) * MP.sqrt(n))
+    steep = value * c.one[0][1] * c.readout * c.radius / c.gamma
+    for first, second in c.one[1:]:
+        steep *= first * second
+    steep *= 1 if name == "A" else 1 - num(at.tilt) ** 2
+    ratio = MP.exp(MP.loggamma(num(n + 1) / 2) - MP.loggamma(num(n) / 2))
+    first = 1 / (MP.sqrt(MP.pi) * ratio)
+    third = 2 * first / (n + 1)
+    density = MP.exp(MP.loggamma(num(n) / 2) - MP.loggamma(num(n - 1) / 2)) / MP.sqrt(MP.pi)
+    step = min(num(1), num("4.5") / MP.sqrt(n)) / _CELLS
+    power, total = num(n - 3) / 2, num(0)
+    for k in range(1, _CELLS - 1):
+        total += k * step * odd(radius * k * step) * (1 - ((k + 1) * step) ** 2) ** power
+    moment = 2 * n * density * step * total
+    gain = MP.sqrt(mean) * (1 - (1 - num(1) / n) / (2 * mean)) * MP.sqrt(2) * ratio * moment
+    return gain - n * steep * radius * (2 * first + num(n) / 4 * third)
