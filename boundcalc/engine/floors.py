@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.floor import Floor, check_floor
@@ -13,6 +13,9 @@ from boundcalc.setting import Setting
 from boundcalc.statements.floors import A, B, C, D, E
 from boundcalc.statements.floors.base import Construction, Room, refusal
 from boundcalc.statements.floors.counting import drop, gap_floor
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _MOST_DIRECTIONS = 1024
 _FEW_CELLS = 40
@@ -172,3 +175,42 @@ def _sphere(room: Room, kind: type[A] | type[B]) -> Candidate | None:
     best = max(rough, key=lambda each: each[0])[1]
     value = gap_floor(room, best, "F2")
     return None if value is None else Candidate(value, best, "F2")
+
+
+def members_of(floor: Floor, signs: Sequence[int]) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """The network of a choice of signs, and the inputs of all cells.
+
+    Args:
+        floor: a floor by F1.
+        signs: +1 or -1 for every cell.
+
+    Returns:
+        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows.
+    """
+    import numpy as np
+
+    a = floor.setting.architecture
+    room = Room(FLOAT, floor.setting)
+    member = floor.construction.member(room, signs)
+    weights: dict[str, np.ndarray] = {"readout": np.zeros((a.d, 1))}
+    for block in range(a.depth):
+        for kind in ("W_QK", "W_V"):
+            weights[f"{kind}[{block}]"] = np.zeros((a.heads, a.d, a.d))
+        weights[f"W_1[{block}]"] = np.zeros((a.d, a.d))
+        weights[f"W_1[{block}]"][0, 0] = room.one("W_1", block)
+        weights[f"W_V[{block}]"][0, 0, 0] = room.one("W_V", block) if block else 0.0
+    weights["readout"][0, 0] = room.one("readout")
+    for query, key, value in member.scores:
+        weights["W_QK[0]"][0, query, key] = value
+    for coordinate, value in member.values:
+        weights["W_V[0]"][0, coordinate, 0] = value
+    inputs: list[np.ndarray] = []
+    for rows in member.inputs:
+        x = np.zeros((a.seq_len, a.d))
+        start = 0
+        for count, entries in rows:
+            for coordinate, value in entries:
+                x[start : start + count, coordinate] = value
+            start += count
+        inputs.append(x)
+    return weights, inputs

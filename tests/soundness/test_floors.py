@@ -1,0 +1,265 @@
+"""Floors: members built as weights, their norms and outputs; counts against simulation; never above a bound; forgeries."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from boundcalc import Budget, Norms, Setting, compare
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import FLOAT
+from boundcalc.engine.floors import floor_of, members_of
+from boundcalc.norms.limits import explicit
+from boundcalc.proof.floor import Floor, check_floor, read_floor
+from boundcalc.proof.second.floors import derive_floor
+from boundcalc.statements.floors import A, B, C, D, E
+from boundcalc.statements.floors.base import Room, refusal
+from boundcalc.statements.floors.counting import gap_floor, mean_deviation, tail, two_values
+from tests.laws.settings import settings
+
+torch = pytest.importorskip("torch")
+
+
+def setting(**changes: Any) -> Setting:
+    return Setting.of(
+        "edelman", **{"depth": 1, "C": 1.0, "d": 16, "seq_len": 40, "n_train": 10**6, "margin": 0.5, **changes}
+    )
+
+
+CASES = {
+    "A": (setting(), A(15, 24)),
+    "A with radius": (setting(input_radius=0.8, margin=0.2), A(9, 22)),
+    "B": (setting(depth=2), B(15, 0.35)),
+    "B of depth 4": (setting(depth=4, C=0.7, margin=0.02), B(12, 0.4)),
+    "C": (setting(C=2.0), C(3, 12, 0.8, 21)),
+    "D": (setting(depth=2, C=2.0), D(3, 12, 0.6, 0.8, 21)),
+    "D at depth 1, mean": (setting(C=2.0, readout="mean"), D(2, 13, 0.55, 0.7, 20)),
+    "E": (setting(depth=2, C=2.5), E(12, 28, 6, 0.99)),
+    "E of depth 4": (setting(depth=4, C=2.0), E(15, 30, 5, 0.98)),
+    "two heads": (setting(heads=2, C=2.0), C(2, 13, 0.7, 21)),
+    "no balls": (setting(depth=2, C=2.0, normalisation="none", margin=3.0), D(2, 13, 0.6, 0.8, 20)),
+    "own norms": (
+        replace(
+            setting(depth=2),
+            norms=Norms(
+                C=1.5,
+                budgets={
+                    "W_QK": Budget(op=1.2, two_one=2.0, two_one_t=3.0),
+                    "W_V[0]": Budget(op=0.9, one_one=2.0),
+                    "W_1": Budget(fro=1.1),
+                },
+            ),
+        ),
+        D(2, 13, 0.6, 0.8, 20),
+    ),
+}
+
+
+def outputs(about: Setting, weights: dict[str, Any], inputs: list[Any]) -> Any:
+    from boundcalc.lab.train.model import plain
+
+    tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
+    return plain(about.architecture, tensors, torch.from_numpy(np.stack(inputs))).squeeze(-1).numpy()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_members_are_in_the_class_and_take_both_values(name: str) -> None:
+    """Norms by the certified routine, outputs by the library's own forward pass, on random choices of signs."""
+    about, construction = CASES[name]
+    room = Room(FLOAT, about)
+    assert refusal(about) is None
+    assert construction.problem(room) is None
+    cells = construction.cells(room)
+    high, low = construction.output(room, 1), construction.output(room, -1)
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        signs = rng.choice([-1, 1], cells)
+        weights, inputs = members_of(Floor(about, construction, "F1", 0.0), list(signs))
+        assert len(inputs) == cells
+        for place, array in weights.items():
+            kind, _, block = place.partition("[")
+            at = int(block.rstrip("]")) if block else None
+            for head, matrix in enumerate(array if array.ndim == 3 else array[None]):
+                budget = about.norms.find(kind, at, head if array.ndim == 3 else None)
+                if not matrix.any():
+                    continue
+                found = explicit(matrix)
+                for norm in ("op", "fro", "two_one", "two_one_t", "one_one"):
+                    limit = getattr(budget, norm)
+                    assert limit is None or getattr(found, norm) <= limit * (1 + 1e-9), (place, norm)
+        radius = about.architecture.input_radius
+        assert max(float(np.linalg.norm(x, axis=1).max()) for x in inputs) <= radius * (1 + 1e-12)
+        chosen = rng.choice(cells, min(cells, 40), replace=False)
+        values = outputs(about, weights, [inputs[i] for i in chosen])
+        exact = isinstance(construction, A | B | C | D)
+        for value, sign in zip(values, signs[chosen], strict=True):
+            if exact:
+                assert value == pytest.approx(high if sign > 0 else low, abs=1e-12)
+            assert value >= high - 1e-12 if sign > 0 else value <= low + 1e-12
+    assert high > low
+
+
+def test_the_mean_deviation_is_exact() -> None:
+    for m, cells in ((5, 3), (10, 4), (7, 11), (60, 13), (200, 7)):
+        p = mpmath.mpf(1) / cells
+        exact = mpmath.fsum(
+            mpmath.binomial(m, k) * p**k * (1 - p) ** (m - k) * abs(mpmath.mpf(k) / m - p) for k in range(m + 1)
+        )
+        assert mean_deviation(FLOAT, m, cells) == pytest.approx(float(exact), rel=1e-10)
+
+
+def test_the_sampled_gap_of_members_is_above_the_floor() -> None:
+    """F1 by simulation: the best signs after the sample; the floor lies below its lower quantiles."""
+    rng = np.random.default_rng(2)
+    for m, cells, high, low in ((400, 15, 0.9, 0.1), (3000, 60, 1.0, 0.0), (50, 100, 1.0, 0.3)):
+        counts = rng.multinomial(m, np.full(cells, 1 / cells), size=2000) / m
+        gaps = (high - low) / 2 * np.abs(counts - 1 / cells).sum(axis=1)
+        exact = (high - low) / 2 * cells * mean_deviation(FLOAT, m, cells)
+        assert gaps.mean() == pytest.approx(exact, rel=0.02)
+        for delta in (0.05, 0.5):
+            floor = two_values(FLOAT, cells, high, low, m, delta)
+            assert (gaps > floor).mean() > delta
+        assert two_values(FLOAT, cells, high, low, m, 0.05) < exact
+
+
+def test_the_sampled_gap_of_weights_on_a_sphere_is_above_its_floor() -> None:
+    """F2 on B: w = Z/|Z| for the differences Z of pairs of cells."""
+    about, rng = setting(depth=2, d=33, n_train=20_000), np.random.default_rng(3)
+    construction = B(32, 0.41)
+    room = Room(FLOAT, about)
+    floor = gap_floor(room, construction, "F2")
+    assert floor is not None
+    found = construction.sphere(room)
+    assert found is not None
+    _, curve, _, _ = found
+    grid = np.linspace(-1, 1, 2001)
+    losses = np.array([room.ramp(curve(w)) for w in grid])
+    gaps: list[float] = []
+    for _ in range(300):
+        shares = rng.multinomial(20_000, np.full(64, 1 / 64)) / 20_000
+        plus, minus = shares[:32], shares[32:]
+        w = (plus - minus) / np.linalg.norm(plus - minus)
+        gaps.append(
+            float(((1 / 64 - plus) * np.interp(w, grid, losses) + (1 / 64 - minus) * np.interp(-w, grid, losses)).sum())
+        )
+    assert (np.array(gaps) > floor).mean() > 0.05
+    assert floor > 0.7 * np.mean(gaps) - tail(FLOAT, 1.0, 20_000, 0.05)
+
+
+def test_both_checkers_derive_the_same_floor() -> None:
+    for about, _ in CASES.values():
+        for errors in (False, True):
+            floor = floor_of(about, errors=errors)
+            if floor is None:
+                continue
+            data = json.loads(json.dumps(floor.to_json()))
+            assert read_floor(data) == floor
+            found = derive_floor(data)
+            assert float(found.value) == pytest.approx(floor.value, rel=1e-12)
+            assert found.errors == errors
+            best = gap_floor(Room(INTERVAL, about), floor.construction, floor.by)
+            assert best is not None
+            assert floor.value <= float(best.mid())
+
+
+def test_no_floor_is_above_a_bound() -> None:
+    """Random settings: every policy's gap is at least both floors."""
+    seen = 0
+    for about in [*(each for each, _ in CASES.values()), *settings(21, 60)]:
+        if refusal(about) is not None:
+            continue
+        floors = [each for each in (floor_of(about), floor_of(about, errors=True)) if each is not None]
+        if not floors:
+            continue
+        seen += 1
+        for value in compare(about):
+            if value.refusal is None:
+                assert all(math.log(floor.value) <= value.log10 * math.log(10) + 1e-12 for floor in floors)
+    assert seen >= 12
+
+
+def test_errors_are_counted_where_members_err() -> None:
+    about = setting()
+    plain, errors = floor_of(about), floor_of(about, errors=True)
+    assert plain is not None
+    assert errors is not None
+    assert errors.value < plain.value
+    assert plain.gap != errors.gap
+    room = Room(INTERVAL, about)
+    assert bool(errors.construction.output(room, -1) <= 0)
+    assert bool(errors.construction.output(room, 1) >= room.gamma)
+
+
+@pytest.mark.parametrize(
+    ("about", "construction", "why"),
+    [
+        (setting(), A(16, 20), "from 2 to 15"),
+        (setting(), A(15, 41), "plus"),
+        (setting(depth=2), A(15, 20), "one block"),
+        (setting(readout="mean"), C(2, 13, 0.5, 20), "first row"),
+        (setting(), C(3, 13, 0.5, 20), "n is a whole number"),
+        (setting(), D(3, 13, 0.5, 0.5, 20), "n is a whole number"),
+        (setting(), E(3, 20, 10, 0.5), "two blocks"),
+        (setting(depth=2), E(16, 20, 10, 0.5), "k is a whole number"),
+        (setting(depth=2), E(3, 20, 9, 0.5), "all 40 rows"),
+        (setting(depth=2), B(15, 1.1), "tilt"),
+        (setting(activation="gelu"), B(15, 0.4), "relu"),
+        (setting(measured=("margin",)), B(15, 0.4), "before the data"),
+    ],
+)
+def test_what_does_not_fit_is_refused(about: Setting, construction: Any, why: str) -> None:
+    with pytest.raises(CertificateError, match=why):
+        check_floor(about, construction, "F1")
+    forged = Floor(about, construction, "F1", 1e-9).to_json()
+    with pytest.raises(Exception, match=r".") as refused:
+        derive_floor(json.loads(json.dumps(forged)))
+    assert type(refused.value).__name__ == "Refused"
+
+
+def test_forged_floors_are_refused_by_both() -> None:
+    floor = floor_of(setting())
+    assert floor is not None
+    honest = json.loads(json.dumps(floor.to_json()))
+    cases = (
+        {**honest, "value": honest["value"] * 1.001},
+        {**honest, "by": "F3"},
+        {**honest, "statements": 1},
+        {**honest, "construction": {**honest["construction"], "name": "Z"}},
+        {**honest, "construction": {**honest["construction"], "more": 1}},
+        {**honest, "extra": 1},
+        {name: value for name, value in honest.items() if name != "by"},
+    )
+    for data in cases:
+        with pytest.raises(CertificateError):
+            read_floor(data)
+        with pytest.raises(Exception, match=r".") as refused:
+            derive_floor(data)
+        assert type(refused.value).__name__ == "Refused"
+    with pytest.raises(CertificateError, match="no floor"):
+        check_floor(setting(C=2.0), C(2, 13, 0.6, 20), "F2")
+
+
+def test_a_broken_construction_is_seen() -> None:
+    """Negative controls: a (2,1) budget off by k, the first row's own weight forgotten, key rows not taken pessimistically."""
+    about, construction = CASES["C"]
+    room = Room(FLOAT, about)
+    honest = construction.output(room, 1)
+    wide = replace(about, norms=Norms(C=2.0, budgets={"W_QK": Budget(op=6.0, two_one=6.0)}))
+    assert construction.output(Room(FLOAT, wide), 1) > honest * 1.05  # a budget k times as large gives other outputs
+    longer = replace(about, architecture=replace(about.architecture, seq_len=41))
+    assert replace(construction, plus=21).output(Room(FLOAT, longer), 1) != honest
+    about, construction = CASES["E"]
+    room = Room(FLOAT, about)
+    assert isinstance(construction, E)
+    signs = np.ones(construction.cells(room), int)
+    weights, inputs = members_of(Floor(about, construction, "F1", 0.0), list(signs))
+    values = outputs(about, weights, inputs[:30])
+    assert float(values.min()) >= construction.output(room, 1) - 1e-12
+    assert float(values.max()) > construction.output(room, 1) + 1e-6  # it is a bound, not the value
