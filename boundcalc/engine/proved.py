@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
@@ -21,6 +22,7 @@ from boundcalc.setting.validate import choice
 if TYPE_CHECKING:
     from boundcalc.base.compared import Compared
     from boundcalc.proof.breakdown import Breakdown
+    from boundcalc.proof.floor import Floor
 
 
 _VALUE_FIELDS = (
@@ -205,6 +207,22 @@ class BoundValue:
     def risk_certificate(self) -> Certificate:
         """What the checker re-derives the risk bound from."""
         return self._risk.certificate
+
+    @cached_property
+    def floor(self) -> Floor | None:
+        """A proved floor under every distribution-free bound of this gap; None where no construction is about the setting."""
+        if self.by_gap is None or self.kind != "bound":
+            return None
+        from boundcalc.engine.floors import floor_of
+
+        return floor_of(self.setting)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the floor the gap bound is at most, where it is below 1."""
+        if self.floor is None or self.trivial or self.log10 >= 0:
+            return None
+        return up(self.gap / self.floor.value, 12)
 
     def recording(self, compared: Compared | None) -> BoundValue:
         """The same, its certificates with what is known of how the architecture was held against a model."""

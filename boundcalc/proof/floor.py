@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
@@ -100,6 +100,7 @@ def _construction(data: object) -> Construction:
         raise CertificateError(f"a construction is one of {', '.join(CONSTRUCTIONS)}, with its parameters")
     kind = CONSTRUCTIONS[str(data["name"])]
     given = {name: value for name, value in data.items() if name != "name"}
-    if set(given) != set(kind.__dataclass_fields__):
-        raise CertificateError(f"construction {kind.name} has the parameters {', '.join(kind.__dataclass_fields__)}")
+    names = [field.name for field in fields(kind)]
+    if set(given) != set(names):
+        raise CertificateError(f"construction {kind.name} has the parameters {', '.join(names)}")
     return kind(**given)
