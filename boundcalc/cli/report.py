@@ -12,6 +12,7 @@ from boundcalc.base.errors import NoSolution
 from boundcalc.cli.described import described
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.engine.evaluate import Desk, compare
+from boundcalc.engine.floors import floor_of
 from boundcalc.engine.growth import Growth, growth
 from boundcalc.engine.proved import BoundValue
 from boundcalc.setting import Setting
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boundcalc.engine.why import Why
+    from boundcalc.proof.floor import Floor
 
 TARGET = 0.1
 _PATIENCE = 2.0
@@ -32,6 +34,7 @@ class Row(NamedTuple):
 
     value: BoundValue
     growth: dict[str, Growth | None]
+    floor: Floor | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The result object of the schema."""
@@ -39,7 +42,20 @@ class Row(NamedTuple):
             variable: None if g is None else {"text": str(g), "exponent": g.exponent, "log_exponent": g.log_exponent}
             for variable, g in self.growth.items()
         }
-        return {**self.value.to_json(), "growth": found}
+        return {**self.value.to_json(), **self._above(), "growth": found}
+
+    def _above(self) -> dict[str, Any]:
+        """The floor under the gap, and how many times it the bound is at most; nothing where none is known."""
+        if self.floor is None:
+            return {}
+        floor, ratio = self.floor, ratio_to(self.floor, self.value)
+        below = {
+            "value": floor.value,
+            "of": floor.gap,
+            "by": floor.by,
+            "construction": dict(floor.construction.to_json()),
+        }
+        return {"floor": below, "ratio": ratio}
 
 
 class Needed(NamedTuple):
@@ -97,7 +113,9 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     values = compare(question.setting, bounds or None, desk=desk)
     grown = {id(value.by_gap): value for value in values}  # several policies may share one proof
     growths = {key: _growths(value) for key, value in grown.items()}
-    rows = tuple(Row(value, growths[id(value.by_gap)]) for value in values)
+    floor = floor_of(question.setting) if any(value.kind == "bound" for value in values) else None
+    proved = {id(value) for value in values if value.kind == "bound" and value.by_gap is not None}
+    rows = tuple(Row(value, growths[id(value.by_gap)], floor if id(value) in proved else None) for value in values)
     report = Report(question, rows, unstored=_unstored(values))
     best = report.best
     if best is not None and why:
@@ -112,6 +130,11 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     return report._replace(
         needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk"))
     )
+
+
+def ratio_to(floor: Floor, value: BoundValue) -> float | None:
+    """How many times a floor the gap bound is at most; None where the bound is vacuous."""
+    return None if value.trivial or value.log10 >= 0 else value.gap / floor.value
 
 
 def write_certificates(best: BoundValue | None, gap: Path | None, risk: Path | None) -> None:

@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boundcalc.base.rounding import at_least
+from boundcalc.base.rounding import at_least, down, up
 from boundcalc.base.value import Value
-from boundcalc.cli.report import TARGET, Needed, Report, Row
+from boundcalc.cli.report import TARGET, Needed, Report, Row, ratio_to
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.growth import Growth
 from boundcalc.engine.proved import BoundValue, Proved
@@ -89,13 +89,28 @@ def notes(report: Report) -> list[str]:
         ]
     if any(row.value.kind == "proxy" for row in report.rows):
         lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
-    lines += _stored_lines(report)
+    lines = [*_floor_lines(report), *lines, *_stored_lines(report)]
     lines += _trivial_lines(report)
     lines += _alike_lines(report)
     said = [
         _need_line(needed, sample.train_error, assumed) for needed in report.needed if needed.why_not not in refusals
     ]
     return lines + said
+
+
+def _floor_lines(report: Report) -> list[str]:
+    """How far the best gap bound is from a number that no bound of this kind can go below."""
+    best = report.best
+    floor = next((row.floor for row in report.rows if row.value is best), None)
+    if best is None or floor is None:
+        return []
+    least, ratio = down(floor.value), ratio_to(floor, best)
+    if ratio is None:
+        return [f"Proved floor: no bound of this kind can promise a gap below {least}."]
+    return [
+        f"Gap between {least} (proved floor) and {upper(best.log10)} (proved bound, {best.name!r}): at most {up(ratio, 2)} "
+        "times from optimal."
+    ]
 
 
 def _stored_lines(report: Report) -> list[str]:

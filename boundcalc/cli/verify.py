@@ -10,7 +10,7 @@ import click
 from boundcalc.base.compared import said
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import readable
-from boundcalc.base.rounding import confidence, log10_up, up, value_up
+from boundcalc.base.rounding import confidence, down, log10_up, up, value_up
 from boundcalc.base.texts import read_text
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.options import form_option, write_json
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boundcalc.setting import Setting
 
 _SHOWN_BUDGETS = 12
+FLOOR_FORMAT = "boundcalc-floor/1"
 
 
 @click.command(
@@ -67,6 +68,9 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
         return
     if data is not None or model is not None:
         raise click.UsageError("--data and --model belong to the certificate of a predictor; this one is of a class")
+    if isinstance(raw, dict) and raw.get("format") == FLOOR_FORMAT:
+        _verify_floor(file, raw, form)
+        return
     from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.checker import verify
 
@@ -80,6 +84,30 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
         return
     for line in _lines(certificate, found):
         click.echo(line)
+
+
+def _verify_floor(file: str, raw: Any, form: str) -> None:
+    """A floor, by both checkers."""
+    from boundcalc.proof import second
+    from boundcalc.proof.floor import read_floor
+
+    try:
+        floor = read_floor(raw)
+        second.derive_floor(raw)
+    except (CertificateError, second.Refused) as error:
+        raise CertificateError(f"{file}: {error}") from error
+    sample = floor.setting.sample
+    if form == "json":
+        write_json({**floor.to_json(), "verified": True})
+        return
+    click.echo(
+        f"verified: no bound that holds with probability {confidence(sample.delta)} is below {down(floor.value, 6)}"
+    )
+    for label, text in (("gap", floor.gap), *_about(floor.setting)):
+        click.echo(f"{label:8}  {text}")
+    click.echo(
+        f"{'members':8}  construction {floor.construction.name} ({floor.construction.title}), counted by {floor.by}"
+    )
 
 
 class _Found(NamedTuple):

@@ -222,7 +222,7 @@ class BoundValue:
         """How many times the floor the gap bound is at most, where it is below 1."""
         if self.floor is None or self.trivial or self.log10 >= 0:
             return None
-        return up(self.gap / self.floor.value, 12)
+        return self.gap / self.floor.value
 
     def recording(self, compared: Compared | None) -> BoundValue:
         """The same, its certificates with what is known of how the architecture was held against a model."""

@@ -9,4 +9,5 @@ from .checker import Confirmed as Confirmed
 from .checker import confirm as confirm
 from .checker import derive as derive
 from .checker import size as size
+from .floors import derive_floor as derive_floor
 from .numbers import Refused as Refused

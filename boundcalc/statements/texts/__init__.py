@@ -1,4 +1,4 @@
-"""Every statement of the calculus by name: T, V, L, S, A, G, K, P, E and X; `STATEMENTS` is the registry.
+"""Every statement of the calculus by name: T, V, L, S, A, G, K, F, P, E and X; `STATEMENTS` is the registry.
 
 What the library proves with does not import this: it is for readers (`boundcalc explain A1`, printed derivations) and
 for programs that want a statement's value by itself.
@@ -11,6 +11,7 @@ from boundcalc.statements.latent import LATENT
 from boundcalc.statements.texts.comparison import COMPARISON
 from boundcalc.statements.texts.composition import COMPOSITION
 from boundcalc.statements.texts.covers import COVERS
+from boundcalc.statements.texts.floors import FLOORS
 from boundcalc.statements.texts.gap import GAP
 from boundcalc.statements.texts.general import GENERAL
 from boundcalc.statements.texts.layers import LAYERS, SCORES
@@ -25,6 +26,7 @@ ALL: tuple[Statement, ...] = (
     *COMPOSITION,
     *GAP,
     *COMPARISON,
+    *FLOORS,
     *POSTHOC,
     *GENERAL,
     *LATENT,
