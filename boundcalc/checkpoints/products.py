@@ -64,7 +64,7 @@ def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict
         room = rounded(layer.d, table, values)
         longest = root(total(np.square(parts).sum(-1).max(0))) * (1 + gamma(layer.out + ROUNDINGS))
         sizes = {"fro": whole(parts) + room, "schatten": (1.0, nuclear(parts.reshape(len(parts), -1), room))}
-        found[f"{name}_values"] = Budget(row=longest + room, **sizes)  # type: ignore[arg-type]
+        found[f"{name}_values"] = Budget(heads=longest + room, **sizes)  # type: ignore[arg-type]
     output = read(first.output.kind, first.output.block)
     added, room = row, up(gamma(ROUNDINGS) * whole(row), 2)
     if layer.v_bias:

@@ -10,6 +10,7 @@ from boundcalc.cli.values import number
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import Weight, weights_of
 from boundcalc.setting.norms import JSON_NAMES
+from boundcalc.setting.products import products_of
 
 _EXAMPLE = "W_V=op:2.5,21:8"
 TORCH: Mapping[str, tuple[str, str]] = {
@@ -26,6 +27,10 @@ TORCH: Mapping[str, tuple[str, str]] = {
     "Sp": ("p and the sum of the p-th powers of the singular values, Sp:P:SUM", "torch.linalg.svdvals(w).pow(p).sum()"),
     "sup": ("largest absolute value of a gain", "g.abs().max()"),
     "row": ("longest row of a table of tokens or positions", "embedding.weight.norm(dim=1).max()"),
+    "heads": (
+        "values v (tokens or positions, heads, width): the longest of each head, as one vector",
+        "v.norm(dim=2).amax(0).norm()",
+    ),
 }
 """What each norm is, and how torch computes it of `weight` = w (of an offset b, of a gain g)."""
 NORM_HELP = (
@@ -96,12 +101,18 @@ def _asked(weight: Weight) -> tuple[str, ...]:
 
 def legend(setting: Setting) -> list[str]:
     """What the norms in a template are, in words and in torch's."""
-    weights = [w for top in weights_of(setting.architecture.stages, setting.architecture.seq_len) for w in top.all]
+    stages, seq_len = setting.architecture.stages, setting.architecture.seq_len
+    products = list(products_of(stages, seq_len))
+    weights = [w for top in weights_of(stages, seq_len) for w in top.all] + products
     usable = {field for weight in weights for field in weight.limits}
     rows = [(name, *TORCH[name]) for name, field in JSON_NAMES.items() if name in TORCH and field in usable]
     lines = [f"{name:>4}  {words}: {code}" for name, words, code in rows]
+    named = ", ".join(
+        f"{w.kind} ({', '.join(name for name, field in JSON_NAMES.items() if field in w.limits)})" for w in products
+    )
     return [
         *lines,
+        *([f"products may have budgets beside those of their factors: {named}"] if named else []),
         "a budget for one block is W_V[3], for one head W_V[3,0]; of W - M, M fixed before the data, 'distance': {'op': 1}",
         "save this as norms.json, fill in your values, then: boundcalc eval --norms norms.json",
     ]

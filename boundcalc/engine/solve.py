@@ -18,7 +18,7 @@ from boundcalc.formulas.theorems import known_bound
 from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
-from boundcalc.statements.premise import margin_of_class, no_member
+from boundcalc.statements.premise import margin_on_both_labels, no_member
 
 _Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]
@@ -165,7 +165,7 @@ def _with_members(setting: Setting, variable: str, axis: Axis) -> Axis:
         steps = (low * (high / low) ** (i / _TRIES) for i in range(_TRIES + 1))
         inside = next((x for x in steps if at(round(x) if axis.whole else x) is None), 0.0)
         if not inside:
-            most = max((low, high), key=lambda x: float(margin_of_class(_change(setting, variable, axis, x))))
+            most = max((low, high), key=lambda x: float(margin_on_both_labels(_change(setting, variable, axis, x))))
             where = "" if variable == "gamma" else f" (at {variable} {most:g})"
             raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(most)}{where}")
     return axis._replace(low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))

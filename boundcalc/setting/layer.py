@@ -37,11 +37,11 @@ _READ: dict[Role, frozenset[str]] = {
     "table": _MATRIX | {"row", "distance"},
     "rows": _LENGTH | {"row", "distance"},
     "scores": frozenset({"sup", "fro", "schatten"}),
-    "values": frozenset({"row", "fro", "schatten"}),
+    "values": frozenset({"heads", "fro", "schatten"}),
 }
 """The limits of a budget that a bound can use, by what the weight is. "table": token rows, which may be covered as one
 matrix as well; "factor": one of two whose product is what is covered, not its difference from a reference; "scores" and
-"values": what heads look up, `row` then being the root of the sum over heads of the square of its longest part."""
+"values": what heads look up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,12 @@ JSON_NAMES = {
     "Sp": "schatten",
     "sup": "sup",
     "row": "row",
+    "heads": "heads",
     "distance": "distance",
 }
 """Names in norms files, beside the field names of `Budget`."""
 
-SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row")
+SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")
 """The limits of a budget that are norms of the matrix itself."""
 
 _NO_BUDGETS = 'norms: \'budgets\' must be an object like {"W_V": {"op": 1}}'
@@ -48,6 +49,7 @@ class Budget:
         schatten: (p, R): the p-th powers of the singular values sum to at most R.
         sup: largest absolute entry (gains).
         row: largest l2 norm of a row (tables).
+        heads: root of the sum over heads of the square of the longest part of a row (tables of values that heads look up).
         distance: the budget of W - M, for a reference M fixed before the data.
     """
 
@@ -60,6 +62,7 @@ class Budget:
     schatten: tuple[float, float] | None = None
     sup: float | None = None
     row: float | None = None
+    heads: float | None = None
     distance: Budget | None = None
 
     def __post_init__(self) -> None:
@@ -197,7 +200,7 @@ class Norms:
 
     @cached_property
     def _knob(self) -> Budget:
-        return Budget(op=self.C, two_one=self.C, sup=self.C, row=self.C)
+        return Budget(op=self.C, two_one=self.C, sup=self.C, row=self.C, heads=self.C)
 
     @cached_property
     def headed(self) -> bool:

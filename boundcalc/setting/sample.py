@@ -8,9 +8,9 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 
-MARGIN = 0.5
-"""gamma where nobody says: half of the largest margin a network of the first paper has when every norm is at most 1,
-so that a risk bound at a small training error is about networks that exist (G0e)."""
+MARGIN = 0.1
+"""The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins on inputs
+of both labels, so that a risk bound at a small training error is about networks that exist (G0e)."""
 
 
 @dataclass(frozen=True, slots=True)

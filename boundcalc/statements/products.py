@@ -57,8 +57,8 @@ def _tables(setting: Setting, found: Beginning) -> Mapping[str, Budget]:
     sizes = {
         "token_scores": ("sup", token * query),
         "position_scores": ("sup", position * query),
-        "token_values": ("row", token * spread),
-        "position_values": ("row", position * spread),
+        "token_values": ("heads", token * spread),
+        "position_values": ("heads", position * spread),
         FIRST_ROW: ("op", offset),
     }
     made: dict[str, Budget] = {}

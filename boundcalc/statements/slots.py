@@ -125,6 +125,10 @@ class LayerRule:
         reach: the longest row behind a layer, in intervals, which may be below the radius of the facts; the last argument is
             the width of its input's rows, where that is known (G0e).
         margin: the largest margin of a network that ends with a layer, in intervals; None where only radii are known (G0e).
+        along: the operator norm of A where every output row is a mean of rows rho x A with 0 < rho <= 1; None elsewhere (G0e).
+        positive: whether no entry of its output is negative, or larger than the entry of its input (G0e).
+        split: the largest (|p_+| |q_-|)^(1/2) over output rows p and q, of which p is read on some columns and q on the
+            others; None where only the radius is known (G0e).
         idle: whether a layer does nothing to rows no longer than so, an interval (A6).
         behind_map: what a layer becomes that takes in the linear map before it, and None where it does not (A6).
         before_map: the same of the linear map after it.
@@ -136,6 +140,9 @@ class LayerRule:
     noise: Callable[[Any], bool] | None = None
     reach: Callable[[Any, Context, int | None], Number] | None = None
     margin: Callable[[Any, End], Number | None] | None = None
+    along: Callable[[Any, Context], Number | None] | None = None
+    positive: Callable[[Any], bool] | None = None
+    split: Callable[[Any, Context], Number | None] | None = None
     idle: Callable[[Any, Number], bool] | None = None
     behind_map: Callable[[Any, Waiting, Larger], Layer | None] | None = None
     before_map: Callable[[Any, Linear, Outward], Layer | None] | None = None
@@ -147,6 +154,11 @@ def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
     if classes == 1:
         return radius
     return radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
+
+
+def halved(ns: NumberSystem, norms: MatrixNorms) -> Number:
+    """G0e: the largest (|W_+| |W_-|)^(1/2) where columns are shared out: |W|_F / sqrt 2, or |W|_(2,1) / 2."""
+    return ns.minimum(norms.fro / ns.sqrt(ns.number(2)), norms.two_one / 2)
 
 
 def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:

@@ -106,14 +106,14 @@ class Weights:
         return self._size(kind, self.budget(kind, block), ("sup",), "sup")
 
     def table(self, weight: Weight) -> tuple[Number, MatrixNorms]:
-        """Of what heads look up the largest entry or row, and the norms of the matrix; each from others if unset."""
+        """Of what heads look up the largest entry or values, and the norms of the matrix; each from others if unset."""
         budget, ns = self.budget(weight.kind), self.ns
         d, k = weight.shape
-        given = budget.sup if weight.role == "scores" else budget.row
+        given = budget.sup if weight.role == "scores" else budget.heads
         fro = budget.fro
         if given is None and fro is None:
             raise InvalidSetting(
-                f'the norm budget of {weight.kind} needs "{"sup" if weight.role == "scores" else "row"}"'
+                f'the norm budget of {weight.kind} needs "{"sup" if weight.role == "scores" else "heads"}"'
             )
         most = ns.number((fro if given is None else given) or LEAST_BUDGET)
         whole = ns.sqrt(ns.number(d * k if weight.role == "scores" else d)) * most

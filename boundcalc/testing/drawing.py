@@ -31,6 +31,9 @@ _NORMS: dict[str, Callable[[Array], float]] = {
     "one_one": lambda w: float(np.abs(w).sum()),
     "sup": lambda w: float(np.abs(w).max(initial=0)),
     "row": lambda w: float(np.linalg.norm(w, axis=1).max(initial=0)),
+    "heads": lambda w: float(
+        np.linalg.norm(np.abs(w).max(axis=0))
+    ),  # at most, whatever heads the columns are parted into
 }
 
 
@@ -145,10 +148,7 @@ class Dice:
         """Rows of which no part is longer, whatever heads they are parted into: their columns' largest entries count."""
         rows, d = weight.shape
         table = self.unit(rows, d) if self.rng.random() < 0.5 else self.unit(1, d) * self.rng.choice([-1, 1], (rows, 1))
-        part, most = used(table, replace(budget, row=None))[0], float(np.linalg.norm(np.abs(table).max(axis=0)))
-        if budget.row is not None:
-            part = max(part, most / budget.row if budget.row else math.inf)
-        return table / part if part > 0 else table
+        return within(table, budget)
 
     def error(self, d: int, k: int) -> Array:
         """A matrix of spectral norm one."""

@@ -38,7 +38,7 @@ _TABLES: _Fields = {"budgets": {"embedding": {"row": 1.2}, "positions": {"row": 
 _LOOKED_UP: _Fields = {
     "budgets": {
         **{f"{what}_scores": {"sup": 1.5} for what in ("token", "position")},
-        **{f"{what}_values": {"row": 0.8} for what in ("token", "position")},
+        **{f"{what}_values": {"heads": 0.8} for what in ("token", "position")},
     }
 }
 _HEADS: _Fields = {"budgets": {"W_QK": {"op": 1.5}, "W_V[0]": {"op": 1.3}, "W_V[0,1]": {"op": 0.4}}}

@@ -36,10 +36,10 @@ def test_defaults_in_the_help_are_the_defaults() -> None:
 
 
 def test_the_table_shows_what_compare_finds(run: Run) -> None:
-    outcome = run("eval", "--depth", "1", "--T", "128", "--no-solve")
+    outcome = run("eval", "--depth", "1", "--T", "128", "--m", "1e8", "--no-solve")
     assert outcome.exit_code == 0
     rows = {line.split()[0]: line for line in outcome.stdout.splitlines() if line.strip()}
-    for value in compare(Setting.of(depth=1, seq_len=128)):
+    for value in compare(Setting.of(depth=1, seq_len=128, n_train=10**8)):
         assert value.strategy in rows[value.name]
         assert upper(value.log10) in rows[value.name]
     assert set(POLICIES) <= set(rows)
@@ -50,7 +50,7 @@ def test_assumed_values_are_marked_and_given_ones_are_not(run: Run) -> None:
     text = run("eval", "--depth", "1", "--delta", "0.05", "--bound", "closed", "--no-solve").stdout
     assert "depth 1," in text
     assert "delta 0.05," in text
-    for assumed in ("style edelman*", "T 512*", "C 1*", "m 10^6*", "gamma 0.5*", "train error 0*"):
+    for assumed in ("style edelman*", "T 512*", "C 1*", "m 10^6*", "gamma 0.1*", "train error 0*"):
         assert assumed in text
     assert "at train error 0 (default)" in text
     given = run("eval", "--bound", "closed", "--no-solve", "--train-error", "0").stdout
@@ -177,7 +177,7 @@ def test_custom_normalisers(run: Run) -> None:
     line = (
         "eval",
         "--m",
-        "1e7",
+        "1e9",
         "--set",
         "normaliser=custom",
         "--set",
@@ -188,7 +188,7 @@ def test_custom_normalisers(run: Run) -> None:
         "log-T",
     )
     custom = json.loads(run(*line, "--format", "json").stdout)["results"][0]
-    plain = json.loads(run("eval", "--m", "1e7", "--bound", "log-T", "--format", "json").stdout)["results"][0]
+    plain = json.loads(run("eval", "--m", "1e9", "--bound", "log-T", "--format", "json").stdout)["results"][0]
     assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)
 
 
@@ -213,7 +213,7 @@ def test_proxies_carry_a_tilde(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
         self.kind = "proxy"
 
     monkeypatch.setattr(evaluate.Desk, "__init__", proxied)
-    outcome = run("eval", "--m", "1e7", "--bound", "log-T", "--no-solve")
+    outcome = run("eval", "--m", "1e9", "--bound", "log-T", "--no-solve")
     assert re.search(r"log-T +proxy +~0\.\d+ +~0\.\d+", outcome.stdout)
     assert "~ marks proxies" in outcome.stdout
 

@@ -17,7 +17,7 @@ _OPTIONS = {"m": "--m", "T": "--T", "C": "--C", "depth": "--depth", "gamma": "--
 )
 def test_the_value_is_enough_and_beyond_it_is_not(run: Run, variable: str, target: float, worse: float) -> None:
     bound = "log-T" if variable == "T" else "best"
-    at = ("--m", "1e8") if variable == "T" else ()
+    at = ("--m", "2.5e9") if variable == "T" else ()
     outcome = run("solve", "--for", variable, "--target", str(target), *at, "--bound", bound, "--format", "json")
     assert outcome.exit_code == 0
     found = json.loads(outcome.stdout)
@@ -50,7 +50,7 @@ def test_no_solution_is_a_failure_with_its_reason(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "value"),
     [
-        (("--for", "delta", "--target", "0.2"), 1e-300),
+        (("--for", "delta", "--target", "0.25"), 1e-300),
         (("--for", "m", "--quantity", "risk", "--train-error", "0.2", "--target", "0.20001"), None),
     ],
 )
@@ -67,19 +67,19 @@ def test_where_a_bound_hardly_moves_the_range_is_still_searched_to_its_end(
 def test_a_bound_that_rises_and_falls_again_is_followed_to_the_deepest_network(run: Run) -> None:
     """Where C < 1 the bound of depth 12 is above the target, and that of the deepest networks with the margin is not."""
     at = ("--C", "0.8", "--gamma", "1e-4", "--d", "16")
-    found = [run("eval", *at, "--depth", depth, "--format", "json", "--bound", "best") for depth in ("12", "20")]
+    found = [run("eval", *at, "--depth", depth, "--format", "json", "--bound", "best") for depth in ("12", "17")]
     middle, deep = (json.loads(each.stdout)["results"][0]["gap"] for each in found)
     assert deep < middle
     target = f"{(deep + middle) / 2:.4f}"
     outcome = run("solve", "--for", "depth", "--target", target, *at)
-    assert outcome.stdout.startswith(f"largest depth with gap <= {float(target):g}: 20\n")
+    assert outcome.stdout.startswith(f"largest depth with gap <= {float(target):g}: 17\n")
     assert "beyond it no network has the margin; smaller ones do not all meet the target" in outcome.stdout
 
 
 def test_where_no_network_has_the_margin_the_place_that_comes_nearest_is_named(run: Run) -> None:
     outcome = run("solve", "--for", "depth", "--C", "0.5", "--quantity", "risk")
     assert outcome.exit_code == 1
-    assert "no network with these norms has a margin above 0.125" in one_line(outcome)
+    assert "no network with these norms has a margin above 0.0441" in one_line(outcome)
     assert one_line(outcome).endswith("(at depth 1)")
     assert "gamma below 0" not in one_line(run("solve", "--for", "m", "--quantity", "risk", "--C", "1e-300"))
 

@@ -143,7 +143,7 @@ def test_what_sharper_statements_would_be_told_in_vain_is_seen(layer: Layer, run
         (Weight("t", "table", (5, 3)), Budget(row=0.3, fro=0.5)),
         (Weight("p", "rows", (5, 3)), Budget(row=0.3)),
         (Weight("s", "scores", (5, 3)), Budget(sup=0.3, fro=0.9, schatten=(1.0, 1.0))),
-        (Weight("v", "values", (5, 4)), Budget(row=0.3)),
+        (Weight("v", "values", (5, 4)), Budget(heads=0.3)),
     ],
     ids=lambda each: each.role if isinstance(each, Weight) else "",
 )

@@ -38,7 +38,7 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import Norms
-from boundcalc.statements.premise import margin_of_class, no_member
+from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
 from boundcalc.statements.slots import largest_margin
 from boundcalc.testing.drawing import Array, Dice, Parameters, within
 from tests.laws.settings import settings
@@ -267,12 +267,12 @@ def test_what_is_printed_and_what_the_checker_accepts() -> None:
     for value in compare(refused):
         assert value.risk_refusal is not None
         assert value.gap <= 1
-    met = refused.but(margin=0.12)
+    met = refused.but(margin=0.04)
     for policy in (each for each in POLICIES.values() if each.refuses(met) is None):
         assert list(Search(refused, policy).risks()) == []
         for found in Search(met, policy).risks():
             forged = replace(found.certificate, setting=refused)  # whose covers are of a larger scale than they need be
-            with pytest.raises(CertificateError, match=r"margin above 0\.125"):
+            with pytest.raises(CertificateError, match=r"margin above 0\.0441"):
                 check(forged)
     assert all(value.risk_refusal is None for value in compare(met))
     assert all(check(found.certificate) for found in Search(met, POLICIES["best"]).risks())
@@ -281,7 +281,7 @@ def test_what_is_printed_and_what_the_checker_accepts() -> None:
 def test_what_is_said_of_the_largest_margin_is_true_to_the_last_digit() -> None:
     """No margin is above the number said to be above all, and a gamma below the one advised is below the largest."""
     for setting in cases("said", 60):
-        most = upper_float(margin_of_class(setting))
+        most = upper_float(margin_on_both_labels(setting))
         refusal = no_member(setting.but(margin=2 * most))
         assert refusal is not None
         (above,) = re.findall(r"has a margin above (\S+)", refusal.got)

@@ -242,7 +242,7 @@ def subjects() -> Iterator[Subject]:
             tight=frozenset({"radius", "lipschitz", "W", "v"} if name == "relu" else ()),
         )
     looked_up = {f"{of}_scores": Budget(sup=4.0) for of in ("token", "position")}
-    looked_up |= {f"{of}_values": Budget(row=1.3) for of in ("token", "position")}
+    looked_up |= {f"{of}_values": Budget(heads=1.3) for of in ("token", "position")}
     yield Subject("lookup", Lookup(3, 2, 2), budgets(**looked_up), tight=frozenset({"token_values", "position_values"}))
     for how in ("mean", "cls"):
         yield Subject(how, Pool(how), tight=frozenset({"radius", "lipschitz"}))

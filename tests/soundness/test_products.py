@@ -175,7 +175,7 @@ def nuclear(x: Array) -> float:
 
 
 _SCORES = {"sup": lambda x: float(np.abs(x).max()), "fro": entries, "schatten": nuclear}
-_VALUES = {"row": longest, "fro": entries, "schatten": nuclear}
+_VALUES = {"heads": longest, "fro": entries, "schatten": nuclear}
 SIZES: Mapping[str, Mapping[str, Callable[[Array], float]]] = {
     "token_scores": _SCORES,
     "position_scores": _SCORES,

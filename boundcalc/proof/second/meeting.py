@@ -275,7 +275,9 @@ def looked_up(setting: Setting) -> Setting:
     after, spread = walk.matrix(output.kind, output.block, None, output.d_in, output.d_out)[0], MP.sqrt(value)
     added = row + MP.sqrt(carried) * after.op + walk.offset(output.bias, output.block)[0]
     limits = dict(zip(_TABLES, (words * query, places * query, words * spread, places * spread), strict=True))
-    made = {kind: _least(walk, kind, None, "sup" if "scores" in kind else "row", size) for kind, size in limits.items()}
+    made = {
+        kind: _least(walk, kind, None, "sup" if "scores" in kind else "heads", size) for kind, size in limits.items()
+    }
     made[placed("first_row", output.block)] = _least(walk, "first_row", output.block, "op", added)
     lookup = Layer(label="lookup", vocabulary=first.vocabulary, heads=heads.heads, d_value=heads.out)
     pool = Layer(label="pool", how="cls")

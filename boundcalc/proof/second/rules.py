@@ -116,7 +116,7 @@ def lookup(walk: Walk, layer: Layer, _: int) -> None:
 
     sides = {"token": layer.vocabulary, "position": walk.seq_len}
     width = layer.heads * layer.d_value
-    values = {side: known(f"{side}_values", "row", rows, width) for side, rows in sides.items()}
+    values = {side: known(f"{side}_values", "heads", rows, width) for side, rows in sides.items()}
     walk.radius = values["token"][0] + values["position"][0]
     for side, rows in sides.items():
         most, sizes = known(f"{side}_scores", "sup", rows, layer.heads)

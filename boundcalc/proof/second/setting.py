@@ -11,14 +11,17 @@ from .numbers import demand
 from .strict import KINDS, Record, read, value
 
 _NAMES = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one", "sup": "sup", "row": "row"}
+_NAMES |= {"heads": "heads"}
 _MATRIX = "op fro two_one two_one_t one_one rank schatten"
 _READ = {"matrix": f"{_MATRIX} distance", "factor": _MATRIX, "table": f"{_MATRIX} row distance"}
 _READ |= {"vector": "op fro two_one distance", "factor vector": "op fro two_one", "rows": "op fro two_one row distance"}
-_READ |= {"gain": "sup distance", "scores": "sup fro schatten", "values": "row fro schatten"}
+_READ |= {"gain": "sup distance", "scores": "sup fro schatten", "values": "heads fro schatten"}
 """The limits that a bound can use, by what a weight is."""
 
 
-class Budget(namedtuple("_", "op fro two_one two_one_t one_one rank schatten sup row distance", defaults=[None] * 10)):
+class Budget(
+    namedtuple("_", "op fro two_one two_one_t one_one rank schatten sup row heads distance", defaults=[None] * 11)
+):
     """Limits on the norms of one matrix or vector; None where none is set. `distance`: those from a reference."""
 
     @property

@@ -14,6 +14,7 @@ from .noises import LAWS
 from .noises import depth as noise_depth
 from .numbers import MP, Real, demand, num
 from .posthoc import price
+from .premise import largest_margin
 from .rules import walk_through
 from .setting import Setting, weights_of
 
@@ -107,9 +108,8 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
         return 2 * integral + 3 * MP.sqrt((log_inverse + MP.log(2)) / (2 * num(m)))
     demand(setting.sample.lipschitz is None, "margins are for the ramp loss")
     demand(scale <= num(1) / 2, "margin bounds need a cover at half the margin")
-    classes, longest, gamma = setting.classes, walk_through(setting).radius, num(setting.sample.margin)
-    margin = longest if classes == 1 else longest * MP.sqrt(num(classes) / (classes - 1))
-    demand(q == 1 or margin > gamma * _ALMOST, "no network of the class has a margin above gamma (G0e)")
+    far = q == 1 or largest_margin(setting) > num(setting.sample.margin) * _ALMOST
+    demand(far, "no network of the class has a margin above gamma on both labels (G0e)")
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
         eta, looked = num(certificate.eta), "train_error" in certificate.looked.sample

@@ -50,7 +50,7 @@ class Walk:
     def limit(self, kind: str, block: int | None = None, head: int | None = None) -> Budget:
         """The budget of a matrix, or the knob."""
         C = self.norms.C
-        return self.budget(kind, block, head) or Budget(op=C, two_one=C, sup=C, row=C)
+        return self.budget(kind, block, head) or Budget(op=C, two_one=C, sup=C, row=C, heads=C)
 
     def matrix(self, kind: str, block: Any, head: Any, d: int, k: int, rank: int | None = None) -> tuple[Sizes, Sizes]:
         """Norms of a matrix, and of its distance from a reference, of twice the rank (T7)."""

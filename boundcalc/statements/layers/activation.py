@@ -92,6 +92,7 @@ RULE = LayerRule(
     noise=lambda layer: True,
     reach=_reach,
     margin=_margin,
+    positive=lambda layer: layer.name == "relu",
     idle=lambda layer, radius: layer.name == "identity",
     says=lambda: {"L3": Said(_value, has_slope)},
 )

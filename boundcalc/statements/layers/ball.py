@@ -24,4 +24,11 @@ def _value(ns: NumberSystem, beta: Number, radius: float) -> Values:
     return {"radius": fact.radius, "lipschitz": fact.lipschitz}
 
 
-RULE = LayerRule(Ball, _facts, noise=lambda layer: True, idle=_idle, says=lambda: {"L4": Said(_value)})
+RULE = LayerRule(
+    Ball,
+    _facts,
+    noise=lambda layer: True,
+    along=lambda layer, at: at.ns.number(1),
+    idle=_idle,
+    says=lambda: {"L4": Said(_value)},
+)

@@ -17,6 +17,7 @@ from boundcalc.statements.slots import (
     Said,
     Slot,
     Values,
+    halved,
     largest_margin,
     offset_slot,
 )
@@ -52,4 +53,24 @@ def _value(ns: NumberSystem, b: Number, op: Number, bias: Number | None = None) 
     return {"radius": fact.radius, "lipschitz": fact.lipschitz}
 
 
-RULE = LayerRule(Linear, _facts, noise=lambda layer: True, margin=_margin, says=lambda: {"L6": Said(_value)})
+def _along(layer: Linear, at: Context) -> Number | None:
+    """G0e: x W; an offset would add to both labels."""
+    matrix = at.weights.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)
+    return matrix.whole.op if layer.bias is None else None
+
+
+def _split(layer: Linear, at: Context) -> Number | None:
+    """G0e: |x W_+| <= b |W_+|_F, and b times the lengths of the columns there."""
+    norms = at.weights.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out).whole
+    return at.radius * halved(at.ns, norms) if layer.bias is None else None
+
+
+RULE = LayerRule(
+    Linear,
+    _facts,
+    noise=lambda layer: True,
+    margin=_margin,
+    along=_along,
+    split=_split,
+    says=lambda: {"L6": Said(_value)},
+)

@@ -10,7 +10,7 @@ from boundcalc.statements.targets import Points, Target
 def _facts(layer: Lookup, at: Context) -> Facts:
     """A7: scores as numbers (T9, or noise on all of them), values as one vector (T8, T12), or noise on what is pooled.
 
-    `row` of values is the root of the sum over heads of the square of the longest part, so that |y| <= its sum over both
+    `heads` of values is the root of the sum over heads of the square of the longest part, so that |y| <= its sum over both
     tables; scores that err by e move y by 2 tanh(e/2) times that (S5, each head by its own part).
     """
     ns, one = at.ns, at.ns.number(1)

@@ -12,4 +12,4 @@ def _facts(layer: Pool, at: Context) -> Facts:
     return Facts(at.radius, at.ns.number(1))
 
 
-RULE = LayerRule(Pool, _facts, noise=lambda layer: True)
+RULE = LayerRule(Pool, _facts, noise=lambda layer: True, along=lambda layer, at: at.ns.number(1))

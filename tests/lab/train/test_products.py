@@ -59,7 +59,7 @@ def exact(w: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
         values = np.einsum("td,hde->the", table, x["W_V[0]"])
         longest = float(np.sqrt((values**2).sum(-1).max(0).sum()))
         found[f"{side}_scores"] = {"sup": float(abs(scores).max()), "fro": size(scores)}
-        found[f"{side}_values"] = {"row": longest, "fro": size(values)}
+        found[f"{side}_values"] = {"heads": longest, "fro": size(values)}
         for kind, matrix in (("scores", scores), ("values", values.reshape(len(values), -1))):
             found[f"{side}_{kind}"]["nuclear"] = float(np.linalg.svd(matrix.astype(float), compute_uv=False).sum())
     found["first_row[0]"] = {"op": size(row + x["b_V[0]"].reshape(-1) @ x["W_O[0]"] + x["b_O[0]"])}

@@ -8,7 +8,7 @@ from boundcalc.setting import Attention
 from boundcalc.statements.layers.attention.heads import attention
 from boundcalc.statements.layers.attention.meeting import behind_map
 from boundcalc.statements.layers.attention.outputs import before_map
-from boundcalc.statements.layers.attention.reach import reach
+from boundcalc.statements.layers.attention.reach import reach, split
 from boundcalc.statements.slots import LayerRule, Said
 
 
@@ -24,5 +24,12 @@ def _says() -> Mapping[str, Said]:
 
 
 RULE = LayerRule(
-    Attention, attention, noise=_noise, reach=reach, behind_map=behind_map, before_map=before_map, says=_says
+    Attention,
+    attention,
+    noise=_noise,
+    reach=reach,
+    split=split,
+    behind_map=behind_map,
+    before_map=before_map,
+    says=_says,
 )

@@ -52,7 +52,7 @@ class _Head:
 def attention(layer: Attention, at: Context) -> Facts:
     """L7, L8 and the score covers S1-S5."""
     build = {"joint": _joint_head, "split": _split_head, "fixed": _fixed_head}[layer.qk]
-    heads = [build(layer, at, group, count) for group, count in _head_groups(layer, at)]
+    heads = [build(layer, at, group, count) for group, count in head_groups(layer, at)]
     ns = at.ns
 
     def gather(values: Sequence[Number]) -> Number:
@@ -121,7 +121,7 @@ def _shared(count: int, layer: Attention, shared: bool) -> int:
     return -(-count * layer.groups // layer.heads) if shared else count
 
 
-def _head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
+def head_groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     """(a representative head, how many heads have just its budgets), in the order of the first of each.
 
     Certificates list covers in this order.

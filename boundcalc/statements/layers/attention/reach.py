@@ -6,14 +6,25 @@ from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.setting import Attention
-from boundcalc.statements.layers.attention.heads import attention
-from boundcalc.statements.slots import Context
+from boundcalc.statements.layers.attention.heads import attention, head_groups
+from boundcalc.statements.slots import Context, halved, total
 
 
 def reach(layer: Attention, at: Context, width: int | None) -> arb:
     """The radius of the facts, times the largest mass of a row of weights."""
     del width
     return attention(layer, at).radius * _mass(layer, at)
+
+
+def split(layer: Attention, at: Context) -> arb | None:
+    """G0e: what heads put out is a mean of rows (or less) times their value maps; norms of heads add up."""
+    if layer.v_bias or layer.normaliser.name not in ("softmax", "softmax1", "sigmoid"):
+        return None
+    found = [
+        count * halved(at.ns, at.weights.matrix("W_V", layer.block, head, layer.d, layer.out).whole)
+        for head, count in head_groups(layer, at)
+    ]
+    return at.radius * total(found)
 
 
 def _mass(layer: Attention, at: Context) -> arb:
