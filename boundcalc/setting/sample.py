@@ -8,7 +8,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
 
-MARGIN = 0.1
+MARGIN = 0.12
 """The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins on inputs
 of both labels, so that a risk bound at a small training error is about networks that exist (G0e)."""
 

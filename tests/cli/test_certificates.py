@@ -16,7 +16,19 @@ from .conftest import Run, one_line, written
 
 def test_round_trip(run: Run, tmp_path: Path) -> None:
     gap, risk = tmp_path / "gap.json", tmp_path / "risk.json"
-    line = ("eval", "--depth", "1", "--m", "1e8", "--format", "json", "--certificate", str(gap), "--certificate-risk", str(risk))
+    line = (
+        "eval",
+        "--depth",
+        "1",
+        "--m",
+        "1e8",
+        "--format",
+        "json",
+        "--certificate",
+        str(gap),
+        "--certificate-risk",
+        str(risk),
+    )
     results = json.loads(run(*line).stdout)["results"]
     best = min(results, key=lambda row: row["log10_gap"])
     for path, quantity in ((gap, "gap"), (risk, "risk")):

@@ -50,7 +50,7 @@ def test_assumed_values_are_marked_and_given_ones_are_not(run: Run) -> None:
     text = run("eval", "--depth", "1", "--delta", "0.05", "--bound", "closed", "--no-solve").stdout
     assert "depth 1," in text
     assert "delta 0.05," in text
-    for assumed in ("style edelman*", "T 512*", "C 1*", "m 10^6*", "gamma 0.1*", "train error 0*"):
+    for assumed in ("style edelman*", "T 512*", "C 1*", "m 10^6*", "gamma 0.12*", "train error 0*"):
         assert assumed in text
     assert "at train error 0 (default)" in text
     given = run("eval", "--bound", "closed", "--no-solve", "--train-error", "0").stdout
