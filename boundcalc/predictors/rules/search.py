@@ -111,7 +111,7 @@ def follow(
     work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
     patterns = [Cube(pattern) for pattern in rule.patterns]
     found = Found(rule)
-    leaves, values = prove_leaves(work, rule, patterns, *_all(rule))
+    leaves, values = prove_leaves(work.floats, rule, patterns, *_all(rule))
     reach = _all(rule)
     if not bool((values > 0).all()):
         found.doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
@@ -185,7 +185,7 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
     """The rule on all inputs; where that fails, in its window; in other windows; without some cubes."""
     patterns = [Cube(pattern) for pattern in guess.patterns]
     work.say(f"{guess} on all inputs")
-    leaves, values = prove_leaves(work, guess, patterns, *_all(guess))
+    leaves, values = prove_leaves(work.floats, guess, patterns, *_all(guess))
     if bool((values > 0).all()):
         yield Found(guess, Proof(*_all(guess), tuple(leaves)))
         return
@@ -221,7 +221,7 @@ def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
 def _again(work: _Work, rule: Rule, leaves: list[Leaf], values: Array, low: int, high: int) -> tuple[list[Leaf], Array]:
     """Leaves for fewer inputs: only those that failed are made again."""
     failed = np.flatnonzero(~(values > 0))
-    made, reached = prove_leaves(work, rule, [leaves[i].cube for i in failed], low, high)
+    made, reached = prove_leaves(work.floats, rule, [leaves[i].cube for i in failed], low, high)
     leaves, values = list(leaves), values.copy()
     for i, leaf, value in zip(failed, made, reached, strict=True):
         leaves[i], values[i] = leaf, value
@@ -237,7 +237,7 @@ def _chain(work: _Work, rule: Rule, cube: Cube, low: int, high: int, x: Array | 
             break
         position = _attracting(work.floats, inputs)
         sides = [Cube(cube.pattern, (*here.positions, position), (*here.values, c)) for c in (0, 1)]
-        leaves, values = prove_leaves(work, rule, sides, low, high)
+        leaves, values = prove_leaves(work.floats, rule, sides, low, high)
         if bool((values > 0).all()):
             return [*kept, *leaves], []
         if not bool((values > 0).any()):
@@ -257,19 +257,21 @@ def _attracting(f: FloatTables, inputs: Inputs) -> int:
     return inputs.free[int(f.e[int(moves.argmax())][inputs.free].max(1).argmax())]
 
 
-def prove_leaves(work: _Work, rule: Rule, cubes: Sequence[Cube], low: int, high: int) -> tuple[list[Leaf], Array]:
+def prove_leaves(
+    floats: FloatTables, rule: Rule, cubes: Sequence[Cube], low: int, high: int
+) -> tuple[list[Leaf], Array]:
     """A leaf for each cube, and the least value that floats see on it (infinite where no input meets it)."""
     signs = [1.0 if rule.table[rule.patterns.index(cube.pattern)] else -1.0 for cube in cubes]
     inputs = [inputs_of(rule, cube, low, high) for cube in cubes]
     values = np.full(len(cubes), math.inf)
     heads: list[tuple[int, ...]] = [()] * len(cubes)
-    slopes: list[Array] = [np.zeros(len(work.floats.g))] * len(cubes)
+    slopes: list[Array] = [np.zeros(len(floats.g))] * len(cubes)
     groups: dict[int, list[int]] = {}
     for i, each in enumerate(inputs):
         if not each.empty:
             groups.setdefault(len(each.fixed), []).append(i)
     for group in groups.values():
-        found, chosen, exact = _ascend(work.floats, [inputs[i] for i in group], np.array([signs[i] for i in group]))
+        found, chosen, exact = _ascend(floats, [inputs[i] for i in group], np.array([signs[i] for i in group]))
         values[group] = found
         for i, row in zip(group, chosen, strict=True):
             slopes[i], heads[i] = row, exact

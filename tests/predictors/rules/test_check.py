@@ -15,7 +15,7 @@ from boundcalc.lab.train.model import plain
 from boundcalc.predictors.rules import check
 from boundcalc.predictors.rules.check import Leaf, Proof, covers, inputs_of, least_value, prove
 from boundcalc.predictors.rules.code import Cube, Rule
-from boundcalc.predictors.rules.search import _Work, explain, prove_leaves
+from boundcalc.predictors.rules.search import explain, prove_leaves
 from boundcalc.predictors.rules.tables import described, tables_of
 from tests.predictors.rules.networks import all_inputs, architecture, drawn, looking_at
 
@@ -162,7 +162,7 @@ def test_a_network_that_is_right_on_the_sample_and_wrong_on_a_cube_is_refused(go
             if wrong.any() and not wrong[all_inputs(T)[:, other] == 0].any():
                 tables = tables_of(a, altered)
                 cubes = [Cube(pattern) for pattern in found.rule.patterns]
-                leaves, _ = prove_leaves(_Work(tables, 1e18, lambda _: None), found.rule, cubes, 0, T - 1)
+                leaves, _ = prove_leaves(tables.floats, found.rule, cubes, 0, T - 1)
                 assert refused(tables, found.rule, Proof(0, T - 1, tuple(leaves)))
                 return
     raise AssertionError("no such network was found")

@@ -1,0 +1,174 @@
+"""One trained network, read: where its heads look, the rule it provably follows, and an input on which another one fails.
+
+    python examples/edelman2022/explained.py -o figures/explained.png      (2 networks: seconds)
+
+Computed: the proved least value of the output's size for each pattern of the bits that the rule reads; measured: the least that
+local searches find there; by network and pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from common import Values, preset, run
+
+from boundcalc.lab.figures.canvas import note, sheet
+from boundcalc.lab.figures.data import Figure
+from boundcalc.lab.figures.names import BLUE, BROWN, GREEN, GREY, INK
+from boundcalc.lab.train.certify import examples_of, trained_network
+from boundcalc.lab.train.sweep import sweep_from_json
+from boundcalc.predictors.rules.check import inputs_of, least_value
+from boundcalc.predictors.rules.code import Cube, Rule
+from boundcalc.predictors.rules.fails import descend, start_at
+from boundcalc.predictors.rules.search import Found, explain, prove_leaves
+from boundcalc.predictors.rules.tables import Tables, tables_of
+
+PROMISES = "below"
+SEEDS = (40, 53)
+"""The first network is the conjunction on all inputs; the second errs on no example, and on the input of ones."""
+
+
+def networks(quick: bool) -> list[tuple[Any, Tables, Found]]:
+    """Networks as trained, their tables, what was found of them."""
+    torch.set_num_threads(1)
+    found = []
+    for seed in SEEDS:
+        sweep = preset("conjunction", seeds=[seed], grid={"T": 24 if quick else 128, "m": 200 if quick else 211})
+        trial = sweep_from_json(sweep, device="cpu").trials[0]
+        stored, data = trained_network(trial), examples_of(trial)[0]
+        tables = tables_of(stored.architecture, stored.weights)
+        found.append((data, tables, explain(tables, data.x, data.y)))
+    return found
+
+
+def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float, float]]:
+    """For each pattern, numbers that the output provably lies between."""
+    cubes = [Cube(pattern) for pattern in rule.patterns]
+    ends = []
+    for sign in (1, -1):
+        signed = replace(rule, table=(int(sign > 0),) * len(rule.table), removed=())
+        leaves, _ = prove_leaves(tables.floats, signed, cubes, low, high)
+        ends.append([sign * least_value(tables, leaf, sign, inputs_of(rule, leaf.cube, low, high)) for leaf in leaves])
+    return list(zip(*ends, strict=True))
+
+
+def attention(tables: Tables, x: Any) -> list[list[float]]:
+    """The mean attention of each head, on the row that is read and on every bit."""
+    f = tables.floats
+    rows = []
+    for e, own in zip(f.e, f.own_e, strict=True):
+        mass = np.where(x > 0, e[:, 1], e[:, 0])
+        whole = mass.sum(1, keepdims=True) + own
+        rows.append([float((own / whole).mean()), *(mass / whole).mean(0).tolist()])
+    return rows
+
+
+def collect(quick: bool = False, store: Path | None = None) -> Figure:
+    """Everything the figure shows."""
+    del store  # two networks are trained in seconds
+    shown = []
+    for data, tables, found in networks(quick):
+        rule, proved = found.rule, found.proved
+        low, high = rule.ones if found.proof is None else (found.proof.low, found.proof.high)
+        outputs = tables.floats.forward(data.x)
+        index = [rule.patterns.index(tuple(row)) for row in data.x[:, list(rule.positions)].tolist()]
+        failing = found.counterexample
+        shown.append(
+            {
+                "rule": str(rule),
+                "positions": list(rule.positions),
+                "patterns": ["".join(map(str, pattern)) for pattern in rule.patterns],
+                "answers": list(rule.table),
+                "ones": [low, high],
+                "everywhere": proved is not None and proved.everywhere,
+                "margin": None if proved is None else proved.margin,
+                "ranges": ranges(tables, rule, low, high),
+                "examples": [
+                    [float(v) for v, k in zip(outputs, index, strict=True) if k == i] for i in range(len(rule.table))
+                ],
+                "attention": attention(tables, data.x),
+                "counterexample": None
+                if failing is None
+                else {"x": "".join(map(str, failing.x)), "output": failing.output, "rule": failing.answer},
+            }
+        )
+    T = len(shown[0]["attention"][0]) - 1
+    return Figure(
+        "explained",
+        f"A trained network is {shown[0]['rule']} on all 2^{T} inputs; another is not, and the input is found",
+        f"Left: attention of 16 heads. Right: proved range of the output for each pattern of the bits read; conjunction of 3 of {T}.",
+        facts={"networks": shown},
+    )
+
+
+def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
+    """Proved least sizes of the output, and the least that searches find."""
+    del store
+    computed: Values = {}
+    measured: Values = {}
+    random = np.random.default_rng(0)
+    for number, (_, tables, found) in enumerate(networks(quick), 1):
+        rule = replace(
+            found.rule, window=None if found.proof and found.proof.low == 0 else found.rule.window, removed=()
+        )
+        low, high = rule.ones
+        for (least, most), pattern, answer in zip(
+            ranges(tables, rule, low, high), rule.patterns, rule.table, strict=True
+        ):
+            sign = 1 if answer else -1
+            starts = np.linspace(low, high, 5).round().astype(int).tolist()
+            reached = [descend(tables.floats, rule, start_at(rule, pattern, k, random), sign, 60)[1] for k in starts]
+            key = (f"network {number}", "".join(map(str, pattern)))
+            computed[key], measured[key] = (least if answer else -most), min(reached)
+    return computed, measured
+
+
+def draw(figure: Figure) -> Any:
+    """Attention of the first network; ranges of both."""
+    first, second = figure.facts["networks"]
+    drawn, (heads, left, right) = sheet(figure, 3, size=(9.5, 3.3), width_ratios=[1.5, 1, 1])
+    image = heads.imshow(first["attention"], aspect="auto", cmap="Greens", vmin=0, vmax=1, interpolation="nearest")
+    heads.set_xlabel("position (0: the row that is read)")
+    heads.set_ylabel("head")
+    read = [position + 1 for position in first["positions"]]
+    heads.set_xticks([0, *read], ["0", *(f"x{position - 1}" for position in read)], rotation=90)
+    heads.set_yticks([0, 5, 10, 15])
+    drawn.colorbar(image, ax=heads, label="mean attention", fraction=0.04, pad=0.02)
+    for axes, network in ((left, first), (right, second)):
+        names = ", ".join(f"x{position}" for position in network["positions"])
+        reach = "every input" if network["everywhere"] else f"{network['ones'][0]} to {network['ones'][1]} other bits 1"
+        axes.set_title(f"{network['rule']}: {reach}", fontsize=7.5, color=INK)
+        for i, (low, high) in enumerate(network["ranges"]):
+            colour = BLUE if network["answers"][i] else BROWN
+            axes.barh(i, high - low, left=low, height=0.55, color=colour, alpha=0.35, lw=0)
+            axes.plot(network["examples"][i], [i] * len(network["examples"][i]), ".", color=GREEN, ms=2)
+        axes.axvline(0, color=GREY, lw=0.8)
+        axes.set_yticks(range(len(network["patterns"])), network["patterns"])
+        axes.set_ylabel(names)
+        axes.set_xlabel("output")
+        failing = network["counterexample"]
+        if failing is not None:
+            pattern = "".join(failing["x"][position] for position in network["positions"])
+            row = network["patterns"].index(pattern)
+            axes.plot([failing["output"]], [row], "X", color="#A13D57", ms=6, zorder=5)
+            axes.annotate(
+                f"{sum(map(int, failing['x']))} of {len(failing['x'])} bits 1:\noutput {failing['output']:.3g}",
+                (failing["output"], row),
+                xytext=(0, -22),
+                textcoords="offset points",
+                ha="center",
+                color="#A13D57",
+            )
+    note(
+        drawn,
+        "Bars: proved from the weights (blue: rule 1, brown: rule 0). Green dots: training examples. Cross: outside of the proof.",
+    )
+    return drawn
+
+
+if __name__ == "__main__":
+    run(main, collect, draw, ("proved at least", "found at least"))
