@@ -100,7 +100,7 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     return Figure(
         "explained",
         f"A trained network is {shown[0]['rule']} on all 2^{T} inputs; another is not, and the input is found",
-        f"Left: attention of 16 heads. Right: proved range of the output for each pattern of the bits read; conjunction of 3 of {T}.",
+        "Left: attention of 16 heads. Right: proved range of the output for each pattern of the bits read.",
         facts={"networks": shown},
     )
 
@@ -165,7 +165,7 @@ def draw(figure: Figure) -> Any:
             )
     note(
         drawn,
-        "Bars: proved from the weights (blue: rule 1, brown: rule 0). Green dots: training examples. Cross: outside of the proof.",
+        "Bars: proved from the weights (blue: rule 1, brown: rule 0). Dots: training examples. Cross: outside of the proof.",
     )
     return drawn
 

@@ -219,3 +219,31 @@ def test_only_some_inputs_where_cubes_are_removed():
     assert reach(rule, proof) == "every input"
     assert reach(replace(rule, removed=(Cube((1,), (3,), (0,)),)), proof) == "every input outside of 1 removed set"
     assert reach(rule, Proof(1, 7, ())) == "every input with 1 to 7 ones among the other 7 bits"
+
+
+def script(name: str) -> Any:
+    """A script of examples/edelman2022, which finds its neighbours."""
+    import importlib.util
+    import sys
+
+    folder = Path(__file__).resolve().parents[3] / "examples" / "edelman2022"
+    sys.path.insert(0, str(folder))
+    try:
+        spec = importlib.util.spec_from_file_location(f"edelman2022_{name}", folder / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(folder))
+    return module
+
+
+def test_the_scripts_keep_their_promises():
+    risks, errors = script("rules").main(quick=True)
+    assert len(risks) == 4
+    assert all(errors[key] < risks[key] < 0.1 for key in risks)
+    proved, reached = script("explained").main(quick=True)
+    assert len(proved) == 16
+    assert all(proved[key] <= reached[key] for key in proved)
+    assert sum(value > 0 for value in proved.values()) >= 8
