@@ -27,7 +27,6 @@ from boundcalc.setting.architecture import STYLES
 from tests.laws.test_options import commands
 
 APART: Mapping[str, str] = {
-    "--model": "weights of a network, or a latent-variable model",
     "--certificate": "which of its results a command certifies is the command's",
     "--bound": "a figure and a table have several, a formula and an equation one",
     "--L": "a number, or a list where a command measures at several",

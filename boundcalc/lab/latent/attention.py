@@ -1,7 +1,7 @@
 """Attention as estimators of E[v | k = q]: kernel ridge regression (CME attention), softmax and linear attention.
 
-All are sums of the values with weights that depend on keys and query alone, so X3k bounds the error of each: by the size of
-its weights, and by what they leave of the query in the kernel's space (`power_function`).
+All are sums of the values with weights that depend on keys and query alone. X3k bounds the error of each by the size of
+the weights and by their distance from the query in the kernel's space (`power_function`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Attended:
-    """What CME attention gives.
+    """The result of CME attention.
 
     Attributes:
         mean: (..., queries, width of v).
@@ -47,34 +47,34 @@ def attend(
     form: str = "auto",
     max_condition: float = MOST_CONDITION,
 ) -> Attended:
-    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q); batches are worked on one by one, so one Gram matrix is in memory.
+    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q), batch by batch, so that one Gram matrix is in memory.
 
     Args:
         q: queries (..., n, d).
         k: keys (..., L, d).
-        v: values (..., L, w); None stands for the identity, for which the mean is the weights of the values, (..., n, L).
+        v: values (..., L, w), or None for the weights of the values themselves, (..., n, L).
         lam: the ridge; the posterior mean's is the noise's variance over the prior's (X2).
-        kernel: one of `kernels.KERNELS` by name, a kernel, or a function (X, Y) -> matrix, which is checked.
+        kernel: a name in `kernels.KERNELS`, a kernel, or a function (X, Y) -> matrix, which is checked.
         form: "primal" works in the kernel's features, "dual" in the keys, "auto" in the fewer.
         max_condition: refuse systems whose condition number is above this.
 
     Returns:
-        The means, the posterior variances, and the form that was chosen.
+        Means, posterior variances, and the form used.
     """
     validate.positive("lam", lam, zero=True)
     (queries, keys), values = _pair(q, k), None if v is None else _rows("values", v)
     if values is not None and keys.shape[-2] != values.shape[-2]:
         raise InvalidSetting(f"there must be as many values as keys: {keys.shape} and {values.shape}")
-    found = kernel_named(kernel)
-    chosen = _form(validate.choice("form", form, ("auto", "primal", "dual")), found, keys)
+    space = kernel_named(kernel)
+    chosen = _form(validate.choice("form", form, ("auto", "primal", "dual")), space, keys)
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in (queries, keys, values) if x is not None))
     views = [None if x is None else np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (queries, keys, values)]
     mean = np.empty((*batch, queries.shape[-2], keys.shape[-2] if values is None else values.shape[-1]))
     variance = np.empty(mean.shape[:-1])
-    one = _primal if chosen == "primal" else _dual
+    solve = _primal if chosen == "primal" else _dual
     for index in np.ndindex(batch):
-        asked, here, held = (None if view is None else view[index] for view in views)
-        mean[index], variance[index] = one(asked, here, held, lam, found, max_condition)
+        q_i, k_i, v_i = (None if x is None else x[index] for x in views)
+        mean[index], variance[index] = solve(q_i, k_i, v_i, lam, space, max_condition)
     return Attended(mean, variance, chosen)
 
 
@@ -104,7 +104,7 @@ def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: flo
 
 
 def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | str = "linear") -> Array:
-    """At least P(q) = |phi(q) - sum_i weights_i phi(k_i)|, (..., queries): what X3k multiplies |f*| by."""
+    """P(q) = |phi(q) - sum_i weights_i phi(k_i)|, rounded up, (..., queries): the factor of |f*| in X3k."""
     queries, keys = _pair(q, k)
     found = kernel_named(kernel)
     if found.count(keys.shape[-1]) is not None:
@@ -142,7 +142,7 @@ def linear_weights(q: ArrayLike, k: ArrayLike) -> Array:
 
 
 def _pair(q: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
-    """Queries (..., n, d) and keys (..., L, d), or the reason they do not fit."""
+    """Queries (..., n, d) and keys (..., L, d) as arrays; refused where they do not fit."""
     queries, keys = _rows("queries", q), _rows("keys", k)
     if queries.shape[-1] != keys.shape[-1]:
         raise InvalidSetting(f"queries of width {queries.shape[-1]} do not fit keys of width {keys.shape[-1]}")

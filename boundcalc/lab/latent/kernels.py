@@ -1,4 +1,4 @@
-"""Kernels and feature maps. A kernel with finitely many features knows them, so that no T x T matrix need be formed."""
+"""Kernels and feature maps. Kernels with few features have them, so that no matrix of keys by keys need be formed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _longest(x: Array) -> float:
 
 
 class Kernel(ABC):
-    """A positive definite function of two keys. Keys are the last axis; axes before it are batched."""
+    """A positive definite function of two keys. A key is the last axis; axes before it are batches."""
 
     name: ClassVar[str]
     trusted: ClassVar[bool] = True
@@ -48,7 +48,7 @@ class Kernel(ABC):
         return None
 
     def rounding(self, x: Array, y: Array) -> float:
-        """By which share of itself an entry of the matrix may be off."""
+        """A bound of the relative rounding error of an entry."""
         return 4 * x.shape[-1] * _EPS
 
     def features(self, x: Array) -> Array:
@@ -68,7 +68,7 @@ class _ByFeatures(Kernel):
 
 @dataclass(frozen=True)
 class Linear(_ByFeatures):
-    """<x, y>. Of features of one's own: give the features as keys and queries."""
+    """<x, y>. For your own features give them as keys and queries."""
 
     name = "linear"
 
@@ -225,7 +225,7 @@ class Function(Kernel):
 
 
 KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
-"""Kernels that can be asked for by name."""
+"""Kernels by name."""
 
 
 def kernel_named(kernel: Kernel | str | Callable[[Any, Any], Any], **parameters: float) -> Kernel:

@@ -1,4 +1,4 @@
-"""The learning gap of any setting: one uniform cover of every piece at scale 1/m, so that no sequence length enters."""
+"""X5, the learning gap of a setting: one uniform cover of every piece at scale 1/m, so that T does not enter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> Value:
         quantity = "excess risk of an empirical minimiser, with probability 1 - 2 delta"
     inputs = {"m": setting.sample.n_train, "T": setting.architecture.seq_len, "delta": setting.sample.delta}
     chosen = {"entropy": upper_float(count), "pieces": float(len(lowered.pieces))}
-    seen = setting.norms.measured or setting.sample.measured  # nothing is paid for it here
+    seen = setting.norms.measured or setting.sample.measured  # not corrected for here
     kind = "estimate" if seen else "bound"
     form = "excess" if excess else "gap"
     return Value.of(latent.LEARNING.name, quantity, kind, upper_float(value), form, inputs, chosen, 1.0)

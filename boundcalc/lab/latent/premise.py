@@ -1,4 +1,4 @@
-"""What pairs say against a law that is supposed of them: a mean of small norm, and values near it."""
+"""Whether pairs refute the premise of X3k: a conditional mean of small norm, with all values near it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _RIDGES = (1.0, 1e-2, 1e-4, 1e-6)
 
 
 def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> float:
-    """At most the norm of every f in the kernel's space that is within `noise` of each value, |v_i - f(k_i)| <= noise.
+    """A lower bound of |f| over all f in the kernel's space with |v_i - f(k_i)| <= noise for every pair.
 
-    For any c, sum <c_i, v_i> <= noise sum |c_i| + |f| sqrt(tr c' K c): so each c that is tried gives a lower bound, and
-    rounding is taken off. Infinite where no f is: one key with two values that are too far apart. Of many pairs the first are
-    looked at, which is enough to refute.
+    For any c, sum <c_i, v_i> <= noise sum |c_i| + |f| sqrt(tr c' K c), so every candidate c gives a lower bound.
+    Rounding is subtracted. The bound is infinite where no f exists: one key with two values that are too far apart. Of
+    many pairs only the first are used, which is enough to refute.
     """
     unit = max(float(np.abs(values).max()), noise) or 1.0
     keys, values, noise = keys[:_MOST_PAIRS], values[:_MOST_PAIRS] / unit, noise / unit
@@ -35,7 +35,7 @@ def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> floa
     between[slack == 0] = 0.0
     room = apart - off * (sizes[:, None] + sizes) - 2 * noise * (1 + off)
     best = max(best, _divided(room, np.maximum(between, 0.0) + slack))
-    for c in _tried(gram, values, noise):
+    for c in _candidates(gram, values, noise):
         lengths = np.linalg.norm(c, axis=1)
         room = float((c * values).sum()) - noise * float(lengths.sum()) - off * float(lengths @ (sizes + noise))
         magnitude = float((np.abs(c) * (np.abs(gram) @ np.abs(c))).sum())
@@ -45,13 +45,13 @@ def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> floa
 
 
 def _divided(room: Array, square: Array) -> float:
-    """The largest room over the root of its square; what has no square and some room is infinite."""
+    """The largest room/sqrt(square); infinite where the square is 0 and the room is not."""
     found = np.where(room > 0, room / np.sqrt(np.where(square > 0, square, 1.0)), 0.0)
     return float(np.where((room > 0) & (square == 0), math.inf, found).max(initial=0.0))
 
 
-def _tried(gram: Array, values: Array, noise: float) -> list[Array]:
-    """Solutions with several ridges, and what a proximal gradient makes of maximising <c, v> - noise |c|_1 - tr c' K c/2."""
+def _candidates(gram: Array, values: Array, noise: float) -> list[Array]:
+    """Candidates c: ridge solutions, and a proximal gradient ascent of <c, v> - noise |c|_1 - tr c' K c/2."""
     scale = float(np.trace(gram)) / len(gram) or 1.0
     eye = np.eye(len(gram))
     found = [np.linalg.solve(gram + ridge * scale * eye, values) for ridge in _RIDGES]

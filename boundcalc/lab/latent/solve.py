@@ -1,4 +1,4 @@
-"""Positive definite systems by Cholesky, and refusals that name the quantity that stands in the way."""
+"""Positive definite systems by Cholesky; a refusal names the quantity that makes a system singular."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ class Factor:
 
 
 def factor_gram(make: Callable[[], Array], lam: float, most: float, *, what: str, check: bool = False) -> Factor:
-    """Factor gram + lam I in the memory `make` returns gram in; refuses what cannot be trusted.
+    """Factor gram + lam I in place; refuse a condition number above `most`.
 
-    `check` also looks at gram itself: a user's kernel may be symmetric in name only. To explain a failure gram is made
-    again.
+    `check` tests that a user's kernel is symmetric and positive. To explain a failure `make` is called again.
     """
     gram = make()
     norm = float(_LANGE("1", gram.T))
@@ -71,7 +70,7 @@ def _refused(got: str, needs: str, fix: str = "") -> Unsupported:
 
 
 def _check(gram: Array, what: str) -> None:
-    """Symmetric, and positive but for rounding."""
+    """Refuse a matrix that is not symmetric, or not positive beyond rounding."""
     scale = float(np.abs(gram).max()) or 1.0
     skew = float(np.abs(gram - gram.T).max())
     if skew > 1e-8 * scale:
@@ -87,7 +86,7 @@ def _check(gram: Array, what: str) -> None:
 
 
 def _eigenvalues(gram: Array) -> Array:
-    """All from the least to the greatest; of a large matrix these two."""
+    """All eigenvalues in rising order; of a large matrix the least and the greatest."""
     if len(gram) <= _DENSE:
         return eigvalsh(gram)
     return np.sort(eigsh(gram, k=2, which="BE", return_eigenvectors=False, tol=1e-3))  # type: ignore[arg-type]

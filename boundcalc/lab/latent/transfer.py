@@ -1,4 +1,4 @@
-"""What a pretext task is worth downstream. The condition number |w M^+|, and the bound it gives."""
+"""X6: the condition number |w M^+| of a pretext and a downstream task, and the bound of the downstream error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Condition:
     """How a downstream task relates to a pretext task.
 
     Attributes:
-        kappa: |w M^+|: what errors of the pretext task are multiplied by.
+        kappa: |w M^+|, the factor of pretext errors.
         head: w M^+, the head on the pretext outputs.
         worst: |w|/sigma_min^+(M): kappa of the worst w of this size in the row space.
         rank: numerical rank of M.
@@ -41,7 +41,7 @@ class Condition:
 
 
 def _task_matrices(pretext: ArrayLike, downstream: ArrayLike) -> tuple[_Array, _Array]:
-    """M (tasks, latent) and w (latent,), or the reason they do not fit."""
+    """M (tasks, latent) and w (latent,) as arrays; refused where they do not fit."""
     m, w = np.asarray(pretext, dtype=float), np.asarray(downstream, dtype=float).reshape(-1)
     if m.ndim != 2 or 0 in m.shape:
         raise InvalidSetting(f"the pretext matrix M must have two axes (tasks, latent), got shape {m.shape}")
@@ -112,7 +112,7 @@ def _rational(x: float) -> fmpq:
 def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, measured: bool = False) -> Value:
     """The downstream error of the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
 
-    Where w lies in the row space of M but for rounding the value is an estimate: `head_bound` pays for what is missed.
+    Where w lies in the row space of M only up to rounding the value is an estimate; `head_bound` covers the rest.
     """
     m, w = _task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
@@ -160,7 +160,7 @@ def head_bound(
 def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:
     """The head of least `head_bound` among ridge heads w M^T (M M^T + rho I)^(-1), w M^+ (if it exists) and 0.
 
-    It leaves a direction of w alone rather than amplify the pretext error into it, so its bound is never infinite.
+    It ignores a direction of w rather than amplify the pretext error there, so its bound is finite.
     """
     m, w = _task_matrices(pretext, downstream)
     u, sigma, vt = np.linalg.svd(m, full_matrices=False)

@@ -1,4 +1,4 @@
-"""What a latent-variable model offers: draws, its joint density, sufficient statistics and the posterior they give."""
+"""`LatentModel`: draws, the joint density, sufficient statistics, and the posterior they give."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 class LatentModel(ABC):
     """A prior on z and a law of tokens given z.
 
-    Tokens are an array whose first axis counts them; `draw` puts repetitions in front.
+    Tokens are an array with one row per token; `draw` puts repetitions in front.
     """
 
     name: ClassVar[str]

@@ -35,7 +35,7 @@ class DirichletPosterior:
 
 
 class _Counts(LatentModel):
-    """Tokens 0..V-1 of which only the counts matter: what a Dirichlet prior makes of them."""
+    """Tokens 0..V-1 with a Dirichlet prior: only the counts matter."""
 
     @property
     @abstractmethod
@@ -64,7 +64,7 @@ class _Counts(LatentModel):
 
     @property
     def statistics(self) -> Mapping[str, Callable[[Array], Any]]:
-        """Counts; the sorted sequence, which has no more to say than they do; and shares with the length."""
+        """Counts; the sorted sequence; and shares with the length."""
         return {
             "sums": self._count,
             "sorted": lambda tokens: np.sort(whole_tokens(tokens, self.values), axis=-1),

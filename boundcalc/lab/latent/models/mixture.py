@@ -28,7 +28,7 @@ class FinitePosterior:
 
 
 class _Finite(LatentModel):
-    """What the two kinds of components share: log likelihoods that add up over tokens."""
+    """Models whose log likelihoods add up over tokens, component by component."""
 
     weights: tuple[float, ...]
 
