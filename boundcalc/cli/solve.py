@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import at_least, at_most, log10_up
+from boundcalc.base.rounding import at_least, at_most, down, log10_up
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.theorem import alone, refuse_idle_bits
@@ -59,6 +59,11 @@ def command(variable: str, target: float, bound: str, quantity: str | None, form
     value = found.bound
     bounded = value.of(quantity)
     plain = _without_bits(found, variable, target, bound, quantity)
+    below = None
+    if variable == "m" and quantity == "gap" and value.kind == "bound":
+        from boundcalc.engine.floors import too_few_samples
+
+        below = too_few_samples(question.setting, target, round(found.value))
     if form == "json":
         out = {
             "for": variable,
@@ -70,6 +75,8 @@ def command(variable: str, target: float, bound: str, quantity: str | None, form
             "setting": full_json(value.setting),
             "result": value.to_json(),
         }
+        if below is not None:
+            out["impossible_at"] = {"m": below.setting.sample.n_train, "floor": below.value}
         if plain is not None:
             reason = plain if isinstance(plain, str) else None
             out["without_bits"] = {"value": None if isinstance(plain, str) else plain.value, "reason": reason}
@@ -83,6 +90,9 @@ def command(variable: str, target: float, bound: str, quantity: str | None, form
         f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {rounded(found.value)}\n"
         f"there {bound!r} gives {upper(log10_up(bounded.log_value))} by {bounded.form}"
     )
+    if below is not None:
+        m = at_most(below.setting.sample.n_train)
+        click.echo(f"at m = {m} no bound of this kind can promise it (proved floor {down(below.value)})")
     bits = question.setting.architecture.bits
     if bits is not None and plain is None:
         click.echo(f"to count stored weights of {bits} bits each (G13) would not help there")

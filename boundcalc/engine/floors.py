@@ -58,6 +58,21 @@ def best_floor(setting: Setting, *, errors: bool = False) -> Candidate | None:
     return max((best, *spheres), key=lambda each: each.value)
 
 
+def too_few_samples(setting: Setting, target: float, most: int) -> Floor | None:
+    """A floor above a target at the largest m that the search finds, up to `most`; None where there is none."""
+    low, high = 0, most
+    while high - low > max(1, low // 100):
+        middle = round((max(low, 1) * high) ** 0.5) if low else min(most, 8)
+        if middle <= low or middle >= high:
+            break
+        found = best_floor(setting.but(n_train=middle))
+        low, high = (middle, high) if found is not None and found.value > target else (low, middle)
+    if not low:
+        return None
+    floor = floor_of(setting.but(n_train=low))
+    return floor if floor is not None and floor.value > target else None
+
+
 def _steep(room: Room) -> bool:
     return room.scores(1, 2) * room.radius**2 > _STEEP
 

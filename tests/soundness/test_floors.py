@@ -15,7 +15,7 @@ from boundcalc import Budget, Norms, Setting, compare
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.floors import floor_of, members_of
+from boundcalc.engine.floors import floor_of, members_of, too_few_samples
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.floor import Floor, check_floor, read_floor
 from boundcalc.proof.second.floors import derive_floor
@@ -263,3 +263,15 @@ def test_a_broken_construction_is_seen() -> None:
     values = outputs(about, weights, inputs[:30])
     assert float(values.min()) >= construction.output(room, 1) - 1e-12
     assert float(values.max()) > construction.output(room, 1) + 1e-6  # it is a bound, not the value
+
+
+def test_too_few_samples_are_found() -> None:
+    """At the m that is named the checked floor is above the target; at ten times as many the search finds none there."""
+    about = setting()
+    floor = too_few_samples(about, 0.05, 10**6)
+    assert floor is not None
+    m = floor.setting.sample.n_train
+    assert read_floor(json.loads(json.dumps(floor.to_json()))).value > 0.05
+    later = floor_of(about.but(n_train=10 * m))
+    assert later is None or later.value < 0.05
+    assert too_few_samples(about, 0.99, 10**6) is None
