@@ -28,7 +28,11 @@ class Line(NamedTuple):
 def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) -> list[str]:
     """Words put into lines, the later ones indented as far as the first."""
     if width is None:
-        width = min(_PARAGRAPH, os.get_terminal_size(sys.stdout.fileno()).columns) if sys.stdout.isatty() else _PARAGRAPH
+        width = (
+            min(_PARAGRAPH, os.get_terminal_size(sys.stdout.fileno()).columns or _PARAGRAPH)
+            if sys.stdout.isatty()
+            else _PARAGRAPH
+        )
     lines = [first]
     for word in words:
         if len(lines[-1]) + len(word) > width and lines[-1].strip():
