@@ -12,8 +12,5 @@ class Progress:
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
         """Some trials are finished; seconds left, where that can be told."""
 
-    def note(self, text: str) -> None:
-        """Something worth a line."""
-
     def stop(self) -> None:
         """Nothing more will come."""

@@ -101,10 +101,6 @@ class _Log(Silent):
             eta = "" if left is None or done == total else f", about {clock(left)} left"
             click.echo(f"{done} of {total} {self.what}{eta}", err=True)
 
-    def note(self, text: str) -> None:
-        """A line of its own."""
-        click.echo(text, err=True)
-
 
 class _Bar(Silent):
     """Progress as a bar, on a terminal."""
@@ -125,10 +121,6 @@ class _Bar(Silent):
         del trials
         eta = "" if left is None or done == total else f"about {clock(left)} left"
         self.bar.update(self.task, completed=done, left=eta)
-
-    def note(self, text: str) -> None:
-        """A line above it."""
-        self.bar.console.print(text, markup=False)
 
     def stop(self) -> None:
         """Leave the terminal as it was."""

@@ -40,10 +40,7 @@ def family_of(architecture: Architecture) -> Family:
         for kind in kinds | ({"b_K"} if "b_Q" in kinds else set()):  # trained, though softmax may forget it
             for name in {kind, kind.replace(".", ":")}:
                 tensors[name if weight.block is None else f"{name}[{{b}}]"] = kind
-    ignored = {"encoding.signs": "how bits become rows is fixed before any data"}
-    if _fixed(architecture.stages):
-        ignored["positions"] = "fixed positions are not trained"
-
+    ignored = {"positions": "fixed positions are not trained"} if _fixed(architecture.stages) else {}
     return Family(
         "boundcalc",
         ("boundcalc",),

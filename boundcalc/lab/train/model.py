@@ -140,8 +140,7 @@ def load(path: Path | str) -> Transformer:
         if metadata.get("format") != "boundcalc-model/1":
             raise InvalidSetting(f"{path} is not a model of boundcalc: it has no architecture in its metadata")
         model = Transformer(Architecture.from_json(json.loads(metadata["architecture"])))
-        names = [name for name in file.keys() if not name.startswith("encoding.")]  # noqa: SIM118 - not a mapping
-        tensors = {name: file.get_tensor(name) for name in names}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     if tensors.keys() != model.weights.keys():
         odd = sorted(tensors.keys() ^ model.weights.keys())
         raise InvalidSetting(f"{path} does not fit its own architecture: {odd[0]} is missing or too much")
