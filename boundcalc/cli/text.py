@@ -1,4 +1,4 @@
-"""Tables and paragraphs: by rich on a terminal, as plain aligned text in a file or a pipe."""
+"""Tables and paragraphs as plain aligned text; the best row is bold on a terminal, and no number is ever cut off."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) 
 
 def write_table(headings: Sequence[str], lines: Sequence[Line], *, right: frozenset[int] = frozenset()) -> None:
     """Columns under a rule; `right` names the columns aligned to the right."""
-    if sys.stdout.isatty():
-        _rich_table(headings, lines, right)
-        return
     rows = [headings, *(line.cells for line in lines)]
     widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(headings))]
 
@@ -56,20 +53,8 @@ def write_table(headings: Sequence[str], lines: Sequence[Line], *, right: frozen
     click.echo(aligned(headings))
     click.echo("-" * (sum(widths) + len(_GAP) * (len(widths) - 1)))
     for line in lines:
-        click.echo(aligned(line.cells))
-
-
-def _rich_table(headings: Sequence[str], lines: Sequence[Line], right: frozenset[int]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for i, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="right" if i in right else "left")
-    for line in lines:
-        table.add_row(*map(Text, line.cells), style=line.style)
-    console().print(table)
+        text = aligned(line.cells)
+        click.echo(click.style(text, **{line.style: True}) if line.style else text)
 
 
 def bar(share: float) -> str:

@@ -101,7 +101,7 @@ def test_bounds_show_themselves_in_one_line_and_comparisons_as_tables() -> None:
     for value in [*found, evaluate(setting)]:
         assert "\n" not in str(value)
         assert len(str(value)) < 120
-    assert "gap <= 0.02" in str(evaluate(setting))
+    assert "gap <= 0.0" in str(evaluate(setting))
     html = found._repr_html_()
     assert html.count("<tr>") == len(found) + 1
     refused = compare(Setting.of("gpt2", depth=1, d=8, heads=2), ["zhang2022"])

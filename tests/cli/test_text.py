@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 import pytest
 
-from boundcalc.cli import text
 from boundcalc.cli.text import Line, wrapped, write_table
 
 from .conftest import Run
@@ -23,15 +22,18 @@ def test_columns_align(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(rule) == {"-"}
 
 
-def test_a_terminal_gets_every_cell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(text.sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "40")
+def test_no_cell_is_cut_and_styles_are_for_terminals(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_table(HEADINGS, LINES)
-    shown = capsys.readouterr().out
-    assert {*HEADINGS, "a", "bb", "c", "1", "22", "333", "4444", "5", "6", "7", "8"} <= set(
-        click.unstyle(shown).split()
-    )
-    assert max(map(len, click.unstyle(shown).splitlines())) <= 40
+    plain = capsys.readouterr().out
+    assert "\x1b" not in plain
+    assert {*HEADINGS, "a", "bb", "c", "1", "22", "333", "4444", "5", "6", "7", "8"} <= set(plain.split())
+    monkeypatch.setattr(click, "echo", print)  # click would strip styles where there is no terminal
+    write_table(HEADINGS, LINES)
+    styled = capsys.readouterr().out
+    assert "\x1b[1m" in styled
+    assert click.unstyle(styled) == plain
 
 
 def test_paragraphs_keep_every_word_and_the_width() -> None:
