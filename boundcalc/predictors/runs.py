@@ -115,7 +115,7 @@ class Saved:
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             owner, self.runs = found["of"], dict(found["runs"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
         if owner != self.name:
             raise InvalidSetting(f"{path} is of another run: name another file, or remove it")

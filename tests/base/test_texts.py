@@ -110,13 +110,21 @@ finally:
         "norms model.npz --mapping large.yaml",
         "certify model.npz --data large.csv",
         "latent infer large.csv",
+        "norms hostile.safetensors",
+        "norms deep.safetensors",
     ],
 )
 def test_a_hostile_file_takes_less_than_500_mb(tmp_path: Path, words: str) -> None:
-    for name in ("large.json", "large.yaml", "large.csv", "large.txt"):
+    (name,) = [word for word in words.split() if word.startswith(("large", "hostile", "deep"))]
+    if name == "hostile.json":
+        (tmp_path / name).write_text("[" + '{"a":{}},' * ((MOST - 10) // 9) + "1]")
+    elif name.endswith(".safetensors"):
+        metadata = {"hostile.safetensors": "[1]," * 10**7, "deep.safetensors": "[" * 50_000}[name]
+        header = json.dumps({"__metadata__": {"architecture": metadata}}).encode()
+        (tmp_path / name).write_bytes(len(header).to_bytes(8, "little") + header)
+    else:
         with (tmp_path / name).open("wb") as file:
             file.truncate(2**30)  # takes no room on the disk
-    (tmp_path / "hostile.json").write_text("[" + '{"a":{}},' * ((MOST - 10) // 9) + "1]")
     run = subprocess.run(
         [sys.executable, "-c", PEAK, *words.split()], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )

@@ -12,7 +12,8 @@ from typing import Any
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor, mapped, sound
 
-_MOST_HEADER = 100_000_000
+_MOST_HEADER = 10_000_000
+"""Bytes of a header that is read: of some 100,000 tensors, and it takes up to forty times as much memory."""
 """Bytes; the format's own limit."""
 
 _TYPES = {
@@ -59,7 +60,7 @@ def _header(path: Path) -> tuple[dict[str, Any], int, int]:
                 f"{path} is not a whole safetensors file: {size} bytes, but its header claims {length}; fetch it again"
             )
         if length > _MOST_HEADER:
-            raise CheckpointError(f"{path} has a header of {length} bytes; safetensors allows {_MOST_HEADER}")
+            raise CheckpointError(f"{path} has a header of {length:,} bytes, and at most {_MOST_HEADER:,} are read")
         raw = file.read(length)
     try:
         header = json.loads(raw.decode("utf-8"), object_pairs_hook=_once)
