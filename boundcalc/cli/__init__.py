@@ -34,7 +34,7 @@ REMOVED: dict[str, str] = {
     "export": "`boundcalc derive --format latex|bibtex|python|numpy|javascript` prints the formula",
     "gallery": "`boundcalc plot` draws bounds along an axis; examples/*/NAME.py -o NAME.png the figures of the papers",
     "threshold": "`python examples/edelman2022/samples.py` finds m* and its growth with T",
-    "tightness": "`python examples/edelman2022/tightness.py` prints the table, constants.py the ladder",
+    "tightness": "`python examples/edelman2022/both_sides.py` prints bounds beside floors, constants.py the ladder",
 }
 """Commands of earlier versions, and what does their job now."""
 

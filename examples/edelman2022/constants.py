@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from common import Values, run
-from tightness import factor, upper
 
 from boundcalc import Setting
 from boundcalc.base.numbers import LOG, LogFloat
+from boundcalc.base.rounding import up
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems.policies import CENTRES, POLICIES
@@ -112,6 +112,16 @@ def draw(figure: Figure) -> Any:
     axes.axvspan(1, high, color=PALE, lw=0, zorder=0.5, gid="vacuous")
     axes.annotate("vacuous (1 or more)", (high / 1.2, -0.4), color=GREY, va="center", ha="right")
     return drawn
+
+
+def upper(log10: float) -> str:
+    """A bound by its logarithm, rounded up."""
+    return up(10**log10) if log10 < 300 else f"10^{math.ceil(log10)}"
+
+
+def factor(log10: float) -> str:
+    """Three digits; powers of ten beyond 10^4."""
+    return f"×{float(f'{10**log10:.3g}'):g}" if log10 < 4 else f"×10^{log10:.1f}"
 
 
 def table() -> None:
