@@ -123,7 +123,7 @@ def balance(
         )
     lowered = lowered_parameters(architecture.stages, architecture.seq_len)
     settled = model.doubts
-    if agrees:  # what config.json says; not what the user says beside it
-        settled = [doubt for doubt in settled if doubt.partition(" ")[0] in model.settings.said]
+    if agrees:  # not what the user says beside config.json, nor code of the model's own, which was not run
+        settled = [doubt for doubt in settled if doubt.partition(" ")[0] in {*model.settings.said, "auto_map"}]
     doubts = [*model.checkpoint.doubts, *model.settings.lasting, *settled]
     return Account(tuple(lines), lowered, shared, tuple(dict.fromkeys(doubts)), dict(model.settings.assumed))

@@ -135,7 +135,8 @@ def test_weights_of_absurd_size(family: str, size: float, tmp_path: Path) -> Non
     tensors, config = handmade.SMALL[family](np.random.default_rng(0))
     tensors = {name: np.sign(t) * size if t.dtype.kind == "f" else t for name, t in tensors.items()}
     text = outcome(handmade.save(tmp_path, tensors, config, "float64"), family, config)
-    assert text == "read" if size < 1e160 else "larger than every float" in text
+    largest = 1e300 if family == "llama" else 1e160  # whose queries and keys are measured apart, without a product
+    assert text == "read" if size < largest else "larger than every float" in text
 
 
 def test_names_stay_on_one_line(tmp_path: Path) -> None:

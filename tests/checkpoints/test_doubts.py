@@ -54,6 +54,10 @@ def test_a_forward_check_settles_what_a_field_means(strange: Path, tmp_path: Pat
     code, text = run("certify", path, "--m", "1e6", "--set", "hidden_act=relu")
     assert code != 0
     assert "differ" in text
+    path = handmade.save(tmp_path / "own", t, config | {"auto_map": {"AutoModel": "mine.Model"}})
+    code, text = run("certify", path, "--m", "1e6")  # the library's class was run, and not the code of the model
+    assert code != 0
+    assert "auto_map" in text
 
 
 def test_an_unknown_setting_is_no_use(tmp_path: Path) -> None:

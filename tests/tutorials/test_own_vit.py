@@ -26,10 +26,8 @@ def test_the_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     risk = float(re.search(r"^held-out +([0-9.]+)", text, re.MULTILINE)[1])  # type: ignore[index]
     assert int(found[1]) / 597 < risk < int(found[1]) / 597 + 0.05 < 0.5
     mapping = json.loads((tmp_path / "vit.json").read_text())
-    assert mapping["about"]["layout"] == "timm ViT"
     assert mapping["architecture"]["heads"] == 4
     assert mapping["architecture"]["eps"] == 1e-6
-    assert (tmp_path / "norms.png").exists()
     wrong = mapping | {"architecture": mapping["architecture"] | {"eps": 1e-5}}  # which files do not say either
     (tmp_path / "wrong.json").write_text(json.dumps(wrong))
     text = run("boundcalc norms vit.pt --mapping wrong.json --compare vit.py:ViT", tmp_path, code=1)
