@@ -63,7 +63,7 @@ def attention(tables: Tables, x: Any) -> list[list[float]]:
     for e, own in zip(f.e, f.own_e, strict=True):
         mass = np.where(x > 0, e[:, 1], e[:, 0])
         whole = mass.sum(1, keepdims=True) + own
-        rows.append([float((own / whole).mean()), *(mass / whole).mean(0).tolist()])
+        rows.append(np.round([(own / whole).mean(), *(mass / whole).mean(0)], 4).tolist())
     return rows
 
 
@@ -88,7 +88,8 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
                 "margin": None if proved is None else proved.margin,
                 "ranges": ranges(tables, rule, low, high),
                 "examples": [
-                    [float(v) for v, k in zip(outputs, index, strict=True) if k == i] for i in range(len(rule.table))
+                    [round(float(v), 3) for v, k in zip(outputs, index, strict=True) if k == i]
+                    for i in range(len(rule.table))
                 ],
                 "attention": attention(tables, data.x),
                 "counterexample": None
@@ -99,8 +100,9 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     T = len(shown[0]["attention"][0]) - 1
     return Figure(
         "explained",
-        f"A trained network is {shown[0]['rule']} on all 2^{T} inputs; another is not, and the input is found",
-        "Left: attention of 16 heads. Right: proved range of the output for each pattern of the bits read.",
+        f"A network is {shown[0]['rule']} on every input",
+        "Left: where its heads look. Middle: the proved range of its output by the bits it reads. "
+        f"Right: a network with an input, of 2^{T}, on which it fails.",
         facts={"networks": shown},
     )
 

@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parents[3] / "figures"
 ONE = Setting.of("edelman", depth=1, seq_len=16)
 PACKAGE = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem in FIGURES)
 SCRIPTS = {"constants": "constants", "parity": "parity", "parity-growth": "parity_growth", "samples": "samples"}
-SCRIPTS |= {"training": "training"}
+SCRIPTS |= {"training": "training", "explained": "explained"}
 
 
 def run(*words: str) -> Result:
