@@ -40,7 +40,118 @@ class Mutation(NamedTuple):
 _LAWS = "tests/laws/test_predictors.py -k test_laws"
 _STATEMENTS = "tests/predictors/test_statements.py"
 
+_HIDDEN = "tests/soundness/test_hidden.py"
+_REFINED = "tests/soundness/test_refinement.py"
+_NORMS = "tests/soundness/test_bordered.py"
+_GAPS = "tests/soundness/test_gap_theorems.py"
+_NOISE = "tests/soundness/test_noise.py"
+_CENTRES = "tests/soundness/test_centres.py"
+_BOTH_LABELS = "tests/laws/test_both_labels.py"
+_TWO_CHECKERS = "tests/proof/test_second_checker.py"
+
+STATEMENTS = [
+    Mutation(
+        "V4 without 1/(2L)",
+        "statements/layers/hidden.py",
+        "extra = 1 / (2 * lipschitz)",
+        "extra = 0 * lipschitz",
+        _HIDDEN,
+    ),
+    Mutation(
+        "V4 with half the kinks",
+        "statements/layers/hidden.py",
+        "ns.sqrt(k / (2 * ns.pi))",
+        "ns.sqrt(k / (8 * ns.pi))",
+        _HIDDEN,
+    ),
+    Mutation("V4 with one event", "statements/noises.py", "return 2 * max(1,", "return 1 * max(1,", _HIDDEN),
+    Mutation(
+        "A6 with a nuclear norm of |A| |B| / 1.2",
+        "statements/product_norms.py",
+        "left.fro * right.fro)",
+        "left.fro * right.fro / 1.2)",
+        _NORMS,
+    ),
+    Mutation(
+        "A6 without the row below",
+        "statements/product_norms.py",
+        "nuclear=a.nuclear + row",
+        "nuclear=a.nuclear",
+        _NORMS,
+    ),
+    Mutation(
+        "G12 at half its ratio",
+        "proof/levels.py",
+        "y = (arb(before.cover.log_eps) - arb(log_eps)).exp()",
+        "y = (arb(before.cover.log_eps) - arb(log_eps)).exp() / 2",
+        _REFINED,
+    ),
+    Mutation(
+        "G12 at half its ratio, second checker",
+        "proof/second/walk.py",
+        "num(old.log_eps) - num(log_eps))",
+        "num(old.log_eps) - num(log_eps)) / 2",
+        _REFINED,
+    ),
+    Mutation(
+        "G12 in any order",
+        "statements/strategies/chains.py",
+        "yield ends[j + 1] ** 2 * count, ends[j] ** 2 * more,",
+        "yield ends[j] * 0, ends[j] ** 2 * more,",
+        "tests/engine/test_refined_chain.py",
+    ),
+    Mutation(
+        "P1 with log 1.5 less, second checker", "proof/second/posthoc.py", " + MP.log(num(3) / 2)", "", _TWO_CHECKERS
+    ),
+    Mutation(
+        "T13 with a majorant below the function",
+        "statements/covers/noise.py",
+        "LINE, BEND = 0.804743,",
+        "LINE, BEND = 0.8040,",
+        _CENTRES,
+    ),
+    Mutation(
+        "noise with more entropy than it has",
+        "statements/covers/noise.py",
+        "return 3 * step(a) - step(",
+        "return 2 * step(a) - step(",
+        _CENTRES,
+    ),
+    Mutation("G11 without 1/(1-eta)", "statements/gap.py", " / (1 - eta)", "", _NOISE),
+    Mutation("G3 with 4 pi", "statements/gap.py", "ns.log(2 * ns.pi * x", "ns.log(4 * ns.pi * x", _GAPS),
+    Mutation(
+        "G13 with a bit less",
+        "statements/gap.py",
+        "weights * ns.number(bits) *",
+        "weights * ns.number(bits - 1) *",
+        "tests/soundness/test_stored.py",
+    ),
+    Mutation(
+        "G0e with a margin on both labels below those built",
+        "statements/premise.py",
+        "longest = self._through(before, self.radius) / arb(2).sqrt()",
+        "longest = self._through(before, self.radius) / 2",
+        _BOTH_LABELS,
+    ),
+    Mutation(
+        "G0e with halved norms of values",
+        "statements/slots.py",
+        "norms.two_one / 2)",
+        "norms.two_one / 3)",
+        _BOTH_LABELS,
+    ),
+    Mutation(
+        "A7 with values that are a longest row",
+        "testing/drawing.py",
+        "np.abs(w).max(axis=0)",
+        "np.abs(w).max(axis=1)",
+        "tests/soundness/test_layer_facts.py",
+    ),
+]
+"""Of the statements of docs/theory.md."""
+
 MUTATIONS = [
+    *STATEMENTS,
     Mutation("an answer of NaN is right", "base/answers.py", "~(scores > gamma)", "scores <= gamma", _LAWS),
     Mutation("NaN is right in a run", "predictors/runs.py", "isnan(scores), -np.inf", "isnan(scores), np.inf", _LAWS),
     Mutation(

@@ -86,6 +86,7 @@ SETTINGS = {
     "pooled": Setting.of(layers=POOLED, seq_len=5, n_train=10**6, norms=Norms(C=0.7, budgets={"q[1]": Budget(op=3.0)})),
     "comparison": Setting.of(depth=2, d=8, seq_len=5, n_train=10**6, C=0.9, margin=0.2),
     "stored": Setting.of(**SMALL, bits=4, C=9.0, margin=0.2, train_error=0.03),
+    "looked at": Setting.of(**SMALL, C=2.0, margin=0.3, train_error=0.01, measured=("margin", "train_error")),
     "measured": Setting.of(
         **SMALL,
         norms=Norms(
@@ -101,7 +102,7 @@ SETTINGS = {
 def found(name: str) -> tuple[Certificate, ...]:
     """Every certificate that the policies' searches propose for a setting and the checker accepts."""
     setting = SETTINGS[name]
-    if setting.norms.measured:
+    if setting.norms.measured or setting.sample.measured:
         values = [v for v in compare(setting) if v.by_gap is not None]
         return tuple(proof.certificate for v in values for proof in (v.by_gap, v.by_risk) if proof is not None)
     searches = [Search(setting, policy) for policy in POLICIES.values() if policy.refuses(setting) is None]

@@ -1,4 +1,4 @@
-"""A6: the norms of a matrix with a row below it and a column beside it, held against such matrices."""
+"""A6: norms of products, and of a matrix with a row below it and a column beside it, held against such matrices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.statements.product_norms import below, bordered
+from boundcalc.statements.product_norms import below, bordered, product
 from boundcalc.statements.targets import MatrixNorms
 
 NORMS = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
@@ -64,3 +64,23 @@ def test_norms_with_a_border_are_met_and_never_exceeded(
             share[name] = max(share[name], getattr(true, name) / getattr(claimed, name))
     assert max(share.values()) <= 1 + 1e-9, share
     assert min(share.values()) >= 1 - 1e-6, share  # so a constant cannot be smaller
+
+
+def test_norms_of_products_are_met_and_never_exceeded() -> None:
+    """Random factors; orthogonal ones, which meet every bound of the nuclear norm; flat and single ones."""
+    rng = np.random.default_rng(1)
+    share = dict.fromkeys(NORMS, 0.0)
+    for index in range(300):
+        d, n, k = rng.integers(1, 6, 3)
+        a, b = rng.normal(size=(d, n)), rng.normal(size=(n, k))
+        if index % 3 == 0:
+            a = np.linalg.qr(rng.normal(size=(n, n)))[0]
+            b = a.T * 10 ** rng.uniform(-2, 2)
+        elif index % 3 == 1:
+            a, b = np.eye(d, n), np.outer(np.eye(n)[0], np.eye(k)[0])
+        claimed, true = product(FLOAT, norms(a), norms(b)), norms(a @ b)
+        for name in NORMS:
+            share[name] = max(share[name], getattr(true, name) / getattr(claimed, name))
+        assert true.rank <= claimed.rank
+    assert max(share.values()) <= 1 + 1e-9, share
+    assert min(share.values()) >= 1 - 1e-6, share

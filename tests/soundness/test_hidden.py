@@ -79,6 +79,45 @@ def test_the_sum_of_units_moves_no_farther(activation: str) -> None:
     assert too_often(activation, move) == []
 
 
+def mean_moves(activation: str, units: int, reach: float, seen: float) -> float:
+    """How much farther the mean of the sum moves than V4 says of it: no concentration hides its terms."""
+    act, known = (
+        ACTIVATIONS[activation],
+        rule.averaged(FLOAT, activation, ACTIVATION_LIPSCHITZ[activation], units, reach),
+    )
+    assert known is not None
+    allowed = ACTIVATION_LIPSCHITZ[activation] * seen * (known[0] + known[1] * seen)
+    worst = -math.inf
+    for z, v in cases(activation, units, reach):
+        g = RNG.standard_normal((DRAWS, units))
+        moved = ball(act(z[None] + seen * g), reach) @ v - float((act(z[None]) @ v)[0])
+        noise = 4 * float(moved.std()) / math.sqrt(DRAWS)
+        worst = max(worst, abs(float(moved.mean())) - noise - allowed)
+    return worst
+
+
+@pytest.mark.parametrize("activation", ["relu", "identity", "gelu"])
+def test_the_mean_moves_no_farther(activation: str) -> None:
+    for units, reach, seen in ((2, 20.0, 0.02), (2, 0.5, 0.02), (40, 20.0, 0.02), (40, 20.0, 0.4)):
+        assert mean_moves(activation, units, reach, seen) <= 0
+
+
+@pytest.mark.parametrize(("activation", "part"), [("relu", 0.5), ("identity", 0.0)])
+def test_half_of_the_kinks_or_no_projection_is_noticed(
+    activation: str, part: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of relu units at their kink the mean is the kinks' term alone; of rows at the edge of the ball the projection's."""
+    whole = rule.averaged
+
+    def less(ns: Any, name: str, slope: float, units: int, reach: float) -> Any:
+        extra, bend = whole(ns, name, slope, units, reach)  # type: ignore[misc]
+        plain = 1 / (2 * slope)
+        return (plain if part else 0.0) + part * (extra - plain), bend
+
+    monkeypatch.setattr(rule, "averaged", less)
+    assert max(mean_moves(activation, units, 20.0, 0.02) for units in (2, 40)) > 0
+
+
 def test_without_the_kinks_it_does() -> None:
     def dropped(activation: str, units: int, reach: float, size: float, seen: float, t: float) -> float:
         return move("identity", units, reach, size, seen, t)

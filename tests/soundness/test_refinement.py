@@ -15,6 +15,8 @@ from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Certificate, Choice, Level
 from boundcalc.proof.checker import check
+from boundcalc.proof.second.certificate import read_certificate
+from boundcalc.proof.second.value import follow
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known
 from tests.proof import alone
@@ -143,3 +145,17 @@ def test_a_refinement_costs_what_it_costs_at_the_ratio_alone() -> None:
         for n, level in enumerate(dearer.levels)
     )
     assert check(replace(dearer, levels=levels)).log_counts[i] > base
+
+
+def test_a_refinement_costs_at_least_what_volumes_ask() -> None:
+    """So many balls of radius eps as cover the ball that is left: at least (eps'/eps)^n, by both checkers."""
+    i, key = where()
+    cover, before = refined().levels[i].covers[key], refined().levels[i - 1].covers[key]
+    for finer in (3.0, 6.0):
+        at = changed(i, key, cover.choices, before.log_eps - finer)
+        booked = check(at)._run.booked[i]
+        (member,) = booked[key].slot.members
+        entries = member.targets[cover.choices[0].target].size
+        assert float(booked[key].cost) >= member.multiplicity * entries * finer
+        total = sum(float(each.cost) for each in booked.values())
+        assert float(follow(read_certificate(alone.written(at))).counts[i]) == pytest.approx(total, rel=1e-9)
