@@ -169,7 +169,7 @@ def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str
             *(text, at),
             **{"xytext": (7 if arrow is None else 11, place - y), "textcoords": "offset points", "va": "center"},
             **{"color": colour, "arrowprops": arrow, "annotation_clip": False},
-            **{"bbox": {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.3}, "zorder": 5},
+            zorder=5,
         )
 
 
