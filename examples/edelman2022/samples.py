@@ -70,7 +70,7 @@ def collect(
     chosen, target = records(quick, store, sweep, sparsity)
     found = analyse(cells(chosen, 1 - target), level=share)
     s, T = int(chosen[0].config["task"]["s"]), [t.T for t in found.thresholds]
-    base = class_of(chosen, Setting.of("edelman", depth=1)).but(delta=1 - share, train_error=0.0)
+    base = class_of(chosen, Setting.of("edelman", depth=1, margin=0.5)).but(delta=1 - share, train_error=0.0)
     rows = {
         "consistent": ("bound", [consistent(s, at, target, 1 - share) for at in T]),
         "floor": ("reference", [float(support_floor(FLOAT, s, at)) for at in T]),
