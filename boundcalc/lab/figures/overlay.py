@@ -133,10 +133,10 @@ def draw(figure: Figure) -> Any:
         middle = math.sqrt(left * right), SMALL
         axes.annotate(factor, middle, xytext=(-4, -3), textcoords="offset points", ha="right", va="top")
     axes.annotate("measured", (min(every.x), 0.6), color=GREEN, ha="left", va="bottom")
-    setting = Setting.from_json(figure.facts["setting"])
+    sample = figure.facts["setting"]["sample"]
     canvas.note(
         drawn,
         f"{canvas.RUNS} Certificates: median and range over networks.\nBound: training error 0 at margin "
-        f"{setting.sample.margin:g}, delta = {setting.sample.delta:g}.",
+        f"{sample['margin']:g}, delta = {sample['delta']:g}.",
     )
     return drawn
