@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
 from boundcalc.base.load import is_own
 from boundcalc.engine.evaluate import compare
+from boundcalc.engine.floors import floor_of
 from boundcalc.engine.solve import Quantity, solve
 from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
-from boundcalc.lab.figures.names import in_order, look
+from boundcalc.lab.figures.names import PALE, in_order, look
 from boundcalc.lab.figures.runs import Run, measured
 from boundcalc.setting import Setting
 from boundcalc.setting.complete import complete_json
@@ -100,6 +101,10 @@ def curves(
             refusal = next((why for _, why in pairs if why), "")
             y = tuple(value for value, _ in pairs)
             series.append(Series(name, kind, quantity, tuple(x for x, _ in places), y, panel=quantity, refusal=refusal))
+    if "best" in library and "gap" in quantities:
+        floors = [None if (found := floor_of(at)) is None else found.value for _, at in places]
+        if any(floors):
+            series.append(Series("gap-floor", "reference", "gap", tuple(x for x, _ in places), tuple(floors), panel="gap"))
     return series + [_stated(own(name), places, quantities) for name in bounds if is_own(name)]
 
 
@@ -211,7 +216,16 @@ def _panel(axes: Any, letter: str, quantity: str, shown: Sequence[Series]) -> No
         if end is None:
             silent.append(name)
     canvas.vacuous(axes, silent)
+    if "best" in by_key and "gap-floor" in by_key:
+        _band(axes, by_key["best"], by_key["gap-floor"])
     canvas.end_labels(axes, labels)
+
+
+def _band(axes: Any, bound: Series, floor: Series) -> None:
+    """What lies between the best bound and the floor under all bounds."""
+    both = [(x, low, min(1.0, high)) for x, low, high in zip(floor.x, floor.y, bound.y, strict=True) if low and high]
+    if both:
+        axes.fill_between(*map(list, zip(*both, strict=True)), color=PALE, lw=0, zorder=0, gid="band:gap")
 
 
 def _along(axes: Any, letter: str, shown: Sequence[Series]) -> None:

@@ -37,6 +37,7 @@ LOOKS: Mapping[str, Look] = {
     "pac-bayes": Look("PAC-Bayes", "#4A4FA3", DOTTED, "^"),
     "run": Look("measured, one run each", GREEN, mark="."),
     "median": Look("median of runs, 95% bootstrap interval", GREEN, mark="o"),
+    "gap-floor": Look("proved floor", GREY, DASHED),
     "floor": Look("information-theoretic floor", GREY, DOTTED),
 }
 """By the key of a series, in the order in which curves are listed."""
