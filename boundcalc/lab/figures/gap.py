@@ -104,7 +104,9 @@ def curves(
     if "best" in library and "gap" in quantities:
         floors = [None if (found := floor_of(at)) is None else found.value for _, at in places]
         if any(floors):
-            series.append(Series("gap-floor", "reference", "gap", tuple(x for x, _ in places), tuple(floors), panel="gap"))
+            series.append(
+                Series("gap-floor", "reference", "gap", tuple(x for x, _ in places), tuple(floors), panel="gap")
+            )
     return series + [_stated(own(name), places, quantities) for name in bounds if is_own(name)]
 
 

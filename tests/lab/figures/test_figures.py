@@ -76,9 +76,14 @@ def test_bounds_are_those_of_evaluate_on_every_axis(letter: str, values: tuple[f
         for x, y in one.known().items():
             (field,) = options
             change: Any = x if field in ("C", "margin", "delta") else round(x)
+            if one.key == "gap-floor":
+                floor = evaluate(setting.but(**{field: change})).floor
+                assert floor is not None
+                assert y == floor.value
+                continue
             value = evaluate(setting.but(**{field: change}), one.key)
             assert y == pytest.approx(10 ** (value.log10 if one.quantity == "gap" else value.log10_risk))
-    assert {one.key for one in found.series if one.known()} == {"best", "closed"}
+    assert {one.key for one in found.series if one.known()} == {"best", "closed", "gap-floor"}
 
 
 def test_vacuous_bounds_are_named_in_the_band_and_not_drawn() -> None:
