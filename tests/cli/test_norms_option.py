@@ -85,6 +85,7 @@ def test_what_torch_computes_is_what_is_meant() -> None:
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     weight = rng.standard_normal((3, 5))
+    values = rng.standard_normal((3, 2, 4))
     W, g, table = weight.T, rng.standard_normal(4), rng.standard_normal((6, 4))
     singular = np.linalg.svd(W)[1]
     right = {
@@ -97,6 +98,7 @@ def test_what_torch_computes_is_what_is_meant() -> None:
         "Sp": (singular**0.5).sum(),
         "sup": np.abs(g).max(),
         "row": max(np.linalg.norm(row) for row in table),
+        "heads": math.hypot(*(max(np.linalg.norm(values[n, h]) for n in range(3)) for h in range(2))),
     }
     assert set(right) == set(TORCH) == set(JSON_NAMES) - {"distance"}
 
@@ -104,7 +106,7 @@ def test_what_torch_computes_is_what_is_meant() -> None:
         def __init__(self, weight: object) -> None:
             self.weight = weight
 
-    names = {"torch": torch, "w": torch.tensor(weight), "g": torch.tensor(g), "p": 0.5}
+    names = {"torch": torch, "w": torch.tensor(weight), "g": torch.tensor(g), "v": torch.tensor(values), "p": 0.5}
     names["embedding"] = Embedding(torch.tensor(table))
     for name, (_, code) in TORCH.items():
         found = eval(code.partition(", or ")[0], {}, names)

@@ -114,7 +114,7 @@ def test_json_sweeps_carry_their_points(run: Run) -> None:
         "--bound",
         "log-T",
         "--m",
-        "1e7",
+        "1e9",
         "--format",
         "json",
     )

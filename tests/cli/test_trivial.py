@@ -32,7 +32,7 @@ def numbers() -> set[str]:
     for value in compare(SETTING, TRIVIAL):
         assert value.trivial
         assert value.certificate.levels == () or value.log10 >= 0
-        found |= {upper(value.log10), f"{value.log10:.2f}", repr(value.log10), f"{10**value.log10:.4g}"}
+        found |= {upper(value.log10), repr(value.log10), f"{10**value.log10:.4g}"}
     return found
 
 

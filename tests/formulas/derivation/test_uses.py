@@ -36,7 +36,7 @@ def test_a_derivation_names_the_side_from_which_scores_are_covered() -> None:
 def referred(distance: Budget) -> Setting:
     """A network whose value matrix is near a fixed one."""
     near = Budget(op=2.0, two_one=4.0, distance=distance)
-    return Setting.of(norms=Norms(C=1.0, budgets={"W_V": near}), depth=1, d=8, seq_len=16, n_train=10**6)
+    return Setting.of(norms=Norms(C=1.0, budgets={"W_V": near}), depth=1, d=8, seq_len=16, n_train=10**6, margin=0.5)
 
 
 def test_distances_from_a_reference_and_derived_norms_are_named() -> None:
@@ -52,14 +52,14 @@ def test_distances_from_a_reference_and_derived_norms_are_named() -> None:
     [("log-T", {"T1", "T2"}, {"S3", "S4", "T7", "L8"}), ("trauger", {"S3", "L1"}, {"S1", "S2", "T1", "T7", "L8"})],
 )
 def test_a_certificate_lists_the_covers_it_chose(bound: str, has: set[str], lacks: set[str]) -> None:
-    used = set(evaluate(Setting.of(depth=1, d=16, n_train=10**6), bound).breakdown.statements)
+    used = set(evaluate(Setting.of(depth=1, d=16, n_train=10**6, margin=0.5), bound).breakdown.statements)
     assert has <= used
     assert not lacks & used
     assert used <= set(STATEMENTS)
     assert "T7" in evaluate(referred(Budget(op=0.5, two_one=0.5)), bound).breakdown.statements
-    two = evaluate(Setting.of(depth=1, d=16, heads=2, n_train=10**6), bound)
+    two = evaluate(Setting.of(depth=1, d=16, heads=2, n_train=10**6, margin=0.5), bound)
     assert "L8" in two.breakdown.statements
-    sigmoid = evaluate(Setting.of(depth=1, d=16, normaliser=Normaliser("sigmoid"), n_train=10**6), bound)
+    sigmoid = evaluate(Setting.of(depth=1, d=16, normaliser=Normaliser("sigmoid"), n_train=10**6, margin=0.5), bound)
     assert "L1" not in sigmoid.breakdown.statements
 
 

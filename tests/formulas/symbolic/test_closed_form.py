@@ -115,7 +115,9 @@ SETTINGS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("values", SETTINGS)
 def test_the_checked_numbers_are_the_formulas(general: ClosedForm, values: Mapping[str, Any]) -> None:
     checked = evaluate(Setting.of(**values), "closed")
-    formula = general.gap.mp(**{"d": 64, "heads": 1, "delta": 0.05, "gamma": 0.5, **_inputs(values)})
+    formula = general.gap.mp(
+        **{"d": 64, "heads": 1, "delta": 0.05, "gamma": Setting.of(**values).sample.margin, **_inputs(values)}
+    )
     assert agree(mpmath.exp(checked.certificate.log_value), formula, 1e-12)
 
 
@@ -128,7 +130,9 @@ def test_small_budgets_shrink_the_activations_and_exact_radii_follow_them(genera
     values = {"C": C, "depth": 3, "seq_len": 100, "n_train": 10**7}
     checked = mpmath.exp(evaluate(Setting.of(**values), "closed").certificate.log_value)
     exact = closed_form(Setting.of(**values), exact=True).gap.mp()
-    balls = general.gap.mp(**{"d": 64, "heads": 1, "delta": 0.05, "gamma": 0.5, **_inputs(values)})
+    balls = general.gap.mp(
+        **{"d": 64, "heads": 1, "delta": 0.05, "gamma": Setting.of(**values).sample.margin, **_inputs(values)}
+    )
     assert agree(checked, exact)
     assert balls >= checked * (1 - 1e-12)
     if C >= 1:
