@@ -43,7 +43,7 @@ _STATEMENTS = "tests/predictors/test_statements.py"
 _HIDDEN = "tests/soundness/test_hidden.py"
 _REFINED = "tests/soundness/test_refinement.py"
 _NORMS = "tests/soundness/test_bordered.py"
-_GAPS = "tests/soundness/test_gap_theorems.py"
+_BINOMIAL = "tests/soundness/test_binomial_limit.py"
 _NOISE = "tests/soundness/test_noise.py"
 _CENTRES = "tests/soundness/test_centres.py"
 _BOTH_LABELS = "tests/laws/test_both_labels.py"
@@ -118,7 +118,7 @@ STATEMENTS = [
         _CENTRES,
     ),
     Mutation("G11 without 1/(1-eta)", "statements/gap.py", " / (1 - eta)", "", _NOISE),
-    Mutation("G3 with 4 pi", "statements/gap.py", "ns.log(2 * ns.pi * x", "ns.log(4 * ns.pi * x", _GAPS),
+    Mutation("G3 with 4 pi", "statements/gap.py", "ns.log(2 * ns.pi * x", "ns.log(4 * ns.pi * x", _BINOMIAL),
     Mutation(
         "G13 with a bit less",
         "statements/gap.py",

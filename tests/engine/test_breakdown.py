@@ -21,13 +21,14 @@ def break_down(certificate: Certificate) -> Breakdown:
 
 
 SETTINGS = [
-    Setting.of(depth=1),
-    Setting.of(depth=2, train_error=0.01),
+    Setting.of(depth=1, margin=0.3),
+    Setting.of(depth=2, margin=0.3, train_error=0.01),
     Setting.of(depth=2, heads=4, d=32, train_error=0.02, classes=3),
     Setting.of(depth=1, norms=Norms(C=1.0, measured=True)),
     Setting.of("bert", depth=1, d=48, heads=4, vocabulary=50, seq_len=8, n_train=10**11),
     Setting.of(depth=40, C=3.0),
     Setting.of(depth=2, d=8, C=9.0, bits=4),
+    Setting.of(depth=1, n_train=10**8, margin=0.3, norms=Norms(C=1.0, budgets={"W_QK": Budget(op=9.0, fro=9.0)})),
 ]
 
 

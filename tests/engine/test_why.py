@@ -14,7 +14,7 @@ from boundcalc.engine.why import Why, why
 from boundcalc.setting import Budget, Norms
 
 SETTINGS = {
-    "default": Setting.of(),
+    "default": Setting.of(depth=2, margin=0.1),
     "vacuous": Setting.of(depth=3, C=2.0, n_train=10**4),
     "training errors": Setting.of(depth=1, train_error=0.05),
     "own norms": Setting.of(
