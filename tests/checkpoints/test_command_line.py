@@ -96,7 +96,7 @@ def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
     options = ("--m", "1e8", "--gamma", "0.7", "--train-error", "0.02")
     text = done("certify", bert, *options, "--certificate", gap, "--certificate-risk", risk)
     assert "a posteriori" in text
-    assert "gamma 0.12" in text
+    assert "gamma 0.5" in text
     layers = text.partition("most of it from")[2].split("\n")
     shares = {line.rpartition("%")[0].split("   ")[0]: line for line in layers if "%" in line}
     assert sum(float(line.partition("%")[0].split()[-1]) for line in layers if "%" in line) == pytest.approx(

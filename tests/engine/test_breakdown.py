@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from boundcalc import Norms, Setting, compare
+from boundcalc import Budget, Norms, Setting, compare
 from boundcalc.base.errors import Unsupported
 from boundcalc.proof.breakdown import Breakdown
 from boundcalc.proof.certificate import Certificate
