@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -49,7 +50,7 @@ def counterexample(
         sign = 1 if answer else -1
         for count in counts:
             x = start_at(rule, pattern, int(count), random)
-            x, value = descend(f, rule, x, sign, steps)
+            x, value = descend(f, rule, x, sign, steps, until=0.0)
             if value < 0:
                 output = tables.value(x)
                 if bool(sign * output <= 0) and int(rule.answers(x[None])[0]) == answer:
@@ -66,11 +67,15 @@ def start_at(rule: Rule, pattern: tuple[int, ...], count: int, random: np.random
     return x
 
 
-def descend(f: FloatTables, rule: Rule, x: Array, sign: int, steps: int) -> tuple[Array, float]:
-    """Flip the bit that lowers sign f most, as long as one does and the rule still answers."""
+def descend(
+    f: FloatTables, rule: Rule, x: Array, sign: int, steps: int, until: float = -math.inf
+) -> tuple[Array, float]:
+    """Flip the bit that lowers sign f most, as long as one does, the rule still answers and the value is not below `until`."""
     others = np.setdiff1d(np.arange(rule.T), rule.positions)
     value = sign * float(f.forward(x[None])[0])
     for _ in range(steps):
+        if value < until:
+            break
         near = np.repeat(x[None], len(others), 0)
         near[np.arange(len(others)), others] ^= 1
         near = near[rule.answers(near) >= 0]

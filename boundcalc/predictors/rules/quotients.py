@@ -58,12 +58,17 @@ def _best_bits(e: Array, y: Array, at: Array, low: Array, high: Array) -> tuple[
     picked = gain > 0
     count = picked.sum(1)
     theta = np.zeros(len(at))
-    for row in np.flatnonzero((count < low) | (count > high)):
-        wanted = int(low[row] if count[row] < low[row] else high[row])
-        order = np.argsort(-gain[row], kind="stable")
-        picked[row] = False
-        picked[row, order[:wanted]] = True
-        theta[row] = gain[row, order[max(wanted - 1, 0)]] if len(order) else 0.0
+    off = np.flatnonzero((count < low) | (count > high))
+    wanted = np.where(count < low, low, high)[off]
+    for k in np.unique(wanted):
+        rows = off[wanted == k]
+        picked[rows] = False
+        if k == 0:
+            theta[rows] = gain[rows].max(1, initial=0.0)
+            continue
+        top = np.argpartition(-gain[rows], k - 1, axis=1)[:, :k]
+        picked[rows[:, None], top] = True
+        theta[rows] = np.take_along_axis(gain[rows], top, 1).min(1)
     return picked, theta
 
 

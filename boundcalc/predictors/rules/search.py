@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,10 +23,15 @@ _CANDIDATES = 2
 _EXACT_HEADS = 3
 _STEPS = 40
 _AT_LEAST = 6
+_LOOK = 10
+"""Steps after which an ascent that hardly rises is given up."""
 _HOPELESS = -25.0
 """No ascent comes back from here."""
 _GRID = np.linspace(0, 1, 33)
-_CHAIN = 14
+_CHAIN = 12
+_WINDOWS = (8, 7, 6, 5, 4)
+_STARTS = 5
+"""Of searches for a counterexample, per pattern without a proof."""
 _DIGITS = 5
 
 
@@ -82,22 +87,24 @@ def explain(
     started = time.process_time()
     random = np.random.Generator(np.random.PCG64(0))
     sample = random.integers(0, 2, (64, tables.shape.T)) if x is None else np.asarray(x)[:32]
-    best: Found | None = None
+    guesses: dict[Rule, None] = {}
     for positions in candidates(work.floats, sample):
         guess = read_off(work.floats, positions, random)
-        for rule in dict.fromkeys((essential(guess), guess)):
-            for found in _attempts(work, rule, x):
-                if best is None or _cost(found, x, y, names) < _cost(best, x, y, names):
-                    best = found
-            if work.late or (best is not None and best.proof is not None and not best.rule.removed):
+        guesses |= dict.fromkeys((essential(guess), guess))
+    best = Found(next(iter(guesses)))
+    for way in (_whole, _in_parts):
+        for guess in guesses:
+            found = way(work, guess, x)
+            if _cost(found, x, y, names) < _cost(best, x, y, names) or guess == best.rule:
+                best = found
+            if best.proof is not None or work.late:
                 break
-        if work.late or (best is not None and best.proof is not None and not best.rule.removed):
+        if best.proof is not None or work.late:
             break
-    assert best is not None  # noqa: S101 - there is a candidate
     if best.doubtful:
         work.say("an input where the network is not the rule")
         whole = replace(best.rule, window=None, removed=())
-        best.counterexample = counterexample(tables, whole, random, best.doubtful)
+        best.counterexample = counterexample(tables, whole, random, best.doubtful, starts=_STARTS)
     best.seconds = time.process_time() - started
     if best.proof is not None:
         _check(work, best, best.proof)
@@ -181,41 +188,37 @@ def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.
     return Rule(T, positions, tuple(table))
 
 
-def _attempts(work: _Work, guess: Rule, x: Array | None) -> Iterable[Found]:
-    """The rule on all inputs; where that fails, in its window; in other windows; without some cubes."""
-    patterns = [Cube(pattern) for pattern in guess.patterns]
+def _whole(work: _Work, guess: Rule, x: Array | None) -> Found:
+    """The rule on all inputs; where that fails, in its window; else in a narrower one."""
     work.say(f"{guess} on all inputs")
-    leaves, values = prove_leaves(work.floats, guess, patterns, *_all(guess))
+    leaves, values = prove_leaves(work.floats, guess, [Cube(pattern) for pattern in guess.patterns], *_all(guess))
     if bool((values > 0).all()):
-        yield Found(guess, Proof(*_all(guess), tuple(leaves)))
-        return
-    low, high = guess.ones
-    work.say(f"{guess} on some inputs")
-    doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
-    low, high = guess.ones
-    leaves, values = _again(work, guess, leaves, values, low, high)
-    if bool((values > 0).all()):
-        yield Found(guess, Proof(low, high, tuple(leaves)), doubtful)
-        return
-    for window in (7, 6, 5, 4) if x is not None else ():
-        narrow = replace(guess, window=window)
-        some, reached = _again(work, narrow, leaves, values, *narrow.ones)
-        if bool((reached > 0).all()):
-            yield Found(narrow, Proof(*narrow.ones, tuple(some)), doubtful)
+        return Found(guess, Proof(*_all(guess), tuple(leaves)))
+    doubtful = tuple(leaf.cube.pattern for leaf, value in zip(leaves, values, strict=True) if not value > 0)
+    for window in _WINDOWS if x is not None else _WINDOWS[:1]:
+        rule = replace(guess, window=window)
+        leaves, values = _again(work, rule, leaves, values, *rule.ones)
+        if bool((values > 0).all()):
+            return Found(rule, Proof(*rule.ones, tuple(leaves)), doubtful)
+        if work.late or bool((values < _HOPELESS).any()):
             break
+    return Found(guess, None, doubtful)
+
+
+def _in_parts(work: _Work, guess: Rule, x: Array | None) -> Found:
+    """The rule in its window without some cubes."""
+    work.say(f"{guess} on some inputs")
+    low, high = guess.ones
+    patterns = [Cube(pattern) for pattern in guess.patterns]
+    leaves, values = prove_leaves(work.floats, guess, patterns, low, high)
     removed, kept = list[Cube](), list[Leaf]()
     for cube, leaf, value in zip(patterns, leaves, values, strict=True):
-        if value > 0:
-            kept.append(leaf)
-            continue
-        more, cut = _chain(work, guess, cube, low, high, x)
+        more, cut = ([leaf], []) if value > 0 else _chain(work, guess, cube, low, high, x)
         kept += more
         removed += cut
-    if kept:
-        rule = replace(guess, removed=tuple(removed))
-        yield Found(rule, Proof(low, high, tuple(kept)), doubtful)
-    else:
-        yield Found(guess, None, doubtful)
+    proof = Proof(low, high, tuple(kept)) if kept else None
+    doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
+    return Found(replace(guess, removed=tuple(removed)), proof, doubtful)
 
 
 def _again(work: _Work, rule: Rule, leaves: list[Leaf], values: Array, low: int, high: int) -> tuple[list[Leaf], Array]:
@@ -335,6 +338,7 @@ def _ascend(f: FloatTables, inputs: Sequence[Inputs], signs: Array) -> tuple[Arr
     width = np.maximum(high - low, 1e-9)
     a = g * (float_phi(f.activation, high) - float_phi(f.activation, low)) / width
     best, slopes = np.full(len(inputs), -np.inf), a.copy()
+    before = best
     z = low[..., None] + width[..., None] * _GRID
     lines = g[..., None] * float_phi(f.activation, z)
     for step in range(_STEPS):
@@ -348,6 +352,10 @@ def _ascend(f: FloatTables, inputs: Sequence[Inputs], signs: Array) -> tuple[Arr
         best, slopes = np.where(better, total, best), np.where(better[:, None], a, slopes)
         if step >= _AT_LEAST and bool(((best > 0) | (best < _HOPELESS)).all()):
             break
+        if step % _LOOK == 0:
+            if bool(((best > 0) | (best < before + 0.05 * np.abs(best))).all()):
+                break
+            before = best
         reached = f.zeta + np.einsum("shi,hij->sj", p, f.M)
         nearest = np.take_along_axis(z, place, 2)[..., 0]
         a = a + (0.3 / (1 + step / 10)) * np.abs(g) * (reached - nearest) / width
