@@ -12,7 +12,7 @@ from boundcalc.statements.comparison.network import Network, sizes_of
 from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, bounds_of_terms, series
 from boundcalc.statements.comparison.sharp import Strata, Tuning, sharp
 
-_ROOM = 1.005
+_ROOM = 1.008
 """What a claim of block 1 leaves to the subdivision that proves it."""
 _CURVATURES = ((0.0, 0.95), (0.5, 0.87), (1.0, 0.6), (1.5, 0.36), (2.0, 0.3))
 """Good slopes of 1/Z by the range of scores, between which they are interpolated."""
@@ -25,6 +25,7 @@ _FIRST = (0.72, 0.76, 0.8, 0.84, 0.88)
 _MANY = 1e9
 
 
+@lru_cache(maxsize=256)
 def tune(network: Network) -> Tuning | None:
     """Numbers for K2, or None where its series is not used."""
     first, depth = network.blocks[0], len(network.blocks)
@@ -99,7 +100,7 @@ def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
 def _stratum(hull: float, first: float, count: int) -> Strata:
     """Ranges that are finer near 1, where one column has everything."""
     edges = (*(1 - (1 - first) * (1 - k / count) ** 1.5 for k in range(count)), 1.0)
-    return Strata(edges, tuple(_stretch(hull, hull * high**2) * (1 + 1e-3) for high in edges[1:]))
+    return Strata(edges, tuple(_stretch(hull, hull * high**2) * (1 + 2e-3) for high in edges[1:]))
 
 
 def _stretch(hull: float, bend: float) -> float:

@@ -28,7 +28,7 @@ from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.checker import derive
 from boundcalc.statements.comparison.closed import closed, hoelder, kappa, score_complexity
 from boundcalc.statements.comparison.network import Network, network_of, refusal
-from boundcalc.statements.comparison.series import bounds_of_terms, kernel_holds, series
+from boundcalc.statements.comparison.series import bounds_of_terms, series, unproved_kernel
 from boundcalc.statements.comparison.sharp import Tuning, problem, sharp, stretch_holds
 
 Array = NDArray[np.float64]
@@ -375,12 +375,14 @@ def test_a_network_without_numbers_is_told_apart() -> None:
     assert tuning is not None
     assert problem(FLOAT, about, tuning, operator.le) is None
     assert sharp(FLOAT, about, tuning, 2.0, 1e6) < closed(FLOAT, about, 2.0, 1e6)
-    assert tune(Network([replace(about.blocks[0], scores_fro=3.0)], 1.0, 1.0, 1, False)) is None
+    assert tune(Network((replace(about.blocks[0], scores_fro=3.0),), 1.0, 1.0, 1, False)) is None
     kernel = tuning.signs
     assert kernel is not None
-    s = series(FLOAT, 1.0, 1.0, (len(kernel.weights) - 2) // 3, tuning.curvature, tuning.split, math.sqrt(math.pi / 2))
-    assert kernel_holds(s, kernel, operator.le)
-    assert not kernel_holds(s, replace(kernel, bound=kernel.bound * 0.985), operator.le)
+    orders, factor = (len(kernel.weights) - 2) // 3, math.sqrt(math.pi / 2)
+    s = series(FLOAT, 1.0, 1.0, orders, tuning.curvature, tuning.split, 1.0)
+    assert unproved_kernel(s, [(kernel, factor)], operator.le) is None
+    low = replace(kernel, bound=kernel.bound * 0.985)
+    assert unproved_kernel(s, [(kernel, factor), (low, factor)], operator.le) == low
 
 
 def test_the_policy_refuses_what_the_theorem_does() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -36,7 +35,7 @@ class Network:
         mean: whether the rows of the last block are averaged, instead of the first one read.
     """
 
-    blocks: Sequence[Budgets]
+    blocks: tuple[Budgets, ...]
     radius: Number
     readout: Number
     heads: int
@@ -150,4 +149,4 @@ def network_of(ns: NumberSystem, setting: Setting) -> Network:
             )
         )
     readout = weights.matrix("readout", None, None, a.d, 1).whole.op
-    return Network(blocks, ns.number(a.input_radius), readout, a.heads, a.readout == "mean")
+    return Network(tuple(blocks), ns.number(a.input_radius), readout, a.heads, a.readout == "mean")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import factorial
+from operator import mul
 from typing import Any
 
 from boundcalc.base.system import Number, NumberSystem
@@ -43,6 +44,10 @@ class Series:
         factor: 1 for Gaussians, sqrt(pi/2) for signs.
         orders: the last order that is written out.
         parts: al, em, de and c of the linearised 1/Z.
+        remainder: factors of the terms of N and of Z that e(Z) leaves.
+        tail: what the orders that are not written out add, over sqrt(1 - the squared mean length).
+        powers: of F, from the zeroth.
+        inverse: 1/n!, from the zeroth.
     """
 
     ns: NumberSystem
@@ -52,6 +57,8 @@ class Series:
     parts: tuple[Number, Number, Number, Number]
     remainder: tuple[Number, Number]
     tail: tuple[Number, Number]
+    powers: Sequence[Number]
+    inverse: Sequence[Number]
 
 
 def series(
@@ -74,7 +81,11 @@ def series(
     single = (2 * fro) ** (orders + 1) / factorial(orders + 1) / (1 - 2 * fro / (orders + 2)) / 2
     of_n, of_z = factor * small / ns.sqrt(p), factor * slope / ns.sqrt(1 - p)
     tail = al * single + be * first / 8, of_n * single + of_z * single / 2
-    return Series(ns, fro, be, orders, (al, small, slope, be / al), (of_n, of_z), tail)
+    powers = [ns.number(1)]
+    for _ in range(orders):
+        powers.append(powers[-1] * fro)
+    inverse = [1 / ns.number(factorial(n)) for n in range(orders + 2)]
+    return Series(ns, fro, be, orders, (al, small, slope, be / al), (of_n, of_z), tail, powers, inverse)
 
 
 def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) -> list[Number]:
@@ -93,57 +104,63 @@ def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) ->
     moments[2], moments[3] = covariance, ns.minimum(moments[3], third)
     bend = 9 * ratio**2 - 6 * ratio
     known = [high[0]]
-    power = ns.number(1)
-    scaled = [moment / factorial(j) for j, moment in enumerate(moments)]
-    for n in range(1, n_most + 1):
-        power = power * s.fro
+    scaled = [moment * s.inverse[j] for j, moment in enumerate(moments)]
+    shifted = [moment * s.inverse[j] for j, moment in enumerate(moments[1:])]  # m_(n+1)/n!
+    for n, power in enumerate(s.powers[1:], start=1):
         if n == 3:
             bent = ns.maximum(bend * covariance**4, bend * low[1] ** 4)
             term = al / 6 * ns.sqrt(ns.maximum(ns.number(0), fourth * fourth + bent))
         else:
-            products = (moments[j + 1] / factorial(j) * scaled[n - j] for j in range(1, n - 1))
-            term = al * moments[n + 1] / factorial(n) + s.curvature * sum(products, start=ns.number(0))
+            products = sum(map(mul, shifted[1 : n - 1], scaled[n - 1 : 1 : -1]), start=ns.number(0))
+            term = al * shifted[n] + s.curvature * products
         known.append(power * term)
     root = ns.sqrt(spread)
     known.append(root * s.tail[0])
     of_n, of_z = s.remainder
-    power = ns.number(1)
-    for n in range(1, n_most + 1):
-        power = power * s.fro
-        known.append(of_n * power * moments[n + 1] / factorial(n))
+    for n, power in enumerate(s.powers[1:], start=1):
+        known.append(of_n * power * shifted[n])
         if n > 1:
             known.append(of_z * power * scaled[n])
     known.append(root * s.tail[1])
     return known
 
 
-def kernel_holds(s: Series, kernel: Kernel, certain: Callable[[Any, Any], bool]) -> bool:
-    """Whether the series is at most the kernel's bound, by subdivision of all mean lengths and covariances.
+def unproved_kernel(
+    s: Series, claims: Sequence[tuple[Kernel, Number]], certain: Callable[[Any, Any], bool]
+) -> Kernel | None:
+    """The first claim that subdivision of all mean lengths and covariances does not prove; None where all are proved.
 
     Args:
-        s: the series.
-        kernel: the claim.
+        s: the series for Gaussians.
+        claims: kernels, each with the factor of its remainder (1 for Gaussians, sqrt(pi/2) for signs).
         certain: whether a <= b without doubt.
     """
-    ns = s.ns
-    weights = [ns.number(weight) for weight in kernel.weights]
-    limit = ns.number(kernel.bound) ** 2 / sum(weights, start=ns.number(0))
+    ns, plain, zero = s.ns, s.orders + 2, s.ns.number(0)
+    inverse = [[1 / ns.number(weight) for weight in kernel.weights] for kernel, _ in claims]
+    squares = [factor * factor for _, factor in claims]
+    limits = [
+        ns.number(kernel.bound) ** 2 * (1 / sum(map(ns.number, kernel.weights), start=zero)) for kernel, _ in claims
+    ]
     cells, seen = [(0.0, 1.0, 0.0, 1.0)], 0
     while cells:
         a, b, c, d = cells.pop()
         if c > 1 - a * a:
             continue  # the covariance is at most 1 - the squared mean length
         seen += 1
-        if seen > MOST_CELLS:
-            return False
         terms = bounds_of_terms(s, (ns.number(a), ns.number(c)), (ns.number(b), ns.number(d)))
-        total = sum((term * term / weight for term, weight in zip(terms, weights, strict=True)), start=ns.number(0))
-        if certain(total, limit):
+        parts = [term * term for term in terms]
+        for (kernel, _), shares, square, limit in zip(claims, inverse, squares, limits, strict=True):
+            known = sum(map(mul, parts[:plain], shares[:plain]), start=zero)
+            total = known + square * sum(map(mul, parts[plain:], shares[plain:]), start=zero)
+            if not certain(total, limit):
+                failed = kernel
+                break
+        else:
             continue
-        if max(b - a, d - c) < SMALLEST_CELL:
-            return False
+        if seen > MOST_CELLS or max(b - a, d - c) < SMALLEST_CELL:
+            return failed
         if 2 * (b - a) >= d - c:
             cells += [(a, (a + b) / 2, c, d), ((a + b) / 2, b, c, d)]
         else:
             cells += [(a, b, c, (c + d) / 2), (a, b, (c + d) / 2, d)]
-    return True
+    return None

@@ -23,8 +23,8 @@ from boundcalc.statements.comparison.series import (
     MOST_ORDERS,
     SMALLEST_CELL,
     Kernel,
-    kernel_holds,
     series,
+    unproved_kernel,
 )
 
 _LARGEST = 1e100
@@ -169,9 +169,9 @@ def sharp(ns: NumberSystem, network: Network, tuning: Tuning, steep: Number, m: 
     of_rows, of_examples = _kinds(ns, m)
     gaussian = None if tuning.gaussian is None else ns.number(tuning.gaussian.bound)
     plain = None if tuning.signs is None else ns.number(tuning.signs.bound)
-    for size, strata in zip(sizes[1:-1], tuning.strata, strict=True):
-        before = gaussian
-        gaussian = _step(ns, before, before, size, of_rows, strata)
+    for index, (size, strata) in enumerate(zip(sizes[1:-1], tuning.strata, strict=True)):
+        before, last = gaussian, index == len(tuning.strata) - 1
+        gaussian = None if last and not network.mean else _step(ns, before, before, size, of_rows, strata)
         plain = None if plain is None else _step(ns, before, plain, size, of_examples, strata)
     if network.mean:
         plain = ns.sqrt(ns.pi / 2) * gaussian
@@ -195,17 +195,22 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
     limit = ns.number(LARGEST_SCORE)
     if not certain(fro, limit):
         return f"the series of block 1 is for scores up to {LARGEST_SCORE:g}"
-    for kernel, factor in ((tuning.signs, ns.sqrt(ns.pi / 2)), (tuning.gaussian, ns.number(1))):
-        if kernel is None:
-            continue
-        orders, rest = divmod(len(kernel.weights) - 2, 3)
-        if rest or not 4 <= orders <= MOST_ORDERS or not all(weight > 0 for weight in kernel.weights):
-            return f"a series of n orders has 3n + 2 terms, n from 4 to {MOST_ORDERS}, each with a weight above 0"
-        if not certain(4 * fro, ns.number(orders + 1)):
-            return f"a series of {orders} orders does not converge for such scores"
-        s = series(ns, fro, most, orders, tuning.curvature, tuning.split, factor)
-        if not kernel_holds(s, kernel, certain):
-            return f"the complexity of block 1 is not shown to be at most {kernel.bound:.6g}"
+    claims = [
+        (kernel, factor)
+        for kernel, factor in ((tuning.signs, ns.sqrt(ns.pi / 2)), (tuning.gaussian, ns.number(1)))
+        if kernel is not None
+    ]
+    orders, rest = divmod(len(claims[0][0].weights) - 2, 3)
+    weighed = all(len(kernel.weights) == 3 * orders + 2 and min(kernel.weights) > 0 for kernel, _ in claims)
+    if rest or not 4 <= orders <= MOST_ORDERS or not weighed:
+        return f"a series of n orders has 3n + 2 terms, n from 4 to {MOST_ORDERS}, each with a weight above 0"
+    if not certain(4 * fro, ns.number(orders + 1)):
+        return f"a series of {orders} orders does not converge for such scores"
+    wrong = unproved_kernel(
+        series(ns, fro, most, orders, tuning.curvature, tuning.split, ns.number(1)), claims, certain
+    )
+    if wrong is not None:
+        return f"the complexity of block 1 is not shown to be at most {wrong.bound:.6g}"
     columns = any(strata is not None for strata in tuning.strata)
     proved: list[tuple[Number, Number, float]] = []  # J rises with S and h, so that one proof may serve several blocks
     for size, strata in zip(sizes_of(ns, network, columns=columns)[1:-1], tuning.strata, strict=True):
