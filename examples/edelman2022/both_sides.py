@@ -55,16 +55,18 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
 
 
 def table(samples: Sequence[int], *, errors: bool) -> Iterator[Sequence[str]]:
-    """A row for each depth, C, width and m."""
-    yield ["depth", "C", "d", "m", "floor", *(["floor, errors"] if errors else []), "bound", "ratio", "by covers alone"]
-    yield ["---:"] * (8 + errors)
-    for depth, knob, d, m in itertools.product(DEPTHS, KNOBS, WIDTHS, samples):
-        setting = at(depth, knob, d, m)
-        best, covers = bounds(setting)
-        low = floor(setting)
-        shown = [down(low, 3)] + ([down(floor(setting, errors=True), 3)] if errors else [])
-        ratio = "-" if best >= 1 else up(best / low, 2)
-        yield [str(depth), f"{knob:g}", str(d), f"10^{len(str(m)) - 1}", *shown, up(best, 3), ratio, up(covers, 3)]
+    """A row for each depth, C and m."""
+    headings = ["floor", *(["floor, errors"] if errors else []), "bound", "ratio", "covers alone"]
+    yield ["depth", "C", "m", *(f"{what}, d {d}" for d in WIDTHS for what in headings)]
+    yield ["---:"] * (3 + len(WIDTHS) * len(headings))
+    for depth, knob, m in itertools.product(DEPTHS, KNOBS, samples):
+        row = [str(depth), f"{knob:g}", f"10^{len(str(m)) - 1}"]
+        for d in WIDTHS:
+            setting = at(depth, knob, d, m)
+            (best, covers), low = bounds(setting), floor(setting)
+            row += [down(low, 3)] + ([down(floor(setting, errors=True), 3)] if errors else [])
+            row += [up(best, 3), "-" if best >= 1 else up(best / low, 2), up(covers, 3)]
+        yield row
 
 
 if __name__ == "__main__":
