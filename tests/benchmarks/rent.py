@@ -39,7 +39,12 @@ GROUPS = {
     "V2, V2t": ("V2", "V2t"),
     "all V": tuple(NOISES),
 }
-FLAGS = {"A6, A7": {"meeting": False}, "G12": {"refining": False}, "G13": {"stored": False}}
+FLAGS = {
+    "A6, A7": {"meeting": False},
+    "G12": {"refining": False},
+    "G13": {"stored": False},
+    "K1, K2": {"comparison": False},
+}
 Logs = tuple[float, float]
 
 
@@ -66,7 +71,7 @@ def without(name: str) -> Iterator[None]:
 def candidates() -> list[str]:
     """Everything that can be left out."""
     lemmas = [name for name in LEMMAS if name not in ALWAYS]
-    strategies = [name for name, each in STRATEGIES.items() if not each.every_scale]
+    strategies = [name for name, each in STRATEGIES.items() if not (each.every_scale or each.coverless)]
     return [*lemmas, *NOISES, *strategies, *GROUPS, *FLAGS]
 
 
