@@ -2,7 +2,7 @@
 
     python examples/certificates.py                  # every method once, on a small model: some 15 seconds
     python examples/certificates.py full [--store certificates.db] [--out certificates.json] [--only "conjunction; noise"]
-                                         [--methods "p2l; gibbs"] [--seeds 401,402]
+                                         [--methods "p2l; occam"] [--seeds 401,402]
 
 For every task, m and seed: hidden bits, data, a certificate by each method, its risk and the error on fresh examples.
 Settings were chosen on seeds 1 to 6 and, for p2l and for noise, on 401 to 410. The table is of seeds that none was chosen on:
@@ -35,7 +35,7 @@ LATER = {
 }
 """Methods whose settings were not yet what they are when the seeds above were looked at, and the seeds they have."""
 TRAIN = {"lr": 4e-3, "warmup": 100, "batch": 16, "steps": 3000, "stop_loss": 5e-3}
-ALL = {"default": ("holdout", "p2l", "occam"), "small": ("occam", "pac-bayes", "gibbs")}
+ALL = {"default": ("holdout", "p2l", "occam"), "small": ("occam", "pac-bayes")}
 QUICK = {"default": ("holdout", "p2l"), "small": ("occam", "pac-bayes")}
 
 

@@ -171,13 +171,6 @@ MUTATIONS = [
     Mutation(
         "G7 without its bits", "predictors/statements/counts.py", ' - arb(facts["bits"]) * arb.const_log2()', "", _LAWS
     ),
-    Mutation(
-        "G9 with delta for delta/n",
-        "predictors/statements/picks.py",
-        "certainly_le(n * arb(eps)",
-        "certainly_le(arb(eps)",
-        _LAWS,
-    ),
     Mutation("G10r without the picks", "predictors/statements/joint.py", "limit(picks + e, n,", "limit(e, n,", _LAWS),
     Mutation(
         "G10r with all of delta for each reference",
@@ -199,21 +192,6 @@ MUTATIONS = [
         "arb(delta).log() + _log_weight(errors)",
         "arb(delta).log()",
         _LAWS,
-    ),
-    Mutation("G6 without xi(n)", "predictors/statements/draws.py", " + log_mean_ratio(n) - rest", " - rest", _LAWS),
-    Mutation(
-        "G6 without the divergence",
-        "predictors/statements/draws.py",
-        'arb(facts["nats"]) + log_mean_ratio(n)',
-        "log_mean_ratio(n)",
-        _LAWS,
-    ),
-    Mutation(
-        "G6 with draws that cost nothing",
-        "predictors/statements/draws.py",
-        "divergence_limit(mean, -sampled.log() / draws)",
-        "mean",
-        "tests/predictors/test_gibbs.py -k unpaid",
     ),
     Mutation(
         "lattice laws that are not normalised",

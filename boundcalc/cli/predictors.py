@@ -160,7 +160,6 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
             "quantity": "risk",
             "value": certificate.risk,
             "rederived": checked.risk,
-            "speaks_of": certificate.speaks_of,
             **certificate.summary(),
             "share": certificate.share,
             "alternatives": len(certificate.alternatives),
@@ -176,7 +175,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
     summary = certificate.summary()
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in SHORT if name in summary)
     click.echo(
-        f"verified: risk of {certificate.speaks_of} <= {up(certificate.risk, 4)}, "
+        f"verified: risk of a fresh example <= {up(certificate.risk, 4)}, "
         f"with probability at least {confidence(certificate.delta)}"
     )
     lines = {

@@ -64,10 +64,10 @@ class Method:
         return found
 
 
-SHORT = ("n", "errors", "picks", "bits", "nats", "draws", "tested")
+SHORT = ("n", "errors", "picks", "bits", "nats")
 """Facts that a certificate in short tells."""
 
-_OURS = ("methods", "occam", "pac_bayes", "gibbs", "rules.certify")
+_OURS = ("methods", "occam", "pac_bayes", "rules.certify")
 """Modules that have methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
 
 
@@ -132,11 +132,6 @@ class PredictorCertificate:
     def certified(self) -> str:
         """Which predictor the number is about."""
         return known_methods()[self.method].certified
-
-    @property
-    def speaks_of(self) -> str:
-        """Whose risk the number bounds."""
-        return known_methods()[self.method].rests_on(self.statement).speaks_of
 
     @property
     def bound(self) -> Value:

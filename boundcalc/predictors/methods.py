@@ -17,7 +17,7 @@ from boundcalc.predictors.certificate import (
 )
 from boundcalc.predictors.examples import data_evidence, readers, refuse_other_examples
 from boundcalc.predictors.plans import Member
-from boundcalc.predictors.statements import G9, G10R, H
+from boundcalc.predictors.statements import G10R, H
 from boundcalc.predictors.statements.base import count
 
 
@@ -43,10 +43,9 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
         return f"a pick lies beyond the {examples} examples"
     if facts.get("picks", 0) != len(picks):
         return f"{facts.get('picks', 0)} picks in the facts, {len(picks)} in the evidence"
-    rests_on = member.statement
-    if certificate.statement != rests_on:
-        return f"the alternative taken is one of {rests_on}, not of {certificate.statement}"
-    if not member.until_right and len(picks) != member.stop:
+    if certificate.statement != member.statement:
+        return f"the alternative taken is one of {member.statement}, not of {certificate.statement}"
+    if len(picks) != member.stop:
         return f"{len(picks)} picks, but the alternative taken stops at {member.stop}"
     if "references" in facts and member.batches and tuple(facts["references"]) != member.references:
         return "the references are not those of the alternative taken"
@@ -54,7 +53,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 
 
 def _holdout(certificate: PredictorCertificate) -> str | None:
-    if any(entry["batches"] or entry["until_right"] for entry in certificate.alternatives):
+    if any(entry["batches"] for entry in certificate.alternatives):
         return "holdout picks no examples: a list with picks is method p2l"
     return _consistent(certificate)
 
@@ -74,7 +73,7 @@ HOLDOUT = METHODS.ours(
 P2L = METHODS.ours(
     Method(
         "p2l",
-        (H, G9, G10R),
+        (H, G10R),
         "trained on the prefix and the picks",
         _EVIDENCE,
         Member.from_json,

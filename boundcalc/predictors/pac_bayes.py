@@ -197,30 +197,15 @@ def _deviation(name: str, value: float) -> float:
     return value
 
 
-@lru_cache(maxsize=4096)
-def law_divergence(posterior: LatticeLaw, prior: LatticeLaw) -> arb:
-    """KL(posterior || prior), enclosed; refuses a posterior that goes where the prior never does."""
-    low, high = posterior.ends
-    least, most = prior.ends
-    if low < least or high > most:
-        raise CertificateError(
-            f"the law around {posterior.centre:g} of deviation {posterior.deviation:g} reaches beyond the prior: no divergence"
-        )
-    sums, above = _sums(posterior), arb(0)
-    for k, (mine, before) in enumerate(zip(sums, (arb(0), *sums), strict=False), start=low):
-        above = above + (mine - before) * (posterior.log_weight(k) - prior.log_weight(k))
-    return above / sums[-1] - sums[-1].log() + _sums(prior)[-1].log()
-
-
-def _places(seed: int, size: int, what: str = "draw") -> list[int]:
+def _places(seed: int, size: int) -> list[int]:
     """The uniform numbers of a draw: bits that a seed gives."""
-    found = hashlib.shake_256(f"boundcalc {what} {seed}".encode()).digest(size * _BITS // 8)
+    found = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(size * _BITS // 8)
     return [int.from_bytes(found[i : i + _BITS // 8], "big") for i in range(0, len(found), _BITS // 8)]
 
 
-def draw_weights(posterior: Sequence[LatticeLaw], seed: int, what: str = "draw") -> list[int]:
+def draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
     """One draw of every coordinate."""
-    return [law.draw(place) for law, place in zip(posterior, _places(seed, len(posterior), what), strict=True)]
+    return [law.draw(place) for law, place in zip(posterior, _places(seed, len(posterior)), strict=True)]
 
 
 def log_ratio(posterior: Sequence[LatticeLaw], prior: Sequence[LatticeLaw], drawn: Sequence[int]) -> arb:
@@ -298,25 +283,19 @@ def _taken(certificate: PredictorCertificate) -> tuple[Prior, int]:
     return _alternative(certificate.taken)
 
 
-def of_another_size(certificate: PredictorCertificate, prior: Prior) -> str | None:
-    """What does not fit between a certificate's examples, its prior and its posterior."""
-    if (other := of_another_count(certificate)) is not None:
-        return other
-    size = sum(group.count(prior.reference.shapes[group.tensor]) for group in prior.groups)
-    if len(certificate.evidence["posterior"]) != size:
-        return f"{len(certificate.evidence['posterior'])} laws in the posterior, {size} in the prior"
-    return None
-
-
 def _consistent(certificate: PredictorCertificate) -> str | None:
     seeds: dict[str, list[tuple[int, float]]] = {}
     for entry in certificate.alternatives:
-        prior = digest_of({name: value for name, value in entry.items() if name not in ("draw", "delta")})
-        seeds.setdefault(prior, []).append((entry["draw"], entry["delta"]))
+        listed = digest_of({name: value for name, value in entry.items() if name not in ("draw", "delta")})
+        seeds.setdefault(listed, []).append((entry["draw"], entry["delta"]))
     for drawn in seeds.values():
         if [seed for seed, _ in drawn] != list(range(len(drawn))) or len({share for _, share in drawn}) > 1:
             return "draws from one prior have the seeds 0, 1, 2, .. and equal shares of delta: none can be left out"
-    return of_another_size(certificate, _taken(certificate)[0])
+    if (other := of_another_count(certificate)) is not None:
+        return other
+    prior, laws = _taken(certificate)[0], len(certificate.evidence["posterior"])
+    size = sum(group.count(prior.reference.shapes[group.tensor]) for group in prior.groups)
+    return None if laws == size else f"{laws} laws in the posterior, {size} in the prior"
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:

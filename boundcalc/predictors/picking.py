@@ -54,7 +54,6 @@ def pick_to_learn(
     delta: float,
     *,
     method: str = "p2l",
-    most: int | None = None,
     progress: _Progress | None = None,
     resume: Path | None = None,
 ) -> Certified:
@@ -66,7 +65,6 @@ def pick_to_learn(
         members: everything that shares delta, fixed before the data were seen.
         delta: failure probability of the whole list.
         method: name in the certificate: p2l, or holdout where no member picks.
-        most: picks after which a run until all are right is given up (it then certifies 1).
         progress: called after every round.
         resume: where to keep the state of an unfinished run, to go on from there.
 
@@ -83,14 +81,12 @@ def pick_to_learn(
     saved = Saved(resume, learner, ordered, members, delta)
     best: tuple[float, int, Stop] | None = None
     for run, indices in _runs(members).items():
-        for index, stop in _stops_of(learner, ordered, run, indices, members, saved, progress, best, most):
+        for index, stop in _stops_of(learner, ordered, run, indices, members, saved, progress, best):
             risk = _risk(members[index], stop, len(data))
             if best is None or risk < best[0]:
                 best = risk, index, stop
     if best is None:
-        raise NotReproduced(
-            "no run came to a stop that certifies: give up later (`most`), or plan a fixed number of picks"
-        )
+        raise InvalidSetting("no member of the plan can certify a risk below 1, even without errors: plan fewer picks")
     _, index, stop = best
     member = members[index]
     state = _replay(learner, ordered, member, stop)
@@ -123,13 +119,13 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
     member = Member.from_json(certificate.taken)
     places = fixed_order(len(data))
     run = Run(learner, data.take(places), member.prefix, member.seed, np.arange(member.prefix, len(data)))
-    _finish(run, member, len(evidence["picks"]))
+    _finish(run, member)
     found = run.stop()
     differs: list[str] = []
     if [int(places[place]) for place in found.picks] != list(evidence["picks"]):
         differs.append("other examples are picked")
-    if found.wrong != certificate.facts.get("errors", 0):
-        differs.append(f"{found.wrong} errors, not {certificate.facts.get('errors', 0)}")
+    if found.wrong != certificate.facts["errors"]:
+        differs.append(f"{found.wrong} errors, not {certificate.facts['errors']}")
     if found.weights != evidence["weights"]:
         differs.append("the weights are not equal to the bit")
     if differs:
@@ -140,9 +136,9 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
     return run.state
 
 
-def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int, int], list[int]]:
+def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int], list[int]]:
     """Members by trajectory, in the order of the list: stops of one run have batches that begin alike."""
-    found: dict[tuple[int, int, int, int], list[int]] = {}
+    found: dict[tuple[int, int, int], list[int]] = {}
     for index in sorted(range(len(members)), key=lambda i: len(members[i].batches)):
         member = members[index]
         for number in range(len(members) + 1):
@@ -157,19 +153,18 @@ def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int, int], list[int
 def _stops_of(
     learner: Learner,
     data: Data,
-    run: tuple[int, int, int, int],
+    run: tuple[int, int, int],
     indices: Sequence[int],
     members: Sequence[Member],
     saved: Saved,
     progress: _Progress | None,
     best: tuple[float, int, Stop] | None,
-    most: int | None,
 ) -> Iterable[tuple[int, Stop]]:
     """The stops of one trajectory as they are reached.
 
     Later stops are left out where not even no errors left would make them the best: what is not computed is not claimed.
     """
-    prefix, every, seed, _ = run
+    prefix, seed, _ = run
     least = 1.0 if best is None else best[0]
     n = len(data) - prefix
     floors = {index: _floor(members[index], n, len(data)) for index in indices}
@@ -190,17 +185,6 @@ def _stops_of(
             progress({"prefix": prefix, "seed": seed, "picks": picked, "wrong": wrong, "others": len(trajectory.left)})
 
     tell()
-    if every:
-        index = indices[0]
-        limit = n if most is None else most
-        while trajectory.wrong and len(trajectory.picks) < limit and len(trajectory.left) > every:
-            if _floor(members[index], n, len(data), len(trajectory.picks) + every) >= least:
-                return
-            trajectory.round(every)
-            tell()
-        if not trajectory.wrong:
-            yield index, trajectory.stop()
-        return
     for index in indices:
         if all(floors[later] >= least for later in indices[indices.index(index) :]):
             return
@@ -220,10 +204,9 @@ def _rounds(member: Member, picked: int) -> int:
     return sums.index(picked) if picked <= member.stop else len(member.batches)
 
 
-def _floor(member: Member, n: int, m: int, picks: int | None = None) -> float:
+def _floor(member: Member, n: int, m: int) -> float:
     """The member's bound if no error were left."""
-    stop = Stop(tuple(range(member.stop if picks is None else picks)), 0, n - member.stop, "")
-    return _risk(member, stop, m)
+    return _risk(member, Stop(tuple(range(member.stop)), 0, n - member.stop, ""), m)
 
 
 def _risk(member: Member, stop: Stop, m: int) -> float:
@@ -232,21 +215,13 @@ def _risk(member: Member, stop: Stop, m: int) -> float:
 
 def _facts(member: Member, stop: Stop, m: int) -> dict[str, Any]:
     n, picks = m - member.prefix, len(stop.picks)
-    if member.until_right:
-        return {"n": n, "picks": picks}
     if not picks:
         return {"errors": stop.wrong, "n": n}
     return {"errors": stop.wrong, "n": n, "picks": picks, "references": member.references}
 
 
-def _finish(run: Run, member: Member, picks: int) -> None:
+def _finish(run: Run, member: Member) -> None:
     """Run to the member's stop."""
-    if member.until_right:
-        while run.wrong and len(run.picks) < picks and len(run.left):
-            run.round(member.until_right)
-        if run.wrong:
-            raise NotReproduced(f"run again, {run.wrong} examples are still wrong after {len(run.picks)} picks")
-        return
     for size in member.batches:
         run.round(size)
 
@@ -258,7 +233,7 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
     others = shuffle.permutation(rest)[:_OTHERS]
     mixed = shuffle.permutation(np.concatenate([np.asarray(stop.picks, dtype=np.int64), others]))
     again = Run(learner, data, member.prefix, member.seed, mixed)
-    _finish(again, member, len(stop.picks))
+    _finish(again, member)
     found = again.stop()
     if found.picks != stop.picks or found.weights != stop.weights:
         what = "picked other examples" if found.picks != stop.picks else "ended in other weights"

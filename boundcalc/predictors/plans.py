@@ -21,7 +21,6 @@ class Member:
     Attributes:
         prefix: examples the run starts from, and does not answer for.
         batches: how many are picked in each round up to this stop; none for holdout.
-        until_right: instead of batches: so many per round until all others are right (0: not so).
         seed: of the learner.
         references: for a fixed number of picks, the numbers of errors its bound is made for, with shares of `delta`.
         delta: its part of the failure probability; 0 until `shared`.
@@ -29,35 +28,30 @@ class Member:
 
     prefix: int = 0
     batches: tuple[int, ...] = ()
-    until_right: int = 0
     seed: int = 0
     references: _References = ()
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("prefix", "until_right", "seed"):
+        for name in ("prefix", "seed"):
             _whole(name, getattr(self, name))
         object.__setattr__(self, "batches", tuple(_whole("a batch", size, least=1) for size in self.batches))
-        if self.until_right and (self.batches or self.references):
-            raise InvalidSetting("a run until all are right has no batches and no references: leave them out")
         if bool(self.references) != bool(self.batches):
             raise InvalidSetting("references belong to runs with picks: give both, batches and references, or none")
 
     @property
     def stop(self) -> int:
-        """Picks at this stop (0 for a run until all are right: not known beforehand)."""
+        """Picks at this stop."""
         return sum(self.batches)
 
     @property
-    def run(self) -> tuple[int, int, int]:
+    def run(self) -> tuple[int, int]:
         """Members with one run may be stops of one trajectory."""
-        return self.prefix, self.until_right, self.seed
+        return self.prefix, self.seed
 
     @property
     def statement(self) -> str:
         """What its number follows from."""
-        if self.until_right:
-            return "G9"
         return "G10r" if self.batches else "H"
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +59,6 @@ class Member:
         return {
             "prefix": self.prefix,
             "batches": list(self.batches),
-            "until_right": self.until_right,
             "seed": self.seed,
             "references": [list(pair) for pair in self.references],
             "delta": self.delta,
@@ -74,7 +67,7 @@ class Member:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], delta: float = 0.0) -> Member:
         """A member from an alternative without its delta."""
-        raw = object_of("an alternative", data, ("prefix", "batches", "until_right", "seed", "references"))
+        raw = object_of("an alternative", data, ("prefix", "batches", "seed", "references"))
         batches = raw["batches"]
         if not isinstance(batches, list):
             raise CertificateError(f"batches must be a list of whole numbers, got {batches!r}")
@@ -83,7 +76,6 @@ class Member:
             return cls(
                 prefix=count("prefix", raw["prefix"]),
                 batches=tuple(count("a batch", size) for size in batches),
-                until_right=count("until_right", raw["until_right"]),
                 seed=count("seed", raw["seed"]),
                 references=shares("references", references) if references != [] else (),
                 delta=delta,
@@ -129,13 +121,8 @@ def stops(
         if stop >= n:
             continue
         made_for = references(n - stop, clean)
-        members.append(Member(prefix, tuple(batches[: sums.index(stop) + 1]), 0, seed, made_for))
+        members.append(Member(prefix, tuple(batches[: sums.index(stop) + 1]), seed, made_for))
     return tuple(members)
-
-
-def until_right(seeds: Iterable[int], *, prefix: int = 0, batch: int = 1) -> tuple[Member, ...]:
-    """Runs until all others are right, one per seed."""
-    return tuple(Member(prefix=prefix, until_right=batch, seed=seed) for seed in seeds)
 
 
 def references(others: int, clean: float = 0.5) -> _References:

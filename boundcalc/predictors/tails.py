@@ -78,25 +78,6 @@ def limit(errors: int, n: int, log_delta: arb | float) -> float:
     return rounded_up(float_limit(errors, n, float(level)), holds)
 
 
-def divergence(q: arb | float, p: arb | float) -> arb:
-    """kl(q || p) of coins, enclosed, for p in (0, 1)."""
-    q, p = arb(q), arb(p)
-    found = arb(0)
-    for mine, other in ((q, p), (1 - q, 1 - p)):
-        if not bool(mine <= 0):
-            found = found + mine * (mine / other).log()
-    return found
-
-
-def divergence_limit(q: float, nats: arb | float) -> float:
-    """The largest p with kl(q || p) <= nats, rounded up."""
-    if q >= 1:
-        return 1.0
-    level = arb(nats)
-    high = turn(lambda p: bool(divergence(q, p) <= level), q)
-    return rounded_up(high, lambda p: p > q and certainly_le(level, divergence(q, p)))
-
-
 def turn(
     holds: Callable[[float], bool], low: float, high: float = 1.0, halvings: int = 200, near: float = 0.0
 ) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,11 +15,10 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.gibbs import Estimate, certify_mixture
 from boundcalc.predictors.occam import Code, certify_message
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
 from boundcalc.predictors.picking import pick_to_learn
-from boundcalc.predictors.plans import Member, shared, splits, stops, until_right
+from boundcalc.predictors.plans import Member, shared, splits, stops
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.code import Rule
@@ -148,17 +146,13 @@ def _fixed(n: int = 30, delta: float = 0.05) -> Iterator[World]:
         yield World([(chance, {"errors": e, "n": n}, p) for e, chance in enumerate(_binomial(n, p))], delta)
 
 
-def _luckiest(
-    facts: Mapping[str, Any], per_error: int = 1, networks: int = 8, n: int = 30, delta: float = 0.05
-) -> Iterator[World]:
-    """The best of eight (or more) predictors whose errors are independent: what names it costs 3 bits, or log 8 nats."""
+def _luckiest(facts: Mapping[str, Any], networks: int = 8, n: int = 30, delta: float = 0.05) -> Iterator[World]:
+    """The best of eight predictors whose errors are independent: what names it costs 3 bits, or log 8 nats."""
     for errors in (0, 2):
         p = _just_below(n, errors, delta / networks)
         law = _binomial(n, p)
         more = [math.fsum(law[e:]) ** networks for e in range(n + 2)]
-        yield World(
-            [(more[e] - more[e + 1], {"errors": per_error * e, "n": n, **facts}, p) for e in range(n + 1)], delta
-        )
+        yield World([(more[e] - more[e + 1], {"errors": e, "n": n, **facts}, p) for e in range(n + 1)], delta)
 
 
 def _picked(n: int = 30, picks: int = 4, delta: float = 0.05) -> Iterator[World]:
@@ -171,14 +165,6 @@ def _picked(n: int = 30, picks: int = 4, delta: float = 0.05) -> Iterator[World]
         )
 
 
-def _until_right(n: int = 30, delta: float = 0.05) -> Iterator[World]:
-    """All points below r are picked and remembered, and what is not remembered there stays wrong."""
-    for picks in (0, 4):
-        r = _just_below(n, picks, delta)
-        yield World([(chance, {"n": n, "picks": c}, r) for c, chance in enumerate(_binomial(n, r))], delta)
-    yield _many(lambda wrong, n: {"n": n, "picks": wrong})
-
-
 def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta: float = 0.05) -> World:
     """So many examples that a sharp number is near the rate.
 
@@ -187,37 +173,6 @@ def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta:
     """
     wrong = 2 * n // 5
     return World([(0.5, facts(wrong, n), 0.4), (0.5, None, 0.4)], delta)
-
-
-def _tilted(delta: float = 0.9955) -> World:
-    """Two networks, of which one errs on nearly every example and the other on hardly any; two examples.
-
-    The posterior moves to what the examples show, on most of them a little, at a divergence near 0. Nearly always the
-    divergence of its training error from its risk, n times, exceeds its own from the prior by a little: without xi(n) the
-    number would fail nearly always.
-    """
-    law = {(1, 0): 0.9412, (0, 1): 0.0570, (0, 0): 0.0016, (1, 1): 0.0002}  # who errs on an example
-    risks = [math.fsum(chance for who, chance in law.items() if who[i]) for i in (0, 1)]
-    first, draws = 0.2221, 10**8
-    outcomes: list[tuple[float, Mapping[str, Any] | None, float]] = []
-    for one, other in itertools.product(law, law):
-        errors = [one[i] + other[i] for i in (0, 1)]
-        found: list[tuple[float, Mapping[str, Any], float]] = []
-        for step in range(101):
-            share = step / 100  # of the first network in the posterior
-            nats = _divergence(share, first)
-            wrong = draws // 100 * (step * errors[0] + (100 - step) * errors[1])
-            facts = {"errors": wrong, "n": 2, "draws": draws, "tested": 2, "sampling": 1e-4, "nats": max(0.0, nats)}
-            risk = share * risks[0] + (1 - share) * risks[1]
-            mean = wrong / draws / 2
-            found.append((2 * _divergence(mean, risk) - nats if mean < risk else -math.inf, facts, risk))
-        _, facts, risk = max(found, key=lambda each: each[0])
-        outcomes.append((law[one] * law[other], facts, risk))
-    return World(outcomes, delta)
-
-
-def _divergence(q: float, p: float) -> float:
-    return sum(x * math.log(x / y) for x, y in ((q, p), (1 - q, 1 - p)) if x)
 
 
 # -- certificates
@@ -241,7 +196,6 @@ def _holdout() -> Iterator[PredictorExample]:
 def _p2l() -> Iterator[PredictorExample]:
     yield _run(*_noisy(), splits([40]), _fixed())
     yield _run(*_noisy(), stops(120, [2] * 5, [4, 10]), _picked())
-    yield _run(thresholds(22, 120), thresholds(23, 120), until_right([0, 1]), _until_right())
 
 
 def _held_out() -> Iterator[PredictorExample]:
@@ -287,17 +241,6 @@ def _pac_bayes() -> Iterator[PredictorExample]:
     yield _of_votes(lambda data: certify_draws(Votes(), _PRIOR, _POSTERIOR, data, 0.05, 3), worlds)
 
 
-def _gibbs() -> Iterator[PredictorExample]:
-    draws = 10**6
-    facts = {"nats": math.log(8), "draws": draws, "tested": 30, "sampling": 0.2}
-    fewer = {**facts, "draws": 10**4, "tested": 10**5}
-    many = _many(lambda wrong, n: {"errors": 10**4 * wrong, "n": n, **fewer}, 10**5)
-    few = Estimate(draws=40, tested=30)
-    lucky = _luckiest({**facts, "nats": math.log(4096)}, draws, 4096)
-    worlds = [*_luckiest(facts, draws), *lucky, many, _tilted()]
-    yield _of_votes(lambda data: certify_mixture(Votes(), _PRIOR, _POSTERIOR, data, 0.05, few), worlds)
-
-
 RULE_BITS = 8
 _FIRST_OR_FIFTH = Rule(RULE_BITS, (1, 5), (0, 1, 1, 1))
 
@@ -336,11 +279,10 @@ _BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
     "held-out": _held_out,
     "occam": _occam,
     "pac-bayes": _pac_bayes,
-    "gibbs": _gibbs,
     "rule": _rule,
 }
 
-_NOTICED = {"H": 0.98, "G7": 0.98, "G9": 0.98, "G10r": 0.98, "G15": 0.98, "G15p": 0.98, "G6'": 0.98, "G6": 0.9}
+_NOTICED = {"H": 0.98, "G7": 0.98, "G10r": 0.98, "G15": 0.98, "G15p": 0.98, "G6'": 0.98}
 """The part of a statement's number that its worlds show to be too small: nearly all of it where the statement is sharp."""
 
 

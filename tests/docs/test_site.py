@@ -129,15 +129,15 @@ def linked(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_names_of_statements_become_links_and_nothing_else(linked: ModuleType) -> None:
-    places = {"T2": "theory.html#t2", "G6": "c.html#g6", "G6’": "c.html#g6-1"}
-    text = "By T2 (not T25, T2b, xT2 or W.T2), G6’ and G6: arXiv:2110.10090v2."
+    places = {"T2": "theory.html#t2", "G1": "c.html#g1", "G1’": "c.html#g1-1"}
+    text = "By T2 (not T25, T2b, xT2 or W.T2), G1’ and G1: arXiv:2110.10090v2."
     parts = linked.linked(text, places)
     assert "".join(part.astext() for part in parts) == text
     links = [(part.astext(), part["refuri"]) for part in parts if part.children]
     assert links == [
         ("T2", "theory.html#t2"),
-        ("G6’", "c.html#g6-1"),
-        ("G6", "c.html#g6"),
+        ("G1’", "c.html#g1-1"),
+        ("G1", "c.html#g1"),
         ("arXiv:2110.10090v2", "https://arxiv.org/abs/2110.10090v2"),
     ]
     assert linked.linked("nothing", places) == []

@@ -15,7 +15,6 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.checkpoints.margins import Margins
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.gibbs import Estimate, certify_mixture
 from boundcalc.predictors.occam import Code, certify_message, float_risk
 from boundcalc.predictors.pac_bayes import certify_draws
 from boundcalc.predictors.picking import pick_to_learn
@@ -57,7 +56,6 @@ def issued(answer: float) -> list[PredictorCertificate]:
     return [
         certify_message(network, Code(REFERENCE), Message(0, {}), DATA, 0.05).certificate,
         certify_draws(network, PRIOR, POSTERIOR, DATA, 0.05, 2).certificate,
-        certify_mixture(network, PRIOR, POSTERIOR, DATA, 0.05, Estimate(3, 20)).certificate,
         pick_to_learn(learner, DATA, shared(splits([20, 40]), 0.05), 0.05, method="holdout").certificate,
         pick_to_learn(learner, DATA, rounds, 0.05).certificate,
     ]

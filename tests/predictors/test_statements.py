@@ -4,12 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from flint import arb
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.statements import STATEMENTS
-from boundcalc.predictors.statements.picks import all_right_limit
 
 Floats = NDArray[np.float64]
 
@@ -97,51 +95,6 @@ def test_codes_fail_together_at_most_as_often_as_one() -> None:
     assert max(fails(everything, p) for p in rates) > delta
 
 
-def g9_failure(limits: list[float], n: int, delta: float) -> float:
-    """The most that `limits` can fail for, k by k: max over phi > eps(k) of C(n,k)(1-phi)^(n-k) / the mean over j.
-
-    By (P), P(fail) = sum_k int_{phi > eps(k)} C(n,k)(1-phi)^(n-k) dF_k and 1 >= (1/n) sum_{j<n} sum_{k<=j} C(j,k)
-    int (1-phi)^(j-k) dF_k: so the largest ratio bounds P(fail).
-    """
-    del delta
-    worst = 0.0
-    for k, eps in enumerate(limits[:n]):
-        if eps >= 1:
-            continue
-        top = arb.bin_uiui(n, k) * (1 - arb(eps)) ** (n - k)
-        mean = sum((arb.bin_uiui(j, k) * (1 - arb(eps)) ** (j - k) for j in range(k, n)), arb(0)) / n
-        worst = max(worst, float((top / mean).upper()))
-    return worst
-
-
-def test_picks_until_all_are_right_fail_rarely_enough_and_the_published_sum_does_not() -> None:
-    """A bound with `+` where a product belongs, as one published program has it, is refused by the same inequality."""
-    special = pytest.importorskip("scipy.special")
-    n, delta = 60, 0.05
-    ours = [all_right_limit(k, n, delta) for k in range(n + 1)]
-    assert ours == sorted(ours)
-    assert g9_failure(ours, n, delta) <= delta * (1 + 1e-9)
-    assert g9_failure(ours, n, delta) > 0.999 * delta
-
-    def with_a_plus(k: int) -> float:
-        low, high = k / n, 1.0
-        while high - low > 1e-10:
-            t = (low + high) / 2
-            left = (delta / 2 - delta / 6) + special.betainc(k + 1, n - k, t)
-            left += delta / 6 * special.betainc(k + 1, 4 * n + 1 - k, t)
-            weight = special.betainc(k, n - k + 1, t) if k else 1.0
-            right = (1 + delta / 6 / n) * t * n * (weight - special.betainc(k + 1, n - k, t))
-            low, high = (low, t) if left > right else (t, high)
-        return high
-
-    assert g9_failure([with_a_plus(k) for k in range(n)], n, delta) > 2 * delta
-
-
-def test_a_large_run_until_all_are_right() -> None:
-    assert all_right_limit(12, 1000, 0.05) == pytest.approx(0.024544, abs=1e-6)
-    assert all_right_limit(1000, 1000, 0.05) == 1.0
-
-
 def test_one_draw_fails_at_most_delta_in_the_worst_posterior() -> None:
     """G6': two networks of risks p and 0.9, prior 1/2 each; the posterior may look at the sample."""
     stats = pytest.importorskip("scipy.stats")
@@ -164,10 +117,8 @@ FACTS: dict[str, dict[str, object]] = {
     "G7": {"errors": 3, "n": 100, "bits": 20.5},
     "G15": {"errors": 3, "n": 100, "bits": 20.5},
     "G15p": {"errors": 3, "n": 100},
-    "G9": {"n": 100, "picks": 8},
     "G10r": {"errors": 3, "n": 100, "picks": 8, "references": [[0, 0.5], [11, 0.5]]},
     "G6'": {"errors": 3, "n": 100, "nats": 12.5},
-    "G6": {"errors": 30, "n": 100, "draws": 50, "tested": 20, "sampling": 0.2, "nats": 12.5},
 }
 
 

@@ -15,7 +15,6 @@ from boundcalc.setting import validate
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.network import ModelNetwork
-    from boundcalc.lab.train.pac_bayes import Posterior
     from boundcalc.lab.train.pickers import ModelLearner
     from boundcalc.lab.train.trial import Trial
     from boundcalc.predictors.certificate import PredictorCertificate
@@ -125,13 +124,6 @@ class Bench:
     def trained(self) -> StoredNetwork:
         """The trial's network as plain training gives it."""
         return trained_network(self.trial)
-
-    @cached_property
-    def posterior(self) -> Posterior:
-        """Trained once, for a single draw and for draws anew."""
-        from boundcalc.lab.train.pac_bayes import train_posterior
-
-        return train_posterior(self.network, self.data, seed=self.trial.seed, progress=self.progress)
 
     def progress(self, state: Mapping[str, Any] | str) -> None:
         """Pass on how far it is."""
@@ -263,22 +255,13 @@ def _occam(bench: Bench) -> tuple[PredictorCertificate, _Error]:
 
 
 def _pac_bayes(bench: Bench) -> tuple[PredictorCertificate, _Error]:
-    from boundcalc.lab.train.pac_bayes import PosteriorRule
+    from boundcalc.lab.train.pac_bayes import PosteriorRule, train_posterior
     from boundcalc.predictors.pac_bayes import certify_draws
 
     bench.starts_from_none()
-    found, draws = bench.posterior, PosteriorRule().draws
-    made = certify_draws(bench.network, found.prior, found.laws, bench.data, bench.asked.delta, draws)
+    found = train_posterior(bench.network, bench.data, seed=bench.trial.seed, progress=bench.progress)
+    made = certify_draws(bench.network, found.prior, found.laws, bench.data, bench.asked.delta, PosteriorRule().draws)
     return made.certificate, _missed(bench.network, made.state)
-
-
-def _gibbs(bench: Bench) -> tuple[PredictorCertificate, _Error]:
-    from boundcalc.predictors.gibbs import certify_mixture
-
-    bench.starts_from_none()
-    found = bench.posterior
-    made = certify_mixture(bench.network, found.prior, found.laws, bench.data, bench.asked.delta)
-    return made.certificate, lambda test: made.error(bench.network, test)
 
 
 def _rule(bench: Bench) -> tuple[PredictorCertificate, _Error]:
@@ -315,7 +298,6 @@ _MAKE: Mapping[str, Callable[[Bench], tuple[PredictorCertificate, _Error]]] = {
     "p2l": _p2l,
     "occam": _occam,
     "pac-bayes": _pac_bayes,
-    "gibbs": _gibbs,
     "rule": _rule,
 }
 METHODS = tuple(_MAKE)

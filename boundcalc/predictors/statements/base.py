@@ -34,14 +34,12 @@ class PredictorStatement:
         facts: what it needs to know, by name.
         value: an upper bound of the risk from the facts and delta, rounded up; facts have been read.
         consistent: what is wrong with facts that no run can have, or None.
-        speaks_of: whose risk.
     """
 
     name: str
     facts: Mapping[str, Fact]
     value: Callable[[Facts, float], float]
     consistent: Callable[[Facts], str | None]
-    speaks_of: str = "a fresh example"
 
     @property
     def entry(self) -> theory.Entry:

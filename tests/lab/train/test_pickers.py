@@ -18,7 +18,7 @@ from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.learner import Learner
 from boundcalc.predictors.picking import NotReproduced, pick_to_learn
-from boundcalc.predictors.plans import shared, splits, stops, until_right
+from boundcalc.predictors.plans import default_picks, shared, splits, stops
 from boundcalc.predictors.runs import Run
 from boundcalc.predictors.verify import verify_predictor
 
@@ -149,7 +149,7 @@ def test_a_conjunction_is_certified_from_picks() -> None:
     assert found.train is not None
     data, test = (Data(x.numpy(), y.numpy()) for x, y in (found.train, found.test))
     learner = learner_of(trial, round_lr=3e-3)
-    made = pick_to_learn(learner, data, shared(until_right([0, 1], batch=2), 0.05), 0.05, most=60)
+    made = pick_to_learn(learner, data, default_picks(300, 0.05), 0.05)
     assert made.certificate.risk < 0.3
     assert float((learner.scores(made.state, test) <= 0).mean()) <= made.certificate.risk
 
