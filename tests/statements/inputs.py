@@ -1,21 +1,25 @@
-"""Random admissible inputs, and statements' values at them, for the comparisons with the oracle."""
+"""Random admissible inputs, and comparison of values in every number system with 50 digits of the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from flint import arb
 
-from boundcalc.base.numbers import NumberSystem
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, NumberSystem
+from boundcalc.proof.second.numbers import MP, num
 from boundcalc.statements.texts import STATEMENTS
-from tests.oracle.covers_mp import MP, num
 
 Rng = np.random.Generator
 Value = Callable[[NumberSystem], Any]
 Check = Callable[[Rng], tuple[Value, Any]]
-"""One random input of a statement: its value as a function of the number system, and the oracle's."""
+"""One random input of a statement: its value as a function of the number system, and 50 digits of it."""
 ROUNDS = 12
+_ROUNDING = num(10) ** -40
+"""The 50 digits are rounded too."""
 
 
 def compute(name: str) -> Callable[..., Any]:
@@ -40,6 +44,31 @@ def whole(rng: Rng, low: int, high: int) -> int:
     return int(rng.integers(low, high + 1))
 
 
-def delta_of(log_inverse: float) -> Any:
-    """The delta whose log(1/delta) is exactly this float."""
-    return MP.exp(-num(log_inverse))
+def disagreements(value: Value, truth: Any, tolerance: float = 1e-12) -> list[str]:
+    """Where floats or logs are off by more than a relative tolerance, or the interval misses the truth or is wide."""
+    found: list[str] = []
+    for ns in (FLOAT, LOG, INTERVAL):
+        values = value(ns)
+        for name, exact in truth.items() if isinstance(truth, Mapping) else [("value", num(truth))]:
+            mine = values[name] if isinstance(values, Mapping) else values
+            if not _close(ns, mine, num(exact), tolerance):
+                found.append(f"{ns.name} {name}: {mine} for {MP.nstr(exact, 20)}")
+    return found
+
+
+def _close(ns: NumberSystem, mine: Any, exact: Any, tolerance: float) -> bool:
+    if ns is INTERVAL:
+        low, high = (_exactly(end) for end in (arb(mine).lower(), arb(mine).upper()))
+        slack = _ROUNDING * abs(exact)
+        return low <= exact + slack and exact - slack <= high and high - low <= abs(exact) * num(10) ** -25
+    if ns is LOG:
+        logs = LogFloat.of(mine)
+        mine = logs.sign * MP.exp(logs.log) if logs.sign else 0
+        tolerance *= max(1.0, abs(float(MP.log(abs(exact))))) if exact else 1.0
+    return abs(num(mine) - exact) <= tolerance * abs(exact)
+
+
+def _exactly(x: arb) -> Any:
+    """An exact ball (of radius 0) in 50 digits."""
+    mantissa, exponent = x.man_exp()
+    return num(int(mantissa)) * num(2) ** int(exponent)

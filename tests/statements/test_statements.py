@@ -16,10 +16,8 @@ from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
 from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.noises import NOISES
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import ALL, STATEMENTS
-from tests.statements import test_composition_values, test_layer_values
 
 LETTERS = {
     "T": ["1", "2", "3", "4", "4r", "4v", "4f", "5", "6", "7", "8", "9", "9b", "10", "12", "13", "14", "pub"],
@@ -186,9 +184,3 @@ def test_hypotheses_are_asked_for() -> None:
         refusal("P1", Norms(C=1.0)),
     ]
     assert met == [None] * len(met)
-
-
-def test_every_value_is_compared_with_the_oracle() -> None:
-    """E has its own tests (test_general.py), and so have laws of noise (test_noise_values.py)."""
-    compared = set(LEMMAS) | set(NOISES) | set(test_layer_values.CHECKS) | set(test_composition_values.CHECKS) | {"E"}
-    assert compared == set(CALCULUS)

@@ -1,17 +1,15 @@
-"""X: every value a statement computes, in three number systems, against a second implementation in 50 digits."""
+"""X: every value a statement computes, in three number systems, against the same formula written out in 50 digits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from boundcalc.proof.second.numbers import MP, num
 from boundcalc.statements.latent import LATENT
-from tests.oracle.agreement import disagreements
-from tests.oracle.covers_mp import MP, num
-from tests.statements.inputs import ROUNDS, Check, Rng, Value, compute, of, some, whole
+from tests.statements.inputs import ROUNDS, Check, Rng, Value, compute, disagreements, of, some, whole
 
 
 def x0(rng: Rng) -> tuple[Value, Any]:
@@ -95,7 +93,7 @@ def x6(rng: Rng) -> tuple[Value, Any]:
     return of("X6", head, error, missed, spread), a**2 * e + 2 * a * MP.sqrt(e) * d * s + (d * s) ** 2
 
 
-CHECKS: dict[str, Callable[[Rng], tuple[Value, Any]]] = {
+CHECKS: dict[str, Check] = {
     "X0": x0,
     "X1": x1,
     "X2": x2,
@@ -108,18 +106,12 @@ CHECKS: dict[str, Callable[[Rng], tuple[Value, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_values_agree_with_the_oracle(name: str) -> None:
+def test_values_are_those_of_a_formula_written_out(name: str) -> None:
     rng = np.random.default_rng(list(CHECKS).index(name))
     tolerance = 1e-9 if name == "X4" else 1e-12  # e^b - 1 - b cancels in floats at small b; intervals are checked fully
     for _ in range(ROUNDS):
         value, truth = CHECKS[name](rng)
         assert disagreements(value, truth, tolerance) == []
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_value_that_is_off_is_seen(name: str) -> None:
-    check: Check = CHECKS[name]
-    value, truth = check(np.random.default_rng(1))
     assert disagreements(value, truth * (1 + MP.mpf(10) ** -6)) != []
 
 
