@@ -39,7 +39,7 @@ from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.weights import Matrix, Weights
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
-from tests.soundness.test_layer_constants import extremal, slope_at
+from tests.soundness.test_layer_constants import slope_at, worst_direction
 
 SLACK = 1 + 1e-6
 TIGHT = 0.95
@@ -190,7 +190,7 @@ def subjects() -> Iterator[Subject]:
             GatedFeedForward(2, 3, name),
             budgets(W_1=Budget(op=1.4), W_2=Budget(op=0.8), W_3=Budget(op=1.7)),
             radius=1.3,
-            tight=frozenset({"radius", "W_1", "W_2", "W_3"} if name == "relu" else ()),
+            tight=frozenset({"radius", "lipschitz", "W_1", "W_2", "W_3"} if name == "relu" else ()),
         )
     yield Subject(
         "gated with offsets",
@@ -246,20 +246,6 @@ def subjects() -> Iterator[Subject]:
     yield Subject("lookup", Lookup(3, 2, 2), budgets(**looked_up), tight=frozenset({"token_values", "position_values"}))
     for how in ("mean", "cls"):
         yield Subject(how, Pool(how), tight=frozenset({"radius", "lipschitz"}))
-
-
-def worst_direction(f: Callable[[Array], Array], x: Array, row: int) -> Array:
-    """Unit rows along the derivative of one output row in its steepest direction."""
-    h = 1e-5
-    out = f(x).shape[1]
-    jacobian = np.zeros((out, *x.shape))
-    for i, j in np.ndindex(*x.shape):
-        step = np.zeros_like(x)
-        step[i, j] = h
-        jacobian[:, i, j] = (f(x + step)[row] - f(x - step)[row]) / (2 * h)
-    pulls = [np.tensordot(u, jacobian, axes=1) for u in np.linalg.svd(jacobian.reshape(out, -1))[0].T]
-    best = max(pulls, key=lambda pull: float(np.linalg.norm(pull, axis=1).sum()))
-    return best / np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1e-300)
 
 
 Claim = tuple[str, float]
@@ -362,6 +348,18 @@ def alone(kap: float, b: float, size: int, **values: object) -> Subject:
     layer = Attention(d=2, **values)  # type: ignore[arg-type]
     norms = Norms(budgets={"W_QK": Budget(op=kap / b**2), "W_V": Budget(op=1.0)})
     return Subject("head", layer, norms, radius=b, seq_len=size)
+
+
+def extremal(kap: float, b: float, copies: int) -> tuple[Array, Array, int]:
+    """Rows +-b e_2 in equal numbers and one query b e_1 that hardly attends to itself.
+
+    W = (kap/b^2) diag(-1, 1): the query scores 0 on the pairs and -kap on itself, and its own row
+    has little weight among many. It comes last, so the mask may be causal.
+    """
+    pairs = np.tile(np.array([[0.0, b], [0.0, -b]]), (copies, 1))
+    x = np.concatenate([pairs, [[b, 0.0]]])
+    w = kap / b**2 * np.array([[-1.0, 0.0], [0.0, 1.0]])
+    return x, w, len(x) - 1
 
 
 def extremal_stretch(kap: float, *, causal: bool, normaliser: str = "softmax") -> float:
