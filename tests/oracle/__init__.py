@@ -1,1 +1,0 @@
-"""Independent 50-digit re-implementations of the stated mathematics, used only by tests."""
