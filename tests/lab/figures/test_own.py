@@ -70,7 +70,7 @@ def test_a_proxy_of_ones_own_stays_on_an_axis_of_its_own(here: Path) -> None:
     result = run("plot gap-vs-m --bound best --bound mine.py:three --sweep m=1e5,1e6 -o x.png")
     assert result.exit_code == 0, result.output
     kinds = {one["key"]: one["kind"] for one in json.loads((here / "x.json").read_text())["series"]}
-    assert kinds == {"best": "bound", "three": "proxy"}
+    assert kinds == {"best": "bound", "three": "proxy", "gap-floor": "reference"}
     assert "~" in run("eval --bound mine.py:three --m 1e6").stdout
 
 
