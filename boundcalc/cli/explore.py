@@ -12,7 +12,6 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import ENTRIES, Question, setting_options, take_setting
-from boundcalc.cli.values import WHOLE
 
 _OWN = {"depth", "seq_len", "n_train", "C", "d", "heads", "margin", "delta", "style"}
 """Fields of a setting that the page itself changes."""
@@ -33,21 +32,17 @@ Examples:
 )
 @click.option("-o", "--out", "file", type=output_file(), help="The page.  [default: explore.html, unless --serve]")
 @click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
-@click.option("--port", type=WHOLE, help="Of --serve.  [default: any that is free]")
 @points_options
 @click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
 @click.option("--runs", "runs", multiple=True, metavar="NAME=VALUE", help="Which trials: task, T, m, depth, sweep ...")
-@click.option("--along", type=click.Choice(("m", "T", "depth")), help="What the trials differ in.  [default: m]")
 @setting_options
 def command(
     file: Path | None,
     serve: bool,
-    port: int | None,
     points: tuple[str, ...],
     columns: tuple[str, ...],
     store: str | None,
     runs: tuple[str, ...],
-    along: str | None,
     **options: Any,
 ) -> None:
     """Write a page with sliders for T, m, C, depth, d, heads, gamma, delta and the style.
@@ -63,12 +58,8 @@ def command(
     question = take_setting(options)
     if serve and file is not None:
         raise InvalidSetting("give --serve or -o: a page that is served is not written")
-    if port is not None and not serve:
-        raise InvalidSetting("--port is of --serve")
-    if port is not None and not 0 <= port < 2**16:
-        raise InvalidSetting(f"--port is from 0 to 65535, got {port}")
-    if store is None and (runs or along):
-        raise InvalidSetting("--runs and --along choose among the trials of --store: name it")
+    if store is None and runs:
+        raise InvalidSetting("--runs choose among the trials of --store: name it")
     if columns and not points:
         raise InvalidSetting("--column is of --points: name a CSV")
     letters(question.setting)  # refuses what the page cannot show
@@ -76,10 +67,10 @@ def command(
 
     measured = from_files(points, columns_of(columns)) if points else []
     if store is not None:
-        measured += from_store(store, pairs(runs), along or "m")
+        measured += from_store(store, pairs(runs))
     base = _base(question, start)
     if serve:
-        _serve(question.setting, measured, base, port or 0)
+        _serve(question.setting, measured, base)
         return
     target = file if file is not None else Path("explore.html")
     _output_check(target)
@@ -115,14 +106,11 @@ def _base(question: Question, start: str) -> str:
     return "".join(f"{word} " for word in words)
 
 
-def _serve(setting: Any, measured: list[dict[str, Any]], base: str, port: int) -> None:
+def _serve(setting: Any, measured: list[dict[str, Any]], base: str) -> None:
     from boundcalc.lab.explore import page
     from boundcalc.lab.explore.serve import Server
 
-    try:
-        server = Server(port, page.build(setting, points=measured, served=True, base=base), setting)
-    except OSError as error:
-        raise InvalidSetting(f"--port {port} cannot be listened on ({error.strerror}): leave it out") from None
+    server = Server(page.build(setting, points=measured, served=True, base=base), setting)
     click.echo(f"{server.url}  (Ctrl-C ends it)")
     with server:
         server.serve_forever()

@@ -45,14 +45,12 @@ in it is executed. Every norm is an upper bound of the exact one.""",
     type=output_file(),
     help="Write a mapping with every tensor guessed, for --mapping, and stop; with --compare, one that agrees.",
 )
-@click.option("--all", "every", is_flag=True, help="A row for every head, not one for all heads of a block.")
 @form_option("table", "json", "csv")
 def command(
     model: str,
     out: Path | None,
     setting_out: Path | None,
     template: Path | None,
-    every: bool,
     form: str,
     readout_norm: float | None,
     schatten: float | None,
@@ -62,15 +60,13 @@ def command(
     if template is not None:
         _template(model, template, options)
         return
-    if every and form != "table":
-        refuse_given({"every": f"with --format {form}, which has every head"})
     if out is None and setting_out is None:
         why = "without --out or --setting-out, which write the budgets it adds"
         refuse_given({"schatten": why, "readout_norm": why})
     found = take_audit(model, options)
     if out is not None or setting_out is not None:
         _write(found, out, setting_out, schatten, readout_norm)
-    {"table": _table, "json": _json, "csv": _csv}[form](found, every)
+    {"table": _table, "json": _json, "csv": _csv}[form](found)
 
 
 _READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "quiet", "force")
@@ -130,13 +126,11 @@ def _write(
         output.write_json(setting_out, data)
 
 
-def _grouped(found: Audit, every: bool) -> dict[str, list[Measured]]:
-    """The norms of each weight; of heads of a block together, unless every one is wanted."""
+def _grouped(found: Audit) -> dict[str, list[Measured]]:
+    """The norms of each weight, of all heads of a block together."""
     rows: dict[str, list[Measured]] = {}
     for key, m in found.measured.items():
-        name = key
-        if "," in name and not every:
-            name = name.partition(",")[0] + "]"
+        name = key.partition(",")[0] + "]" if "," in key else key
         rows.setdefault(name, []).append(m)
     return rows
 
@@ -146,14 +140,14 @@ def _top(measures: list[Measured], field: str) -> Any:
     return None if None in values else max(values)
 
 
-def _table(found: Audit, every: bool) -> None:
+def _table(found: Audit) -> None:
     from boundcalc.cli.text import Line, write_table
 
     headings = ["weight", "shape", *(symbol for symbol, _ in _SHOWN), "rank <=", "sup"]
     if found.distances:
         headings.append("distance")
     lines: list[Line] = []
-    for name, heads in _grouped(found, every).items():
+    for name, heads in _grouped(found).items():
         shape = "x".join(map(str, heads[0].shape)) + (f" ({len(heads)} heads)" if len(heads) > 1 else "")
         cells = [name, shape, *(_number(_top(heads, field)) for _, field in _SHOWN)]
         rank = _top(heads, "rank")
@@ -167,7 +161,7 @@ def _table(found: Audit, every: bool) -> None:
     for text in account_lines(found):
         click.echo(text)
     click.echo("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
-    click.echo("Of several heads the largest value is shown; --all shows each. Every value is an upper bound.")
+    click.echo("Of several heads the largest value is shown; --format csv shows each. Every value is an upper bound.")
 
 
 def _distance(found: Audit, name: str) -> float | None:
@@ -185,15 +179,13 @@ def _number(value: float | None) -> str:
     return "" if value is None else rounding.up(value, 5)
 
 
-def _json(found: Audit, every: bool) -> None:
-    del every
+def _json(found: Audit) -> None:
     write_json(found.to_json())
 
 
-def _csv(found: Audit, every: bool) -> None:
+def _csv(found: Audit) -> None:
     from boundcalc.cli.formats import write_csv
 
-    del every
     rows = found.table()
     for row in rows:
         row["shape"] = "x".join(map(str, row["shape"]))

@@ -78,7 +78,6 @@ Figures of the papers are scripts in examples/.""",
 @click.option(
     "--norms-from", type=click.Choice(("setting", "runs")), help="Bounds for norms up to the trials' largest."
 )
-@click.option("--title", help="Above the figure, instead of its claim.")
 @setting_options
 def command(
     what: str | None,
@@ -92,7 +91,6 @@ def command(
     store: str | None,
     runs: tuple[str, ...],
     norms_from: str | None,
-    title: str | None,
     **options: Any,
 ) -> None:
     """Draw bounds along one axis of a setting, and runs that were measured.
@@ -105,13 +103,10 @@ def command(
     if source is not None:
         given = (what, axis, norms_from, store, *bounds, *quantities, *points, *columns, *runs, *options.values())
         if any(value not in (None, ()) for value in given):
-            raise InvalidSetting("--from draws the numbers as they were: beside it only -o and --title")
+            raise InvalidSetting("--from draws the numbers as they were: beside it only -o")
         found = read(Path(source))
         target = out if out is not None else Path(source).with_suffix(".png")
-        kept = _beside(target, source)
-        if kept and title is not None:
-            raise InvalidSetting(f"{source} holds the title of {target}: name another image, -o FILE, for another")
-        _save(found if title is None else found.but(title=title), target, numbers=not kept)
+        _save(found, target, numbers=not _beside(target, source))
         return
     if what is None:
         raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
@@ -141,7 +136,7 @@ def command(
             letter, question.setting, values, bounds, quantities or ("gap",), points, columns, store, chosen, norms_from
         )
     command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
-    _save(found.but(command=command, **({} if title is None else {"title": title})), target)
+    _save(found.but(command=command), target)
     for text in contradictions(found.series):
         click.echo(f"contradicted: {text}", err=True)
 

@@ -46,8 +46,7 @@ def _open(path: Path) -> Iterator[Any]:
 @command.command("list", short_help="A line per trial.")
 @read_store_option
 @runs_option
-@click.option("--limit", type=click.IntRange(1), default=40, show_default=True, help="Lines at most.")
-def list_runs(store_path: Path, limit: int, runs: tuple[str, ...]) -> None:
+def list_runs(store_path: Path, runs: tuple[str, ...]) -> None:
     """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
     from boundcalc.cli.text import Line, write_table
     from boundcalc.lab.train.record import summary_columns
@@ -60,13 +59,11 @@ def list_runs(store_path: Path, limit: int, runs: tuple[str, ...]) -> None:
         click.echo("no trials")
         return
     lines: list[Line] = []
-    for record in records[:limit]:
+    for record in records:
         values = summary_columns(record.config, record.result)
         cells = (f"{values[c]:.4f}" if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
         lines.append(Line((record.hash[:12], *cells)))
     write_table(("hash", *_COLUMNS), lines)
-    if len(records) > limit:
-        click.echo(f"... {len(records) - limit} more: --limit {len(records)}")
     if sweeps:
         click.echo("sweeps: " + ", ".join(f"{name} ({count})" for name, count in sweeps.items()))
 

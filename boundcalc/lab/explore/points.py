@@ -19,13 +19,13 @@ def from_files(files: Sequence[str], columns: Mapping[str, str]) -> list[dict[st
     return [row for letter in letters or ["m"] for row in _rows(runs, letter)]
 
 
-def from_store(path: str, chosen: Mapping[str, Any], along: str) -> list[dict[str, Any]]:
-    """Median gaps of trials along m, T or depth."""
+def from_store(path: str, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Median gaps of trials along m."""
     from boundcalc.lab.figures import trials
 
     records = trials.select(Path(path), chosen)
-    trials.refuse_mixture(records, {along, "m"} if along == "m" else {along})
-    return _rows(trials.as_runs(records, 1.0), along)
+    trials.refuse_mixture(records, {"m"})
+    return _rows(trials.as_runs(records, 1.0), "m")
 
 
 def _rows(runs: Sequence[Run], letter: str) -> list[dict[str, Any]]:

@@ -42,14 +42,14 @@ class Server(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 2 * MOST_CONNECTIONS
 
-    def __init__(self, port: int, page: str, setting: Setting) -> None:
+    def __init__(self, page: str, setting: Setting) -> None:
         self.page = page.encode("utf-8")
         self.policy = page.partition('Content-Security-Policy" content="')[2].partition('"')[0]
         self.setting = setting
         self.engine = threading.Lock()
         self.waiting = threading.BoundedSemaphore(MOST_WAITING)
         self.connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        super().__init__((HOST, port), Handler)
+        super().__init__((HOST, 0), Handler)
 
     @property
     def url(self) -> str:

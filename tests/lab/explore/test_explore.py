@@ -27,7 +27,7 @@ QUESTION = "T=512&m=1000000&C=1&depth=2&d=64&heads=1&gamma=0.5&delta=0.05&style=
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[serve.Server]:
-    made = serve.Server(0, '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'"><p>page', SETTING)
+    made = serve.Server('<meta http-equiv="Content-Security-Policy" content="default-src \'none\'"><p>page', SETTING)
     threading.Thread(target=made.serve_forever, daemon=True).start()
     yield made
     made.shutdown()
@@ -251,7 +251,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(main, [*words, "--force"]).exit_code == 0
     for line, said in (
         (["--serve", "-o", "a.html"], "give --serve or -o"),
-        (["--port", "1"], "--port is of --serve"),
         (["--runs", "T=1"], "name it"),
         (["--column", "m=x"], "--column is of --points"),
         (["-o", "a.pdf"], "written as .html"),

@@ -384,7 +384,7 @@ def test_a_broken_formula_would_be_seen(browser: Browser, text: str, tmp_path: P
 
 
 def test_served_every_point_is_the_engine_s(browser: Browser) -> None:
-    server = Server(0, page.build(SETTING, served=True), SETTING)
+    server = Server(page.build(SETTING, served=True), SETTING)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         browser.resize(1200, 1000)

@@ -226,10 +226,6 @@ def test_a_json_draws_the_same_file_again(suffix: str, tmp_path: Path, monkeypat
     assert run("--from", "a.json", "-o", f"b{suffix}").exit_code == 0
     assert Path(f"a{suffix}").read_bytes() == Path(f"b{suffix}").read_bytes()
     assert read(Path("a.json")).series == read(Path("b.json")).series
-    titled = run("--from", "a.json", "-o", f"c{suffix}", "--title", "Other words")
-    assert titled.exit_code == 0
-    assert read(Path("c.json")).title == "Other words"
-    assert Path(f"a{suffix}").read_bytes() != Path(f"c{suffix}").read_bytes()
 
 
 def test_measured_trials_stand_beside_bounds_of_their_class(store: Path, tmp_path: Path) -> None:

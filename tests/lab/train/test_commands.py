@@ -42,9 +42,9 @@ def filled(path: str = "boundcalc-runs.db") -> None:
 
 def test_runs_list_show_rm(run: Any) -> None:
     filled()
-    code, out, _ = run("runs", "list", "--runs", "T=16", "--limit", "3")
+    code, out, _ = run("runs", "list", "--runs", "T=16")
     assert code == 0
-    assert len(out.splitlines()) == 7
+    assert len(out.splitlines()) == 15
     assert "demo (36)" in out
     code, out, _ = run("runs", "show", trial(0, 16, 8).hash[:10])
     assert json.loads(out)["config"]["m"] == 8
