@@ -300,7 +300,7 @@ def test_known_tables_are_reproduced(d: int) -> None:
 def per_entry(name: str, d: int, eps: float) -> float:
     """Log count of a cover of d x d matrices over their entries; norms and points are at most 1."""
     one = INTERVAL.number(1)
-    target = Target("map", d, d, one, MatrixNorms(*6 * (one,), d), Points(1))
+    target = Target("map", d, d, one, MatrixNorms(one, one, one, one, one, one, d), Points(1))
     params = LEMMAS[name].params(-math.log(eps), target, 1)
     return upper_float(LEMMAS[name].sharp(INTERVAL, 1 / INTERVAL.number(eps), target, one, params) / target.size)
 
