@@ -292,6 +292,13 @@ def all_binary_gap(domain: int, m: int) -> float:
     return (1 - 1 / domain) ** m
 
 
+def test_the_residual_counts_twice() -> None:
+    """All functions with the values 0.4 and 0.6: one centre, and what is not seen may be 0.2 above what is."""
+    exact = 0.2 * all_binary_gap(1000, 4)
+    value = uniform([0.5, 0.1], [0.0], 4, None)
+    assert value - 0.1 < exact <= value
+
+
 def all_binary_violations(bound: Callable[[int, int, int], float]) -> list[str]:
     """Where ``bound(domain, m, alpha)`` is below the exact supremum over all binary functions."""
     found: list[str] = []
