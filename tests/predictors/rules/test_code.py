@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import CertificateError
+from boundcalc.predictors.rules import code
 from boundcalc.predictors.rules.code import MAIN_WINDOW, NAMES, WINDOWS, Cube, Rule, window_bounds
 from boundcalc.predictors.statements.counts import G7
 from tests.predictors.rules.networks import all_inputs
@@ -159,3 +160,25 @@ def test_what_is_no_rule_of_the_code_is_refused(change: dict[str, object]):
 def test_the_main_window_is_a_window():
     assert WINDOWS[0] == MAIN_WINDOW
     assert len(set(WINDOWS)) == 9
+
+
+def messages(T: int) -> Fraction:
+    """The sum over all messages that remove nothing, times 2 for the others: names and tables are messages of their own."""
+    total = Fraction(0)
+    for s in range(T + 1):
+        zero = Rule(T, tuple(range(s)), (0,) * 2**s)
+        spelled_out = 2 ** (2**s) * zero.probability(names=False)
+        # a name costs less than a table from s = 3 on; for fewer bits several names may mean one function
+        three = Rule(T + 3, (0, 1, 2), table_of("AND", 3))
+        named = sum(Rule(T + 3, (0, 1, 2), table_of(name, 3)).probability() for name in NAMES)
+        by_name = named / (256 * three.probability(names=False)) * spelled_out
+        total += math.comb(T, s) * (spelled_out + by_name)
+    domains = sum(replace(zero, window=window).probability() for window in WINDOWS) / zero.probability()
+    return 2 * total * domains
+
+
+@pytest.mark.parametrize("T", [4, 5, 9])
+def test_all_messages_sum_to_what_the_forks_say(T: int, monkeypatch: pytest.MonkeyPatch):
+    assert messages(T) == 1 - Fraction(1, T + 2)
+    monkeypatch.setattr(code, "_size", lambda count: Fraction(1, count + 1))  # no prefix code: the control
+    assert messages(T) > 1
