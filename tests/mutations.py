@@ -48,6 +48,10 @@ _NOISE = "tests/soundness/test_noise.py"
 _CENTRES = "tests/soundness/test_centres.py"
 _BOTH_LABELS = "tests/laws/test_both_labels.py"
 _TWO_CHECKERS = "tests/proof/test_second_checker.py"
+_READ = "tests/soundness/test_comparison.py -k text_of_the_theorem"
+"""Values that a reader of the proof found without the code: at K's own slack no network of the class shows these."""
+_COMPARED = "tests/soundness/test_comparison.py -k"
+_MEMBERS = "tests/soundness/test_floors.py -k members_are"
 
 STATEMENTS = [
     Mutation(
@@ -146,6 +150,115 @@ STATEMENTS = [
         "np.abs(w).max(axis=0)",
         "np.abs(w).max(axis=1)",
         "tests/soundness/test_layer_facts.py",
+    ),
+    Mutation(
+        "K1 without sqrt(pi/2) on e2",
+        "statements/comparison/closed.py",
+        "(fro + factor * second)",
+        "(fro + second)",
+        _READ,
+    ),
+    Mutation("K1 with kappa for 2 kappa", "statements/comparison/closed.py", "2 * fro * kappa(", "fro * kappa(", _READ),
+    Mutation(
+        "K1 with the spectral norm of W_V",
+        "statements/comparison/network.py",
+        "columns else block.values_fro",
+        "columns else block.values_op",
+        _READ,
+    ),
+    Mutation(
+        "K1 with the oscillation in front of Psi",
+        "statements/comparison/closed.py",
+        "kappa(ns, size.half_range) * size.hull",
+        "kappa(ns, size.half_range) * size.half_range",
+        _READ,
+    ),
+    Mutation(
+        "K1 with a projection that Schatten sums are trusted to stop",
+        "statements/comparison/network.py",
+        "if not all(_given(budget) for budget in maps)",
+        "if not all(_given(budget) for budget in maps[:0])",
+        f"{_COMPARED} schatten",
+    ),
+    Mutation(
+        "K2 with a free sign outside",
+        "statements/comparison/sharp.py",
+        "(1 + signs) / 2, signs / 2)",
+        "signs / 2, signs / 2)",
+        f"{_COMPARED} what_a_sign_costs",
+    ),
+    Mutation("K2 without centres", "statements/comparison/sharp.py", " + union + kind.centre", " + union", _READ),
+    Mutation("K2 with om(b)", "statements/comparison/sharp.py", "_apart(ns, a)", "_apart(ns, b)", _READ),
+    Mutation("K2 with h = S a^2", "statements/comparison/sharp.py", "bend = hull * b**2", "bend = hull * a**2", _READ),
+    Mutation(
+        "K2 with half the range of 1/tau",
+        "statements/comparison/sharp.py",
+        "ns.number(stretch) ** 2, ns.exp(hull)",
+        "ns.number(stretch) ** 2, ns.exp(hull / 2)",
+        f"{_COMPARED} the_stretch",
+    ),
+    Mutation(
+        "K2 with the slope of 1/Z at one end",
+        "statements/comparison/series.py",
+        "ns.maximum(1 - be, be * top - 1 / top)",
+        "(1 - be)",
+        f"{_COMPARED} the_remainder",
+    ),
+    Mutation(
+        "construction E with more cells than there are",
+        "statements/floors/e.py",
+        "return self.k * (room.d - 2)",
+        "return self.k * (room.d - 1)",
+        _MEMBERS,
+    ),
+    Mutation(
+        "construction A without the first row's own weight",
+        "statements/floors/a.py",
+        "room.seq_len - 1 - self.plus), 1, s)",
+        "room.seq_len - 1 - self.plus), 0, s)",
+        _MEMBERS,
+    ),
+    Mutation(
+        "construction C without the first row's own weight",
+        "statements/floors/c.py",
+        "room.seq_len - 1 - self.plus), 1, s)",
+        "room.seq_len - 1 - self.plus), 0, s)",
+        _MEMBERS,
+    ),
+    Mutation(
+        "construction E with the better of its key rows",
+        "statements/floors/e.py",
+        "ns.minimum(*ends) if sign > 0 else ns.maximum(*ends)",
+        "ns.maximum(*ends) if sign > 0 else ns.minimum(*ends)",
+        _MEMBERS,
+    ),
+    Mutation(
+        "F1 with v = floor(m/N)",
+        "statements/floors/counting.py",
+        "v = m // cells + 1",
+        "v = m // cells",
+        "tests/soundness/test_floors.py -k mean_deviation",
+    ),
+    Mutation(
+        "F2 without what Tusnady's inequality leaves",
+        "statements/floors/counting.py",
+        "return (gain - loss) / m - tail",
+        "return gain / m - tail",
+        "tests/soundness/test_floors.py -k sphere",
+    ),
+    Mutation(
+        "F2 with an upper sum",
+        "statements/floors/counting.py",
+        "-(((k + 1) * step) ** 2)",
+        "-(((k - 1) * step) ** 2)",
+        "tests/soundness/test_floors.py -k sphere",
+    ),
+    Mutation(
+        "floors of heads that share values",
+        "statements/floors/base.py",
+        "a.kv_heads in (None, a.heads)",
+        "a.kv_heads != 0",
+        "tests/soundness/test_floors.py -k fit_is_refused",
     ),
 ]
 """Of the statements of docs/theory.md."""

@@ -27,9 +27,9 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.checker import derive
 from boundcalc.statements.comparison.closed import closed, hoelder, kappa, score_complexity
-from boundcalc.statements.comparison.network import Network, network_of, refusal
-from boundcalc.statements.comparison.series import bounds_of_terms, series, unproved_kernel
-from boundcalc.statements.comparison.sharp import Tuning, problem, sharp, stretch_holds
+from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal
+from boundcalc.statements.comparison.series import Kernel, bounds_of_terms, series, unproved_kernel
+from boundcalc.statements.comparison.sharp import Strata, Tuning, _kinds, problem, sharp, stretch_holds  # pyright: ignore[reportPrivateUsage]
 
 Array = NDArray[np.float64]
 
@@ -65,6 +65,38 @@ def test_values_of_the_proof(changes: dict[str, Any], closed_form: float | None,
         assert values["comparison-closed"] == pytest.approx(closed_form, rel=1e-5)
     assert values["comparison"] <= from_search
     assert values["comparison"] <= values["comparison-closed"]
+
+
+ONE = (1.0,) * 6
+THREE = ((0.5, 0.9, 0.4, 0.6, 0.8, 1.0), (1.2, 1.5, 0.7, 0.9, 1.3, 0.9), (0.3, 1.4, 0.5, 0.8, 1.1, 1.0))
+SMALL = ((0.5, 0.9, 0.4, 0.6, 0.61, 1.0), (0.2, 1.5, 0.7, 0.9, 1.3, 0.9))
+
+
+def network(*blocks: tuple[float, ...], readout: float = 1.0) -> Network:
+    return Network(tuple(Budgets(*block) for block in blocks), 1.0, readout, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("about", "m", "value"),
+    [
+        (network(ONE), 1e6, 0.0229487952965063745790912600367),
+        (network(ONE, ONE), 1e6, 0.0778695840636411346349890117087),
+        (network((2.0,) * 6, readout=2.0), 1e6, 0.741316758594056839549785271534),
+        (network(*THREE, readout=0.8), 1e4, 0.102596393632769779749853548767),
+        (network(*SMALL, readout=0.8), 1e4, 0.0625177807865615990286588331706),
+    ],
+)
+def test_values_from_the_text_of_the_theorem(about: Network, m: float, value: float) -> None:
+    """Each form of K1 where it is the least, as a reader of the proof evaluated it without this code (30 digits)."""
+    assert closed(FLOAT, about, 2.0, m) == pytest.approx(value, rel=1e-13)
+
+
+def test_a_dominant_column_from_the_text_of_the_theorem() -> None:
+    """K2 at numbers chosen by hand, where the strata give the least for Gaussians and for signs; evaluated likewise."""
+    strata = Strata((0.75, 0.9, 1.0), (1.45, 1.5))
+    tuning = Tuning(0.6, 0.2, Kernel(2.7, ()), Kernel(2.6, ()), (strata,))
+    value = 0.0444315015361964967290354131885
+    assert sharp(FLOAT, network(ONE, ONE), tuning, 2.0, 1e6) == pytest.approx(value, rel=1e-13)
 
 
 def test_it_knows_neither_width_nor_length_nor_heads() -> None:
@@ -105,6 +137,22 @@ def test_what_it_is_not_about_is_refused() -> None:
         assert refusal(Setting.of(style=style, C=1.0)) is not None
 
 
+def test_a_schatten_sum_alone_says_nothing_of_projections() -> None:
+    """|W_V| may be 100 at rows of length 0.3: the projection acts, whatever roots would say."""
+    for kind in ("W_V", "W_1"):
+        other = {"W_V": "W_1", "W_1": "W_V"}[kind]
+        budgets = {kind: Budget(schatten=(2.0, 1e4)), other: Budget(op=0.5, two_one=0.5)}
+        about = replace(setting(input_radius=0.3), norms=Norms(C=1.0, budgets=budgets))
+        assert "beside Sp" in (refusal(about) or "")
+        fixed = replace(about, norms=Norms(C=1.0, budgets={**budgets, kind: Budget(op=0.5, schatten=(2.0, 1e4))}))
+        (honest,) = (each for each in certificates(fixed) if each.strategy == "comparison-closed")
+        data = json.loads(json.dumps(check(honest).claimed.to_json()))
+        derive(data, claims=True)
+        data["setting"]["norms"]["budgets"][kind] = {"Sp": [2.0, 1e4]}
+        with pytest.raises(Exception, match="projection acts"):
+            derive(data, claims=True)
+
+
 def random_setting(rng: random.Random) -> Setting:
     depth, heads = rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
     budgets: dict[str, Budget] = {}
@@ -124,6 +172,17 @@ def random_setting(rng: random.Random) -> Setting:
     return replace(about, norms=norms)
 
 
+def loosened(certificate: Certificate) -> Certificate:
+    """Complexities of block 1 claimed with more room: as many formulas, and fewer cells for the slow checker."""
+    tuning = certificate.tuning
+    if tuning is None:
+        return certificate
+    signs, gaussian = (
+        None if each is None else replace(each, bound=1.05 * each.bound) for each in (tuning.signs, tuning.gaussian)
+    )
+    return replace(certificate, tuning=replace(tuning, signs=signs, gaussian=gaussian))
+
+
 def test_both_checkers_find_the_same() -> None:
     rng, seen = random.Random(3), 0
     while seen < 12:
@@ -132,7 +191,7 @@ def test_both_checkers_find_the_same() -> None:
             continue
         seen += 1
         for certificate in certificates(about):
-            claimed = check(certificate).claimed
+            claimed = check(loosened(certificate)).claimed
             verify(claimed)
             found = derive(json.loads(json.dumps(claimed.to_json())), claims=True)
             assert float(found.log_value) == pytest.approx(claimed.log_value, abs=1e-12)
@@ -160,8 +219,9 @@ def forged(tuning: Tuning, **changes: Any) -> Tuning:
 
 def test_forged_tunings_are_refused_by_both() -> None:
     about = setting(depth=2)
-    certificate = next(each for each in certificates(about) if each.strategy == "comparison")
-    tuning = certificate.tuning
+    tight = next(each for each in certificates(about) if each.strategy == "comparison")
+    certificate = loosened(tight)
+    claimed, tuning = check(certificate).claimed, certificate.tuning
     assert tuning is not None
     assert tuning.signs is not None
     assert tuning.gaussian is not None
@@ -171,9 +231,9 @@ def test_forged_tunings_are_refused_by_both() -> None:
     low = replace(strata, edges=(0.6, *strata.edges[1:]))
     open_end = replace(strata, edges=(*strata.edges[:-1], 0.99))
     cases = {
-        "signs": forged(tuning, signs=replace(tuning.signs, bound=tuning.signs.bound * 0.98)),
-        "gaussian": forged(tuning, gaussian=replace(tuning.gaussian, bound=tuning.gaussian.bound * 0.98)),
-        "swapped": forged(tuning, signs=tuning.gaussian),
+        "signs": forged(tuning, signs=replace(tuning.signs, bound=tuning.signs.bound * 0.93)),
+        "gaussian": forged(tuning, gaussian=replace(tuning.gaussian, bound=tuning.gaussian.bound * 0.93)),
+        "swapped": forged(tuning, signs=replace(tuning.gaussian, bound=tuning.gaussian.bound / 1.05)),
         "none": forged(tuning, gaussian=None),
         "fewer": forged(tuning, signs=replace(tuning.signs, weights=tuning.signs.weights[:-3])),
         "stretch": forged(tuning, strata=(shorter,)),
@@ -187,7 +247,7 @@ def test_forged_tunings_are_refused_by_both() -> None:
         with pytest.raises(CertificateError):
             check(wrong)
         with pytest.raises(Exception, match=r".") as refused:
-            derive(replace(check(certificate).claimed, tuning=each).to_json(), claims=True)
+            derive(replace(claimed, tuning=each).to_json(), claims=True)
         assert type(refused.value).__name__ == "Refused", name
 
 
@@ -293,6 +353,31 @@ def test_the_remainder_of_the_series(most: float) -> None:
         assert abs(e0 - e1) <= room * (1 + 1e-9) + 1e-13
         worst = max(worst, abs(e0 - e1) / room if room > 1e-9 else 0.0)
     assert worst > 0.5
+
+
+@pytest.mark.parametrize("m", [1, 3, 5, 7])
+def test_what_a_sign_costs(m: int) -> None:
+    """All sign vectors, and draws of Gaussians, on random classes: of a neuron inside, of numbers in [0, 1] outside."""
+    rng = np.random.default_rng(m)
+    of_rows, of_examples = _kinds(FLOAT, m)
+    signs = 2 * np.array(list(np.ndindex(*(2,) * m)), float) - 1
+    gaussians = rng.standard_normal((20_000, m))
+    gaussians = np.concatenate([gaussians, -gaussians])
+    most = [0.0] * 4
+    for trial in range(60):
+        p = np.clip(rng.uniform(0.5, 3) * rng.standard_normal((1 + trial % 3, m)), -1, 1)
+        p = np.concatenate([p, -p]) if trial else np.ones((2, m)) * [[1], [-1]]
+        for place, (draws, kind) in enumerate(((signs, of_examples), (gaussians, of_rows))):
+            plain, neurons = (draws @ p.T).max(axis=1).mean(), draws @ np.maximum(p, 0).T
+            whole = draws @ np.abs(p).T
+            inside = (np.abs(neurons).max(axis=1).mean() - plain) / math.sqrt(m)
+            outside = (np.abs(whole).max(axis=1).mean() - whole.max(axis=1).mean()) / math.sqrt(m)
+            most[2 * place : 2 * place + 2] = max(most[2 * place], inside), max(most[2 * place + 1], outside)
+            room = 0.02 * place  # means of draws
+            assert inside <= kind.inside + room
+            assert outside <= kind.outside + room
+    assert most[3] >= 0.97 * of_rows.outside  # one h = 1 has all of it
+    assert most[1] >= 0.8 * min(1.0, of_examples.outside)
 
 
 def test_products_of_neurons() -> None:

@@ -21,7 +21,15 @@ from boundcalc.proof.floor import Floor, check_floor, read_floor
 from boundcalc.proof.second.floors import derive_floor
 from boundcalc.statements.floors import A, B, C, D, E
 from boundcalc.statements.floors.base import Room, refusal
-from boundcalc.statements.floors.counting import gap_floor, mean_deviation, tail, two_values
+from boundcalc.statements.floors.counting import (
+    CELLS,
+    _moment,  # pyright: ignore[reportPrivateUsage]
+    gap_floor,
+    mean_deviation,
+    sphere,
+    tail,
+    two_values,
+)
 from tests.laws.settings import settings
 
 torch = pytest.importorskip("torch")
@@ -153,6 +161,24 @@ def test_the_sampled_gap_of_weights_on_a_sphere_is_above_its_floor() -> None:
     assert floor > 0.7 * np.mean(gaps) - tail(FLOAT, 1.0, 20_000, 0.05)
 
 
+@pytest.mark.parametrize("n", [4, 9, 40])
+def test_the_parts_of_weights_on_a_sphere(n: int) -> None:
+    """F2: what Tusnady's inequality leaves, by draws; and the moment, which is below its integral."""
+    g = np.random.default_rng(n).standard_normal((200_000, n))
+    omega = np.abs(g[:, 0]) / np.linalg.norm(g, axis=1)
+    left = n * 1.3 * 0.8 * float((omega * (2 + g[:, 0] ** 2 / 4)).mean())
+    nothing = sphere(FLOAT, n, lambda t: 0 * t, 1.3, 0.8, 1000, 0.05)
+    assert -1000 * (nothing + tail(FLOAT, 1.0, 1000, 0.05)) == pytest.approx(left, rel=0.01)
+    density = mpmath.gamma(n / 2) / mpmath.gamma((n - 1) / 2) / mpmath.sqrt(mpmath.pi)
+    for steep in (1.0, 3.0):
+
+        def odd(t: float, steep: float = steep) -> float:
+            return min(1.0, steep * t)
+
+        exact = 2 * n * density * mpmath.quad(lambda t: t * odd(t) * (1 - t * t) ** ((n - 3) / 2), [0, 1 / steep, 1])
+        assert 0.98 * exact <= _moment(FLOAT, n, odd, CELLS) <= exact
+
+
 def test_both_checkers_derive_the_same_floor() -> None:
     for about, _ in CASES.values():
         for errors in (False, True):
@@ -212,6 +238,8 @@ def test_errors_are_counted_where_members_err() -> None:
         (setting(depth=2), B(15, 1.1), "tilt"),
         (setting(activation="gelu"), B(15, 0.4), "relu"),
         (setting(measured=("margin",)), B(15, 0.4), "before the data"),
+        (setting(heads=2, kv_heads=1), B(15, 0.4), "values of their own"),
+        (setting(bits=16), B(15, 0.4), "any real numbers"),
     ],
 )
 def test_what_does_not_fit_is_refused(about: Setting, construction: Any, why: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from .attention import joint_scores
 from .layers import flat
 from .numbers import MP, Real, demand, num
-from .setting import Setting
+from .setting import Budget, Setting
 from .strict import KINDS, Record, read
 from .walk import Walk
 
@@ -65,7 +65,7 @@ def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real]:
     demand(plain and not about.causal and not inputs, "theorem K is about relu networks of softmax heads on vectors")
     walk, d = Walk(setting, None, 1), about.d
     blocks: list[Block] = []
-    exact, radius = Fraction(1), Fraction(about.input_radius)
+    radius = Fraction(about.input_radius)
     for layer in flat(setting.stages):
         if layer.label != "attention":
             continue
@@ -76,20 +76,22 @@ def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real]:
         hidden = walk.matrix("W_1", layer.block, None, d, d)[0]
         sums = [sum(getattr(each, name) for each in values) for name in ("op", "fro", "two_one")]
         most = (max(each.op for each in scores) / tau, max(each.fro for each in scores) / tau)
-        blocks.append(Block(*most, *sums, hidden.op))
-        exact = sum((_spectral(walk.budget("W_V", layer.block, head), setting) for head in heads), start=Fraction(0))
+        blocks.append(Block._make((*most, *sums, hidden.op)))
+        if about.normalisation == "none":
+            continue
+        exact = sum((_spectral(walk.limit("W_V", layer.block, head)) for head in heads), start=Fraction(0))
         inside = exact * radius
-        radius = inside * _spectral(walk.budget("W_1", layer.block, None), setting)
-        demand(about.normalisation == "none" or max(inside, radius) <= 1, "a projection may act")
+        radius = inside * _spectral(walk.limit("W_1", layer.block))
+        demand(max(inside, radius) <= 1, "a projection may act")
     return blocks, walk.matrix("readout", None, None, d, 1)[0].op
 
 
-def _spectral(budget: Any, setting: Setting) -> Fraction:
-    """The spectral norm of a budget, exactly."""
-    if budget is None:
-        return Fraction(setting.norms.C)
+def _spectral(budget: Budget) -> Fraction:
+    """The spectral norm of a budget, exactly; a Schatten sum has none without roots."""
     given = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
-    return min((Fraction(each) for each in given if each is not None), default=Fraction(2))
+    exact = [Fraction(each) for each in given if each is not None]
+    demand(exact, "whether a projection acts is not said")
+    return min(exact)
 
 
 # -- constants

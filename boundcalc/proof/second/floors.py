@@ -33,7 +33,7 @@ def derive_floor(data: Any) -> Confirmed:
     demand(name in _LINES, "it does not know the construction")
     given = read(_LINES[name], "construction", {k: v for k, v in raw.construction.items() if k != "name"})
     setting = read_setting("setting", raw.setting)
-    value = _floor(_Class(setting), name, given, raw.by)
+    value = max(num(0), _floor(_Class(setting), name, given, raw.by))
     demand(
         num(raw.value) <= value * (1 + _TOLERANCE), f"{raw.value:.12g} is claimed, the floor is {MP.nstr(value, 12)}"
     )
@@ -48,6 +48,7 @@ class _Class:
         plain = a.layers is None and a.style == "edelman" and a.normaliser.name == "softmax" and a.activation == "relu"
         inputs = a.vocabulary or a.d_patch or a.embedding_norm or a.pooler or a.positions != "none" or a.causal
         demand(plain and not inputs and a.classes == 1, "floors are about relu networks of softmax heads on vectors")
+        demand(a.kv_heads in (None, a.heads) and a.bits is None, "floors are about heads apart and any real weights")
         demand(a.normalisation in ("ball", "none") and a.d >= 4 and a.seq_len >= 2, "floors are about other networks")
         fixed = not (setting.norms.measured or sample.measured) and sample.lipschitz is None
         demand(fixed, "floors are about norms fixed before the data and the ramp loss")
@@ -198,6 +199,7 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
         return _sphere(c, name, at, n, lambda t: (ramp(curve(-t)) - ramp(curve(t))) / 2, radius) / m - tail(num(1))
     cells, high = _output(c, name, at, 1)
     low = _output(c, name, at, -1)[1]
+    demand(cells > 1, "one cell gives no floor")
     demand(by == "F1" or (low <= 0 and high >= c.gamma), "members do not err where they should")
     drop = ramp(low) - ramp(high)
     v = m // cells + 1

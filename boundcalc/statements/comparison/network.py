@@ -109,6 +109,9 @@ def _active_ball(setting: Setting) -> str | None:
     norms, radius = setting.norms, Fraction(setting.architecture.input_radius)
     heads = range(setting.architecture.heads)
     for block in range(setting.architecture.depth):
+        maps = [norms.find("W_1", block), *(norms.find("W_V", block, head) for head in heads)]
+        if not all(_given(budget) for budget in maps):
+            return "theorem K is proved where no projection acts, which norms of W_V and W_1 beside Sp must say"
         values = sum((_least(norms.find("W_V", block, head)) for head in heads), start=Fraction(0))
         inside, after = values * radius, values * radius * _least(norms.find("W_1", block))
         if max(inside, after) > 1:
@@ -121,10 +124,15 @@ def _active_ball(setting: Setting) -> str | None:
     return None
 
 
-def _least(budget: Budget) -> Fraction:
-    """The spectral norm of a budget, exactly; each of these norms is at least that."""
+def _given(budget: Budget) -> list[float]:
+    """The norms of a budget that are at least the spectral one and take no root."""
     given = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
-    return min((Fraction(value) for value in given if value is not None), default=Fraction(2))
+    return [value for value in given if value is not None]
+
+
+def _least(budget: Budget) -> Fraction:
+    """The spectral norm of a budget, exactly."""
+    return min(map(Fraction, _given(budget)))
 
 
 def network_of(ns: NumberSystem, setting: Setting) -> Network:

@@ -28,6 +28,8 @@ def refusal(setting: Setting) -> str | None:
         (not a.causal, "attention to every row"),
         (not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs"),
         (a.positions == "none", "rows without positions of their own"),
+        (a.kv_heads in (None, a.heads), "heads with values of their own"),
+        (a.bits is None, "weights that are any real numbers"),
         (setting.sample.lipschitz is None, "the ramp loss"),
         (not norms.measured and not setting.sample.measured, "norms and margins that are fixed before the data"),
         (all(each.distance is None for each in norms.budgets.values()), "norms that are not distances"),
