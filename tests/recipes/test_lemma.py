@@ -20,7 +20,7 @@ from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.testing import Cases, LemmaExample, check_lemma
 from boundcalc.testing.lemmas import scaled
 
-SETTING = Setting.of(depth=1, d=4, seq_len=3, n_train=10**6)
+SETTING = Setting.of(depth=1, d=4, seq_len=3, n_train=10**6, margin=0.34)
 
 
 class Rounded(CoverLemma):
