@@ -9,8 +9,12 @@ import pytest
 from boundcalc.setting import Budget
 from boundcalc.setting.norms import SIZES
 
-SMALL = Budget(1.0, 2.0, 3.0, 4.0, 5.0, rank=2, schatten=(0.5, 6.0), sup=7.0, row=8.0, heads=8.5, distance=Budget(op=0.25))
-LARGE = Budget(2.0, 2.5, 2.75, 9.0, 9.5, rank=1, schatten=(0.5, 7.0), sup=6.0, row=9.0, heads=9.5, distance=Budget(op=0.5))
+SMALL = Budget(
+    1.0, 2.0, 3.0, 4.0, 5.0, rank=2, schatten=(0.5, 6.0), sup=7.0, row=8.0, heads=8.5, distance=Budget(op=0.25)
+)
+LARGE = Budget(
+    2.0, 2.5, 2.75, 9.0, 9.5, rank=1, schatten=(0.5, 7.0), sup=6.0, row=9.0, heads=9.5, distance=Budget(op=0.5)
+)
 
 
 def test_every_limit_is_a_size_or_known_not_to_be_one() -> None:
@@ -22,7 +26,17 @@ def test_every_limit_is_a_size_or_known_not_to_be_one() -> None:
 def test_mapping_reaches_every_limit() -> None:
     doubled = SMALL.map(lambda x: 2 * x, lambda p, total: total * 2**p)
     assert doubled == Budget(
-        2.0, 4.0, 6.0, 8.0, 10.0, rank=2, schatten=(0.5, 6.0 * 2**0.5), sup=14.0, row=16.0, heads=17.0, distance=Budget(op=0.5)
+        2.0,
+        4.0,
+        6.0,
+        8.0,
+        10.0,
+        rank=2,
+        schatten=(0.5, 6.0 * 2**0.5),
+        sup=14.0,
+        row=16.0,
+        heads=17.0,
+        distance=Budget(op=0.5),
     )
     assert SMALL.map(lambda x: 2 * x).schatten == (0.5, 12.0)
     assert SMALL.map(lambda x: x) == SMALL
