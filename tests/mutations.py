@@ -279,7 +279,7 @@ MUTATIONS = [
         "predictors/tails.py",
         "    p = arb(p)\n    if errors < 0:",
         "    p = arb(p)\n    errors -= 1\n    if errors < 0:",
-        "tests/predictors/test_tails.py",
+        "tests/predictors/test_statements.py",
     ),
     Mutation(
         "G7 without its bits", "predictors/statements/counts.py", ' - arb(facts["bits"]) * arb.const_log2()', "", _LAWS

@@ -13,8 +13,8 @@ from boundcalc.predictors.certificate import PredictorCertificate, equal_shares,
 from boundcalc.predictors.examples import named
 from boundcalc.predictors.verify import verify_predictor
 from tests.cases.predictors import cases
+from tests.cases.predictors import thresholds as draw
 from tests.laws.kinds.predictors import leaves, put, sealed
-from tests.predictors.toys import draw
 
 DATA = draw(21, 120, 0.1)
 EXAMPLES = {f"{name} {each}": each for name in known_methods() for each in cases(name).examples}
@@ -32,16 +32,6 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [("0" if value[:1] != "0" else "1") + value[1:], value + "0", *([""] if value else [])]
     return [[1], {}]
-
-
-@pytest.mark.parametrize("name", MADE)
-def test_what_is_written_is_read_back_and_follows(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "c.json"
-    MADE[name].save(path)
-    found = PredictorCertificate.load(path)
-    assert found == MADE[name]
-    assert verify_predictor(found).risk == found.risk
-    assert 0 < found.risk < 1
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -89,24 +79,8 @@ def test_a_forger_who_seals_again_is_refused_on_the_examples(name: str) -> None:
                 continue  # the direction of a row of one number
             if "tensors" in path and path[-1] == 3 and not other:
                 continue  # minus zero
-            assert refused(sealed(put(raw, path, other)), name), (path, value, other)
-
-
-@pytest.mark.parametrize("name", MADE)
-def test_numbers_alone_show_forged_facts(name: str) -> None:
-    """Without the examples: a fact, delta or the risk changed, the rest as it was."""
-    raw = MADE[name].to_json()
-    for path, value in leaves({"facts": raw["facts"], "risk": raw["risk"]}):
-        for other in others(value):
-            if other == value and type(other) is type(value):
-                continue
-            assert refused(sealed(put(raw, path, other))), (path, value, other)
-    for scale in (0.5, 2.0):
-        forged = copy.deepcopy(raw)
-        forged["delta"] *= scale
-        for entry in forged["alternatives"]:
-            entry["delta"] *= scale
-        assert refused(sealed(forged))
+            on_examples = None if path[0] in ("facts", "risk") else name  # the numbers alone show these
+            assert refused(sealed(put(raw, path, other)), on_examples), (path, value, other)
 
 
 def test_alternatives_may_not_spend_more_than_delta() -> None:

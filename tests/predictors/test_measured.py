@@ -9,6 +9,7 @@ from statistics import median
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from boundcalc.base.confidence import clopper_pearson
@@ -77,27 +78,6 @@ def test_digits_contradict_no_certificate() -> None:
         assert median(mine) <= goal
 
 
-GOALS = {
-    ("holdout", "default"): {300: 0.020, 1000: 0.006},
-    ("p2l", "default"): {300: 0.095, 1000: 0.027},
-    ("occam", "small"): {300: 0.105, 1000: 0.033},
-    ("occam", "default"): {300: 0.111, 1000: 0.035},
-    ("pac-bayes", "small"): {300: 0.16, 1000: 0.061},
-}
-
-
-@pytest.mark.parametrize(("method", "model"), GOALS)
-def test_medians_over_five_seeds_are_as_good_as_they_were(method: str, model: str) -> None:
-    for m, goal in GOALS[method, model].items():
-        mine = [
-            row["risk"]
-            for row in rows("certificates")
-            if (row["part"], row["method"], row["model"], row["m"]) == ("conjunction", method, model, m)
-        ]
-        assert len(mine) == 5
-        assert median(mine) <= goal
-
-
 def test_what_the_planned_vision_transformer_would_certify() -> None:
     """The numbers of docs/certificates.md for its plan: picks that leave few errors, or many."""
     plan = shared(stops(40_000, [64] * 16, [0, 256, 512, 1024], prefix=10_000), 0.05)
@@ -106,3 +86,39 @@ def test_what_the_planned_vision_transformer_would_certify() -> None:
         facts = {"errors": errors, "n": 40_000, "picks": stop, "references": member.references}
         assert up(STATEMENTS["G10r"].risk(facts, member.delta), 2) in (shown, shown.rstrip("0"))
         assert shown in PAGE
+
+
+NUMBERS = {
+    21: "twenty-one, vingt et un, einundzwanzig, veintiuno, ventuno",
+    80: "eighty, quatre-vingts, achtzig, ochenta, ottanta",
+    71_203: "seventy-one thousand two hundred three, soixante et onze mille deux cent trois, "
+    "einundsiebzigtausendzweihundertdrei, setenta y un mil doscientos tres, settantunomiladuecentotré",
+    121_100: "one hundred twenty-one thousand one hundred, cent vingt et un mille cent, "
+    "einhunderteinundzwanzigtausendeinhundert, ciento veintiún mil cien, centoventunomilacento",
+}
+"""As they are said in the languages of examples/certified_words.py."""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_are_called_as_they_are(number: int) -> None:
+    example = load("certified_words")
+    assert ", ".join(example.name_of(number, language) for language in example.LANGUAGES) == NUMBERS[number]
+
+
+def test_names_tell_numbers_apart_and_every_letter_is_known() -> None:
+    example = load("certified_words")
+    for language in example.LANGUAGES:
+        names = [example.name_of(n, language) for n in [*range(2500), *range(2500, 1_000_000, 997)]]
+        assert len(set(names)) == len(names)
+        assert set("".join(names)) <= set(example.LETTERS)
+
+
+def test_examples_of_a_seed_are_the_same_again_and_new_ones_are_others() -> None:
+    draws = load("certified_words").draws
+    one, two = draws("numbers", "", 3), draws("numbers", "", 3)
+    (x, y), (again, answers) = one(50), two(50)
+    assert np.array_equal(x, again)
+    assert np.array_equal(y, answers)
+    assert not np.array_equal(x, one(50)[0])
+    assert set(y) == set(range(5))
+    assert x.max() > 1
