@@ -28,7 +28,11 @@ def checked(name: str) -> tuple[str, str, Parity]:
 
     module = ZOO[name].make()
     seen = open_model(module)
-    return seen.family.name, ZOO[name].cls, compare(module, seen, seen.family.architecture(seen))
+    parity = compare(module, seen, seen.family.architecture(seen))
+    assert parity.tolerance == ROUNDING, name  # also of such as the library computes in single precision
+    assert len(parity.places) >= 10, name
+    assert not parity.unseen, name
+    return seen.family.name, ZOO[name].cls, parity
 
 
 def rows() -> list[str]:

@@ -1,4 +1,4 @@
-"""`boundcalc norms` and `boundcalc certify`, as they are typed."""
+"""`boundcalc norms` and `boundcalc certify` as they are typed: answers, premises, doubts, refusals and the progress bar."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import csv
 import io
 import json
 import math
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc import Certificate, Norms, Sample, Setting, solve, verify
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import audit
 from boundcalc.cli import main
+from boundcalc.statements.strategies import stored_weights
 from tests.checkpoints import handmade
 
 
@@ -261,3 +268,241 @@ def test_unexpected_tensors_stop_a_certificate_but_not_the_norms(tmp_path: Path)
     outcome = run("certify", path, "--m", "1000")
     assert outcome.exit_code == 2
     assert "bert.adapter, which the family 'bert' does not know" in outcome.stderr
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tensors, config = handmade.bert(np.random.default_rng(0))
+    return handmade.save(tmp_path_factory.mktemp("models") / "half", tensors, config, "float16")
+
+
+def certify(model: Path, *words: object) -> Result:
+    sample = ("--m", "1e9", "--gamma", "0.25", "--train-error", "0", "--no-solve", "--bound", "best")
+    line = ("certify", model, "--no-spectra", "--quiet", *sample, *words)
+    return CliRunner().invoke(main, [str(word) for word in line])
+
+
+def answer(model: Path, *words: object) -> dict[str, Any]:
+    outcome = certify(model, "--format", "json", *words)
+    assert outcome.exit_code == 0, outcome.output
+    return json.loads(outcome.stdout)
+
+
+def test_a_checkpoint_of_16_bits_is_one_of_finitely_many(half: Path, tmp_path: Path) -> None:
+    plain, found = answer(half), answer(half, "--bits", 16, "--certificate", tmp_path / "gap.json")
+    best = found["results"][0]
+    assert best["kind"] == "a_posteriori"
+    assert best["strategy"] == "stored-gap"
+    assert best["gap"] < plain["results"][0]["gap"]
+    assert found["stored_weights"]["without"]["gap"] == plain["results"][0]["gap"]
+    assert found["stored_weights"]["weights"] == sum(stored_weights(Setting.from_json(found["setting"])).values())
+    certificate = Certificate.load(tmp_path / "gap.json")
+    assert certificate.setting.architecture.bits == 16
+    verify(certificate)
+    said = " ".join(certify(half, "--bits", "16").stdout.split())
+    assert "rests on a premise: each of the" in said
+    assert "is a number of 16 bits, and that was fixed before the data (G13)" in said
+
+
+def test_more_bits_than_are_stored_are_a_weaker_premise(half: Path) -> None:
+    assert answer(half, "--bits", 32)["results"][0]["gap"] > answer(half, "--bits", 16)["results"][0]["gap"]
+
+
+def test_fewer_bits_than_are_stored_are_refused(half: Path) -> None:
+    outcome = certify(half, "--bits", "8")
+    assert outcome.exit_code == 2
+    assert (
+        "is stored as float16, numbers of 16 bits; give --bits 16 if that was fixed before the data" in outcome.stderr
+    )
+    with pytest.raises(InvalidSetting, match="float16"):
+        audit(half).with_bits(15)
+
+
+@pytest.mark.parametrize("name", handmade.SMALL)
+def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tmp_path: Path) -> None:
+    tensors, config = handmade.SMALL[name](np.random.default_rng(0))
+    found = audit(handmade.save(tmp_path / name, tensors, config, "float16"))
+    acts = sum(
+        int(np.prod(line.shape)) if line.reason.startswith(("softmax ignores", "folded")) else line.used
+        for line in found.account.lines
+    )
+    counted = sum(stored_weights(Setting(found.architecture, found.norms(), Sample())).values())
+    assert (counted < acts) is (name == "vit")
+    if counted < acts:
+        with pytest.raises(InvalidSetting, match=r"cls_token and the positions are measured as one sum"):
+            found.with_bits(16)
+    else:
+        assert found.with_bits(16).architecture.bits == 16
+
+
+def test_where_no_bound_reads_it_it_is_refused(half: Path) -> None:
+    line = (
+        "certify",
+        half,
+        "--no-spectra",
+        "--quiet",
+        "--m",
+        "1e9",
+        "--no-solve",
+        "--bound",
+        "trauger",
+        "--bits",
+        "16",
+    )
+    outcome = CliRunner().invoke(main, [str(word) for word in line])
+    assert outcome.exit_code == 2
+    assert "only 'best' counts stored weights (G13)" in outcome.stderr
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return handmade.save(tmp_path / "bert", *handmade.bert(np.random.default_rng(0)))
+
+
+def on_a_terminal(*words: object) -> str:
+    """What `boundcalc norms` writes to a stderr that is a terminal."""
+    pty = pytest.importorskip("pty")
+    master, slave = pty.openpty()
+    environment = dict(os.environ) | {"TERM": "xterm", "COLUMNS": "100"}
+    command = [sys.executable, "-m", "boundcalc", "norms", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=slave, env=environment) as process:
+        os.close(slave)
+        shown = b""
+        try:
+            while chunk := os.read(master, 1 << 16):
+                shown += chunk
+        except OSError:  # the other end was closed
+            pass
+        os.close(master)
+    assert process.returncode == 0
+    return shown.decode("utf-8", "replace")
+
+
+def test_the_bar_names_what_is_measured_and_comes_to_its_end(model: Path) -> None:
+    shown = on_a_terminal(model)
+    assert "reading" in shown
+    assert "100%" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    assert shown.endswith("\x1b[2K") or "\x1b[2K" in shown[-40:]  # and is wiped
+
+
+def test_no_bar_where_none_was_asked_for(model: Path) -> None:
+    assert on_a_terminal(model, "--quiet") == ""
+
+
+def test_no_bar_in_a_file(model: Path) -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-m", "boundcalc", "norms", str(model)], capture_output=True, text=True, check=True
+    )
+    assert outcome.stderr == ""
+    assert "%" not in outcome.stdout
+
+
+def test_progress_counts_every_number_once(model: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    found = audit(model, progress=lambda name, done, total: seen.append((name, done, total)))
+    names = [name for name, _, _ in seen]
+    assert len(set(names)) == len(names)
+    done = [count for _, count, _ in seen]
+    assert done == sorted(done)
+    assert {total for _, _, total in seen} == {done[-1]}
+    assert 0.9 * found.account.used < done[-1] <= found.account.total
+
+
+def exit_and_text(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    t, config = handmade.llama(np.random.default_rng(0))
+    return handmade.save(tmp_path / "m", t, config | {"attn_logit_softcapping": 50.0})
+
+
+def test_without_a_forward_check_norms_warns_and_certify_refuses(strange: Path, tmp_path: Path) -> None:
+    doubt, alone = "attn_logit_softcapping = 50.0 is not known", ("--compare", "none")
+    code, text = exit_and_text("norms", strange, *alone)
+    assert code == 0
+    assert doubt in text
+    code, text = exit_and_text("certify", strange, "--m", "1e6", *alone)
+    assert code != 0
+    assert doubt in text
+    assert text.count("\n") == 1
+    out = tmp_path / "setting.json"
+    code, text = exit_and_text("norms", strange, "--setting-out", out, *alone)
+    assert code != 0
+    assert doubt in text
+    assert not out.exists()
+    code, text = exit_and_text(
+        "certify", strange, "--m", "1e6", "--set", "attn_logit_softcapping=null", "--no-solve", *alone
+    )
+    assert code == 0
+
+
+def test_a_forward_check_settles_what_a_field_means(strange: Path, tmp_path: Path) -> None:
+    """The library's Llama does not read the field; BERT with another activation is another function."""
+    pytest.importorskip("transformers")
+    code, text = exit_and_text("certify", strange, "--m", "1e6", "--no-solve")
+    assert code == 0
+    assert "Compared with a forward pass" in text
+    assert "Doubted" not in text
+    t, config = handmade.bert(np.random.default_rng(0))
+    path = handmade.save(tmp_path / "bert", t, config)
+    code, text = exit_and_text("certify", path, "--m", "1e6", "--set", "hidden_act=relu")
+    assert code != 0
+    assert "differ" in text
+    path = handmade.save(tmp_path / "own", t, config | {"auto_map": {"AutoModel": "mine.Model"}})
+    code, text = exit_and_text(
+        "certify", path, "--m", "1e6"
+    )  # the library's class was run, and not the code of the model
+    assert code != 0
+    assert "auto_map" in text
+
+
+def test_an_unknown_setting_is_no_use(tmp_path: Path) -> None:
+    t, config = handmade.gpt2(np.random.default_rng(0))
+    path = handmade.save(tmp_path / "m", t, config)
+    assert (
+        "attention_multiplier = 5" in exit_and_text("certify", path, "--m", "1e6", "--set", "attention_multiplier=5")[1]
+    )
+
+
+@pytest.mark.parametrize(("option", "value"), [("--heads", 3), ("--classes", 2), ("--input-radius", 2.0)])
+def test_options_without_effect_are_refused(tmp_path: Path, option: str, value: float) -> None:
+    t, config = handmade.bert(np.random.default_rng(0))
+    path = handmade.save(tmp_path / "m", t, config)
+    for command in (("norms", path), ("certify", path, "--m", "1e6")):
+        code, text = exit_and_text(*command, option, value)
+        assert code != 0
+        assert option in text
+
+
+def test_heads_that_are_said_are_not_assumed(tmp_path: Path) -> None:
+    t, config = handmade.bert(np.random.default_rng(0))
+    del config["num_attention_heads"]
+    code, text = exit_and_text("norms", handmade.save(tmp_path / "m", t, config), "--heads", 2)
+    assert code == 0
+    assert "Assumed" in text
+    assert "num_attention_heads" not in text
+
+
+def test_what_a_mapping_says_is_not_assumed(tmp_path: Path) -> None:
+    """user.md P5: every value of the mapping was starred as assumed."""
+    rng = np.random.default_rng(0)
+    roles = {"q": "W_Q", "k": "W_K", "v": "W_V", "o": "W_O", "up": "W_1", "down": "W_2"}
+    t = {f"net.0.{name}": rng.standard_normal((4, 4)) for name in roles} | {"head": rng.standard_normal((1, 4))}
+    t |= {"net.0.n1": np.ones(4), "net.0.n2": np.ones(4), "norm": np.ones(4)}
+    architecture = {"style": "pre", "depth": 1, "d": 4, "heads": 2, "seq_len": 3, "residual": True, "d_ff": 4}
+    tensors = {f"net.{{b}}.{name}": f"{role}.T" for name, role in roles.items()} | {"head": "readout.T"}
+    tensors |= {"net.{b}.n1": "norm_attention.gain", "net.{b}.n2": "norm_ffn.gain", "norm": "norm_final.gain"}
+    mapping = {"architecture": architecture | {"normalisation": "rmsnorm"}, "tensors": tensors}
+    (tmp_path / "w.safetensors").write_bytes(handmade.safetensors(t, "float64"))
+    (tmp_path / "map.json").write_text(json.dumps(mapping))
+    words = ("certify", tmp_path / "w.safetensors", "--mapping", tmp_path / "map.json", "--m", "1e6", "--no-solve")
+    code, text = exit_and_text(*words)
+    assert code == 0
+    assert "style pre, depth 1, T 3, d 4, heads 2, activation relu*" in text
+    for option in ("--heads", "--classes"):
+        assert f"{option} has no effect" in exit_and_text(*words, option, 2)[1]
+    assert "--set heads=... has no effect" in exit_and_text(*words, "--set", "heads=2")[1]
+    assert "T 2," in exit_and_text(*words, "--T", 2)[1]

@@ -1,4 +1,4 @@
-"""Random damage to small checkpoints: each is read, or refused with one clear line; none ends in a traceback.
+"""Random damage and wrong shapes: each checkpoint is read, or refused with one clear line; none ends in a traceback.
 
 BOUNDCALC_FUZZ=5000 tries as many of each kind.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ import pytest
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Options, audit
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.readers.base import sound
+from boundcalc.checkpoints.readers.base import Checkpoint, sound
 from tests.checkpoints import handmade
 
 TRIES = int(os.environ.get("BOUNDCALC_FUZZ", "120"))
@@ -71,6 +73,7 @@ def outcome(path: Path, family: str, config: dict[str, Any]) -> str:
     try:
         found = audit(path, family=family, options=Options(settings=config), seed=0)
         json.dumps(found.to_json())
+        assert found.account.balanced
         found.norms()
     except BoundcalcError as error:
         text = str(error)
@@ -95,7 +98,7 @@ def test_damaged_weights(form: str, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-STRANGE: tuple[Any, ...] = (None, -1, 0, 2.5, 10**30, "x", "", [], {}, True, float("nan"), [[1]], "\n", {"a": 1})
+STRANGE: tuple[Any, ...] = (None, -1, 0, 2.5, 10**9, 10**30, "x", "", [], {}, True, float("nan"), [[1]], "\n", {"a": 1})
 
 
 @pytest.mark.parametrize("family", handmade.SMALL)
@@ -104,7 +107,7 @@ def test_strange_settings(family: str, tmp_path: Path) -> None:
     tensors, config = handmade.SMALL[family](np.random.default_rng(0))
     handmade.save(tmp_path, tensors)
     refused = 0
-    for key in config:
+    for key in (*config, "num_key_value_heads", "rms_norm_eps", "layer_norm_epsilon", "pad_token_id"):
         for value in STRANGE:
             (tmp_path / "config.json").write_text(json.dumps(config | {key: value}))
             refused += outcome(tmp_path, family, {}) != "read"
@@ -155,3 +158,40 @@ def test_only_damage_is_reported_as_damage() -> None:
         raise BoundcalcError("own words")
     with pytest.raises(BoundcalcError, match="not a whole file"), sound(Path("w"), "file"):
         raise ZeroDivisionError
+
+
+def of_arrays(tensors: dict[str, handmade.Array], config: dict[str, Any]) -> str:
+    """ "audited", or "refused" with one line; anything else that is raised fails the test."""
+    try:
+        found = audit_of(handmade.checkpoint(tensors, config))
+    except BoundcalcError as error:
+        return "refused" if "\n" not in str(error) else "several lines"
+    return "audited" if found.account.balanced else "unbalanced"
+
+
+def audit_of(found: Checkpoint) -> Any:
+    with patch.object(sys.modules["boundcalc.checkpoints.audit"], "open_checkpoint", lambda _: found):
+        return audit("m", seed=0)
+
+
+SHAPES = {
+    "flat": lambda w: w.ravel(),
+    "turned": lambda w: w.T.copy(),
+    "one more row": lambda w: np.concatenate([w, w[:1]]) if w.ndim else w[None],
+    "no rows": lambda w: w[:0] if w.ndim else w,
+    "a number": lambda w: np.array(1.0),
+    "one more dimension": lambda w: w[None, None],
+}
+
+
+@pytest.mark.parametrize("model", handmade.SMALL)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_misshapen_tensors(model: str, shape: str) -> None:
+    good, config = handmade.SMALL[model](np.random.default_rng(0), depth=1)
+    assert of_arrays(good, config) == "audited"
+    seen: set[str] = set()
+    for name in good:
+        result = of_arrays(good | {name: SHAPES[shape](good[name])}, config)
+        assert result in ("audited", "refused"), f"{name}: {result}"
+        seen.add(result)
+    assert "refused" in seen

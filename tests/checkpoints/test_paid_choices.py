@@ -1,4 +1,4 @@
-"""P1 for what is chosen after training: the margin, the training error, and norms found by random probes."""
+"""P1 for what is chosen after training: the margin, the training error, and norms found by random probes; segments."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc import Budget, Certificate, Norms, Setting, compare, evaluate, verify
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc import Architecture, Budget, Certificate, Norms, Sample, Setting, compare, evaluate, verify
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import audit
+from boundcalc.checkpoints.margins import Margins, best_margin
+from boundcalc.lab.train.parameters import parameters
+from boundcalc.setting import Attention, Embedding, Linear, Pool
+from boundcalc.statements.compose import lower
 from boundcalc.statements.posthoc import (
     margin_down,
     margin_steps,
@@ -137,3 +141,77 @@ def test_measured_names_only_what_can_be_seen_on_a_sample() -> None:
     with pytest.raises(InvalidSetting):
         setting(measured="margin")
     assert Setting.from_json(setting(measured=("margin",)).to_json()).sample.measured == ("margin",)
+
+
+def test_errors_are_counted_without_strictness_and_rounded_up() -> None:
+    margins = Margins(np.array([2.0, -0.5, 1.0, 1.0, 0.25]))
+    assert margins.error(-1) == 0
+    assert margins.error(2) == 1
+    assert 4 / 5 <= margins.error(1.0) <= 4 / 5 * (1 + 1e-15)
+    assert margins.error(0.99) == pytest.approx(2 / 5)
+    assert margins.grid() == [2, 1, 0, -1]
+    assert Margins(np.array([-1.0, 0.0])).grid() == []
+
+
+def test_the_best_margin_has_the_smallest_risk_on_the_grid() -> None:
+    values = np.random.default_rng(0).uniform(-0.01, 0.5, 3000)
+    margins = Margins(values)
+    start = Setting(sample=Sample(10**8, measured=("margin", "train_error")))
+    setting, found = best_margin(start, margins)
+    sample = setting.sample
+    assert math.log2(sample.margin) == round(math.log2(sample.margin))
+    assert sample.train_error >= np.mean(values <= sample.margin)
+    risks: list[float] = []
+    for k in margins.grid():
+        gamma = 2.0**-k
+        value = compare(start.but(margin=gamma, train_error=margins.error(gamma)), ["best"])[0]
+        risks += [value.log_risk] if value.risk_refusal is None else []
+    assert found.log_risk == min(risks)
+    assert len(risks) > 1
+    with pytest.raises(InvalidSetting, match="no margin is positive"):
+        best_margin(start, Margins(np.array([-1.0, 0.0])))
+
+
+BUDGETS = {
+    "embedding": Budget(row=2.0),
+    "positions": Budget(row=0.5),
+    "segments": Budget(row=0.25),
+    "W_QK": Budget(op=1, two_one=1),
+    "W_V": Budget(op=1, two_one=1),
+    "readout": Budget(op=1, two_one=1),
+}
+
+
+def with_segments(segments: int) -> Setting:
+    layers = (Embedding(10, 4, "learned", segments=segments), Attention(4), Pool(), Linear("readout", 4, 1))
+    budgets = BUDGETS if segments else {k: b for k, b in BUDGETS.items() if k != "segments"}
+    return Setting(Architecture(layers=layers, seq_len=8), Norms(budgets=budgets), Sample(n_train=10**8, margin=1.0))
+
+
+def test_segments_widen_the_radius_and_are_covered() -> None:
+    plain, typed = lower(with_segments(0), FLOAT), lower(with_segments(2), FLOAT)
+    assert plain.radius == pytest.approx(2.5)
+    assert typed.radius == pytest.approx(2.75)
+    new = [piece for piece in typed.pieces if piece.key == "segments"]
+    assert len(new) == 1
+    target = new[0].members[0].targets[0]
+    assert (target.d, target.k, target.points.count(100)) == (2, 4, 2)
+    assert evaluate(with_segments(0)).log10 < evaluate(with_segments(2)).log10
+
+
+def test_segments_travel_and_need_a_budget() -> None:
+    again = Setting.from_json(with_segments(2).to_json())
+    assert again == with_segments(2)
+    without = Norms(budgets={k: b for k, b in BUDGETS.items() if k != "segments"})
+    with pytest.raises(InvalidSetting, match="segments"):
+        evaluate(Setting(with_segments(2).architecture, without))
+    with pytest.raises(InvalidSetting, match="segments"):
+        Embedding(10, 4, segments=-1)
+
+
+def test_segments_are_not_trained_here() -> None:
+    """They would be left out of the model silently."""
+    assert "W_V" in parameters(with_segments(0).architecture)
+    with pytest.raises(Unsupported, match="a table of segments") as caught:
+        parameters(with_segments(2).architecture)
+    assert "\n" not in str(caught.value)

@@ -45,17 +45,6 @@ def parity(model: Any, *change: Any, **values: Any) -> Parity:
     return compare(model, seen, found)
 
 
-@pytest.mark.parametrize("name", ZOO)
-def test_every_family_agrees_in_double_precision_at_every_layer(name: str) -> None:
-    """Also such as the library computes in single precision: the pass is taken in double."""
-    found = parity(ZOO[name].make())
-    assert found.tolerance == ROUNDING
-    assert found.worst <= ROUNDING
-    assert len(found.places) >= 10
-    assert not found.unseen
-    assert "compared with a forward pass" in found.text
-
-
 def test_a_model_that_was_never_saved_is_not_taken_for_another_head() -> None:
     """Its config names no class yet, and the description once pooled one row where it averages."""
     model = ZOO["modernbert"].make()

@@ -1,21 +1,32 @@
-"""Models of the transformers library, made from configs: every format, every parameter.
+"""Models of the transformers library: every format and parameter, its logits, published configs, the table of families.
 
 Skipped where torch or transformers is not installed; the same readers and families are tested without them elsewhere.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from boundcalc import Sample, Setting, compare
-from boundcalc.checkpoints import Options, audit
+from boundcalc import Sample, Setting, compare, evaluate
+from boundcalc.base.numbers import FLOAT
+from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
+from boundcalc.checkpoints.audit import open_model
+from boundcalc.lab.reading import held_against, opened
 from boundcalc.proof.checker import check
+from boundcalc.setting import Attention, SoftCap
+from boundcalc.setting.layer import of_class
+from boundcalc.statements.compose import lower
 from tests.checkpoints.live import GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
-from tests.checkpoints.zoo import NARROW, OPT, ZOO
+from tests.checkpoints.table import rows, shown
+from tests.checkpoints.zoo import GEMMA2, NARROW, OPT, ZOO, logits, ours
 from tests.proof import alone
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -84,3 +95,152 @@ def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
     certificate = compare(setting, ["trauger"])[0].certificate
     assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)
+
+
+PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text())
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.filterwarnings("ignore")
+def test_a_published_config_is_read_without_a_doubt(name: str, tmp_path: Path) -> None:
+    """The types that some of them name are not those of the files, which are in single precision."""
+    assert torch is not None
+    config = PUBLISHED[name]
+    cls = getattr(hf, config["architectures"][0])
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    seeded(lambda: cls(cls.config_class.from_pretrained(tmp_path))).save_pretrained(tmp_path / "m")
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
+    found = audit(tmp_path / "m")
+    assert found.account.doubts == ()
+    assert found.account.unknown == []
+    assert found.account.balanced
+    checkpoint, hand, _ = opened(str(tmp_path / "m"), None)
+    parity, _, why = held_against(open_model(checkpoint), hand)
+    assert parity is not None, why
+    assert parity.worst < 1e-8
+    strange = tmp_path / "m" / "config.json"
+    strange.write_text(json.dumps(config | {"qk_clip": 3.0}))
+    assert [doubt.partition(" ")[0] for doubt in audit(tmp_path / "m").account.doubts] == ["qk_clip"]
+
+
+CLOSE = 1e-6
+"""The library takes some softmax and normalisations in float32, whatever the weights are."""
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_logits_are_those_of_the_library(name: str, tmp_path: Path) -> None:
+    kind = ZOO[name]
+    model = kind.make()
+    model.save_pretrained(tmp_path)
+    want = logits(kind, model)
+    assert np.abs(want).max() > 0.01
+    for source in (tmp_path, model):
+        assert np.abs(ours(kind, source, model) - want).max() < CLOSE * max(1, np.abs(want).max())
+        found = audit(source)
+        assert found.account.doubts == ()
+        assert found.account.unknown == []
+        assert found.account.balanced
+
+
+YARN: dict[str, dict[str, Any]] = {
+    "yarn, its own factor": {"rope_type": "yarn", "factor": 16.0},
+    "yarn, a given factor": {"rope_type": "yarn", "factor": 4.0, "attention_factor": 5.0},
+    "yarn, two scales": {"rope_type": "yarn", "factor": 8.0, "mscale": 0.7, "mscale_all_dim": 0.4},
+    "longrope": {"rope_type": "longrope", "factor": 32.0, "short_factor": [1.0, 2.0], "long_factor": [3.0, 4.0]},
+    "longrope, a given factor": {
+        "rope_type": "longrope",
+        "factor": 4.0,
+        "attention_factor": 0.5,
+        "short_factor": [1.0, 1.0],
+        "long_factor": [3.0, 4.0],
+    },
+    "linear": {"rope_type": "linear", "factor": 4.0},
+    "dynamic": {"rope_type": "dynamic", "factor": 4.0},
+    "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+}
+_ORIGINAL = {"original_max_position_embeddings": 6}
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "layout"),
+    [("llama", name, layout) for name in YARN for layout in ("new", "old", "oldest")]
+    + [
+        (family, name, "new") for family in ("mistral", "qwen2", "granite") for name in ("longrope", "yarn, two scales")
+    ],
+)
+def test_factors_of_rotations(family: str, name: str, layout: str, tmp_path: Path) -> None:
+    """In each spelling of config.json; the angles are the library's, the factor is read."""
+    kind = ZOO[family]
+    needs = _ORIGINAL if YARN[name]["rope_type"] in ("yarn", "longrope", "llama3") else {}
+    model = kind.make(rope_parameters=YARN[name] | needs | {"rope_theta": 10000.0})
+    model.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    if layout != "new":
+        given = config.pop("rope_parameters")
+        config["rope_theta"] = given.pop("rope_theta")
+        if layout == "oldest":
+            given["type"] = given.pop("rope_type")
+        config["rope_scaling"] = given
+        path.write_text(json.dumps(config))
+    want = logits(kind, model)
+    assert np.abs(ours(kind, tmp_path, model) - want).max() < CLOSE
+    if model.model.rotary_emb.attention_scaling > 1:  # negative control: without the factor it is another function
+        path.write_text(json.dumps({k: v for k, v in config.items() if not k.startswith("rope_")}))
+        with pytest.raises(CheckpointError, match="the rotations of the module multiply by"):
+            ours(kind, tmp_path, model)
+
+
+def _value(found: Audit) -> tuple[float, float]:
+    norms = replace(found.norms(), measured=False)
+    setting = Setting(found.architecture, norms, Sample(n_train=10**6))
+    return float(lower(setting, FLOAT).amplification), evaluate(setting).log10
+
+
+def test_a_factor_of_rotations_is_the_same_as_larger_queries() -> None:
+    """cases.md F1: the same function had two bounds, of which the smaller was false."""
+    kind, given = ZOO["llama"], YARN["yarn, a given factor"] | _ORIGINAL
+    stretched = kind.make(rope_parameters=given | {"rope_theta": 10000.0})
+    plain = kind.make()
+    with torch.no_grad():
+        for name, tensor in plain.named_parameters():
+            if "q_proj" in name:
+                tensor.mul_(25)
+    first, second = _value(audit(stretched)), _value(audit(plain))
+    assert first == pytest.approx(second, rel=1e-9)
+    assert math.isclose(audit(plain).architecture.stages[1].branch[1].normaliser.temperature, 2.0)  # type: ignore[union-attr]
+    assert first[0] > _value(audit(kind.make()))[0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("width", [12, 20, 24])
+def test_the_embedding_has_the_factor_of_the_library_or_a_little_more(width: int, dtype: str, tmp_path: Path) -> None:
+    model = ZOO["gemma"].make(hidden_size=width).to(getattr(torch, dtype))
+    model.save_pretrained(tmp_path)
+    rows = model.model.embed_tokens(torch.arange(31)).double().norm(dim=1).max().item()
+    exact = math.sqrt(width) * model.model.embed_tokens.weight.double().norm(dim=1).max().item()
+    found = audit(tmp_path).measured["embedding"].row
+    assert found is not None
+    unit = {"float64": 1e-7, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}[dtype]  # products are rounded as well
+    assert max(rows * (1 - unit), exact) <= found <= exact * (1 + unit)
+
+
+def test_null_is_no_cap_and_silence_is_the_default(tmp_path: Path) -> None:
+    """A cap that the model does not have would bound its logits falsely."""
+    model = ZOO["gemma2"].make(**GROUPED, **GEMMA2 | {"final_logit_softcapping": None, "attn_logit_softcapping": None})
+    model.save_pretrained(tmp_path)
+    stages = audit(tmp_path).architecture.stages
+    assert not list(of_class(stages, SoftCap))
+    assert {layer.cap for layer in of_class(stages, Attention)} == {None}
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in config.items() if "softcapping" not in name}))
+    stages = audit(tmp_path).architecture.stages
+    assert [layer.cap for layer in of_class(stages, SoftCap)] == [30.0]
+    assert {layer.cap for layer in of_class(stages, Attention)} == {50.0}
+
+
+def test_the_table_of_families_is_that_of_the_forward_checks() -> None:
+    """Refresh it by `python -m tests.checkpoints.table`."""
+    assert torch is not None
+    assert shown() == "\n".join(rows()) + "\n"
