@@ -31,7 +31,7 @@ from tests.checkpoints import handmade
 
 
 def setting(**values: Any) -> Setting:
-    start = Setting.of(C=1.0, n_train=10**9, seq_len=64, margin=0.7, train_error=0.01)
+    start = Setting.of(C=2.0, n_train=10**9, seq_len=64, margin=0.7, train_error=0.01)
     return start.but(**values)
 
 
