@@ -181,6 +181,13 @@ STATEMENTS = [
         f"{_COMPARED} schatten",
     ),
     Mutation(
+        "K1 with a quarter of the hull for half an oscillation",
+        "statements/comparison/network.py",
+        "ns.minimum(hull / 2, most)",
+        "ns.minimum(hull / 4, most)",
+        f"{_COMPARED} oscillate",
+    ),
+    Mutation(
         "K2 with a free sign outside",
         "statements/comparison/sharp.py",
         "(1 + signs) / 2, signs / 2)",
@@ -252,6 +259,13 @@ STATEMENTS = [
         "-(((k + 1) * step) ** 2)",
         "-(((k - 1) * step) ** 2)",
         "tests/soundness/test_floors.py -k sphere",
+    ),
+    Mutation(
+        "F2 with a slope that forgets the read-out",
+        "statements/floors/base.py",
+        "value * self._later[0][1] * self._readout",
+        "value * self._later[0][1]",
+        "tests/soundness/test_floors.py -k slope",
     ),
     Mutation(
         "floors of heads that share values",

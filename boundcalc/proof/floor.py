@@ -90,7 +90,7 @@ def read_floor(data: object) -> Floor:
     found = check_floor(setting, _construction(data["construction"]), data["by"])
     claimed = data["value"]
     number = isinstance(claimed, float | int) and not isinstance(claimed, bool)
-    if not number or not claimed <= found.value * (1 + _TOLERANCE):
+    if not number or not 0 <= claimed <= found.value * (1 + _TOLERANCE):
         raise CertificateError(f"a floor of {shown(claimed)} is claimed, the construction gives {found.value:.12g}")
     return Floor(setting, found.construction, found.by, float(claimed))
 

@@ -27,7 +27,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.checker import derive
 from boundcalc.statements.comparison.closed import closed, hoelder, kappa, score_complexity
-from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal
+from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
 from boundcalc.statements.comparison.series import Kernel, bounds_of_terms, series, unproved_kernel
 from boundcalc.statements.comparison.sharp import Strata, Tuning, _kinds, problem, sharp, stretch_holds  # pyright: ignore[reportPrivateUsage]
 
@@ -378,6 +378,36 @@ def test_what_a_sign_costs(m: int) -> None:
             assert outside <= kind.outside + room
     assert most[3] >= 0.97 * of_rows.outside  # one h = 1 has all of it
     assert most[1] >= 0.8 * min(1.0, of_examples.outside)
+
+
+def block(x: Array, scores: Array, values: Array, hidden: Array) -> Array:
+    """A block without projections, on one input."""
+    return np.maximum(softmax(x @ scores @ x.T, axis=1) @ x @ values, 0) @ hidden
+
+
+def test_scores_of_a_later_block_oscillate_by_at_most_twice_r() -> None:
+    """Random networks, and one that tells two rows apart and has one column: all of S."""
+    rng = np.random.default_rng(12)
+    one = np.zeros((4, 4))
+    one[0, 0] = 1
+    most = 0.0
+    for trial in range(400):
+        w = [rng.standard_normal((4, 4)) * np.exp(rng.uniform(-1, 2) * (rng.random((4, 4)) < 0.5)) for _ in range(4)]
+        x = rng.standard_normal((5, 4))
+        if not trial:
+            w, x = [40 * one, one, one, 0.7 * one], np.array([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]])
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        op, fro = [np.linalg.norm(each, 2) for each in w], [np.linalg.norm(each) for each in w]
+        columns = np.linalg.norm(w[1], axis=0).sum()
+        first = Budgets(op[0], fro[0], op[1], fro[1], columns, op[2])
+        about = Network((first, Budgets(op[3], fro[3], 1.0, 1.0, 1.0, 1.0)), 1.0, 1.0, 1, False)
+        y = block(x, *w[:3])
+        moved = float(np.ptp(y @ w[3] @ y.T, axis=1).max())
+        for told_apart in (False, True):
+            size = sizes_of(FLOAT, about, columns=told_apart)[1]
+            assert moved <= 2 * size.half_range * (1 + 1e-9)
+            most = max(most, moved / size.half_range)
+    assert most >= 1.99
 
 
 def test_products_of_neurons() -> None:

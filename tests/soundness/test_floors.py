@@ -179,6 +179,25 @@ def test_the_parts_of_weights_on_a_sphere(n: int) -> None:
         assert 0.98 * exact <= _moment(FLOAT, n, odd, CELLS) <= exact
 
 
+@pytest.mark.parametrize(
+    ("about", "construction"),
+    [
+        (setting(input_radius=0.8, C=2.0, normalisation="none"), A(9, 22)),
+        (setting(depth=3, C=1.3, input_radius=0.8, normalisation="none"), B(9, 0.35)),
+        CASES["B of depth 4"],
+    ],
+)
+def test_the_slope_of_weights_on_a_sphere(about: Setting, construction: A | B) -> None:
+    """F2: outputs rise with w, at most as steeply as is said, and nearly that steeply somewhere."""
+    found = construction.sphere(Room(FLOAT, about))
+    assert found is not None
+    _, curve, steep, radius = found
+    values = np.array([curve(radius * k / 500) for k in range(-500, 501)])
+    rises = np.diff(values) * 500 / radius
+    assert rises.min() >= 0
+    assert 0.9 * steep <= rises.max() <= steep * (1 + 1e-9)
+
+
 def test_both_checkers_derive_the_same_floor() -> None:
     for about, _ in CASES.values():
         for errors in (False, True):
@@ -272,6 +291,19 @@ def test_forged_floors_are_refused_by_both() -> None:
         assert type(refused.value).__name__ == "Refused"
     with pytest.raises(CertificateError, match="no floor"):
         check_floor(setting(C=2.0), C(2, 13, 0.6, 20), "F2")
+
+
+def test_floors_that_say_nothing() -> None:
+    """0 is a floor where the formula is below it, as no gap is negative; less is no floor, and one cell gives none."""
+    data = json.loads(json.dumps(Floor(setting(n_train=100), A(10, 20), "F2", 0.0).to_json()))
+    assert read_floor(data).value == 0.0 == float(derive_floor(data).value)
+    one = json.loads(json.dumps(Floor(setting(), D(1, 1, 0.5, 0.5, 20), "F1", 0.0).to_json()))
+    for wrong in ({**data, "value": -1.0}, one):
+        with pytest.raises(CertificateError):
+            read_floor(wrong)
+        with pytest.raises(Exception, match=r".") as refused:
+            derive_floor(wrong)
+        assert type(refused.value).__name__ == "Refused"
 
 
 def test_a_broken_construction_is_seen() -> None:
