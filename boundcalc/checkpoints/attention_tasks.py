@@ -12,8 +12,7 @@ from boundcalc.checkpoints.account import KEY_BIAS
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.checkpoints.maps import Found, HeadMaps, difference, head_maps, key_of
-from boundcalc.checkpoints.task import Task
+from boundcalc.checkpoints.maps import Found, HeadMaps, Task, difference, head_maps, key_of
 from boundcalc.norms.matrix import Measured, Native, held, measure, vector
 from boundcalc.setting import Attention, Weight
 

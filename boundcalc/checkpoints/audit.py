@@ -19,7 +19,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.families.native import NATIVE
-from boundcalc.checkpoints.maps import Found, key_of
+from boundcalc.checkpoints.maps import Found, Want, key_of
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
@@ -27,7 +27,6 @@ from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.readers.base import STORED
-from boundcalc.checkpoints.task import Want
 from boundcalc.checkpoints.tasks import Plan
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of

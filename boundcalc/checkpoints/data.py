@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name, load_name
-from boundcalc.checkpoints.data_files import FILES, examples_in, saved_dataset
-from boundcalc.checkpoints.examples import Sequences, of_arrays, of_batch, of_example, of_fields, together
+from boundcalc.base.npz import plain_arrays
+from boundcalc.base.output import reading
+from boundcalc.base.texts import plain_digits, read_table
+from boundcalc.checkpoints.examples import (
+    INPUTS,
+    LABELS,
+    MASKS,
+    Array,
+    Sequences,
+    of_arrays,
+    of_batch,
+    of_example,
+    of_fields,
+    together,
+)
+
+FILES = (
+    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or what a name in a Python file holds or gives "
+    "(data.py:train)"
+)
+
 
 _FORMS = (
     f"a file ({FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, or a Hugging Face "
@@ -24,8 +47,8 @@ def sequences(source: Any) -> Sequences:
     if isinstance(source, str | Path):
         if is_name(str(source)):
             return _named_in_python(str(source))
-        saved = saved_dataset(Path(source))
-        return examples_in(Path(source)) if saved is None else sequences(saved)
+        saved = _saved_dataset(Path(source))
+        return _examples_in(Path(source)) if saved is None else sequences(saved)
     if isinstance(source, Mapping):
         return of_fields(source, "the dictionary")
     if isinstance(source, tuple | list) and len(source) in (2, 3) and all(hasattr(a, "shape") for a in source):
@@ -69,3 +92,107 @@ def _shown(source: Any) -> list[str]:
 def _plain(source: Any) -> Any:
     """The dataset without its clothes: what set_format makes of columns (tensors, frames, arrow) is how they are shown."""
     return source.with_format(None) if hasattr(source, "with_format") else source
+
+
+def _saved_dataset(path: Path) -> Any | None:
+    """The dataset that Hugging Face's library saved as a folder; None where a path is none."""
+    reading(path, "data")
+    if not (path / "dataset_info.json").is_file() and not (path / "dataset_dict.json").is_file():
+        return None
+    try:
+        from datasets import load_from_disk
+    except ModuleNotFoundError:
+        raise InvalidSetting(
+            f"reading the folder {path} needs the library that wrote it: pip install datasets, or write it as .parquet"
+        ) from None
+    return load_from_disk(str(path))
+
+
+def _examples_in(path: Path) -> Sequences:
+    """What a file holds, by its ending."""
+    if not path.is_file():
+        raise InvalidSetting(f"there is no file {path}: need {FILES}")
+    if path.suffix == ".npz":
+        ours = {"made_by"}  # how this package marks what it writes
+        with plain_arrays(path) as file:
+            fields = {name: file[name] for name in file.files if name not in ours}
+        return of_fields(fields, str(path))
+    if path.suffix == ".csv":
+        return _columns(_csv(path), str(path))
+    if path.suffix == ".parquet":
+        return _columns(_parquet(path), str(path))
+    raise InvalidSetting(f"{path} has no known ending: need {FILES}")
+
+
+def _csv(path: Path) -> dict[str, list[Any]]:
+    try:
+        rows = read_table(path)
+    except OSError as error:
+        raise InvalidSetting(f"cannot read {path}: {error}") from None
+    if len(rows) < 2 or all(_number(cell) is not None for cell in rows[0]):
+        raise InvalidSetting(f"{path} needs a first line of names, such as x,y, and a line for each example")
+    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+
+
+def _parquet(path: Path) -> dict[str, list[Any]]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ModuleNotFoundError:
+        raise InvalidSetting(
+            f"reading {path} needs pyarrow: pip install pyarrow, or write it as .csv or .npz"
+        ) from None
+    try:
+        return parquet.read_table(path).to_pydict()
+    except (ArrowException, OSError) as error:
+        raise InvalidSetting(f"{path} is not a Parquet file: {' '.join(str(error).split())[:100]}") from None
+
+
+def _columns(table: Mapping[str, list[Any]], where: str) -> Sequences:
+    """A column of sequences and one of labels, perhaps one of masks."""
+    label, named, mask = (next((name for name in names if name in table), None) for names in (LABELS, INPUTS, MASKS))
+    for column, what, names in ((label, "labels", LABELS), (named, "sequences", INPUTS)):
+        if column is None:
+            raise InvalidSetting(f"{where} has no {what}: it has {', '.join(table)}; need one of {', '.join(names)}")
+    rest = [name for name in table if name not in (label, named, mask)]
+    if rest:
+        raise InvalidSetting(f"{where} has a column {rest[0]!r} that nothing reads: leave it out")
+    x, seen = ([_sequence(value, where) for value in table[name]] if name else None for name in (named, mask))
+    return of_arrays(x, [_cell(value, where) for value in table[str(label)]], seen)
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(plain_digits(text))
+        except ValueError:
+            continue
+    return None
+
+
+def _cell(value: Any, where: str) -> int | float:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        found = {"true": 1, "false": 0}.get(word, _number(word))
+    else:
+        found = int(value) if isinstance(value, bool) else value
+    if not isinstance(found, int | float):
+        raise InvalidSetting(f"{where} holds {value!r} where a number should be")
+    return (
+        int(found)
+        if isinstance(found, float) and found.is_integer() and isinstance(value, str) and "." not in value
+        else found
+    )
+
+
+def _sequence(value: Any, where: str) -> Array:
+    """A list, or text: "[3, 1, 4]", "3 1 4" or "[[0.5, 1], [2, 3]]"."""
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            value = json.loads(text) if text.startswith("[") else [_cell(w, where) for w in re.split(r"[\s,;]+", text)]
+        except ValueError:
+            raise InvalidSetting(f"{where} holds {value[:40]!r} where a sequence should be, such as 3 1 4") from None
+    found = np.asarray(value)
+    if found.dtype.kind not in "iufb" or not found.size:
+        raise InvalidSetting(f"{where} holds {str(value)[:40]!r} where a sequence of numbers should be")
+    return found

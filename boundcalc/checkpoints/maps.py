@@ -1,8 +1,9 @@
-"""The maps of some heads of one block, and the norms of each and of joint scores."""
+"""The maps of some heads of one block and their norms, and what a measurement of an audit is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -124,3 +125,39 @@ def head_maps(model: Model, layer: Attention, queries: slice, groups: slice) -> 
         b_k=offsets("K", layer.key_bias, layer.groups, groups),
         b_v=offsets("V", layer.v_bias, layer.groups, groups),
     )
+
+
+SPECTRUM_SIDE = 1024
+"""Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
+
+
+@dataclass(frozen=True)
+class Want:
+    """What to measure.
+
+    Attributes:
+        spectra: singular values of every matrix: True, False, or None where they are cheap.
+        exact: spectral norms by Gram matrices only, however large.
+    """
+
+    spectra: bool | None = None
+    exact: bool = False
+
+    def spectrum(self, shape: Sequence[int]) -> bool:
+        """Whether to compute the singular values of a matrix."""
+        return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement.
+
+    Attributes:
+        name: unique, for the progress bar.
+        entries: numbers it reads, for the progress bar.
+        run: makes it, with a generator of its own.
+    """
+
+    name: str
+    entries: int
+    run: Callable[[np.random.Generator], Found] = field(repr=False)

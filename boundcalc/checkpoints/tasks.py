@@ -13,8 +13,7 @@ from boundcalc.checkpoints.attention_tasks import attention
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.checkpoints.maps import Found, difference, key_of
-from boundcalc.checkpoints.task import Task, Want
+from boundcalc.checkpoints.maps import Found, Task, Want, difference, key_of
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
 from boundcalc.setting import Architecture, Layer, Weight
 from boundcalc.setting.layer import Role, flat

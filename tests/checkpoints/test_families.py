@@ -283,11 +283,11 @@ def test_mappings_in_yaml(tmp_path: Path) -> None:
 
 
 def test_wide_blocks_are_probed_and_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from boundcalc.checkpoints import Want, task
+    from boundcalc.checkpoints import Want, maps
     from boundcalc.norms import spectral
 
     monkeypatch.setattr(spectral, "EXACT_SIDE", 4)
-    monkeypatch.setattr(task, "SPECTRUM_SIDE", 4)
+    monkeypatch.setattr(maps, "SPECTRUM_SIDE", 4)
     t, config = tensors_of("bert")
     path = handmade.save(tmp_path / "m", t, config)
     found = audit(path, seed=3)
