@@ -40,6 +40,12 @@ class Mutation(NamedTuple):
 _LAWS = "tests/laws/test_predictors.py -k test_laws"
 _STATEMENTS = "tests/predictors/test_statements.py"
 
+_COVERS = "tests/soundness/test_cover_constructions.py"
+_TINY = "tests/soundness/test_tiny_exhaustion.py"
+_GAPS = "tests/soundness/test_gap_theorems.py"
+_FACTS = "tests/soundness/test_layer_facts.py"
+_COMPOSED = "tests/soundness/test_composition.py"
+_VALUES = "tests/statements/test_values.py"
 _HIDDEN = "tests/soundness/test_hidden.py"
 _REFINED = "tests/soundness/test_refinement.py"
 _NORMS = "tests/soundness/test_bordered.py"
@@ -274,6 +280,133 @@ STATEMENTS = [
         "a.kv_heads != 0",
         "tests/soundness/test_floors.py -k fit_is_refused",
     ),
+    Mutation(
+        "T1 with half the steps",
+        "statements/covers/empirical.py",
+        "lattice(ns, n, steps(ns, y**2))",
+        "lattice(ns, n, steps(ns, y**2 / 2))",
+        _COVERS,
+    ),
+    Mutation(
+        "T2 with half the steps",
+        "statements/covers/empirical.py",
+        "steps(ns, rho * a)",
+        "steps(ns, rho * a / 2)",
+        _COVERS,
+    ),
+    Mutation(
+        "T2 without its levels", "statements/covers/empirical.py", " + active * ns.minimum(coded, listed)", "", _COVERS
+    ),
+    Mutation("T3 with half the weight", "statements/covers/uniform.py", "lam * (half + 2)", "lam * half / 2", _COVERS),
+    Mutation(
+        "fewer integer vectors than there are",
+        "statements/covers/base.py",
+        "wide**2 + (s - 1) * (2 * s - 1) / 3",
+        "wide**2",
+        _COVERS,
+    ),
+    Mutation(
+        "random centres of a hit twice as likely",
+        "statements/covers/base.py",
+        "ns.log1p(y / (1 - t))",
+        "ns.log1p(y / (1 - t) / 2)",
+        _COVERS,
+    ),
+    Mutation(
+        "T5 with centres of norm 1",
+        "statements/covers/uniform.py",
+        "(y + (1 - t) * ns.number(theta)) /",
+        "y /",
+        _COVERS,
+    ),
+    Mutation(
+        "T6 with a rank less",
+        "statements/covers/uniform.py",
+        "ns.minimum(ns.number(target.norms.rank), kept)",
+        "ns.minimum(ns.number(target.norms.rank), kept - 1)",
+        _COVERS,
+    ),
+    Mutation("T9 without its ceiling", "statements/covers/vectors.py", "ns.log(ns.ceil(y))", "ns.log(y)", _TINY),
+    Mutation("G1 without its 2", "statements/gap.py", "ns.sqrt(2 * least / m)", "ns.sqrt(least / m)", _GAPS),
+    Mutation("G2 with its residual once", "statements/gap.py", "return 2 * last +", "return last +", _GAPS),
+    Mutation("G2 without ghosts", "statements/gap.py", "else 1 + 1 / ns.number(ghosts)", "else ns.number(1)", _GAPS),
+    Mutation(
+        "one uniform cover without delta",
+        "statements/gap.py",
+        "deviation(ns, count + log_inverse_delta, m)",
+        "deviation(ns, count, m)",
+        _GAPS,
+    ),
+    Mutation(
+        "G3 without delta", "statements/gap.py", "ns, q, count + log_inverse_delta, m, mu", "ns, q, count, m, mu", _GAPS
+    ),
+    Mutation(
+        "G4 without log 2",
+        "statements/gap.py",
+        "c = count + ns.log(ns.number(2)) + log_inverse_delta\n    by",
+        "c = count + log_inverse_delta\n    by",
+        _GAPS,
+    ),
+    Mutation(
+        "G5 with a ghost less", "statements/gap.py", "most = 1 + ns.number(alpha)", "most = ns.number(alpha)", _GAPS
+    ),
+    Mutation(
+        "the one-line gap with too small an offset",
+        "statements/gap.py",
+        "CLOSED_OFFSET = 1.0853",
+        "CLOSED_OFFSET = 1.0851",
+        _GAPS,
+    ),
+    Mutation(
+        "P1 without log 1.5",
+        "statements/posthoc.py",
+        "        if both:\n            total",
+        "        if not both:\n            total",
+        _GAPS,
+    ),
+    Mutation(
+        "a slope of gelu rounded down",
+        "statements/layers/activation.py",
+        "1.12891",
+        "1.12890",
+        "tests/soundness/test_layer_constants.py",
+    ),
+    Mutation(
+        "L9 without the steepness of one factor",
+        "statements/layers/gated.py",
+        "c2 * (1 + stretch)",
+        "c2 * stretch",
+        _FACTS,
+    ),
+    Mutation(
+        "T8 in L7 without the 1 that multiplies the offset",
+        "statements/layers/attention/heads.py",
+        "ns.sqrt(b**2 + 1) if layer.qk_bias else b",
+        "b",
+        _FACTS,
+    ),
+    Mutation(
+        "heads side by side that do not add up",
+        "statements/layers/attention/heads.py",
+        "head.count * value**2 for",
+        "value**2 for",
+        _FACTS,
+    ),
+    Mutation(
+        "A0 with a quarter of the errors",
+        "statements/texts/composition.py",
+        "ns.number(eps[piece.key])",
+        "ns.number(eps[piece.key]) / 4",
+        _COMPOSED,
+    ),
+    Mutation(
+        "A5 without sqrt k",
+        "statements/targets.py",
+        "two_one = ns.minimum(ns.sqrt(ns.number(k)) * fro",
+        "two_one = ns.minimum(fro",
+        _COMPOSED,
+    ),
+    Mutation("E without the bound of the features", "statements/general.py", "(c * out * bound)", "(c * out)", _VALUES),
 ]
 """Of the statements of docs/theory.md."""
 
