@@ -25,6 +25,7 @@ from boundcalc.proof.second import certificate as read
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.strategies import STRATEGIES
+from tests.proof.both import at, places
 from tests.proof.samples import SETTINGS, proved
 
 Json = dict[str, Any]
@@ -117,20 +118,6 @@ def test_it_knows_the_same_version_strategies_and_lemmas() -> None:
 # ------------------------------------------------------------------------------------------------ forgeries
 
 
-def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where every field and item is."""
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-        yield (*path, key)
-        if isinstance(value, dict | list):
-            yield from places(value, (*path, key))
-
-
-def at(data: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
-        data = data[key]
-    return data
-
-
 def others(value: Any) -> list[Any]:
     """What may stand where a value stands."""
     if isinstance(value, bool):
@@ -150,7 +137,7 @@ def others(value: Any) -> list[Any]:
 
 def mutations(data: Json) -> Iterator[tuple[str, str]]:
     """(what, text): every field dropped, doubled in its object, and changed in every way."""
-    for path in places(data):
+    for path in list(places(data))[1:]:
         *above, key = path
         where, value = "/".join(map(str, path)), at(data, path)
         changed = copy.deepcopy(data)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,22 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.proof.certificate import Certificate, Choice, Cover
 from boundcalc.proof.checker import check
 from tests.proof import alone
+
+Place = tuple[Any, ...]
+
+
+def places(data: Any, path: Place = ()) -> Iterator[Place]:
+    """Where every value of a document is: the document itself, then its fields and items."""
+    yield path
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        yield from places(value, (*path, key))
+
+
+def at(data: Any, path: Place) -> Any:
+    """The value at a place."""
+    for key in path:
+        data = data[key]
+    return data
 
 
 def refusals(certificate: Certificate) -> list[str]:

@@ -18,25 +18,17 @@ from boundcalc.setting import Setting
 from boundcalc.setting.complete import complete_json, read_complete
 from boundcalc.statements import STATEMENTS_VERSION
 from tests.laws.settings import settings
+from tests.proof.both import Place, at, places
 from tests.proof.samples import SETTINGS, proved
 
 Json = dict[str, Any]
-Place = tuple[str | int, ...]
 
 
-def places(data: Any, kind: type | tuple[type, ...], path: Place = ()) -> Iterator[Place]:
+def of_kind(data: Any, kind: type | tuple[type, ...]) -> Iterator[Place]:
     """Where values of a type are."""
-    if isinstance(data, kind) and (kind is dict or not isinstance(data, bool)):
-        yield path
-    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for key, value in inner:
-        yield from places(value, kind, (*path, key))
-
-
-def at(data: Any, path: Place) -> Any:
-    for step in path:
-        data = data[step]
-    return data
+    for path in places(data):
+        if isinstance(at(data, path), kind) and not isinstance(at(data, path), bool):
+            yield path
 
 
 def accepted(data: Any) -> bool:
@@ -59,7 +51,7 @@ DOCUMENTS = [("bert", "uniform-chain"), ("gpt2", "ghost"), ("heads", "chain"), (
 
 def without(data: Json) -> Iterator[tuple[Place, Json]]:
     """The document with one field left out, at any depth (covers, params and budgets list what there is)."""
-    for path in places(data, dict):
+    for path in of_kind(data, dict):
         if (path and path[-1] in ("covers", "params", "budgets")) or (len(path) > 1 and path[-2] == "budgets"):
             continue
         for key in at(data, path):
@@ -70,7 +62,7 @@ def without(data: Json) -> Iterator[tuple[Place, Json]]:
 
 def with_more(data: Json) -> Iterator[tuple[Place, Json]]:
     """The document with one field more, at any depth (a cover more is for the checker to refuse)."""
-    for path in places(data, dict):
+    for path in of_kind(data, dict):
         if path and path[-1] in ("covers", "params"):
             continue
         changed = copy.deepcopy(data)
@@ -80,7 +72,7 @@ def with_more(data: Json) -> Iterator[tuple[Place, Json]]:
 
 def with_junk(data: Json) -> Iterator[tuple[Place, Json]]:
     """The document with null, a word, a truth value, a list, NaN or infinity for a number."""
-    for path in places(data, (int, float)):
+    for path in of_kind(data, (int, float)):
         for junk in (None, "1", True, [1], {}, float("nan"), float("inf"), -float("inf")):
             changed = copy.deepcopy(data)
             at(changed, path[:-1])[path[-1]] = junk
@@ -114,12 +106,13 @@ def test_the_law_notices_a_reader_that_fills_in_defaults(monkeypatch: pytest.Mon
 
 def test_keys_twice_and_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    text = json.dumps(proved("edelman")[0].to_json())
+    data = proved("edelman")[0].to_json()
+    text, margin = json.dumps(data), f'"margin": {json.dumps(data["setting"]["sample"]["margin"])}'
     for old, new, why in (
         ('"delta": 0.05', '"delta": 0.05, "delta": 0.9', "twice"),
         ('"n_train": 1000000', '"n_train": 10, "n_train": 1000000', "twice"),
-        ('"margin": 0.5', '"margin": NaN', "NaN"),
-        ('"margin": 0.5', '"margin": 1e999', "beyond"),
+        (margin, '"margin": NaN', "NaN"),
+        (margin, '"margin": 1e999', "beyond"),
     ):
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")

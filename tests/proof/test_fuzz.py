@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, check, verify
+from tests.proof.both import at, places
 from tests.proof.samples import SETTINGS, proved
 
 CASES = 2500
@@ -24,24 +24,6 @@ JUNK: tuple[Any, ...] = (
     *([], {}, [[]], [None], [1, 2], {"a": 1}, {"lemma": "zero"}, {"op": 1.0}),
 )
 NEW_KEYS = ("extra", "W_V[1]", "rank", "Sp", "F", "block", "layers", "measured", "eps", "depth", "mu", "alpha", "nats")
-
-Step = str | int
-
-
-def places(data: Any, path: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
-    yield path
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from places(value, (*path, key))
-    elif isinstance(data, list):
-        for i, value in enumerate(data):
-            yield from places(value, (*path, i))
-
-
-def at(data: Any, path: tuple[Step, ...]) -> Any:
-    for step in path:
-        data = data[step]
-    return data
 
 
 def mutated(data: Any, rng: random.Random) -> Any:

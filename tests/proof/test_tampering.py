@@ -18,6 +18,7 @@ from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.posthoc import grid_value
 from boundcalc.statements.strategies import STRATEGIES
 from tests.proof import alone
+from tests.proof.both import at, places
 from tests.proof.samples import SETTINGS, proved
 
 Json = dict[str, Any]
@@ -86,26 +87,17 @@ def test_every_strategy_is_among_the_samples() -> None:
 # ------------------------------------------------------------------------------------------------ numbers
 
 
-def numbers(data: Any) -> Iterator[tuple[Any, Any]]:
-    """(owner, key) of every number."""
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-        if isinstance(value, dict | list):
-            yield from numbers(value)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            yield data, key
-
-
 def nudged(data: Json) -> Iterator[Json]:
     """The document with one number 1% larger or smaller (integers by at least one), claiming whatever follows."""
-    for index, _ in enumerate(numbers(data)):
+    for path in places(data):
+        value = at(data, path)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
         for factor in (0.99, 1.01):
+            near = round(value * factor) if isinstance(value, int) else value * factor
             copied = copy.deepcopy(data)
-            owner, key = list(numbers(copied))[index]
-            value = owner[key]
-            small = round(value * factor) if isinstance(value, int) else value * factor
-            owner[key] = value + (1 if factor > 1 else -1) if small == value else small
-            claiming(copied)
-            yield copied
+            at(copied, path[:-1])[path[-1]] = value + (1 if factor > 1 else -1) if near == value else near
+            yield claiming(copied)
 
 
 def contradiction(data: Json) -> str | None:
