@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from boundcalc import Sample, Setting, compare
+from boundcalc import Architecture, Sample, Setting, compare, evaluate
 from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.families import FAMILIES, NOT_YET
 from boundcalc.checkpoints.families.mapping import read_mapping
-from boundcalc.setting import Architecture
 from tests.cases.families import maps_of
 from tests.checkpoints import handmade
 
@@ -63,15 +66,6 @@ def test_norms_are_those_of_the_maps_they_name(name: str, tmp_path: Path) -> Non
     assert misfits(found, maps_of(name, t)) == []
     other, _ = tensors_of(name, seed=1)
     assert misfits(found, maps_of(name, other))  # the negative control: other weights do not pass
-
-
-def test_narrow_weights(tmp_path: Path) -> None:
-    t, config = tensors_of("bert")
-    full = audit(handmade.save(tmp_path / "f", t, config)).measured
-    for dtype, close in (("float64", 1e-12), ("bfloat16", 0.02), ("float16", 2e-3), ("float8_e4m3", 0.15)):
-        narrow = audit(handmade.save(tmp_path / dtype, t, config, dtype)).measured
-        for key, m in full.items():
-            assert narrow[key].fro is None or narrow[key].fro == pytest.approx(m.fro, rel=close)
 
 
 def test_distances_from_a_reference(tmp_path: Path) -> None:
@@ -228,49 +222,14 @@ def test_full_rank_scores_of_boundcalc(tmp_path: Path) -> None:
     assert misfits(found, {f"W_QK[0,{h}]": t["W_QK[0]"][h] for h in range(2)}) == []
 
 
-def test_an_unknown_model_by_a_mapping(tmp_path: Path) -> None:
-    architecture = Architecture(
-        style="pre", depth=1, d=4, heads=2, seq_len=3, residual=True, normalisation="rmsnorm", d_ff=6
-    )
-    rng = np.random.default_rng(0)
-    t = {f"net.0.{n}": rng.standard_normal((4, 4)) for n in ("q", "k", "v", "o")}
-    t |= {
-        "net.0.up": rng.standard_normal((6, 4)),
-        "net.0.down": rng.standard_normal((4, 6)),
-        "head": rng.standard_normal((1, 4)),
-    }
-    t |= {"net.0.n1": np.ones(4), "net.0.n2": np.ones(4), "norm": np.ones(4), "mask": np.ones((3, 3))}
-    mapping = {
-        "architecture": architecture.to_json(),
-        "tensors": {
-            "net.{b}.q": "W_Q.T",
-            "net.{b}.k": "W_K.T",
-            "net.{b}.v": "W_V.T",
-            "net.{b}.o": "W_O.T",
-            "net.{b}.up": "W_1.T",
-            "net.{b}.down": "W_2.T",
-            "net.{b}.n1": "norm_attention.gain",
-            "net.{b}.n2": "norm_ffn.gain",
-            "norm": "norm_final.gain",
-            "head": "readout.T",
-        },
-        "ignored": {"mask": "a buffer"},
-    }
-    (tmp_path / "w.safetensors").write_bytes(handmade.safetensors(t, "float64"))
-    (tmp_path / "map.json").write_text(json.dumps(mapping))
-    found = audit(tmp_path / "w.safetensors", family=read_mapping(tmp_path / "map.json"))
-    assert found.account.balanced
-    assert found.account.unknown == []
-    want = {"W_QK[0,1]": t["net.0.q"][2:].T @ t["net.0.k"][2:], "W_2[0]": t["net.0.down"].T}
-    assert misfits(found, want) == []
-    for text, message in (
-        ("{", "not JSON"),
-        ('{"tensors": {}}', "needs 'architecture'"),
-        ('{"tensor": {}}', "did you mean"),
-    ):
-        (tmp_path / "map.json").write_text(text)
-        with pytest.raises((CheckpointError, InvalidSetting), match=message):
-            read_mapping(tmp_path / "map.json")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "not JSON"), ('{"tensors": {}}', "needs 'architecture'"), ('{"tensor": {}}', "did you mean")],
+)
+def test_a_file_that_is_no_mapping_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "map.json").write_text(text)
+    with pytest.raises((CheckpointError, InvalidSetting), match=message):
+        read_mapping(tmp_path / "map.json")
 
 
 def test_mappings_in_yaml(tmp_path: Path) -> None:
@@ -312,3 +271,52 @@ def test_types_without_a_bound_say_why(tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match=re.escape(why)):
             audit(handmade.save(tmp_path / kind, t, config | {"model_type": kind}))
     assert not set(NOT_YET) & {kind for family in FAMILIES.values() for kind in family.model_types}
+
+
+_BLOCKS: dict[str, Any] = {"residual": True, "bias": True, "normalisation": "layernorm", "heads": 2}
+KINDS: dict[str, dict[str, Any]] = {
+    "one head of full rank": {"vocabulary": 5, "positions": "learned"},
+    "pre": {**_BLOCKS, "style": "pre", "vocabulary": 5, "positions": "fixed", "position_radius": 1.0},
+    "post and gated": {**_BLOCKS, "style": "post", "gated": True, "vocabulary": 3, "d_head": 4, "pooler": True},
+    "vectors": {"style": "pre", "residual": True, "normalisation": "rmsnorm", "d_patch": 7, "classes": 3},
+    "grouped": {**_BLOCKS, "style": "pre", "heads": 4, "kv_heads": 2, "vocabulary": 4},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trained_model_is_audited_as_it_was_saved(kind: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    from boundcalc.lab.train.model import Transformer, save
+
+    architecture = Architecture(depth=2, d=8, seq_len=6, **KINDS[kind])
+    model = Transformer(architecture)
+    path = tmp_path / "model.safetensors"
+    save(path, architecture, model.weights)
+    found = audit(path)
+    assert found.architecture == architecture
+    assert found.account.balanced
+    assert found.account.unknown == []
+    assert found.account.total == sum(p.numel() for p in model.parameters())
+    value = evaluate(Setting(architecture, found.norms(), Sample(n_train=10**8)))
+    assert value.kind == "a_posteriori"
+    for name, weight in model.weights.items():
+        if name.startswith("W_1"):
+            exact = float(torch.linalg.matrix_norm(weight.detach().double(), 2))
+            assert exact <= (found.measured[name].op or 0) <= exact * (1 + 1e-10)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "needs"), [("audit_checkpoint", "transformers"), ("norms_over_training", "torch")])
+def test_an_example_runs(name: str, needs: str, tmp_path: Path) -> None:
+    for library in (needs, "torch"):
+        if importlib.util.find_spec(library) is None:
+            pytest.skip(f"needs {library}")
+    environment = dict(os.environ) | {"PYTHONPATH": str(EXAMPLES.parent), "HF_HUB_OFFLINE": "1"}
+    words = [sys.executable, str(EXAMPLES / f"{name}.py")]
+    outcome = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 0, outcome.stderr
+    assert ("best (a_posteriori): gap <= 10^-" if name == "audit_checkpoint" else "step0200") in outcome.stdout

@@ -168,15 +168,6 @@ NAMES = (
 )
 
 
-OWN = {"boundcalc": "written here, by one writer"}
-"""Families without a model of the library to hold them against."""
-
-
-def test_every_family_is_held_against_the_library() -> None:
-    types = {_made(name)[1]["model_type"] for name in NAMES}
-    assert {name for name, family in FAMILIES.items() if not types & {*family.model_types}} == set(OWN)
-
-
 @cache
 def _made(name: str) -> tuple[Any, Mapping[str, Any]]:
     """A model of the zoo, and its settings as a config.json has them."""
