@@ -156,6 +156,7 @@ class Member:
     inputs: Sequence[Rows]
 
 
+@dataclass(frozen=True)
 class Construction(ABC):
     """Networks of a class that take a high or a low value on every cell, whichever signs are asked for.
 
