@@ -224,16 +224,3 @@ class Alone(Linear):
 def test_the_search_asks_no_more_than_it_may() -> None:
     shorten(Alone(), [CODE], FAR, DATA, 0.05, rule=RoundingRule(tries=3, moves=2))
     assert Alone.asked <= 3 + 2 + 1
-
-
-@pytest.mark.parametrize("n", [60, 400])
-def test_bounds_hold_for_the_true_risk(n: int) -> None:
-    """The risk of sign(votes x) under 5% noise is known by enumeration of a fresh large sample; it seldom exceeds the bound."""
-    fresh = draw(99, 20_000, 0.05)
-    above = 0
-    for seed in range(20):
-        made: Any = shorten(
-            Linear(), [CODE], trained(seed), draw(seed, n, 0.05), 0.2, rule=RoundingRule(tries=8, moves=4)
-        )
-        above += float((Linear().scores(made.state, fresh) <= 0).mean()) > made.certificate.risk
-    assert above <= 4

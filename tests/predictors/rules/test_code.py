@@ -12,7 +12,7 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.rules import code
-from boundcalc.predictors.rules.code import MAIN_WINDOW, NAMES, WINDOWS, Cube, Rule, window_bounds
+from boundcalc.predictors.rules.code import NAMES, WINDOWS, Cube, Rule, window_bounds
 from boundcalc.predictors.statements.counts import G7
 from tests.predictors.rules.networks import all_inputs
 
@@ -155,11 +155,6 @@ def test_what_is_no_rule_of_the_code_is_refused(change: dict[str, object]):
     assert Rule.from_json(rule.to_json()) == rule
     with pytest.raises(CertificateError):
         Rule.from_json({**rule.to_json(), **change})
-
-
-def test_the_main_window_is_a_window():
-    assert WINDOWS[0] == MAIN_WINDOW
-    assert len(set(WINDOWS)) == 9
 
 
 def messages(T: int) -> Fraction:
