@@ -12,6 +12,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.setting import (
     Activation,
     Attention,
+    Ball,
     Budget,
     Embedding,
     GatedFeedForward,
@@ -34,6 +35,7 @@ PARALLEL = (
         (LayerNorm("norm", 4, 1.0, block=0), Attention(4, 2, combine="concat", block=0), Linear("W_O", 8, 4, block=0)),
         ((Linear("W_1", 4, 5, bias="b_1", block=0), Activation("gelu"), Linear("W_2", 5, 4, block=0)),),
     ),
+    Ball(1.5),
     Pool(),
     Linear("readout", 4, 1),
 )
@@ -78,7 +80,12 @@ SETTINGS = {
     "llama": Setting.of("llama", **SMALL, vocabulary=10, d_ff=16, eps=1.0, C=0.3, margin=0.01),
     "vit": Setting.of("vit", **SMALL, d_patch=6, classes=3, eps=1.0, C=0.3),
     "heads": Setting.of(
-        **SMALL, norms=Norms(C=1.0, budgets={f"W_V[0,{h}]": Budget(op=0.5 + h, two_one=1.0 + h) for h in range(2)})
+        **SMALL,
+        norms=Norms(
+            C=1.0,
+            budgets={f"W_V[0,{h}]": Budget(op=0.5 + h, two_one=1.0 + h) for h in range(2)}
+            | {"W_1": Budget(op=1.0, distance=Budget(op=0.2))},
+        ),
     ),
     "parallel": Setting.of(layers=PARALLEL, seq_len=5, n_train=10**6, C=0.3),
     "capped": Setting.of(layers=CAPPED, seq_len=5, n_train=10**6, C=0.5, classes=2, margin=0.3),

@@ -52,7 +52,9 @@ DOCUMENTS = [("bert", "uniform-chain"), ("gpt2", "ghost"), ("heads", "chain"), (
 def without(data: Json) -> Iterator[tuple[Place, Json]]:
     """The document with one field left out, at any depth (covers, params and budgets list what there is)."""
     for path in of_kind(data, dict):
-        if (path and path[-1] in ("covers", "params", "budgets")) or (len(path) > 1 and path[-2] == "budgets"):
+        if (path and path[-1] in ("covers", "params", "budgets", "distance")) or (
+            len(path) > 1 and path[-2] == "budgets"
+        ):
             continue
         for key in at(data, path):
             changed = copy.deepcopy(data)
