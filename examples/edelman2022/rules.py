@@ -50,8 +50,8 @@ PARTS = {
     "conjunction of 5": Part({"s": 5}, {1000: 10}, {}),
     "every tenth label wrong": Part({"noise": 0.1}, {1000: 10}, {"steps": 400}),
     "majority": Part({"task": "majority"}, {300: 10, 1000: 10}, {}),
-    "conjunction, T = 1024": Part({"T": 1024}, {300: 5, 1000: 5}, {}),
-    "conjunction, more m": Part({}, {100: 20, 300: 20, 3000: 20, 10_000: 20}, {}),
+    "conjunction, more m": Part({}, {300: 20, 3000: 20, 100: 20, 10_000: 20}, {}),
+    "conjunction, T = 1024": Part({"T": 1024}, {300: 3, 1000: 3}, {}),
 }
 
 
