@@ -29,7 +29,8 @@ _HOPELESS = -25.0
 """No ascent comes back from here."""
 _GRID = np.linspace(0, 1, 33)
 _CHAIN = 12
-_WINDOWS = (8, 7, 6, 5, 4)
+_WINDOWS = (8, 4, 7, 6, 5)
+"""The code's main window, then the narrowest: where that fails, so do the others."""
 _STARTS = 5
 """Of searches for a counterexample, per pattern without a proof."""
 _DIGITS = 5
@@ -195,14 +196,16 @@ def _whole(work: _Work, guess: Rule, x: Array | None) -> Found:
     if bool((values > 0).all()):
         return Found(guess, Proof(*_all(guess), tuple(leaves)))
     doubtful = tuple(leaf.cube.pattern for leaf, value in zip(leaves, values, strict=True) if not value > 0)
+    best = Found(guess, None, doubtful)
     for window in _WINDOWS if x is not None else _WINDOWS[:1]:
         rule = replace(guess, window=window)
-        leaves, values = _again(work, rule, leaves, values, *rule.ones)
-        if bool((values > 0).all()):
-            return Found(rule, Proof(*rule.ones, tuple(leaves)), doubtful)
-        if work.late or bool((values < _HOPELESS).any()):
+        some, reached = _again(work, rule, leaves, values, *rule.ones)
+        held = bool((reached > 0).all())
+        if held:
+            best = Found(rule, Proof(*rule.ones, tuple(some)), doubtful)
+        if work.late or held == (window != _WINDOWS[1]):
             break
-    return Found(guess, None, doubtful)
+    return best
 
 
 def _in_parts(work: _Work, guess: Rule, x: Array | None) -> Found:
