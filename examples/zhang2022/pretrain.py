@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from common import Array, Values, mean_interval, run
+from scipy.optimize import root_scalar
 
 from boundcalc.lab.latent.transfer import condition, transfer_bound
 from boundcalc.lab.train.model import read_only
@@ -28,7 +29,6 @@ from boundcalc.lab.train.source import NumpySource
 from boundcalc.lab.train.tasks.latent import MaskedTokenTask
 from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for
-from boundcalc.predictors.tails import divergence_limit
 
 QUICK: dict[str, Any] = {
     "blur": (0.0, 0.4),
@@ -42,6 +42,24 @@ QUICK: dict[str, Any] = {
 }
 _LONGEST_SQUARE = 2.0
 """|p - q|^2 of two laws is at most this."""
+
+
+def divergence_limit(q: float, nats: float) -> float:
+    """The largest p with kl(q || p) <= nats, to 1e-12 and rounded up."""
+
+    def beyond(p: float) -> float:
+        return (
+            q * math.log(q / p) * (q > 0) + (1 - q) * math.log((1 - q) / (1 - p)) - nats
+            if q
+            else -math.log1p(-p) - nats
+        )
+
+    top = 1 - 1e-15
+    return (
+        1.0
+        if q >= top or beyond(top) <= 0
+        else min(1.0, float(root_scalar(beyond, bracket=(q, top), xtol=1e-15).root) + 1e-12)
+    )
 
 
 def wanted(words: int) -> Array:

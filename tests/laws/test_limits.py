@@ -6,6 +6,7 @@ The norms are computed here as `eval --norms-template` words them, not as the li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         w = np.eye(shape[1])[rng.integers(shape[1], size=shape[0])]
     elif kind == 2 and w.ndim > 1:
         w = np.outer(w[:, 0], w[0])
-    return w
+    return np.asarray(w, float)
 
 
 def worst(layers: tuple[Layer, ...], weight: Weight, limit: str, words: Norm, rng: np.random.Generator) -> float:
@@ -92,7 +93,7 @@ def worst(layers: tuple[Layer, ...], weight: Weight, limit: str, words: Norm, rn
             size = words(w)
             p[key] = w / size if size > 0 else w
         tokens = isinstance(layers[0], Embedding | Lookup)
-        x = rng.integers(TOKENS, size=(ROWS, 1)) if tokens else dice.rows(ROWS, 3, 2.0)
+        x: Any = rng.integers(TOKENS, size=(ROWS, 1)) if tokens else dice.rows(ROWS, 3, 2.0)
         network.run(p, x, check=parts)
     return max(parts)
 

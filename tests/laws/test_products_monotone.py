@@ -49,7 +49,7 @@ def test_smaller_budgets_of_products_have_smaller_bounds(kind: str) -> None:
     for _ in range(3):
         size = rng.uniform(0.5, 3.0)
         before, after = (
-            {v.name: v for v in compare(_wide(kind, Budget(**{limit: part * size}))) if v.refusal is None}
+            {v.name: v for v in compare(_wide(kind, replace(Budget(), **{limit: part * size}))) if v.refusal is None}
             for part in (1.0, 0.7)
         )
         for name, value in before.items():

@@ -141,7 +141,7 @@ def test_one_word_for_one_idea() -> None:
         (click.Option(["--depth"], help="Of the sea."), "--depth: "),
         (click.Option(["--depth"], type=float, help="Blocks."), "--depth: "),
         (click.Option(["--layers"], help="Blocks."), "--depth and --layers"),
-        (click.Option(["--output"], type=Output(lambda path, values: {})), "list --output"),
+        (click.Option(["--output"], type=Output(lambda path, values: [])), "list --output"),
         (click.Option(["--quiet"], help="No noise from the keyboard."), "--quiet: "),
         (click.Option(["--runs"], multiple=True, metavar="KEY=VALUE", help="Which trials."), "--runs: "),
     ],

@@ -82,7 +82,7 @@ def test_derivatives_limits_and_keywords() -> None:
     from boundcalc.symbols import T, m
 
     gap = zhang2022.gap
-    rest = {symbol: 2 for symbol in gap.free_symbols - {m}} | {symbols.delta: sympy.Rational(1, 20)}
+    rest: dict[Any, Any] = {symbol: 2 for symbol in gap.free_symbols - {m}} | {symbols.delta: sympy.Rational(1, 20)}
     slope = float(sympy.diff(gap, m).subs(rest).subs(m, 10**6))
     one, other = (float(sympy.N(gap.subs(rest).subs(m, size))) for size in (10**6 - 1, 10**6 + 1))
     assert slope == pytest.approx((other - one) / 2, rel=1e-6)

@@ -159,7 +159,7 @@ def test_what_is_no_rule_of_the_code_is_refused(change: dict[str, object]):
 
 def messages(T: int) -> Fraction:
     """The sum over all messages that remove nothing, times 2 for the others: names and tables are messages of their own."""
-    total = Fraction(0)
+    total, zero = Fraction(0), Rule(T, (), (0,))
     for s in range(T + 1):
         zero = Rule(T, tuple(range(s)), (0,) * 2**s)
         spelled_out = 2 ** (2**s) * zero.probability(names=False)
