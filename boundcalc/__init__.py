@@ -6,6 +6,7 @@ Names are imported when they are first used, so that the checker can run without
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ _HOMES = {
     "boundcalc.setting": ("Architecture", "Budget", "Norms", "Sample", "Setting"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-__all__ = ["__version__", *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+_NEEDS_TORCH = {"ModuleLearner"} if find_spec("torch") is None else set[str]()
+__all__ = ["__version__", *(name for name in _HOME if name not in _NEEDS_TORCH)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

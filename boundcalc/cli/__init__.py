@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explore": ("boundcalc.cli.explore:command", "A page of bounds to play with, as a file or served."),
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
-    "runs": ("boundcalc.cli.runs:command", "List, show, export, import, verify and remove stored trials."),
+    "runs": ("boundcalc.cli.runs:command", "List, show, verify and remove stored trials."),
     "latent": ("boundcalc.cli.latent:command", "Attention as inference: what it infers, and its bounds."),
     "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
 }
