@@ -1,6 +1,6 @@
 """What trained networks provably compute, and the risk that follows (G15), on sparse Boolean tasks.
 
-    python examples/edelman2022/rules.py      (210 networks, those that rules.json does not have: 20 minutes)
+    python examples/edelman2022/rules.py      (200 networks, those that rules.json does not have: 20 minutes)
 
 Computed: the certified risk; measured: the error on 100,000 fresh examples; by task, m and seed.
 
