@@ -59,7 +59,7 @@ class Policy:
 
             why = refusal(setting)
             if why is not None:
-                return Refusal(self.name, "this setting", why, "Take --bound best.")
+                return Refusal(self.name, "this setting", why.removeprefix("theorem K needs "), "Take --bound best.")
         return None
 
 

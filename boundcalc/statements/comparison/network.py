@@ -100,7 +100,7 @@ def refusal(setting: Setting) -> str | None:
     )
     missing = next((what for holds, what in wanted if not holds), None)
     if missing is not None:
-        return f"theorem K is proved for {missing}"
+        return f"theorem K needs {missing}"
     return _active_ball(setting) if a.normalisation == "ball" else None
 
 
@@ -111,13 +111,13 @@ def _active_ball(setting: Setting) -> str | None:
     for block in range(setting.architecture.depth):
         maps = [norms.find("W_1", block), *(norms.find("W_V", block, head) for head in heads)]
         if not all(_given(budget) for budget in maps):
-            return "theorem K is proved where no projection acts, which norms of W_V and W_1 beside Sp must say"
+            return "theorem K needs norms at which no projection acts, which norms of W_V and W_1 beside Sp must say"
         values = sum((_least(norms.find("W_V", block, head)) for head in heads), start=Fraction(0))
         inside, after = values * radius, values * radius * _least(norms.find("W_1", block))
         if max(inside, after) > 1:
             longest = float(min(max(inside, after), Fraction(10) ** 300))
             return (
-                f"theorem K is proved where no projection acts: in block {block} rows may be {longest:.4g} "
+                f"theorem K needs norms at which no projection acts: in block {block} rows may be {longest:.4g} "
                 "long (sum of |W_V| over heads, times |W_1|, times the length of a row)"
             )
         radius = after

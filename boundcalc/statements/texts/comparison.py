@@ -12,7 +12,7 @@ from boundcalc.statements.comparison.sharp import sharp
 
 def _applies(setting: Setting) -> Refusal | None:
     why = network.refusal(setting)
-    return None if why is None else Refusal("theorem K", "this setting", why)
+    return None if why is None else Refusal("theorem K", "this setting", why.removeprefix("theorem K needs "))
 
 
 COMPARISON = (Statement("K1", compute=closed, applies=_applies), Statement("K2", compute=sharp, applies=_applies))
