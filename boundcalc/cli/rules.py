@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.output import make_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import write_json
@@ -34,8 +35,7 @@ def certify_by_rule(
     more = {} if certificate is None else explained(certificate)
     written = None
     if certificate is not None and folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        written = folder / "rule.json"
+        written = make_folder(folder) / "rule.json"
         certificate.save(written)
     if form == "json":
         where = None if found.counterexample is None else found.counterexample

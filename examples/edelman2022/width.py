@@ -31,7 +31,7 @@ def main(quick: bool = False, store: Path | None = None, bound: str = "log-T") -
         chosen = trained(preset("conjunction-width"), store)
     target = 0.1 if quick else TARGET
     length = chosen[0].config["task"]["T"]
-    setting = Setting.of("edelman", depth=1, seq_len=length + 1, margin=0.5, delta=1 - SHARE, train_error=0.0)
+    setting = Setting.of("edelman", depth=1, seq_len=length + 1, margin=0.3, delta=1 - SHARE, train_error=0.0)
     measured: Values = {}
     computed: Values = {}
     for d, some in by(chosen, "d").items():

@@ -22,7 +22,7 @@ from boundcalc.statements.covers import LEMMAS, T13
 from boundcalc.statements.covers import noise as noises
 from boundcalc.statements.covers.centres import Centres
 from boundcalc.statements.covers.noise import BEND, LINE, Noise, noise
-from boundcalc.statements.covers.uniform import volume_floor
+from boundcalc.statements.covers.uniform import _body
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 NAMES = ("T12", "T13", "T14")
@@ -307,7 +307,8 @@ def per_entry(name: str, d: int, eps: float) -> float:
 
 def volumes(d: int, eps: float) -> float:
     """What volumes leave per entry of d x d matrices, as the library computes it."""
-    return lower_float(volume_floor(INTERVAL, d, d, arb(eps)) / d**2)
+    scale, excess = _body(INTERVAL, "21", d, d)
+    return lower_float((excess - d**2 * (scale.log() + arb(eps).log())) / d**2)
 
 
 def quotient(d: int, k: int) -> float:

@@ -210,7 +210,7 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         series(ns, fro, most, orders, tuning.curvature, tuning.split, ns.number(1)), claims, certain
     )
     if wrong is not None:
-        return f"the complexity of block 1 is not shown to be at most {wrong.bound:.6g}"
+        return f"the complexity of block 1 is not shown to be at most {wrong.bound!r}"
     columns = any(strata is not None for strata in tuning.strata)
     proved: list[tuple[Number, Number, float]] = []  # J rises with S and h, so that one proof may serve several blocks
     for size, strata in zip(sizes_of(ns, network, columns=columns)[1:-1], tuning.strata, strict=True):
@@ -229,6 +229,6 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
             if any(certain(size.hull, s) and certain(bend, h) and known <= stretch for s, h, known in proved):
                 continue
             if not stretch_holds(ns, size.hull, bend, stretch, certain):
-                return f"the stretch of a column is not shown to be at most {stretch:.6g}"
+                return f"the stretch of a column is not shown to be at most {stretch!r}"
             proved.append((size.hull, bend, stretch))
     return None

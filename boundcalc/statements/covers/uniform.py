@@ -151,15 +151,6 @@ def _body(ns: NumberSystem, norm: str, d: int, k: int) -> tuple[Number, Number]:
     return _BODIES[key]
 
 
-def volume_floor(ns: NumberSystem, d: int, k: int, eps: Number) -> Number:
-    """Log of how much larger the (2,1) unit ball is in volume than eps of the spectral one.
-
-    No cover of it is smaller, nor of the Frobenius, nuclear or spectral ball, which hold it.
-    """
-    scale, excess = _body(ns, "21", d, k)
-    return excess - ns.number(d * k) * (ns.log(scale) + ns.log(eps))
-
-
 _BODIES: dict[tuple[str, str, int, int], tuple[Number, Number]] = {}
 
 

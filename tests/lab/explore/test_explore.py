@@ -21,7 +21,8 @@ from boundcalc.lab.explore.points import from_files
 from boundcalc.setting import Budget, Norms
 from tests.lab.figures import trials
 
-SETTING = Setting.of("edelman")
+SETTING = Setting.of("edelman", margin=0.5)
+COVERED = Setting.of("edelman", C=2.0)
 QUESTION = "T=512&m=1000000&C=1&depth=2&d=64&heads=1&gamma=0.5&delta=0.05&style=edelman"
 
 
@@ -201,15 +202,16 @@ def test_work_is_bounded(server: serve.Server, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_checked_values_are_those_of_evaluate() -> None:
-    value = evaluate(SETTING)
-    found = content.checked(SETTING)
+    value = evaluate(COVERED)
+    found = content.checked(COVERED)
     assert found["log10"] == value.log10
     assert sum(found["pieces"].values()) == pytest.approx(1, abs=1e-3)
-    trivial = content.checked(SETTING.but(n_train=1000))
-    needed = evaluate(SETTING.but(n_train=1000)).needed
+    assert "pieces" not in content.checked(SETTING)  # Gaussian comparison counts no covers
+    trivial = content.checked(COVERED.but(n_train=1000))
+    needed = evaluate(COVERED.but(n_train=1000)).needed
     assert needed is not None
     assert (trivial["trivial"], trivial["need"]) == (True, needed.n_train)
-    grid = content.table(SETTING, {"m": (1000.0, 1e6), "T": (64.0, 512.0)})
+    grid = content.table(COVERED, {"m": (1000.0, 1e6), "T": (64.0, 512.0)})
     assert grid["rows"][3]["log10"] == value.log10  # the last axis runs fastest
     names = [grid["pieces"][i] for i, _ in grid["rows"][3]["pieces"]]
     assert set(names) == set(found["pieces"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.lab.train.presets import PRESETS, preset_sweep
+from boundcalc.lab.train.presets import PRESETS
 from boundcalc.lab.train.store import Store, StoreError
 from boundcalc.lab.train.sweep import missing, read_sweep_file, sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
@@ -120,7 +121,7 @@ def test_changing_one_value_touches_only_its_trials() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_sweeps(name: str) -> None:
-    sweep = preset_sweep(name, seeds=2)
+    sweep = sweep_from_json({**copy.deepcopy(PRESETS[name]), "name": name, "seeds": 2})
     assert sweep.name == name
     assert sweep.trials
     assert sweep.about
