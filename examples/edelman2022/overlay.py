@@ -7,13 +7,16 @@ Computed: the median certified risk; measured: the test error of what was certif
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 from common import TINY, Values, medians, preset, run, trained
 
-from boundcalc.lab.figures.data import Figure
+from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.overlay import collect as overlay
-from boundcalc.lab.figures.overlay import draw
+from boundcalc.lab.figures.overlay import draw, title
 from boundcalc.setting import Setting
 
 QUICK = {"quick": True}
@@ -48,7 +51,21 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         sweep["grid"] = {"T": 16, "m": [12, 24, 48, 96]}
     asked = Setting.of("edelman", seq_len=sweep["grid"]["T"], depth=1, margin=0.5)  # trained margins exceed it
     values = (1e3, 1e5, 1e7) if quick else ()
-    return overlay(trained(sweep, store), certified(quick, store), asked, values=values)
+    figure = overlay(trained(sweep, store), certified(quick, store), asked, values=values)
+    return figure if quick else with_rules(figure)
+
+
+def with_rules(figure: Figure) -> Figure:
+    """The figure with what rules.py has measured: the rule that each of 20 networks provably follows, by m."""
+    rows = json.loads((Path(__file__).parent / "rules.json").read_text(encoding="utf-8"))["rows"]
+    risks: dict[int, list[float]] = {}
+    for row in rows:
+        if (row["task"], row["T"]) == ("conjunction", 128):
+            risks.setdefault(row["m"], []).append(row["risk"] if row["risk"] is not None else 1.0)
+    points = [(float(m), median(each), min(each), max(each)) for m, each in sorted(risks.items())]
+    rule = Series.of_rows("rule", "certificate", "risk", points, "risk")
+    series = (*(one for one in figure.series if one.key != "rule"), rule)
+    return replace(figure, title=title(series, figure.facts["needs"]), series=series)
 
 
 def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:

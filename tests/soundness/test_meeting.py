@@ -9,6 +9,8 @@ import pytest
 
 from boundcalc.base.errors import CertificateError, Refusal
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -202,14 +204,13 @@ def test_budgets_too_small_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_checker_asks_for_the_conditions_itself() -> None:
-    value = evaluate(Setting.of(depth=1, n_train=10**6, margin=1.0))
-    assert value.certificate.meeting
+    search = Search(Setting.of(depth=1, n_train=10**6, margin=1.0), replace(POLICIES["best"], comparison=False))
+    honest = min(search.gaps(), key=lambda each: each.log_value).certificate
+    assert honest.meeting
     for wrong in (
-        replace(value.certificate, meeting=False),
-        replace(value.certificate, setting=value.certificate.setting.but(C=1.5)),
-        replace(
-            value.certificate, setting=value.certificate.setting.but(normalisation="none", input_radius=3.0, C=1.01)
-        ),
+        replace(honest, meeting=False),
+        replace(honest, setting=honest.setting.but(C=1.5)),
+        replace(honest, setting=honest.setting.but(normalisation="none", input_radius=3.0, C=1.01)),
     ):
         with pytest.raises(CertificateError):
             check(wrong)

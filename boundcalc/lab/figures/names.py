@@ -32,6 +32,7 @@ LOOKS: Mapping[str, Look] = {
     "closed": Look("closed form", "#8A5A44", DOTTED, "D"),
     "published": Look("published constants", "#A0522D", DASHED, "X"),
     "holdout": Look("held-out test set", BLUE, SOLID, "o", 1.8),
+    "rule": Look("a rule it provably follows", "#0F4C81", LONG, "P", 1.8),
     "p2l": Look("Pick-to-Learn", "#2F6DB5", DASHED, "s"),
     "occam": Look("Occam", "#3B5BA5", MIXED, "D"),
     "pac-bayes": Look("PAC-Bayes", "#4A4FA3", DOTTED, "^"),

@@ -44,7 +44,7 @@ def collect(
     needs = {name: least_m(setting, name, SMALL) for name in names}
     series = (*seen, *promised, *proved)
     facts = {"setting": complete_json(setting), "needs": needs, "trials": len(trials)}
-    return Figure("overlay", _title(series, needs), describe(trials), series, facts)
+    return Figure("overlay", title(series, needs), describe(trials), series, facts)
 
 
 def certificates(records: Iterable[Record], delta: float) -> list[Series]:
@@ -83,7 +83,8 @@ def _sizes(series: Sequence[Series]) -> tuple[float | None, float | None]:
     return seen, min(certified, default=None)
 
 
-def _title(series: Sequence[Series], needs: Mapping[str, float | None]) -> str:
+def title(series: Sequence[Series], needs: Mapping[str, float | None]) -> str:
+    """The claim of the figure: how much more data a promise takes than training does."""
     seen, certified = _sizes(series)
     proved = needs.get("best")
     if seen is None or certified is None or proved is None:
