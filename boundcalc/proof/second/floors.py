@@ -159,10 +159,10 @@ def _output(c: _Class, name: str, at: Record, sign: int) -> tuple[int, Real]:
         n, half = d - 2, MP.sqrt(num(1) / 2)
         s = half * c.scores(at.k, n, n + 1) * r**2 / (at.k * MP.sqrt(n))
         eta, keys = num(at.eta), num(at.keys)
-        asked = r * half * _mean(keys, keys, at.queries, sign * s, eta)
+        of_queries = r * half * _mean(keys, keys, at.queries, sign * s, eta)
         ends = [r * half * keys * (1 - eta) / (2 * keys + at.queries * MP.exp(way * s)) for way in (1, -1)]
-        told = min(ends) if sign > 0 else max(ends)
-        both = at.queries * c.layer(0, asked) + 2 * keys * c.layer(0, told)
+        of_keys = min(ends) if sign > 0 else max(ends)
+        both = at.queries * c.layer(0, of_queries) + 2 * keys * c.layer(0, of_keys)
         return at.k * n, c.rest(c.layer(1, both / rows), 2)
     demand(at.k + at.n + 1 <= d, "keys and queries do not fit")
     length, value = _column(c, num(at.a), at.k)

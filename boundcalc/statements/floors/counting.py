@@ -7,7 +7,7 @@ from collections.abc import Callable
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.floors.base import Construction, Room
 
-MOST_SMALL_PAIRS = 4
+LEAST_PAIRS = 4
 CELLS = 600
 """Steps of the lower sum of F2."""
 
@@ -101,7 +101,7 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
     m, delta = sample.n_train, ns.number(sample.delta)
     if by == "F2":
         found = construction.sphere(room)
-        if found is None or found[0] < MOST_SMALL_PAIRS:
+        if found is None or found[0] < LEAST_PAIRS:
             return None
         pairs, output, steep, radius = found
 

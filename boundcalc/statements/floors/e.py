@@ -43,10 +43,10 @@ class E(Construction):
         n, half, r = room.d - 2, ns.sqrt(ns.number(1) / 2), room.radius
         s = half * room.scores(self.k, n, n + 1) * r**2 / (self.k * ns.sqrt(ns.number(n)))
         eta, keys, value = ns.number(self.eta), ns.number(self.keys), room.one("W_V", 0)
-        asked = r * half * pooled(room, keys, keys, self.queries, sign * s, eta)
+        of_queries = r * half * pooled(room, keys, keys, self.queries, sign * s, eta)
         ends = [r * half * keys * (1 - eta) / (2 * keys + self.queries * ns.exp(way * s)) for way in (1, -1)]
-        told = ns.minimum(*ends) if sign > 0 else ns.maximum(*ends)
-        both = self.queries * room.layer(0, asked, value) + 2 * self.keys * room.layer(0, told, value)
+        of_keys = ns.minimum(*ends) if sign > 0 else ns.maximum(*ends)
+        both = self.queries * room.layer(0, of_queries, value) + 2 * self.keys * room.layer(0, of_keys, value)
         return room.rest(room.layer(1, both / room.seq_len), 2)
 
     def member(self, room: Room, signs: Sequence[int]) -> Member:
