@@ -18,8 +18,8 @@ from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import known_keys
 from boundcalc.statements import gap
-from boundcalc.statements.compose import Piece, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
+from boundcalc.statements.network import Network, Piece
 from boundcalc.statements.targets import Target
 
 FIELDS = ("n_train", "seq_len", "C", "margin", "delta")
@@ -80,7 +80,7 @@ def _validated(setting: Setting, name: str, array: np.ndarray) -> np.ndarray:
 
 def _value(setting: Setting) -> Any:
     """The bound as a formula of what varies, with its guard."""
-    lowered = lower(setting, _ARRAY)  # type: ignore[arg-type]
+    lowered = Network(setting, _ARRAY)  # type: ignore[arg-type]
     m, delta = setting.sample.n_train, setting.sample.delta
     samples = (1 + gap.CLOSED_GHOSTS) * m
     lemmas = [lemma for lemma in LEMMAS.values() if POLICIES["closed"].allows(lemma)]

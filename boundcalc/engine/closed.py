@@ -11,7 +11,7 @@ from boundcalc.engine.allocate import slack
 from boundcalc.engine.ground import Found, Ground
 from boundcalc.engine.options import Item, Option
 from boundcalc.proof.certificate import Choice, Cover, Level
-from boundcalc.statements.compose import lower
+from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import Known, Strategy
 
 _FIXED_POINT_STEPS = 30
@@ -75,7 +75,7 @@ def _split(ground: Ground, strategy: Strategy, items: Sequence[Item], log_scale:
 
 
 def _exact_gains(ground: Ground) -> list[float]:
-    return [float(piece.gain.log()) for piece in lower(ground.setting, INTERVAL).pieces]
+    return [float(piece.gain.log()) for piece in Network(ground.setting, INTERVAL).pieces]
 
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:

@@ -20,9 +20,9 @@ from boundcalc.engine.refine import Refinements
 from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
-from boundcalc.statements.compose import Lowered, lower
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.larger import joined_how
+from boundcalc.statements.network import Network
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
@@ -122,12 +122,12 @@ class Ground:
         return self.beside._in_a_row if self.beside is not None else self._joined[1]
 
     @cached_property
-    def lowered(self) -> Lowered:
+    def lowered(self) -> Network:
         """The pieces, in logs."""
         if self.beside is not None:
             return self.beside.lowered
         published = PUBLISHED if self.closed is not None and self.closed.published else frozenset[str]()
-        return self.once(("lowered", published), lambda: lower(self.setting, LOG, published=published))
+        return self.once(("lowered", published), lambda: Network(self.setting, LOG, published=published))
 
     @cached_property
     def log_start(self) -> float:

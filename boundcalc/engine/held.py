@@ -20,9 +20,9 @@ from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.proof.certificate import Certificate, Quantity
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
-from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.larger import joined
+from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import (
     STRATEGIES,
     ChainStrategy,
@@ -77,10 +77,10 @@ class Held:
             return policy.allows(lemma) and (lemma.uniform or not uniform)
 
         if strategy.noisy:
-            lowered = lower(whole, LOG)
+            lowered = Network(whole, LOG)
             covers = build_items(lowered, 1, allowed)
             return NoiseItems(lowered, covers, policy.laws).at(noise_chance(setting.sample.n_train))
-        return build_items(lower(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
+        return build_items(Network(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
 
     def log_value(self, setting: Setting) -> float | None:
         """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
@@ -132,7 +132,7 @@ def held_certificate(certificate: Certificate, desk: Desk) -> Held:
     whole = joined(certificate.setting) if certificate.meeting else certificate.setting
     if isinstance(whole, Refusal):
         raise CertificateError(str(whole))
-    pieces = lower(whole, LOG).pieces
+    pieces = Network(whole, LOG).pieces
     gains = {piece.key: piece.gain.log for piece in pieces}
     caps = {piece.key: piece.cap for piece in pieces}
     levels: list[_Level] = []

@@ -8,8 +8,8 @@ from boundcalc.base.numbers import FLOAT, LOG, LogFloat
 from boundcalc.engine.options import Item, Option
 from boundcalc.proof.certificate import Choice
 from boundcalc.statements import gap
-from boundcalc.statements.compose import Lowered
 from boundcalc.statements.covers.curve import Curve
+from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.targets import Target
 
@@ -17,7 +17,7 @@ from boundcalc.statements.targets import Target
 class NoiseItems:
     """The pieces with the laws that their noise may be compared with beside uniform covers, all events counted."""
 
-    def __init__(self, lowered: Lowered, covers: Sequence[Item], laws: Container[str]) -> None:
+    def __init__(self, lowered: Network, covers: Sequence[Item], laws: Container[str]) -> None:
         """Laws, of those named, beside the covers of the pieces of a network."""
         self._members = [piece.members for piece in lowered.pieces]
         self.events = sum(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
 from boundcalc.proof.certificate import ZERO, Choice
-from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import LEMMAS, CoverLemma, Params, Power
 from boundcalc.statements.covers.curve import Curve
+from boundcalc.statements.network import Network, Piece
 from boundcalc.statements.targets import Target
 
 _FLOAT_RANGE = 300.0
@@ -182,7 +182,7 @@ class Item:
         return self.log_bend + math.log(math.tanh(math.exp(log_share - self.log_bend)))
 
 
-def build_items(lowered: Lowered, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
+def build_items(lowered: Network, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
     """The options of every piece under some rule about lemmas, on so many samples."""
     items = [_item(piece, samples, allowed) for piece in lowered.pieces]
     if len(items) >= _MANY:

@@ -14,9 +14,9 @@ from boundcalc.base.intervals import INTERVAL, upper_log
 from boundcalc.base.numbers import LogFloat
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.levels import Booked
-from boundcalc.proof.network import Network
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers.base import cover_uses
+from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.strategies import STRATEGIES, Known, Term
 
@@ -87,7 +87,7 @@ def break_down(
 ) -> Breakdown:
     """The parts of a value, from what the checker wrote down on its way to it."""
     strategy = STRATEGIES[certificate.strategy]
-    gains = {} if network is None else network.amplification()
+    gains = {} if network is None else network.gains
     links = strategy.links(INTERVAL, known)
     taken = [
         _level(booked, gains, arb(level.log_scale).exp(), None if links is None else links[i])

@@ -18,11 +18,12 @@ from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Uns
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_log
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, problem_of
 from boundcalc.proof.levels import Booked, Costs, Levels
-from boundcalc.proof.network import Network
 from boundcalc.setting import Norms, Setting
 from boundcalc.statements.larger import joined
+from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
+from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Known, stored_weights
 
 if TYPE_CHECKING:
@@ -145,7 +146,9 @@ class Checker:
         """The network of a setting in intervals."""
         sample = setting.sample
         about = "network", sample.margin, sample.lipschitz, published
-        return self._once(setting, about, lambda: Network(setting, published=published))
+        return self._once(
+            setting, about, lambda: Network(setting, INTERVAL, published=PUBLISHED if published else frozenset())
+        )
 
     def larger(self, setting: Setting) -> Setting:
         """By A6 the setting whose class has maps that meet as one map, and contains the class of this one."""
@@ -204,7 +207,7 @@ class _Run:
         start = arb(1) / 2
         self.booked: list[dict[str, Booked]] = []
         if self.network is not None:
-            start = INTERVAL.minimum(start, self.network.reach)
+            start = INTERVAL.minimum(start, self.network.radius)
             walked = Levels(self.network, self.strategy, self.samples, eta, self.checker.costs)
             for level in levels:
                 walked.add(level)

@@ -10,10 +10,10 @@ from flint import arb
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.proof.certificate import Choice, Cover, Level
-from boundcalc.proof.network import Network
 from boundcalc.setting.validate import shown
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, REFINING, CoverLemma
+from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.slots import Member, Slot
 from boundcalc.statements.strategies import Strategy
@@ -89,7 +89,7 @@ class Levels:
     def _noise_depth(self, level: Level) -> arb:
         """G11: the t that leaves eta to all Gaussians of the level that one example sees together."""
         seen = 0
-        for key, slot in self._network.slots():
+        for key, slot in self._network.slots.items():
             cover = level.covers.get(key, _NOTHING)
             for choice, member in zip(cover.choices, slot.members, strict=False):
                 if choice.lemma in NOISES:

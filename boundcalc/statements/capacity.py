@@ -7,8 +7,8 @@ from typing import Any
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.statements.compose import Lowered, Piece
 from boundcalc.statements.covers import CoverLemma
+from boundcalc.statements.network import Network, Piece
 
 
 def _piece_coefficient(ns: NumberSystem, piece: Piece, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
@@ -33,7 +33,7 @@ def _piece_coefficient(ns: NumberSystem, piece: Piece, samples: Any, lemmas: Col
     return total * piece.gain**2
 
 
-def capacity(ns: NumberSystem, lowered: Lowered, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
+def capacity(ns: NumberSystem, lowered: Network, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
     """C_F with log N(e) <= C_F/e^2 on the loss: (sum of cube roots of the pieces' coefficients)^3."""
     third = ns.number(1) / 3
     total = ns.number(0)

@@ -18,7 +18,8 @@ from boundcalc.setting import Layer, Norms, Setting
 from boundcalc.setting.layer import widths_of
 from boundcalc.statements.larger import joined
 from boundcalc.statements.layers import LAYERS, facts
-from boundcalc.statements.slots import Context, End, largest_margin
+from boundcalc.statements.network import finish, walk
+from boundcalc.statements.slots import Context, End, Facts, largest_margin
 from boundcalc.statements.weights import Weights
 
 _ALMOST = 1 + arb("1e-30")
@@ -28,7 +29,7 @@ _ALMOST = 1 + arb("1e-30")
 def margin_of_class(setting: Setting) -> arb:
     """G0e for a setting: no network of its class has a larger margin on any input."""
     walks = (_Reach(each) for each in _classes(setting))
-    return INTERVAL.minimum(*(walk.margin(walk.stages, walk.radius) for walk in walks))
+    return INTERVAL.minimum(*(walk.margin(walk.layers) for walk in walks))
 
 
 def margin_on_both_labels(setting: Setting) -> arb:
@@ -82,69 +83,53 @@ class _Reach:
 
     def __init__(self, setting: Setting) -> None:
         architecture = setting.architecture
-        self.weights = Weights(INTERVAL, _without_rank_zero(setting.norms))
-        self.seq_len, self.classes = architecture.seq_len, architecture.classes
-        self.stages, self.radius = architecture.stages, INTERVAL.number(architecture.input_radius)
-        self.width: int | None = widths_of(architecture.stages)[0]
-        """Of the rows, where it is known."""
+        weights = Weights(INTERVAL, _without_rank_zero(setting.norms))
+        self.layers, self.classes = architecture.stages, architecture.classes
+        radius, width = INTERVAL.number(architecture.input_radius), widths_of(architecture.stages)[0]
+        self.start = Context(weights, radius, 1, architecture.seq_len, width=width)
 
-    def margin(self, layers: Sequence[Layer], radius: arb) -> arb:
-        """The largest margin of a whole network's output."""
-        if not layers:
-            return largest_margin(INTERVAL, radius, self.classes)
-        *before, last = layers
-        rule = LAYERS.of(last)
-        if rule is not None and rule.margin is not None:
-            reach, margin = (partial(walk, before, radius) for walk in (self._through, self.margin))
-            found = rule.margin(last, End(self.weights, self.classes, reach, margin))
-            if found is not None:
-                return found
-        return largest_margin(INTERVAL, self._through(layers, radius), self.classes)
+    def margin(self, layers: Sequence[Layer]) -> arb:
+        """The largest margin of the output of some layers."""
+        if layers:
+            *before, last = layers
+            rule = LAYERS.of(last)
+            if rule is not None and rule.margin is not None:
+                reach, margin = partial(self.behind, before), partial(self.margin, before)
+                most = rule.margin(last, End(self.start.weights, self.classes, reach, margin))
+                if most is not None:
+                    return most
+        return largest_margin(INTERVAL, self.behind(layers), self.classes)
 
     def opposed(self) -> arb | None:
         """The largest margin on two inputs of different labels, where relu and maps without offsets end the network."""
-        before, steep = list(self.stages), arb(1)
+        before, steep = list(self.layers), arb(1)
         while before and (step := self._along(before[-1])) is not None:
             before.pop()
             steep = steep * step
         rule = LAYERS.of(before[-1]) if before else None
         if rule is None or rule.positive is None or not rule.positive(before[-1]):
             return None
-        longest = self._through(before, self.radius) / arb(2).sqrt()
+        longest = self.behind(before) / arb(2).sqrt()
         before.pop()
-        while before and self._along(before[-1]) is not None and not before[-1].weights(self.seq_len):
+        while before and self._along(before[-1]) is not None and not before[-1].weights(self.start.seq_len):
             before.pop()
         rule = LAYERS.of(before[-1]) if before else None
         if rule is not None and rule.split is not None:
-            self.width = widths_of(self.stages)[0]
-            radius = self._through(before[:-1], self.radius)
-            halves = rule.split(before[-1], Context(self.weights, radius, 1, self.seq_len))
+            halves = rule.split(before[-1], replace(self.start, radius=self.behind(before[:-1])))
             if halves is not None:
                 longest = INTERVAL.minimum(longest, halves / arb(2).sqrt())
         return steep * longest
 
     def _along(self, layer: Layer) -> arb | None:
         rule = LAYERS.of(layer)
-        if rule is None or rule.along is None:
-            return None
-        return rule.along(layer, Context(self.weights, self.radius, 1, self.seq_len))
+        return None if rule is None or rule.along is None else rule.along(layer, self.start)
 
-    def _through(self, layers: Sequence[Layer], radius: arb) -> arb:
-        for layer in layers:
-            if layer.branches:
-                width, reaches = self.width, list[arb]()
-                for branch in layer.branches:
-                    self.width = width
-                    reaches.append(self._through(branch, radius))
-                radius = sum(reaches, start=arb(0))
-            else:
-                radius = self._behind(layer, radius)
-            makes = layer.widths()[1]
-            self.width = self.width if makes is None else makes
-        return radius
+    def behind(self, layers: Sequence[Layer]) -> arb:
+        """The longest row behind some layers."""
+        return finish(walk(layers, self.start, _sharper))[1]
 
-    def _behind(self, layer: Layer, radius: arb) -> arb:
-        rule, at = LAYERS.of(layer), Context(self.weights, radius, 1, self.seq_len)
-        if rule is None or rule.reach is None:
-            return facts(layer, at).radius
-        return rule.reach(layer, at, self.width)
+
+def _sharper(layer: Layer, at: Context) -> Facts:
+    """A layer's facts, with the sharper radius where its rule says one; an error of its input does not matter here."""
+    rule = LAYERS.of(layer)
+    return facts(layer, at) if rule is None or rule.reach is None else Facts(rule.reach(layer, at), 0)

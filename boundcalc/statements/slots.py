@@ -69,6 +69,7 @@ class Context:
         rows: rows of its output that are used, per sample.
         seq_len: T.
         published: statements ("L1", "L7") whose published constants are taken instead of the sharp ones (PUB).
+        width: of the input rows, where it is known.
     """
 
     weights: Weights
@@ -76,6 +77,7 @@ class Context:
     rows: int
     seq_len: int
     published: frozenset[str] = frozenset()
+    width: int | None = None
 
     @property
     def ns(self) -> NumberSystem:
@@ -122,8 +124,7 @@ class LayerRule:
         layer: the class.
         facts: radius, Lipschitz factor and what must be covered, of a layer where it stands.
         noise: whether G11 was proved for a layer with the options it has.
-        reach: the longest row behind a layer, in intervals, which may be below the radius of the facts; the last argument is
-            the width of its input's rows, where that is known (G0e).
+        reach: the longest row behind a layer, in intervals, which may be below the radius of the facts (G0e).
         margin: the largest margin of a network that ends with a layer, in intervals; None where only radii are known (G0e).
         along: the operator norm of A where every output row is a mean of rows rho x A with 0 < rho <= 1; None elsewhere (G0e).
         positive: whether no entry of its output is negative, or larger than the entry of its input (G0e).
@@ -138,7 +139,7 @@ class LayerRule:
     layer: type[Layer]
     facts: Callable[[Any, Context], Facts]
     noise: Callable[[Any], bool] | None = None
-    reach: Callable[[Any, Context, int | None], Number] | None = None
+    reach: Callable[[Any, Context], Number] | None = None
     margin: Callable[[Any, End], Number | None] | None = None
     along: Callable[[Any, Context], Number | None] | None = None
     positive: Callable[[Any], bool] | None = None

@@ -17,8 +17,8 @@ from boundcalc.setting import Architecture, Layer, Sample, Setting
 from boundcalc.setting.layer import EveryRow, flat, weights_of
 from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.compose import lower
 from boundcalc.statements.layers import facts
+from boundcalc.statements.network import Network
 from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import Kind
 from boundcalc.testing.drawing import Array, limits_of, used
@@ -222,7 +222,7 @@ def _composed(layer: Layer, at: Context) -> Facts:
     reads, makes = layer.widths()
     radius, classes = float(at.radius), makes or reads or 1
     stages = Architecture(layers=(layer,), seq_len=at.seq_len, input_radius=radius, classes=classes)
-    found = lower(Setting(stages, at.weights.norms, Sample(lipschitz=1.0)), at.ns)
+    found = Network(Setting(stages, at.weights.norms, Sample(lipschitz=1.0)), at.ns)
     slots = (Slot(place_of(each.key)[0], each.gain, each.members, each.cap, each.saturates) for each in found.pieces)
     return Facts(found.radius, found.amplification, tuple(slots), found.uses)
 

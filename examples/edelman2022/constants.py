@@ -30,8 +30,8 @@ from boundcalc.lab.figures.gap import describe
 from boundcalc.lab.figures.names import BROWN, GREY, INK, PALE
 from boundcalc.statements import gap
 from boundcalc.statements.capacity import capacity
-from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CLOSED
+from boundcalc.statements.network import Network
 
 QUICK = {"quick": True}
 
@@ -47,7 +47,7 @@ def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
     desk = Desk(setting)
 
     def covered(published: frozenset[str], samples: int) -> LogFloat:
-        return capacity(LOG, lower(setting, LOG, published=published), LogFloat.of(samples), CLOSED)
+        return capacity(LOG, Network(setting, LOG, published=published), LogFloat.of(samples), CLOSED)
 
     def dudley(value: LogFloat) -> float:
         return (2 * gap.complexity_published(LOG, value, m) + deviation).log / _LN10

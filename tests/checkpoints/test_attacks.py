@@ -16,7 +16,7 @@ import pytest
 from boundcalc import Budget, Sample, Setting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, audit
-from boundcalc.statements.compose import Piece, lower
+from boundcalc.statements.network import Network, Piece
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -51,7 +51,7 @@ class Target:
 
     def claims(self, factor: float = 1.0) -> Any:
         """What is claimed of the model when its norms are taken to be `factor` times what they are."""
-        return lower(self.setting.but(norms=self.setting.norms.scaled(factor)), FLOAT)
+        return Network(self.setting.but(norms=self.setting.norms.scaled(factor)), FLOAT)
 
     def logits(self, rows: Any) -> Any:
         """What is read of one sequence, from its embedded rows."""
@@ -288,7 +288,7 @@ def test_vit_radius_and_class_token() -> None:
     model = seeded(lambda: hf.ViTForImageClassification(hf.ViTConfig(**VIT, **EPS, num_labels=5))).double()
     found = audit(model)
     setting = Setting(found.architecture, found.norms(), Sample(lipschitz=1.0))
-    claimed = float(lower(setting, FLOAT).radius)
+    claimed = float(Network(setting, FLOAT).radius)
     torch.manual_seed(0)
     best = 0.0
     for _ in range(3):

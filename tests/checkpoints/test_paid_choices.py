@@ -18,7 +18,7 @@ from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.lab.train.parameters import parameters
 from boundcalc.setting import Attention, Embedding, Linear, Pool
-from boundcalc.statements.compose import lower
+from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import (
     margin_down,
     margin_steps,
@@ -189,7 +189,7 @@ def with_segments(segments: int) -> Setting:
 
 
 def test_segments_widen_the_radius_and_are_covered() -> None:
-    plain, typed = lower(with_segments(0), FLOAT), lower(with_segments(2), FLOAT)
+    plain, typed = Network(with_segments(0), FLOAT), Network(with_segments(2), FLOAT)
     assert plain.radius == pytest.approx(2.5)
     assert typed.radius == pytest.approx(2.75)
     new = [piece for piece in typed.pieces if piece.key == "segments"]

@@ -23,7 +23,7 @@ from boundcalc.lab.reading import held_against, opened
 from boundcalc.proof.checker import check
 from boundcalc.setting import Attention, SoftCap
 from boundcalc.setting.layer import of_class
-from boundcalc.statements.compose import lower
+from boundcalc.statements.network import Network
 from tests.checkpoints.live import GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 from tests.checkpoints.table import rows, shown
 from tests.checkpoints.zoo import GEMMA2, NARROW, OPT, ZOO, logits, ours
@@ -194,7 +194,7 @@ def test_factors_of_rotations(family: str, name: str, layout: str, tmp_path: Pat
 def _value(found: Audit) -> tuple[float, float]:
     norms = replace(found.norms(), measured=False)
     setting = Setting(found.architecture, norms, Sample(n_train=10**6))
-    return float(lower(setting, FLOAT).amplification), evaluate(setting).log10
+    return float(Network(setting, FLOAT).amplification), evaluate(setting).log10
 
 
 def test_a_factor_of_rotations_is_the_same_as_larger_queries() -> None:

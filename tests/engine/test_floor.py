@@ -9,13 +9,13 @@ import pytest
 from boundcalc.base.numbers import LOG
 from boundcalc.engine.solve import solve
 from boundcalc.setting import LayerNorm, Residual, Setting
-from boundcalc.statements.compose import lower
+from boundcalc.statements.network import Network
 
 
 def mean_gain(setting: Setting) -> float:
     """Log of how much the loss stretches an error of a weight's map, on average over the weights."""
     total, count = 0.0, 0
-    for piece in lower(setting, LOG).pieces:
+    for piece in Network(setting, LOG).pieces:
         for member in piece.members:
             target = min(member.targets, key=lambda each: each.size)
             number = member.multiplicity * min(target.size, target.norms.rank * (target.d + target.k))
@@ -47,7 +47,7 @@ def test_what_dominates(preset: str, gain: float, of_norms: float, m: float, cou
     }
     (eps,) = layers
     steep = normalisations(setting) * math.log(1 / math.sqrt(eps))
-    assert steep / lower(setting, LOG).amplification.log == pytest.approx(of_norms, abs=0.01)
+    assert steep / Network(setting, LOG).amplification.log == pytest.approx(of_norms, abs=0.01)
     assert solve(setting, "m", 0.1, digits=3).value <= m
     for bits, part in ((32, 1.0), (16, 0.5)):  # `boundcalc solve --for m --preset bert --bits 32`
         assert solve(setting.but(bits=bits), "m", 0.1, digits=4).value == pytest.approx(part * counted, rel=1e-3)

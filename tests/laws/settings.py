@@ -10,7 +10,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import LOG
 from boundcalc.setting import Architecture, Budget, Normaliser, Norms, Sample, Setting
-from boundcalc.statements.compose import lower
+from boundcalc.statements.network import Network
 
 KNOBS = (0.05, 0.3, 0.7, 1.0, 1.5, 4.0)
 NORMALISERS = ("softmax", "softmax", "softmax1", "sigmoid", "linear", "custom")
@@ -45,7 +45,7 @@ def setting(rng: random.Random, *, budgets: bool = True) -> Setting:
 def met(plain: Setting) -> bool:
     """Whether some network has the variance that the setting asks for."""
     try:
-        lower(plain, LOG)
+        Network(plain, LOG)
     except InvalidSetting:
         return False
     return True

@@ -30,7 +30,7 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.compose import lower
+from boundcalc.statements.network import Network
 from tests.laws.settings import settings
 
 HUGE = Budget(op=1000.0, two_one=1000.0)
@@ -126,17 +126,17 @@ def test_one_more_block_switches_no_other() -> None:
     factors = norms("W_Q[0]", "W_K[0]")
     more = replace(factors, budgets={**factors.budgets, "W_QK[1]": Budget(op=1.0, two_one=1.0)})
     before, after = (
-        {piece.key: piece.gain for piece in lower(plain.but(norms=given), FLOAT).pieces} for given in (factors, more)
+        {piece.key: piece.gain for piece in Network(plain.but(norms=given), FLOAT).pieces} for given in (factors, more)
     )
     assert before["W_QK[0]"] == after["W_QK[0]"]
-    assert before["embedding"] > 10**3 * lower(plain, FLOAT).pieces[0].gain
-    assert after["embedding"] > 10**3 * lower(plain, FLOAT).pieces[0].gain
+    assert before["embedding"] > 10**3 * Network(plain, FLOAT).pieces[0].gain
+    assert after["embedding"] > 10**3 * Network(plain, FLOAT).pieces[0].gain
 
 
 def test_a_factor_alone_is_read() -> None:
     plain = Setting.of("gpt2", depth=1, d=8, heads=2)
-    low = lower(plain.but(norms=norms("W_K")), FLOAT)
-    assert low.amplification > 100 * lower(plain, FLOAT).amplification
+    low = Network(plain.but(norms=norms("W_K")), FLOAT)
+    assert low.amplification > 100 * Network(plain, FLOAT).amplification
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def weight(setting: Setting) -> float:
     """What the pieces of a setting weigh: sum over pieces of gain times reach, in logs."""
     from boundcalc.base.numbers import LOG
 
-    low = lower(setting, LOG)
+    low = Network(setting, LOG)
     total = low.amplification
     for piece in low.pieces:
         for member in piece.members:
@@ -252,8 +252,8 @@ def test_a_variance_that_no_row_has_is_refused(floor: float, empty: bool) -> Non
 def test_a_centred_row_of_one_number_has_no_variance() -> None:
     one = Setting.of("gpt2", depth=1, d=1, heads=1, C=9.0, variance_floor=1e-6)
     with pytest.raises(InvalidSetting, match="no network has a variance"):
-        lower(one, FLOAT)
-    lower(one.but(normalisation="rmsnorm", bias=False), FLOAT)
+        Network(one, FLOAT)
+    Network(one.but(normalisation="rmsnorm", bias=False), FLOAT)
 
 
 # -- fields

@@ -6,15 +6,16 @@ certificate leaves it out): the loss may change by no more than the level's scal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from boundcalc.base.errors import CertificateError, Refusal, Unsupported
-from boundcalc.base.numbers import FLOAT
+from boundcalc.base.numbers import FLOAT, LogFloat
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Level
@@ -38,10 +39,10 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import place_of
-from boundcalc.statements import compose
-from boundcalc.statements.compose import loss_lipschitz, lower
 from boundcalc.statements.larger import joined as joined_maps
 from boundcalc.statements.layers import LAYERS, unknown_to_noise
+from boundcalc.statements.network import Branch, _Stage, loss_lipschitz
+from boundcalc.statements.network import Network as Walked
 from boundcalc.statements.slots import Facts, Slot
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
@@ -242,7 +243,7 @@ def alone(rival: Rival, name: str, seed: int, draws: int) -> float:
     """One piece wrong by a tiny eps: the largest change of the loss over what the piece's gain allows."""
     rng = np.random.default_rng(seed)
     kind, block, _ = place_of(name)
-    gain = {piece.key: float(piece.gain) for piece in lower(rival.setting, FLOAT).pieces}[name]
+    gain = {piece.key: float(piece.gain) for piece in Walked(rival.setting, FLOAT).pieces}[name]
     targets = [target for member in rival.slots[name].members for target in member.targets]
     scale = float(np.exp(rival.level.log_scale))
     best = 0.0
@@ -306,40 +307,34 @@ def test_a_lower_lipschitz_factor_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert max(attack(rival, 1, 150) for rival in levels(SETTINGS["line"])) > SLACK
 
 
-def test_a_skip_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were errors to travel through a residual's branch alone, a piece would seem to cost less than it does.
+def backward_over(edit: Callable[[list[Any]], list[Any]]) -> property:
+    """Gains of a network whose steps were edited first."""
+    honest = Walked._backward.func
+    return property(lambda walked: honest(SimpleNamespace(_steps=edit(walked._steps), lipschitz=walked.lipschitz)))
 
-    The checker, which walks the other way, refuses what such a search finds.
-    """
-    rival = levels(SETTINGS["line"])[0]
+
+def without_the_skip(steps: list[Any]) -> list[Any]:
+    """Errors travel through a residual's branch alone, and half of them."""
+    skips = {i + 1 for i, step in enumerate(steps[:-1]) if step is Branch.OPENS and steps[i + 1] is Branch.NEXT}
+    kept = [step for i, step in enumerate(steps) if i not in skips]
+    return [part for step in kept for part in ([_Stage(0.5, ()), step] if step is Branch.CLOSES else [step])]
+
+
+def without_the_third(steps: list[Any]) -> list[Any]:
+    """Of an error before a residual nothing goes through its last branch."""
+    last = max(i for i, step in enumerate(steps) if step is Branch.NEXT)
+    return [*steps[: last + 1], _Stage(LogFloat.of(0.0), ()), *steps[last + 1 :]]
+
+
+@pytest.mark.parametrize(("name", "edit"), [("line", without_the_skip), ("parallel", without_the_third)])
+def test_a_branch_left_out_is_noticed(name: str, edit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece would seem to cost less than it does; the checker, which walks the other way, refuses what is found so."""
+    rival = levels(SETTINGS[name])[0]
     assert alone(rival, "A", 1, 150) <= SLACK
-    honest = compose._backward
-
-    def without(stages: Any, amplification: Any, gathered: Any, uses: Any) -> Any:
-        kept = [replace_stage(stage) for stage in stages]
-        return honest(kept, amplification, gathered, uses)
-
-    def replace_stage(stage: Any) -> Any:
-        if stage.facts is not None:
-            return stage
-        shrink = compose._Stage(None, Facts(1.0, 0.5), [])
-        return compose._Stage(None, None, [[*branch, shrink] for branch in stage.branches if branch])
-
-    monkeypatch.setattr(compose, "_backward", without)
+    monkeypatch.setattr(Walked, "_backward", backward_over(edit))
     assert alone(rival, "A", 1, 150) > SLACK
     with pytest.raises(CertificateError, match="larger error"):
-        levels(SETTINGS["line"])
-
-
-def test_a_parallel_branch_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were only the first of two branches to carry an error on, what stands before them would seem to cost less."""
-    rival = levels(SETTINGS["parallel"])[0]
-    assert alone(rival, "A", 1, 150) <= SLACK
-    honest = compose._beside
-    monkeypatch.setattr(compose, "_beside", lambda branches: honest(branches[:2]))
-    assert alone(rival, "A", 1, 150) > SLACK
-    with pytest.raises(CertificateError, match="larger error"):
-        levels(SETTINGS["parallel"])
+        levels(SETTINGS[name])
 
 
 def test_a_wider_cover_is_refused_before_it_does_harm() -> None:
@@ -390,6 +385,6 @@ def test_heads_that_are_normalised_together_have_the_same_budgets() -> None:
     norms = Norms(C=1.0, budgets={"W_Q[0,1]": Budget(op=0.5)})
     setting = Setting(Architecture(layers=(layer, Pool(), Linear("readout", 4, 1)), seq_len=3), norms)
     with pytest.raises(Unsupported, match="the same budgets for every head"):
-        lower(setting, FLOAT)
+        Walked(setting, FLOAT)
     apart = replace(layer, qk_norm="head")
-    lower(Setting(Architecture(layers=(apart, Pool(), Linear("readout", 4, 1)), seq_len=3), norms), FLOAT)
+    Walked(Setting(Architecture(layers=(apart, Pool(), Linear("readout", 4, 1)), seq_len=3), norms), FLOAT)

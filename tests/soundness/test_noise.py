@@ -27,7 +27,7 @@ from boundcalc.proof.checker import check
 from boundcalc.setting import Activation, Budget, Norms, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements import gap
-from boundcalc.statements.compose import lower
+from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.slots import Slot
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
@@ -188,7 +188,7 @@ def test_the_gaussian_law_exactly(kind: Kind, d: int, k: int, square: float) -> 
 
 def noisy(setting: Setting, eta: float) -> Certificate:
     """A certificate with another eta than the search takes."""
-    lowered = lower(setting, LOG)
+    lowered = Network(setting, LOG)
     items = NoiseItems(lowered, build_items(lowered, 1, lambda _: False), NOISES).at(eta)
     level = Level(HALF, covers_of(items, allocate_exactly(items, HALF)))
     return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)

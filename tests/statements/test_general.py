@@ -12,7 +12,6 @@ from boundcalc.base.errors import Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, LOG, Number, NumberSystem
 from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Norms, Pool, Sample, Setting
-from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import T1, T2, T4, T9
 from boundcalc.statements.general import (
     Cost,
@@ -25,6 +24,7 @@ from boundcalc.statements.general import (
     lemma_cost,
     log_count,
 )
+from boundcalc.statements.network import Network
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 SYSTEMS: tuple[NumberSystem, ...] = (FLOAT, LOG, INTERVAL)
@@ -93,7 +93,7 @@ def test_the_bilinear_head_is_l7_with_t1_and_t2() -> None:
     for eps in (0.05, 0.3, 0.9):
         share = choose_share(head, eps)
         for ns in SYSTEMS:
-            pieces = {piece.key: piece for piece in lower(network, ns).pieces}
+            pieces = {piece.key: piece for piece in Network(network, ns).pieces}
             total: Number = ns.number(0)
             for key, lemma, kind, part in (("W_QK", T1, "score", share), ("W_V", T2, "map", 1 - share)):
                 target = next(t for t in pieces[key].members[0].targets if t.kind == kind)

@@ -14,8 +14,8 @@ from boundcalc.base.prose import plain
 from boundcalc.base.statement import Statement
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
-from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import ALL, STATEMENTS
 
@@ -111,9 +111,9 @@ def test_the_checks_of_text_see_mistakes() -> None:
 def test_names_used_by_rules_lemmas_policies_and_strategies_exist() -> None:
     used: set[str] = set(LEMMAS)
     for preset in PRESETS:
-        used |= set(lower(Setting.of(preset), FLOAT).uses)
+        used |= set(Network(Setting.of(preset), FLOAT).uses)
         if preset != "edelman":
-            used |= set(lower(Setting.of(preset, activation="silu", gated=True, rope=True), FLOAT).uses)
+            used |= set(Network(Setting.of(preset, activation="silu", gated=True, rope=True), FLOAT).uses)
     assert {"L9", "S4", "T10", "L5"} <= used
     for policy in POLICIES.values():
         used |= policy.lemmas

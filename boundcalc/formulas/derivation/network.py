@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
 
 import sympy
 
@@ -15,11 +13,9 @@ from boundcalc.formulas.symbolic.formula import Definition
 from boundcalc.formulas.symbolic.pieces import Costed
 from boundcalc.formulas.symbolic.printing import latex
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem
-from boundcalc.setting import Layer, Norms, Setting
-from boundcalc.setting.layer import rows_used
-from boundcalc.statements.compose import loss_lipschitz
-from boundcalc.statements.layers import facts
-from boundcalc.statements.slots import Context, Facts, total
+from boundcalc.setting import Norms, Setting
+from boundcalc.statements.network import Visit, loss_lipschitz, walk
+from boundcalc.statements.slots import Context
 from boundcalc.statements.weights import Weights
 
 EPS = sympy.Symbol("epsilon", positive=True)
@@ -43,32 +39,11 @@ def loss_step(setting: Setting) -> Step:
 # -- layers
 
 
-class _Visit(NamedTuple):
-    """A layer met on the way through the network, and the radius of its input."""
-
-    layer: Layer
-    facts: Facts
-    radius: Expr
-
-
-def _visits(setting: Setting, order: Order) -> list[_Visit]:
+def _visits(setting: Setting, order: Order) -> list[Visit]:
     """Every layer, input to read-out."""
     architecture, ns = setting.architecture, SympySystem(cap=True, plain=True, order=order)
     at = Context(Weights(ns, setting.norms), ns.number(architecture.input_radius), 1, architecture.seq_len)
-    visits: list[_Visit] = []
-
-    def through(layers: Sequence[Layer], radius: Expr, rows: Any) -> Expr:
-        for layer, used in zip(layers, rows_used(layers, rows, at.seq_len), strict=True):
-            if layer.branches:
-                radius = total([through(branch, radius, used) for branch in layer.branches])
-                continue
-            found = facts(layer, replace(at, radius=radius, rows=used))
-            visits.append(_Visit(layer, found, radius))
-            radius = found.radius
-        return radius
-
-    through(architecture.stages, at.radius, 1)
-    return visits
+    return [step for step in walk(architecture.stages, at) if isinstance(step, Visit)]
 
 
 def block_step(setting: Setting, ratio: Expr, definition: Definition, order: Order = ()) -> Step:
@@ -103,7 +78,7 @@ def layers_step(setting: Setting, order: Order = ()) -> Step:
     )
 
 
-def _layer_step(visit: _Visit, norms: Norms) -> Step | None:
+def _layer_step(visit: Visit, norms: Norms) -> Step | None:
     """The Lipschitz factor of a layer, where it says anything."""
     layer = visit.layer
     if not visit.facts.uses:  # a pool: neither stretches nor enlarges
@@ -119,7 +94,7 @@ def _layer_step(visit: _Visit, norms: Norms) -> Step | None:
     return Step(
         title,
         uses,
-        f"input rows have norm at most {spoken(visit.radius)}",
+        f"input rows have norm at most {spoken(visit.at.radius)}",
         Relation(Words(r"\mathrm{Lip}"), "le", visit.facts.lipschitz),
     )
 

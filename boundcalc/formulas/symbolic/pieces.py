@@ -12,8 +12,8 @@ from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.formulas.symbolic.functions import factor
 from boundcalc.formulas.symbolic.system import SYMPY, Expr, Order, SympySystem, known_le, undominated
 from boundcalc.setting import Setting
-from boundcalc.statements.compose import Lowered, Piece, lower
 from boundcalc.statements.covers import ALWAYS, LEMMAS, Counting, CoverLemma
+from boundcalc.statements.network import Network, Piece
 from boundcalc.statements.slots import Member
 from boundcalc.statements.targets import Target
 
@@ -64,11 +64,11 @@ class Costed:
 _KEY = re.compile(r"(?P<kind>[\w.]+)(\[(?P<block>\d+)\])?(?P<again>#\d+)?")
 
 
-def lowered(setting: Setting, *, cap: bool, plain: bool = False, order: Order = ()) -> tuple[Lowered, SympySystem]:
+def lowered(setting: Setting, *, cap: bool, plain: bool = False, order: Order = ()) -> tuple[Network, SympySystem]:
     """A setting's pieces as expressions; refuses sizes between which its symbols do not decide."""
     ns = SympySystem(cap=cap, plain=plain, order=order)
     try:
-        return lower(setting, ns), ns
+        return Network(setting, ns), ns
     except TypeError as error:
         if "truth value" not in str(error) and "expression to float" not in str(error):
             raise

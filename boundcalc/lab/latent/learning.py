@@ -8,8 +8,8 @@ from boundcalc.base.numbers import Number
 from boundcalc.base.value import Value
 from boundcalc.setting import Setting
 from boundcalc.statements import gap, latent
-from boundcalc.statements.compose import Piece, lower
 from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.network import Network, Piece
 from boundcalc.statements.targets import Target
 
 _COVERS = ("T4", "T5", "T8", "T9", "T10")
@@ -21,7 +21,7 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> Value:
 
     The loss is in [0, 1]: the setting's ramp, or one with its Lipschitz constant; for masked tokens its mean over them.
     """
-    lowered = lower(setting, INTERVAL)
+    lowered = Network(setting, INTERVAL)
     m = INTERVAL.number(setting.sample.n_train)
     count = INTERVAL.number(0)
     for piece in lowered.pieces:

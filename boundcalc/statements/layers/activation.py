@@ -37,12 +37,12 @@ def bent(cap: arb, x: arb) -> arb:
     return cap * (x / cap).tanh()
 
 
-def _reach(layer: Activation, at: Context, width: int | None) -> arb:
+def _reach(layer: Activation, at: Context) -> arb:
     """The longest image of a row no longer than b.
 
     s(x) = x g(|x|) with a rising g for x >= 0 and smaller for x < 0: at most b g(b), along an axis.
     """
-    name, b = layer.name, at.radius
+    name, b, width = layer.name, at.radius, at.width
     if name != "tanh":
         return largest_entry(name, b)
     return b if width is None else bent(arb(width).sqrt(), b)

@@ -83,6 +83,6 @@ RULE = LayerRule(
     GatedFeedForward,
     gated_facts,
     noise=lambda layer: not layer.bias,
-    reach=lambda layer, at, width: gated_reach(layer, layer.activation, at),
+    reach=lambda layer, at: gated_reach(layer, layer.activation, at),
     says=lambda: {"L9": Said(_value, has_slope)},
 )

@@ -73,9 +73,8 @@ def _spoken(number: Number) -> str:
         return "a size that the budgets fix"
 
 
-def _reach(layer: LayerNorm, at: Context, width: int | None) -> arb:
+def _reach(layer: LayerNorm, at: Context) -> arb:
     """L5; a centred row of width 1 is zero."""
-    del width
     d, radius = arb(layer.d), at.radius
     reach = radius * (d / (radius**2 + d * arb(layer.eps))).sqrt() if layer.eps else d.sqrt()
     reach = arb(0) if layer.centred and layer.d == 1 else reach

@@ -18,8 +18,7 @@ def _facts(layer: SoftCap, at: Context) -> Facts:
     return Facts(reach, ns.number(1), (), ("L12",))
 
 
-def _reach(layer: SoftCap, at: Context, width: int | None) -> arb:
-    del width
+def _reach(layer: SoftCap, at: Context) -> arb:
     return bent(layer.cap * arb(layer.d).sqrt(), at.radius)
 
 

@@ -9,15 +9,15 @@ from boundcalc.base.statement import Statement
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
-from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import CLOSED
+from boundcalc.statements.network import Network
 from boundcalc.statements.product_norms import product
 from boundcalc.statements.targets import MatrixNorms, matrix_norms
 
 
 def _network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) -> Mapping[str, Number]:
     """A0: radius of the loss, how much it stretches errors of the input, and its error for one eps per piece."""
-    lowered = lower(setting, ns)
+    lowered = Network(setting, ns)
     error = ns.number(0)
     for piece in lowered.pieces:
         error = error + piece.gain * ns.number(eps[piece.key])
@@ -62,7 +62,7 @@ def _least_lemma(ns: NumberSystem, *counts: Number) -> Number:
 
 def _network_capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
     """A4: C_F with log N(e) <= C_F/e^2 for the losses, on so many samples; pieces by the closed covers, split by A1."""
-    return capacity(ns, lower(setting, ns), ns.number(samples), CLOSED)
+    return capacity(ns, Network(setting, ns), ns.number(samples), CLOSED)
 
 
 def _follows(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> Mapping[str, Number]:

@@ -10,7 +10,7 @@ from boundcalc.base.statement import Statement
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
-from boundcalc.statements.compose import loss_lipschitz
+from boundcalc.statements.network import loss_lipschitz
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import largest_margin
 

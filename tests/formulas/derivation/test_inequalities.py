@@ -28,7 +28,7 @@ from boundcalc.formulas.symbolic.uniform import UniformForm
 from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.setting import Setting
 from boundcalc.statements import gap, latent
-from boundcalc.statements.compose import loss_lipschitz
+from boundcalc.statements.network import loss_lipschitz
 
 Trial = Callable[[Random], tuple[arb, arb]]
 Identity = Callable[[], tuple[Expr, Expr]]

@@ -21,9 +21,9 @@ from boundcalc.formulas.theorems import Policy, edelman2022
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.statements.compose import lower
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.latent import excess_risk, learning_gap
+from boundcalc.statements.network import Network
 
 POINT: dict[str, Any] = {"C": 1.5, "m": 10**7, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
 
@@ -41,7 +41,7 @@ def test_trauger_is_what_the_checker_proves() -> None:
 
 def one_cover(setting: Setting, lemma: str) -> float:
     """The checker's value of X5: every piece at an equal share of 1/m."""
-    low = lower(setting, FLOAT)
+    low = Network(setting, FLOAT)
     m, pieces = setting.sample.n_train, low.pieces
     covers: dict[str, Cover] = {}
     for piece in pieces:
@@ -67,7 +67,7 @@ def test_x5_in_symbolic_depth_is_at_least_the_sum(depth: int) -> None:
     setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7, margin=1.0)
     dimensions: list[float] = []
     stretches: list[float] = []
-    for piece in lower(setting, FLOAT).pieces:
+    for piece in Network(setting, FLOAT).pieces:
         (member,) = piece.members
         target = next(t for t in member.targets if t.kind in ("map", "query"))
         dimensions.append(member.multiplicity * target.size)

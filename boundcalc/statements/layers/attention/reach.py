@@ -10,9 +10,8 @@ from boundcalc.statements.layers.attention.heads import attention, head_groups
 from boundcalc.statements.slots import Context, halved, total
 
 
-def reach(layer: Attention, at: Context, width: int | None) -> arb:
+def reach(layer: Attention, at: Context) -> arb:
     """The radius of the facts, times the largest mass of a row of weights."""
-    del width
     return attention(layer, at).radius * _mass(layer, at)
 
 
