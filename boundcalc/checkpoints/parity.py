@@ -22,9 +22,9 @@ from boundcalc.checkpoints.layers import Fixed, Rows, Step
 from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_of_images, tokens_before
-from boundcalc.setting import Architecture, Layer
+from boundcalc.setting import Architecture, Layer, Pool
 from boundcalc.setting.attention import is_causal
-from boundcalc.setting.layer import flat
+from boundcalc.setting.layer import of_class
 
 SINGLE = 4e-6
 """What may lie between two passes where the module takes steps in single precision, whatever its weights are."""
@@ -113,7 +113,7 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     """Up to the rows that a read-out would read, where the checkpoint has no read-out yet."""
     stages = architecture.stages
     last = stages[-1]
-    pools = [index for index, layer in enumerate(stages) if layer.pooling is not None]
+    pools = [index for index, layer in enumerate(stages) if isinstance(layer, Pool)]
     if not pools or getattr(last, "kind", None) != "readout" or model.has("readout"):
         return architecture
     into, classes = last.widths()
@@ -168,7 +168,7 @@ class _Beside:
 def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None) -> _Beside:
     rows = rows_of_images(model, recorded.x) if recorded.x.ndim == 4 else recorded.x
     network = Network(model, architecture, fixed_beside(recorded.module, model) if fixed is None else fixed)
-    every_row = any(layer.pooling == "cls" for layer in flat(architecture.stages))
+    every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     ours, steps = network.trace(rows, every_row=every_row)
     output, row = 0.0, None
     if recorded.outputs is not None:

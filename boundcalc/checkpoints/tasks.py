@@ -15,7 +15,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, Task, Want, difference, key_of
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
-from boundcalc.setting import Architecture, Layer, Weight
+from boundcalc.setting import Architecture, Attention, Layer, Weight
 from boundcalc.setting.layer import Role, flat
 
 
@@ -59,9 +59,8 @@ class Plan:
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
         """The measurements of every weight that some layer has."""
         for layer in flat(layers):
-            heads = layer.as_heads()
-            if heads is not None:  # in one tensor, in several, or in one for queries, keys and values
-                yield from attention(self, heads)
+            if isinstance(layer, Attention):  # in one tensor, in several, or in one for queries, keys and values
+                yield from attention(self, layer)
                 continue
             for weight in layer.weights(self.architecture.seq_len):
                 measured = _MEASURES.get(weight.role)

@@ -21,7 +21,7 @@ from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.larger import joined_how
+from boundcalc.statements.merge import Merged, merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import PUBLISHED
@@ -100,26 +100,31 @@ class Ground:
             beside = self.beside.met
             found = None if beside is None else beside.with_samples(self.m)
         else:
-            larger, _ = self._joined
-            if isinstance(larger, Refusal):
+            if self._merged is None:
                 return None
             shared = self.once(("met", "shared"), dict)
-            found = type(self)(larger, self.policy, log_union=self.log_union, measured=self.measured, shared=shared)
+            found = type(self)(
+                self._merged.setting, self.policy, log_union=self.log_union, measured=self.measured, shared=shared
+            )
         if found is not None:
             found._claimed = self.setting
         return found
 
     @property
-    def _joined(self) -> tuple[Setting | Refusal, bool]:
-        """The larger class, and whether it is enough to search that for uniform covers."""
-        return self.once(("met",), lambda: joined_how(self.setting))
+    def _merged(self) -> Merged | None:
+        """The larger class with its linear maps merged."""
+        return self.once(("met",), lambda: merge_linear_maps(self.setting))
 
     @cached_property
     def _in_a_row(self) -> bool:
         """Whether maps that meet follow each other in fewer numbers, so that what is joined has smaller covers."""
         if self.met is None:
             return False
-        return self.beside._in_a_row if self.beside is not None else self._joined[1]
+        return (
+            self.beside._in_a_row
+            if self.beside is not None
+            else (self._merged is not None and self._merged.consecutive)
+        )
 
     @cached_property
     def lowered(self) -> Network:

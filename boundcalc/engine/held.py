@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boundcalc.base.errors import CertificateError, Refusal
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.links import Link
@@ -21,7 +21,7 @@ from boundcalc.proof.certificate import Certificate, Quantity
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.covers import CoverLemma
-from boundcalc.statements.larger import joined
+from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import (
     STRATEGIES,
@@ -67,9 +67,10 @@ class Held:
         return [{item.key: cost_at(item, level.shares[item.key])[0] for item in items} for level in self.levels]
 
     def _items(self, setting: Setting) -> list[Item] | None:
-        whole = joined(setting) if self.meeting else setting
-        if isinstance(whole, Refusal):
+        merged = merge_linear_maps(setting) if self.meeting else None
+        if self.meeting and merged is None:
             return None
+        whole = setting if merged is None else merged.setting
         strategy = STRATEGIES[self.strategy]
         policy, uniform = BOUNDS[self.policy], strategy.uniform
 
@@ -129,9 +130,10 @@ def held_link(policy: str, link: Link, desk: Desk) -> Held:
 
 def held_certificate(certificate: Certificate, desk: Desk) -> Held:
     """What a certificate gives every piece at every level."""
-    whole = joined(certificate.setting) if certificate.meeting else certificate.setting
-    if isinstance(whole, Refusal):
-        raise CertificateError(str(whole))
+    merged = merge_linear_maps(certificate.setting) if certificate.meeting else None
+    if certificate.meeting and merged is None:
+        raise CertificateError("A6: no linear maps meet")
+    whole = certificate.setting if merged is None else merged.setting
     pieces = Network(whole, LOG).pieces
     gains = {piece.key: piece.gain.log for piece in pieces}
     caps = {piece.key: piece.cap for piece in pieces}

@@ -19,7 +19,7 @@ from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, problem_of
 from boundcalc.proof.levels import Booked, Costs, Levels
 from boundcalc.setting import Norms, Setting
-from boundcalc.statements.larger import joined
+from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
@@ -152,10 +152,10 @@ class Checker:
 
     def larger(self, setting: Setting) -> Setting:
         """By A6 the setting whose class has maps that meet as one map, and contains the class of this one."""
-        found = self._once(setting, ("larger",), lambda: joined(setting))
-        if isinstance(found, Refusal):
-            raise CertificateError(str(found))
-        return replace(found, sample=setting.sample)
+        merged = self._once(setting, ("larger",), lambda: merge_linear_maps(setting))
+        if merged is None:
+            raise CertificateError("A6: no linear maps meet with nothing between them that acts")
+        return replace(merged.setting, sample=setting.sample)
 
     def count(self, certificate: Certificate) -> arb:
         """The count of a strategy without covers."""

@@ -190,14 +190,6 @@ class Attention(Layer):
         offset = (self._weight("b_K", "vector", (self.d_head or self.d,), self.groups),) if unread else ()
         return (*self.weights(seq_len), *offset)
 
-    def as_heads(self) -> Attention:
-        return self
-
-    def as_lookup(self) -> Attention | None:
-        plain = self.normaliser.name == "softmax" and self.cap is None and self.qk_norm == "none"
-        alone = self.qk == "joint" and self.groups == self.heads and self.combine == "concat"
-        return self if plain and alone and self.offsets == "none" and not self.causal else None
-
     def beside_heads(self) -> Iterator[Weight]:
         """Weights that all heads share."""
         if self.qk_norm != "none":

@@ -25,10 +25,6 @@ class Activation(Weightless):
     def __post_init__(self) -> None:
         validate.choice("activation", self.name, ACTIVATIONS)
 
-    @property
-    def entrywise(self) -> str:
-        return self.name
-
     def widths(self) -> tuple[int | None, int | None]:
         return None, None
 

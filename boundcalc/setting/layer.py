@@ -11,15 +11,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting import validate
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
-
-if TYPE_CHECKING:
-    from boundcalc.setting.attention import Attention
-    from boundcalc.setting.layers import Embedding, Linear
 
 TOKENS = 0
 """The width of a row that is no vector but a token."""
@@ -184,32 +180,6 @@ class Layer(ABC):
         """Arrays that it has and does not train, each with the length of its rows."""
         del seq_len
         return ()
-
-    @property
-    def pooling(self) -> str | None:
-        """Which rows of its input it makes one of, each entry by itself: "cls" or "mean"; None where it does other things."""
-        return None
-
-    @property
-    def entrywise(self) -> str | None:
-        """The activation that it applies to every entry, if that is all it does."""
-        return None
-
-    def as_map(self) -> Linear | None:
-        """The linear map that it is, with its offset: such maps may meet others (A6). None where it is none."""
-        return None
-
-    def as_heads(self) -> Attention | None:
-        """Itself, where it is heads, whose arrays a file may hold in one tensor or in several."""
-        return None
-
-    def as_tokens(self) -> Embedding | None:
-        """Itself, where rows are what tokens and positions add up to, and the one that is read always shows one token."""
-        return None
-
-    def as_lookup(self) -> Attention | None:
-        """Itself, where scores and values of rows that are such sums are sums as well."""
-        return None
 
     def said(self) -> str:
         """What it is, for messages about one network."""

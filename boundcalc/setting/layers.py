@@ -46,9 +46,6 @@ class Linear(EveryRow):
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         return replace(self, bias=self.offset if has(self.offset) else None)
 
-    def as_map(self) -> Linear:
-        return self
-
     def said(self) -> str:
         return self.kind
 
@@ -184,10 +181,6 @@ class Embedding(RowWise):
         rows = Weight("positions", "rows", (seq_len, self.d))
         return ((rows, self.position_radius),) if self.positions == "fixed" else ()
 
-    def as_tokens(self) -> Embedding | None:
-        sums = self.vocabulary and self.positions == "learned" and not self.segments
-        return self if sums and self.own_row is not None else None
-
     def where(self) -> int | None:
         return None
 
@@ -214,10 +207,6 @@ class Pool(Layer):
 
     def __post_init__(self) -> None:
         validate.choice("pool", self.how, ("cls", "mean"))
-
-    @property
-    def pooling(self) -> str:
-        return self.how
 
     def where(self) -> int | None:
         return None

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boundcalc.setting.attention import Attention
+from boundcalc.setting.feedforward import Activation
 from boundcalc.setting.layer import EveryRow, Layer, Weight, weights_of
-from boundcalc.setting.layers import Embedding, Linear
+from boundcalc.setting.layers import Embedding, Linear, Pool, Residual
 from boundcalc.setting.lookup import Lookup
 
 FIRST_ROW = "first_row"
@@ -38,16 +39,18 @@ class Beginning:
 def beginning(layers: Sequence[Layer]) -> Beginning | None:
     """The parts of a network whose only attention, in a residual right after the tokens, is read at a row of its own."""
     match layers:
-        case (first, Layer(branches=((), (inside, last))), *rest) if _reads_one_row(rest):
-            tokens, heads, output = first.as_tokens(), inside.as_lookup(), last.as_map()
-            if tokens is not None and heads is not None and output is not None:
-                return Beginning(tokens, heads, output, tuple(rest))
+        case (Embedding() as rows, Residual((Attention() as heads, Linear() as output), (), True), *rest):
+            sums = rows.vocabulary and rows.positions == "learned" and not rows.segments and rows.own_row is not None
+            plain = heads.normaliser.name == "softmax" and heads.cap is None and heads.qk_norm == "none"
+            alone = heads.qk == "joint" and heads.groups == heads.heads and heads.combine == "concat"
+            if sums and plain and alone and heads.offsets == "none" and not heads.causal and _reads_one_row(rest):
+                return Beginning(rows, heads, output, tuple(rest))
     return None
 
 
 def _reads_one_row(layers: Sequence[Layer]) -> bool:
     """Whether layers take the [CLS] row alone, and else do the same to every row."""
-    return [layer.pooling for layer in layers if not _alike(layer)] == ["cls"]
+    return [layer for layer in layers if not _alike(layer)] == [Pool("cls")]
 
 
 def _alike(layer: Layer) -> bool:
@@ -70,18 +73,24 @@ class Ending:
         """The name of the product of the last map and the read-out."""
         return f"{self.last.kind}{_READ}"
 
+    @property
+    def hidden(self) -> tuple[Linear, Activation] | None:
+        """The first map and the activation of a hidden layer in front of the last map, where they are one block's."""
+        match self.inside:
+            case (*_, Linear() as first, Activation() as function) if first.block == self.last.block:
+                return first, function
+        return None
+
 
 def ending(layers: Sequence[Layer]) -> Ending | None:
     """The end of a network that reads out the sum of some rows and of a linear map, in fewer numbers than these have."""
-    *front, final = layers
+    *front, readout = layers
     pools: list[Layer] = []
-    while front and front[-1].pooling is not None:
+    while front and isinstance(front[-1], Pool):
         pools.insert(0, front.pop())
-    match front:
-        case (*before, Layer(branches=((), (*inside, end)))):
-            last, readout = end.as_map(), final.as_map()
-            if last is not None and readout is not None and 2 * readout.d_out <= last.d_out:
-                return Ending(tuple(before), tuple(inside), last, tuple(pools), readout)
+    match front, readout:
+        case (*before, Residual((*inside, Linear() as last), (), True)), Linear() if 2 * readout.d_out <= last.d_out:
+            return Ending(tuple(before), tuple(inside), last, tuple(pools), readout)
     return None
 
 

@@ -16,8 +16,8 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float, upper_float
 from boundcalc.setting import Layer, Norms, Setting
 from boundcalc.setting.layer import widths_of
-from boundcalc.statements.larger import joined
 from boundcalc.statements.layers import LAYERS, facts
+from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import finish, walk
 from boundcalc.statements.slots import Context, End, Facts, largest_margin
 from boundcalc.statements.weights import Weights
@@ -42,8 +42,8 @@ def margin_on_both_labels(setting: Setting) -> arb:
 
 def _classes(setting: Setting) -> list[Setting]:
     """The setting, and the one with maps that meet made one (A6, A7), whose class contains its class."""
-    larger = joined(setting)
-    return [setting] if isinstance(larger, Refusal) else [setting, larger]
+    merged = merge_linear_maps(setting)
+    return [setting] if merged is None else [setting, merged.setting]
 
 
 def _supposes_a_margin(setting: Setting) -> bool:

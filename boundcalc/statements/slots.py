@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.layer import Layer
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.statements.weights import Weights
-
-if TYPE_CHECKING:
-    from boundcalc.setting.layers import Linear
-    from boundcalc.statements.meet import Larger, Waiting
-    from boundcalc.statements.outputs import Outward
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +126,6 @@ class LayerRule:
         split: the largest (|p_+| |q_-|)^(1/2) over output rows p and q, of which p is read on some columns and q on the
             others; None where only the radius is known (G0e).
         idle: whether a layer does nothing to rows no longer than so, an interval (A6).
-        behind_map: what a layer becomes that takes in the linear map before it, and None where it does not (A6).
-        before_map: the same of the linear map after it.
         says: the numbered statements about the class, by name.
     """
 
@@ -145,8 +138,6 @@ class LayerRule:
     positive: Callable[[Any], bool] | None = None
     split: Callable[[Any, Context], Number | None] | None = None
     idle: Callable[[Any, Number], bool] | None = None
-    behind_map: Callable[[Any, Waiting, Larger], Layer | None] | None = None
-    before_map: Callable[[Any, Linear, Outward], Layer | None] | None = None
     says: Callable[[], Mapping[str, Said]] | None = None
 
 

@@ -13,7 +13,7 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.checkpoints.layers import ACTIVATIONS
-from boundcalc.setting import Architecture, Layer, Sample, Setting
+from boundcalc.setting import Activation, Architecture, Layer, Linear, Pool, Sample, Setting
 from boundcalc.setting.layer import EveryRow, flat, weights_of
 from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.setting.norms import place_of
@@ -159,7 +159,9 @@ def is_what_sharper_statements_take_it_for(at: LayerExample) -> str | None:
 
 def _said(layer: Layer, weights: Mapping[str, Array], x: Array) -> Iterator[tuple[str, Sequence[Array]]]:
     """What a layer says that it makes of rows, each in every way that would do."""
-    linear, pooling, function = layer.as_map(), layer.pooling, layer.entrywise
+    linear = layer if isinstance(layer, Linear) else None
+    pooling = layer.how if isinstance(layer, Pool) else None
+    function = layer.name if isinstance(layer, Activation) else None
     if linear is not None:
         yield f"{linear.kind} times rows", [x @ weights[linear.kind] + weights.get(linear.bias or "", 0.0)]
     if pooling is not None:

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from boundcalc.base.errors import CertificateError, Refusal
+from boundcalc.base.errors import CertificateError
 from boundcalc.engine.ground import Found
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems.policies import POLICIES
 from boundcalc.proof.certificate import Certificate, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Setting
-from boundcalc.statements.larger import joined
 from tests.proof import alone
+from tests.soundness.network import merged
 
 
 def least(setting: Setting) -> Found:
@@ -50,8 +50,8 @@ def test_a_chain_that_adds_less_and_less_is_refused() -> None:
 def test_separate_maps_for_products_of_scores_cost_more() -> None:
     """A6: a query map A W_QK and a key map A, in place of A W_QK A'."""
     setting = Setting.of(depth=2, seq_len=512, n_train=10**6, margin=0.5)
-    whole = joined(setting)
-    assert not isinstance(whole, Refusal)
+    whole = merged(setting)
+    assert whole is not None
     budgets = {key: budget for key, budget in whole.norms.budgets.items() if key != "W_QK[1]"}
     apart = {"W_Q[1]": Budget(op=1.0, two_one=1.0), "W_K[1]": Budget(op=1.0, two_one=1.0)}
     layers = tuple(

@@ -29,9 +29,11 @@ from boundcalc.setting import (
     Norms,
     Pool,
     Residual,
+    Setting,
     SoftCap,
 )
 from boundcalc.statements.layers import facts
+from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
@@ -48,6 +50,12 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
     "identity": lambda x: x,
 }
+
+
+def merged(setting: Setting) -> Setting | None:
+    """The setting with its linear maps merged; None where none meet."""
+    larger = merge_linear_maps(setting)
+    return None if larger is None else larger.setting
 
 
 def rows(x: Array) -> float:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.statements.product_norms import below, bordered, product
-from boundcalc.statements.targets import MatrixNorms
+from boundcalc.statements.targets import MatrixNorms, product
+from boundcalc.statements.targets import with_corner as corner_norms
+from boundcalc.statements.targets import with_row as row_norms
 
 NORMS = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
 
@@ -30,7 +31,7 @@ def norms(matrix: np.ndarray) -> MatrixNorms:
 def with_row(matrix: np.ndarray, row: np.ndarray | None) -> tuple[np.ndarray, MatrixNorms] | None:
     if row is None:
         return None
-    return np.vstack([matrix, row]), below(FLOAT, norms(matrix), float(np.linalg.norm(row)), len(row))
+    return np.vstack([matrix, row]), row_norms(FLOAT, norms(matrix), float(np.linalg.norm(row)), len(row))
 
 
 def with_border(matrix: np.ndarray, row: np.ndarray | None) -> tuple[np.ndarray, MatrixNorms]:
@@ -38,7 +39,7 @@ def with_border(matrix: np.ndarray, row: np.ndarray | None) -> tuple[np.ndarray,
     size = None if row is None else float(np.linalg.norm(row))
     foot = np.zeros(columns) if row is None else row
     made = np.block([[matrix, np.zeros((rows, 1))], [foot[None, :], np.ones((1, 1))]])
-    return made, bordered(FLOAT, norms(matrix), size, columns)
+    return made, corner_norms(FLOAT, norms(matrix), size, columns)
 
 
 def cases() -> Iterator[tuple[np.ndarray, np.ndarray | None]]:

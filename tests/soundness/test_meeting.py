@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import CertificateError, Refusal
+from boundcalc.base.errors import CertificateError
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
@@ -26,9 +26,8 @@ from boundcalc.setting import (
     Residual,
     Setting,
 )
-from boundcalc.statements import meet
-from boundcalc.statements.larger import joined
-from boundcalc.statements.layers.attention import meeting
+from boundcalc.statements import merge
+from tests.soundness.network import merged
 
 Matrices = dict[str, np.ndarray]
 RNG = np.random.default_rng(4)
@@ -97,8 +96,8 @@ def products(setting: Setting, larger: Setting, weights: Matrices) -> Matrices:
 
 def faults(setting: Setting, rounds: int = 20) -> list[str]:
     """Where the joined network differs, or has a matrix outside its budget."""
-    larger = joined(setting)
-    if isinstance(larger, Refusal):
+    larger = merged(setting)
+    if larger is None:
         return []
     found: list[str] = []
     for _ in range(rounds):
@@ -175,31 +174,30 @@ APART = {
 
 @pytest.mark.parametrize("what", JOINED)
 def test_joined_networks_are_the_same_function(what: str) -> None:
-    assert not isinstance(joined(JOINED[what]), Refusal)
+    assert merged(JOINED[what]) is not None
     assert faults(JOINED[what]) == []
 
 
 @pytest.mark.parametrize("what", APART)
 def test_maps_that_do_not_meet_are_left_alone(what: str) -> None:
-    assert isinstance(joined(APART[what]), Refusal)
+    assert merged(APART[what]) is None
 
 
 @pytest.mark.parametrize("what", ["an activation", "an activation of slope 1 at 0", "a ball within reach", "LayerNorm"])
 def test_a_dropped_condition_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meet, "_idle", lambda layer, radius: isinstance(layer, Activation | Ball | LayerNorm))
+    monkeypatch.setattr(merge, "_idle", lambda layer, radius: isinstance(layer, Activation | Ball | LayerNorm))
     assert "another function" in faults(APART[what])
 
 
 def test_budgets_too_small_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = meet.product
+    honest = merge.product
 
     def eighth(ns: object, a: object, b: object) -> object:
         found = honest(ns, a, b)  # type: ignore[arg-type]
         names = ("op", "fro", "two_one", "two_one_t", "nuclear")
         return replace(found, **{n: getattr(found, n) / 8 for n in names})
 
-    for module in (meet, meeting):
-        monkeypatch.setattr(module, "product", eighth)
+    monkeypatch.setattr(merge, "product", eighth)
     assert any("another" not in fault for fault in faults(JOINED["depth 3"], 60))
 
 

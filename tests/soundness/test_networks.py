@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import CertificateError, Refusal, Unsupported
+from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.numbers import FLOAT, LogFloat
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
@@ -39,13 +39,12 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.larger import joined as joined_maps
 from boundcalc.statements.layers import LAYERS, unknown_to_noise
 from boundcalc.statements.network import Branch, _Stage, loss_lipschitz
 from boundcalc.statements.network import Network as Walked
 from boundcalc.statements.slots import Facts, Slot
 from boundcalc.testing.drawing import Array, Dice, Parameters
-from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
+from tests.soundness.network import Network, joined, merged, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6
 
@@ -233,7 +232,7 @@ def levels(setting: Setting) -> list[Rival]:
             key = certificate.strategy, certificate.meeting
             if certificate.levels and key not in found:
                 check(certificate)
-                of = joined_maps(setting) if certificate.meeting else setting
+                of = merged(setting) if certificate.meeting else setting
                 assert isinstance(of, Setting)
                 found[key] = Rival(of, certificate.levels[-1 if len(found) % 2 else 0])
     return sorted(found.values(), key=lambda rival: rival.setting is not setting)
@@ -354,9 +353,9 @@ def test_maps_do_not_meet_through_a_ball_that_parallel_branches_reach() -> None:
     beside = Residual((Linear("B", 1, 1),), ((Linear("D", 1, 1),),))
     layers = (Linear("A", 1, 1), beside, Linear("E", 1, 1), Ball(2.5), Pool(), Linear("readout", 1, 1))
     setting = Setting.of(layers=layers, seq_len=1, n_train=10**5, C=1.0)
-    assert isinstance(joined_maps(setting), Refusal)
+    assert merged(setting) is None
     wider = Setting.of(layers=(*layers[:3], Ball(3.5), *layers[4:]), seq_len=1, n_train=10**5, C=1.0)
-    assert isinstance(joined_maps(wider), Setting)
+    assert merged(wider) is not None
     assert unknown_to_noise(setting.architecture.stages) is None
 
 

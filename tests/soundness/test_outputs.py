@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import CertificateError, Refusal
+from boundcalc.base.errors import CertificateError
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
@@ -31,13 +31,11 @@ from boundcalc.setting import (
     Sample,
     Setting,
 )
-from boundcalc.statements import meet
-from boundcalc.statements.larger import joined
-from boundcalc.statements.layers.attention import meeting, outputs
-from boundcalc.statements.products import read_out
+from boundcalc.statements import merge
+from boundcalc.statements.merge import split_readout
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.proof import alone
-from tests.soundness.network import Network
+from tests.soundness.network import Network, merged
 
 SOFTMAX = Normaliser("softmax", 1.5)
 SIGMOID = Normaliser("sigmoid", 1.5)
@@ -235,9 +233,9 @@ SIZES: dict[str, Callable[[Array], float]] = {
 
 def faults(base: Setting, rounds: int = 12) -> set[str]:
     """Where the joined network differs, or has weights outside their budgets."""
-    base = read_out(base) or base  # which test_products.py is about
-    larger = joined(base)
-    assert not isinstance(larger, Refusal)
+    base = split_readout(base) or base  # which test_products.py is about
+    larger = merged(base)
+    assert larger is not None
     before, after = (Network(s.architecture.stages, s.norms, s.architecture.seq_len) for s in (base, larger))
     found: set[str] = set()
     for seed in range(rounds):
@@ -298,21 +296,21 @@ def test_both_checkers_know_the_same_larger_class(what: str) -> None:
 
 @pytest.mark.parametrize("what", APART)
 def test_what_does_not_meet_is_left_alone(what: str) -> None:
-    larger = joined(APART[what])
-    if not isinstance(larger, Refusal):  # only the read-out may have met something
+    larger = merged(APART[what])
+    if larger is not None:  # only the read-out may have met something
         kept = [layer for layer in APART[what].architecture.stages[:-2]]
         assert list(larger.architecture.stages[: len(kept)]) == kept
 
 
 @pytest.mark.parametrize("what", ["an offset before sigmoid scores", "an offset before capped scores"])
 def test_a_condition_on_scores_that_is_dropped_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meeting, "meets_attention", lambda layer, moved: True)
+    monkeypatch.setattr(merge, "_offsets_fit", lambda layer: True)
     assert "another function" in faults(APART[what])
 
 
 def test_an_activation_between_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = meet._idle
-    monkeypatch.setattr(meet, "_idle", lambda layer, radius: isinstance(layer, Activation) or honest(layer, radius))
+    honest = merge._idle
+    monkeypatch.setattr(merge, "_idle", lambda layer, radius: isinstance(layer, Activation) or honest(layer, radius))
     base = setting(map_("A", 3, 3, "a"), TANH, heads(3, qk="split", d_head=2), TANH)
     assert "another function" in faults(base)
 
@@ -320,24 +318,25 @@ def test_an_activation_between_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("what", "part", "name"),
     [
-        ("an offset before attention", "below", "offset"),
-        ("offsets on both sides", "bordered", "corner"),
+        ("an offset before attention", "with_row", "offset"),
+        ("offsets on both sides", "with_corner", "corner"),
         ("separate queries and keys", "product", "half"),
     ],
 )
 def test_budgets_too_small_are_noticed(what: str, part: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = getattr(meeting, part)
+    honest = getattr(merge, part)
     shorter: dict[str, Callable[..., object]] = {
-        "below": lambda ns, a, row, width: a,
-        "bordered": lambda ns, a, row, width: a,
+        "with_row": lambda ns, a, row, width: a,
+        "with_corner": lambda ns, a, row, width: a,
         "product": lambda ns, a, b: replace(honest(ns, a, b), op=a.op * b.op / 2, fro=a.op * b.op / 2),
     }
-    monkeypatch.setattr(meeting, part, shorter[part])
+    monkeypatch.setattr(merge, part, shorter[part])
     assert any("another" not in fault for fault in faults(JOINED[what], 40)), name
 
 
 def test_the_offsets_of_heads_are_all_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "_offset", lambda heads, output, steep, walk: steep * 0 + 1e-3)
+    honest = merge._Merger.length
+    monkeypatch.setattr(merge._Merger, "length", lambda self, *at: honest(self, *at) / 1000)
     assert "b_V op" in faults(JOINED["with offsets"], 30)
 
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from boundcalc.base.errors import CertificateError, Refusal
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.proof.checker import check
@@ -37,13 +37,13 @@ from boundcalc.setting import (
     Setting,
 )
 from boundcalc.setting import products as parts
-from boundcalc.statements.larger import joined
 from boundcalc.statements.layers import facts
+from boundcalc.statements.merge import look_up, split_readout
 from boundcalc.statements.noises import events, spread
-from boundcalc.statements.products import looked_up, read_out
 from boundcalc.statements.slots import Context
 from boundcalc.statements.weights import Weights
 from tests.proof import alone
+from tests.soundness.network import merged
 
 Array = NDArray[np.float64]
 Tokens = NDArray[np.int64]
@@ -213,8 +213,8 @@ def test_the_larger_class_has_the_same_functions_within_its_budgets(bias: bool) 
         base = model(bias=bias)
         w = drawn(base, rng)
         setting = fitted(base, w)
-        larger = joined(setting)
-        assert not isinstance(larger, Refusal)
+        larger = merged(setting)
+        assert larger is not None
         kinds = [type(layer) for layer in larger.architecture.stages]
         assert kinds == [Lookup, Pool, Linear, Residual, Pool]
         tokens, m = examples(rng), made_of(w)
@@ -235,9 +235,9 @@ def test_budgets_of_products_count_beside_those_that_follow() -> None:
         if kind != "b_readout"
     }
     told = replace(setting, norms=replace(setting.norms, budgets={**setting.norms.budgets, **own}))
-    larger, follows = joined(told), joined(setting)
-    assert not isinstance(larger, Refusal)
-    assert not isinstance(follows, Refusal)
+    larger, follows = merged(told), merged(setting)
+    assert larger is not None
+    assert follows is not None
     assert outside(larger, m) == []
     for key, budget in own.items():
         for name in ("op", "sup", "row"):
@@ -260,8 +260,8 @@ def test_budgets_that_follow_cannot_be_lowered() -> None:
         w[kind][:, 0, 0] = 3.0
     for kind in ("W_O", "W_1", "W_2", "readout"):
         w[kind][0, 0] = 1.0
-    larger = joined(fitted(base, w))
-    assert not isinstance(larger, Refusal)
+    larger = merged(fitted(base, w))
+    assert larger is not None
     m = made_of(w)
     for kind in ("token_scores", "position_scores", "token_values", "position_values", "first_row"):
         (name, size), *_ = SIZES[kind].items()
@@ -278,7 +278,7 @@ APART = {
 
 @pytest.mark.parametrize("what", APART)
 def test_other_networks_look_nothing_up(what: str) -> None:
-    assert looked_up(APART[what]) is None
+    assert look_up(APART[what]) is None
     same = alone.seen(APART[what])
     assert second_looked_up(same) is same
 
@@ -300,7 +300,7 @@ def test_a_second_attention_a_mask_and_other_weights_are_left_alone() -> None:
     ]
     for layers in others:
         changed = Setting(Architecture(seq_len=T, layers=layers), base.norms)
-        assert looked_up(changed) is None
+        assert look_up(changed) is None
         same = alone.seen(changed)
         assert second_looked_up(same) is same
 
@@ -318,7 +318,7 @@ def test_with_data_in_the_row_no_table_has_the_function() -> None:
 def test_a_read_out_behind_what_acts_meets_nothing(between: Layer) -> None:
     *front, pool, readout = model().architecture.stages
     setting = Setting(Architecture(seq_len=T, layers=(*front, between, pool, readout)), Norms(C=1.0))
-    assert read_out(setting) is None
+    assert split_readout(setting) is None
     same = alone.seen(setting)
     assert second_read_out(same) is same
 

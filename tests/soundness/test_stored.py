@@ -22,12 +22,12 @@ from boundcalc.proof.second.value import numbers
 from boundcalc.setting import Architecture, Norms
 from boundcalc.setting.layer import Weight
 from boundcalc.setting.layers import Linear
-from boundcalc.statements.larger import joined
 from boundcalc.statements.strategies import STRATEGIES, stored, stored_count, stored_weights
 from boundcalc.testing import Coins
 from boundcalc.testing.strategies import scaled
 from tests.laws.settings import settings
 from tests.proof import alone
+from tests.soundness.network import merged
 
 SMALL = Setting.of(depth=1, d=3, seq_len=4, n_train=10**5, margin=0.2, C=30.0, bits=4)
 """Few weights of few bits, and norms so large that covers cost more."""
@@ -165,7 +165,7 @@ def test_fewer_bits_in_a_file_are_another_claim() -> None:
 
 def test_products_of_maps_have_no_bits() -> None:
     for setting in settings(3, 40):
-        larger = joined(setting.but(bits=8))
+        larger = merged(setting.but(bits=8))
         if isinstance(larger, Setting):
             assert larger.architecture.bits is None
 

@@ -22,7 +22,7 @@ from boundcalc.lab.train.layers import Weights, normalise, through
 from boundcalc.lab.train.model import has_attention, reads_one_row
 from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import weight_name
-from boundcalc.setting import Architecture, Attention, Embedding, Layer
+from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
 from boundcalc.setting.attention import attentions
 from boundcalc.setting.layers import embeddings
 
@@ -69,7 +69,7 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
         return None
     at = next(index for index, stage in enumerate(stages) if has_attention(stage))
     front = stages[1:at]
-    tail = tuple(stage for stage in stages[at + 1 :] if stage.pooling is None)
+    tail = tuple(stage for stage in stages[at + 1 :] if not isinstance(stage, Pool))
     stage = stages[at]
     if stage is not found[0]:
         skip, *branches = stage.branches

@@ -12,9 +12,9 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import safetensors_name, write_bytes
 from boundcalc.lab.train.layers import Weights, attention, through
 from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row
-from boundcalc.setting import Architecture, Attention, Layer
+from boundcalc.setting import Architecture, Attention, Layer, Pool
 from boundcalc.setting.attention import attentions
-from boundcalc.setting.layer import flat
+from boundcalc.setting.layer import flat, of_class
 
 
 class Transformer(nn.Module):
@@ -47,7 +47,7 @@ def _safe(name: str) -> str:
 def plain(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
     """Every layer on every row, as written."""
     out = through(architecture.stages, weights, x, read_row(architecture))
-    return out.squeeze(-2) if any(layer.pooling for layer in flat(architecture.stages)) else out
+    return out.squeeze(-2) if any(isinstance(layer, Pool) for layer in flat(architecture.stages)) else out
 
 
 def read_only(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def read_only(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor
 
 def reads_one_row(architecture: Architecture) -> bool:
     """Whether there is attention, and a read-out of one row behind it."""
-    pools = [layer.pooling for layer in flat(architecture.stages) if layer.pooling is not None]
+    pools = [layer.how for layer in of_class(architecture.stages, Pool)]
     return pools[-1:] == ["cls"] and any(True for _ in attentions(architecture.stages))
 
 

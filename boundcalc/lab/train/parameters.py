@@ -93,8 +93,7 @@ def read_row(architecture: Architecture) -> int:
 
 def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Parameter]:
     for layer in flat(stages):
-        heads = layer.as_heads()
-        yield from _of_weights(layer, seq_len, init) if heads is None else _of_attention(heads)
+        yield from _of_attention(layer) if isinstance(layer, Attention) else _of_weights(layer, seq_len, init)
 
 
 def _of_weights(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:

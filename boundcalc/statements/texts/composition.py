@@ -11,8 +11,7 @@ from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.covers import CLOSED
 from boundcalc.statements.network import Network
-from boundcalc.statements.product_norms import product
-from boundcalc.statements.targets import MatrixNorms, matrix_norms
+from boundcalc.statements.targets import MatrixNorms, matrix_norms, product
 
 
 def _network_error(ns: NumberSystem, setting: Setting, eps: Mapping[str, float]) -> Mapping[str, Number]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from boundcalc.setting import Attention
 from boundcalc.statements.layers.attention.heads import attention
-from boundcalc.statements.layers.attention.meeting import behind_map
-from boundcalc.statements.layers.attention.outputs import before_map
 from boundcalc.statements.layers.attention.reach import reach, split
 from boundcalc.statements.slots import LayerRule, Said
 
@@ -29,7 +27,5 @@ RULE = LayerRule(
     noise=_noise,
     reach=reach,
     split=split,
-    behind_map=behind_map,
-    before_map=before_map,
     says=_says,
 )
