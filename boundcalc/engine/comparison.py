@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, product
 
@@ -33,12 +34,10 @@ def tune(network: Network) -> Tuning | None:
     if fro > LARGEST_SCORE:
         return None
     curvature = _curvature(fro)
-    signs = None if network.mean else _kernel(fro, most, curvature, math.sqrt(math.pi / 2))
-    gaussian = _kernel(fro, most, curvature, 1.0) if depth > 1 or network.mean else None
-    plain = Tuning(curvature, _SPLIT, signs, gaussian, (None,) * (depth - 1))
+    plain = Tuning(curvature, _SPLIT, _kernel(fro, most, curvature), (None,) * (depth - 1))
     if network.heads != 1 or depth == 1:
         return plain
-    told_apart = Tuning(curvature, _SPLIT, signs, gaussian, _strata(network, plain))
+    told_apart = replace(plain, strata=_strata(network, plain))
     return min((plain, told_apart), key=lambda each: sharp(FLOAT, network, each, 1.0, _MANY))
 
 
@@ -59,9 +58,9 @@ def _orders(fro: float) -> int:
 
 
 @lru_cache(maxsize=64)
-def _kernel(fro: float, most: float, curvature: float, factor: float) -> Kernel:
+def _kernel(fro: float, most: float, curvature: float) -> Kernel:
     """Weights by conditional gradients on mixtures of a grid, and a claim with room: any are valid."""
-    s = series(FLOAT, fro, most, _orders(fro), curvature, _SPLIT, factor)
+    s = series(FLOAT, fro, most, _orders(fro), curvature, _SPLIT)
     grid = [(x, f * (1 - x * x)) for x in _MEAN_LENGTHS for f in _COVARIANCES]
     squares = [[term**2 for term in bounds_of_terms(s, at, at)] for at in grid]
     mix = [square + 1e-12 for square in max(squares, key=lambda row: sum(map(math.sqrt, row)))]
@@ -89,8 +88,7 @@ def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
             candidates += [_stratum(hull, first, count) for count, first in product(_RANGES, _FIRST)]
 
         def value(strata: Strata | None, rest: Sequence[Strata | None] = rest) -> float:
-            tuning = Tuning(plain.curvature, plain.split, plain.signs, plain.gaussian, (*chosen, strata, *rest))
-            return sharp(FLOAT, network, tuning, 1.0, _MANY)
+            return sharp(FLOAT, network, replace(plain, strata=(*chosen, strata, *rest)), 1.0, _MANY)
 
         chosen.append(min(candidates, key=value))
     return tuple(chosen)

@@ -11,23 +11,18 @@ from boundcalc.setting.validate import shown
 from boundcalc.statements.comparison.series import Kernel
 from boundcalc.statements.comparison.sharp import Strata, Tuning
 
-_FIELDS = ("curvature", "split", "signs", "gaussian", "strata")
+_FIELDS = ("curvature", "split", "kernel", "strata")
 
 
 def tuning_to_json(tuning: Tuning) -> dict[str, Any]:
     """The JSON object of a tuning."""
-
-    def kernel(each: Kernel | None) -> dict[str, Any] | None:
-        return None if each is None else {"bound": each.bound, "weights": list(each.weights)}
-
     strata = [
         None if each is None else {"edges": list(each.edges), "stretch": list(each.stretch)} for each in tuning.strata
     ]
     return {
         "curvature": tuning.curvature,
         "split": tuning.split,
-        "signs": kernel(tuning.signs),
-        "gaussian": kernel(tuning.gaussian),
+        "kernel": {"bound": tuning.kernel.bound, "weights": list(tuning.kernel.weights)},
         "strata": strata,
     }
 
@@ -35,20 +30,13 @@ def tuning_to_json(tuning: Tuning) -> dict[str, Any]:
 def tuning_from_json(data: object) -> Tuning:
     """A tuning from its JSON object, with every field and no other."""
     raw = _fields("tuning", data, _FIELDS)
+    kernel = _fields("kernel", raw["kernel"], ("bound", "weights"))
     return Tuning(
         _number("curvature", raw["curvature"]),
         _number("split", raw["split"]),
-        _kernel("signs", raw["signs"]),
-        _kernel("gaussian", raw["gaussian"]),
+        Kernel(_number("kernel.bound", kernel["bound"]), _numbers("kernel.weights", kernel["weights"])),
         tuple(_strata(f"strata[{i}]", each) for i, each in enumerate(_list("strata", raw["strata"]))),
     )
-
-
-def _kernel(where: str, data: object) -> Kernel | None:
-    if data is None:
-        return None
-    raw = _fields(where, data, ("bound", "weights"))
-    return Kernel(_number(f"{where}.bound", raw["bound"]), _numbers(f"{where}.weights", raw["weights"]))
 
 
 def _strata(where: str, data: object) -> Strata | None:

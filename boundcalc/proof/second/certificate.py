@@ -8,7 +8,7 @@ from .setting import read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 7  # the version of the statements that are written here a second time
+STATEMENTS = 8  # the version of the statements that are written here a second time
 
 
 STRATEGIES = {"chain": "gap levels", "ghost-chain": "gap levels alpha", "uniform-chain": "gap levels uniform"}

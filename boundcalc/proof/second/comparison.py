@@ -17,6 +17,7 @@ _HALF = num(1) / 2
 _MOST_CELLS = 20_000
 _SMALLEST = 2.0**-24
 _LARGEST_SCORE = 2
+_LOWEST_QUARTER = num("1.2711")
 _ORDERS = range(4, 61)
 
 Block = namedtuple("Block", "op fro value value_fro value_columns hidden")
@@ -24,7 +25,7 @@ Block = namedtuple("Block", "op fro value value_fro value_columns hidden")
 
 
 def _tuning(where: str, data: Any) -> Record:
-    return read("curvature:chance1 split:chance signs:kernel? gaussian:kernel? strata:strata?*", where, data)
+    return read("curvature:chance1 split:chance kernel:kernel strata:strata?*", where, data)
 
 
 def _kernel(where: str, data: Any) -> Record:
@@ -48,13 +49,10 @@ def expected_gap(setting: Setting, about: Record, tuning: Record | None) -> Real
     blocks, readout = _norms(setting, about)
     m = num(setting.sample.n_train)
     steep = 1 / num(setting.sample.margin) if setting.sample.lipschitz is None else num(setting.sample.lipschitz)
-    mean = about.readout == "mean"
     radius = num(setting.input_radius)
-    if tuning is None:
-        scale, complexity = _plain(blocks, radius, mean, m)
-    else:
-        scale, complexity = _tuned(blocks, radius, mean, m, tuning, about.heads)
-    return 2 * steep * readout * scale * complexity / MP.sqrt(m)
+    scale, g = _plain(blocks, radius) if tuning is None else _tuned(blocks, radius, tuning, about.heads)
+    lowest = _LOWEST_QUARTER * (1 - num("0.51") / m)
+    return 2 / lowest * steep * readout * scale * (g + _beta() / 2) / MP.sqrt(m)
 
 
 def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real]:
@@ -115,10 +113,6 @@ def _beta() -> Real:
     return MP.sqrt(2 / MP.pi)
 
 
-def _sign(m: Real) -> Real:
-    return min(_HALF, (1 + _beta() * MP.sqrt(1 + 1 / m)) / 4)
-
-
 def _psi(g: Real) -> Real:
     first = _HALF + MP.sqrt(2)
     return min(first * g + _beta() / 2, (first + _combined(_HALF, num(1))) / 2 * g + _beta() / 4)
@@ -139,87 +133,64 @@ def _sizes(blocks: Sequence[Block], radius: Real, *, columns: bool) -> tuple[lis
     return found, scale
 
 
-def _plain(blocks: Sequence[Block], radius: Real, mean: bool, m: Real) -> tuple[Real, Real]:
-    """K."""
+def _plain(blocks: Sequence[Block], radius: Real) -> tuple[Real, Real]:
+    """K1: the scale of what is read, and G."""
     sizes, scale = _sizes(blocks, radius, columns=False)
-    most, fro, p, beta = blocks[0].op * radius**2, blocks[0].fro * radius**2, MP.sqrt(MP.pi / 2), _beta()
+    most, fro, beta = blocks[0].op * radius**2, blocks[0].fro * radius**2, _beta()
     one = _combined(MP.sinh(most), 2 * fro * _kappa(most))
-    two = _combined(_excess(most), fro * MP.expm1(most))
-
-    def first(factor: Real) -> Real:
-        return min(MP.sqrt(1 + (factor * one) ** 2), MP.sqrt(1 + (fro + factor * two) ** 2))
-
-    if len(blocks) == 1 and not mean:
-        return scale, first(p) + _sign(m)
-    g = first(num(1))
+    two = fro + _combined(_excess(most), fro * MP.expm1(most))
+    g = MP.sqrt(1 + min(one, two) ** 2)
     for hull, r in sizes:
         scores = _kappa(r) * hull * _psi(g)
         centred = g + beta / 2 + _combined(MP.sinh(r) * (g + beta / 4), scores)
         g = min(_combined(MP.cosh(r) * (g + beta / 2), scores), centred)
-    return scale, p * g + _sign(m)
+    return scale, g
 
 
 # -- K2
 
 
-def _tuned(blocks: Sequence[Block], radius: Real, mean: bool, m: Real, tuning: Record, heads: int) -> tuple[Real, Real]:
-    """K2."""
-    depth, p, beta = len(blocks), MP.sqrt(MP.pi / 2), _beta()
-    demand(len(tuning.strata) == depth - 1, "strata are given for every block after the first")
-    apart = (tuning.gaussian is None) == (depth == 1 and not mean) and (tuning.signs is None) == mean
-    demand(apart, "signs are bounded where one row is read, Gaussians where blocks follow or rows are averaged")
+def _tuned(blocks: Sequence[Block], radius: Real, tuning: Record, heads: int) -> tuple[Real, Real]:
+    """K2: the same."""
+    demand(len(tuning.strata) == len(blocks) - 1, "strata are given for every block after the first")
     most, fro = blocks[0].op * radius**2, blocks[0].fro * radius**2
     demand(fro <= _LARGEST_SCORE, "the series of block 1 is for small scores")
-    for kernel, factor in ((tuning.signs, p), (tuning.gaussian, num(1))):
-        if kernel is not None:
-            _prove_kernel(kernel, fro, most, num(tuning.curvature), num(tuning.split), factor)
-    columns = any(each is not None for each in tuning.strata)
-    sizes, scale = _sizes(blocks, radius, columns=columns)
-    spread = beta * MP.sqrt(1 + 1 / m)
-    of_rows = (num(1), beta / 2, beta, beta / 2)  # to Gaussians, a sign inside and outside of a mean, a centre
-    of_examples = (p, _sign(m), (1 + spread) / 2, spread / 2)
-    g = None if tuning.gaussian is None else num(tuning.gaussian.bound)
-    r = None if tuning.signs is None else num(tuning.signs.bound)
+    _prove_kernel(tuning.kernel, fro, most, num(tuning.curvature), num(tuning.split))
+    sizes, scale = _sizes(blocks, radius, columns=any(each is not None for each in tuning.strata))
+    g = num(tuning.kernel.bound)
     for (hull, half), strata in zip(sizes, tuning.strata, strict=True):
         if strata is not None:
             demand(heads == 1 and hull <= _LARGEST_SCORE, "columns are told apart in one head with small scores")
             _prove_strata(strata, hull)
-        before = g
-        g = _step(before, before, hull, half, of_rows, strata)
-        r = None if r is None else _step(before, r, hull, half, of_examples, strata)
-    return scale, (p * g if mean else r) + _sign(m)
+        g = _step(g, hull, half, strata)
+    return scale, g
 
 
-def _decoupled(g: Real, r: Real, hull: Real, half: Real, kind: Sequence[Real], *, inside: bool) -> Real:
-    factor, cost, _, _ = kind
+def _decoupled(g: Real, hull: Real, half: Real, *, inside: bool) -> Real:
     beta, scores, sinh = _beta(), _kappa(half) * hull * _psi(g), MP.sinh(half)
     values: list[Real] = []
     for k in range(33):
-        at = num(k) / 32
-        own = g + (0 if not inside else beta / 4 if k == 32 else beta / 2)
-        moved = _combined(MP.sqrt(sinh**2 + (1 - at) ** 2) * own, scores)
-        values.append(at * (r + (cost if inside else 0)) + factor * moved)
+        at, cost = num(k) / 32, beta / 2 if inside else num(0)
+        own = g + (cost / 2 if k == 32 else cost)
+        values.append(at * (g + cost) + _combined(MP.sqrt(sinh**2 + (1 - at) ** 2) * own, scores))
     return min(values)
 
 
-def _step(g: Real, r: Real, hull: Real, half: Real, kind: Sequence[Real], strata: Record | None) -> Real:
-    factor, _, outside, centre = kind
-    whole = min(
-        _decoupled(g, r, hull, half, kind, inside=True), _decoupled(g, r, hull, half, kind, inside=False) + outside
-    )
+def _step(g: Real, hull: Real, half: Real, strata: Record | None) -> Real:
+    beta = _beta()
+    whole = min(_decoupled(g, hull, half, inside=True), _decoupled(g, hull, half, inside=False) + beta)
     if strata is None:
         return whole
-    first, beta = num(strata.edges[0]), _beta()
+    first = num(strata.edges[0])
     share = first**2 + (1 - first) ** 2
-    low = _decoupled(g, r, share * hull, min(half, share * hull / 2), kind, inside=False)
-    worst = [MP.sqrt(share) * low]
+    worst = [MP.sqrt(share) * _decoupled(g, share * hull, min(half, share * hull / 2), inside=False)]
     for (a, b), stretch in zip(pairwise(map(num, strata.edges)), strata.stretch, strict=True):
         bend, off = hull * b**2, (1 - a) * MP.sqrt(2 * a**2 + (1 - a) ** 2)
         others = _kappa(hull / 2) * hull * off * _psi(g)
-        main = b * factor * _combined((num(stretch) + bend / 4) * g, others, bend * beta / 4)
+        main = b * _combined((num(stretch) + bend / 4) * g, others, bend * beta / 4)
         worst.append(MP.sqrt(main**2 + b**2 + (1 - a) ** 2 * (whole**2 + 1)))
     longest = max(1 - first / 2, MP.sqrt(share) / 2)
-    return min(whole, max(worst) + longest * MP.sqrt(2 * MP.log(2 * len(strata.edges))) + centre)
+    return min(whole, max(worst) + longest * MP.sqrt(2 * MP.log(2 * len(strata.edges))) + beta / 2)
 
 
 def _prove_strata(strata: Record, hull: Real) -> None:
@@ -245,7 +216,7 @@ def _prove_strata(strata: Record, hull: Real) -> None:
                 cells += [(low, (low + high) / 2), ((low + high) / 2, high)]
 
 
-def _prove_kernel(kernel: Record, fro: Real, most: Real, be: Real, p: Real, factor: Real) -> None:
+def _prove_kernel(kernel: Record, fro: Real, most: Real, be: Real, p: Real) -> None:
     """The complexity of block 1 is at most the bound: subdivision of mean lengths and covariances."""
     orders, rest = divmod(len(kernel.weights) - 2, 3)
     demand(rest == 0 and orders in _ORDERS, "a series of n orders has 3n + 2 terms")
@@ -256,7 +227,7 @@ def _prove_kernel(kernel: Record, fro: Real, most: Real, be: Real, p: Real, fact
     high, low = max(num(1), 1 / top + be * (top - 1)), 2 * MP.sqrt(be) - be
     al, em = (high + low) / 2, (high - low) / 2
     de = 2 * MP.tanh(most / 2) * max(1 - be, be * top - 1 / top)
-    of_n, of_z = factor * em / MP.sqrt(p), factor * de / MP.sqrt(1 - p)
+    of_n, of_z = em / MP.sqrt(p), de / MP.sqrt(1 - p)
     demand(4 * fro < orders + 2, "the series does not end")
     single = (2 * fro) ** (orders + 1) / MP.factorial(orders + 1) / (1 - 2 * fro / (orders + 2)) / 2
     double = (4 * fro) ** (orders + 1) / MP.factorial(orders + 1) / (1 - 4 * fro / (orders + 2)) / 8

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.statements.comparison.network import Network, expected_gap, sizes_of
+from boundcalc.statements.comparison.network import Network, sizes_of
 
+LOWEST_QUARTER = 1.2711
+"""Below 4 phi(t), Phi(t) = 1/4: minus the mean of a Gaussian that is in its lowest quarter."""
+_LEFT = 0.51
+"""Over m: what the mean of the m lowest of 4m Gaussians falls short of it, at most."""
 _NEXT_TO_NOTHING = 1e-40
 """Stands for parts that are 0 or smaller still: whatever holds for larger ones holds for them."""
 
@@ -41,9 +45,12 @@ def mean_of_signs(ns: NumberSystem) -> Number:
     return ns.sqrt(2 / ns.pi)
 
 
-def cost_of_sign(ns: NumberSystem, m: Number) -> Number:
-    """s_m: what the sign of a neuron costs among random signs, per sqrt(m)."""
-    return ns.minimum(ns.number(1) / 2, (1 + mean_of_signs(ns) * ns.sqrt(1 + 1 / m)) / 4)
+def expected_gap(
+    ns: NumberSystem, network: Network, scale: Number, gaussian: Number, steep: Number, m: Number
+) -> Number:
+    """Above E sup (P - P_m) loss, from the complexity G of the last block: three ghosts an example, Gaussians for choices."""
+    neurons = gaussian + mean_of_signs(ns) / 2
+    return 2 * steep * network.readout * scale * neurons / (ns.number(LOWEST_QUARTER) * (1 - _LEFT / m) * ns.sqrt(m))
 
 
 def score_complexity(ns: NumberSystem, gaussian: Number) -> Number:
@@ -57,20 +64,12 @@ def score_complexity(ns: NumberSystem, gaussian: Number) -> Number:
 def closed(ns: NumberSystem, network: Network, steep: Number, m: Number) -> Number:
     """K: above E sup (P - P_m) loss, for losses in [0, 1] that are `steep`-Lipschitz in the output."""
     sizes = sizes_of(ns, network, columns=False)
-    beta, root = mean_of_signs(ns), ns.sqrt(ns.pi / 2)
+    beta = mean_of_signs(ns)
     fro, most = network.blocks[0].scores_fro * network.radius**2, sizes[0].half_range
     _, sinh = hyperbolic(ns, most)
     first = hoelder(ns, sinh, 2 * fro * kappa(ns, most))
-    second = hoelder(ns, excess(ns, most), fro * ns.expm1(most))
-
-    def start(factor: Number) -> Number:
-        plain, shifted = 1 + (factor * first) ** 2, 1 + (fro + factor * second) ** 2
-        return ns.minimum(ns.sqrt(plain), ns.sqrt(shifted))
-
-    cost = cost_of_sign(ns, m)
-    if len(network.blocks) == 1 and not network.mean:
-        return expected_gap(ns, network, sizes[1].scale, start(root) + cost, steep, m)
-    gaussian = start(ns.number(1))
+    second = fro + hoelder(ns, excess(ns, most), fro * ns.expm1(most))
+    gaussian = ns.sqrt(1 + ns.minimum(first, second) ** 2)
     for size in sizes[1:-1]:
         cosh, sinh = hyperbolic(ns, size.half_range)
         scores = kappa(ns, size.half_range) * size.hull * score_complexity(ns, gaussian)
@@ -78,4 +77,4 @@ def closed(ns: NumberSystem, network: Network, steep: Number, m: Number) -> Numb
             hoelder(ns, cosh * (gaussian + beta / 2), scores),
             gaussian + beta / 2 + hoelder(ns, sinh * (gaussian + beta / 4), scores),
         )
-    return expected_gap(ns, network, sizes[-1].scale, root * gaussian + cost, steep, m)
+    return expected_gap(ns, network, sizes[-1].scale, gaussian, steep, m)

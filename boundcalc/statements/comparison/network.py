@@ -32,14 +32,12 @@ class Network:
         radius: of an input row.
         readout: spectral norm of the read-out.
         heads: query heads of a block.
-        mean: whether the rows of the last block are averaged, instead of the first one read.
     """
 
     blocks: tuple[Budgets, ...]
     radius: Number
     readout: Number
     heads: int
-    mean: bool
 
 
 @dataclass(frozen=True)
@@ -68,13 +66,6 @@ def sizes_of(ns: NumberSystem, network: Network, *, columns: bool) -> list[Sizes
         before = block
     found.append(Sizes(scale, ns.number(0), ns.number(0)))
     return found
-
-
-def expected_gap(
-    ns: NumberSystem, network: Network, scale: Number, complexity: Number, steep: Number, m: Number
-) -> Number:
-    """The expected largest gap: symmetrisation and contraction."""
-    return 2 * steep * network.readout * scale * complexity / ns.sqrt(m)
 
 
 _LEAST_SUM = 1e-100
@@ -157,4 +148,4 @@ def network_of(ns: NumberSystem, setting: Setting) -> Network:
             )
         )
     readout = weights.matrix("readout", None, None, a.d, 1).whole.op
-    return Network(tuple(blocks), ns.number(a.input_radius), readout, a.heads, a.readout == "mean")
+    return Network(tuple(blocks), ns.number(a.input_radius), readout, a.heads)

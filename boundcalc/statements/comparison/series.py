@@ -41,7 +41,6 @@ class Series:
         ns: number system.
         fro: F.
         curvature: be.
-        factor: 1 for Gaussians, sqrt(pi/2) for signs.
         orders: the last order that is written out.
         parts: al, em, de and c of the linearised 1/Z.
         remainder: factors of the terms of N and of Z that e(Z) leaves.
@@ -61,9 +60,7 @@ class Series:
     inverse: Sequence[Number]
 
 
-def series(
-    ns: NumberSystem, fro: Number, most: Number, orders: int, curvature: float, split: float, factor: Number
-) -> Series:
+def series(ns: NumberSystem, fro: Number, most: Number, orders: int, curvature: float, split: float) -> Series:
     """The series of block 1: 1/Z is al - be (Z - 1) + e(Z), and e is small on the range of Z."""
     be, p = ns.number(curvature), ns.number(split)
     up = ns.exp(most)
@@ -79,7 +76,7 @@ def series(
     slope = tanh * ns.maximum(1 - be, be * top - 1 / top)
     first = (4 * fro) ** (orders + 1) / factorial(orders + 1) / (1 - 4 * fro / (orders + 2))
     single = (2 * fro) ** (orders + 1) / factorial(orders + 1) / (1 - 2 * fro / (orders + 2)) / 2
-    of_n, of_z = factor * small / ns.sqrt(p), factor * slope / ns.sqrt(1 - p)
+    of_n, of_z = small / ns.sqrt(p), slope / ns.sqrt(1 - p)
     tail = al * single + be * first / 8, of_n * single + of_z * single / 2
     powers = [ns.number(1)]
     for _ in range(orders):
@@ -125,22 +122,11 @@ def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) ->
     return known
 
 
-def unproved_kernel(
-    s: Series, claims: Sequence[tuple[Kernel, Number]], certain: Callable[[Any, Any], bool]
-) -> Kernel | None:
-    """The first claim that subdivision of all mean lengths and covariances does not prove; None where all are proved.
-
-    Args:
-        s: the series for Gaussians.
-        claims: kernels, each with the factor of its remainder (1 for Gaussians, sqrt(pi/2) for signs).
-        certain: whether a <= b without doubt.
-    """
-    ns, plain, zero = s.ns, s.orders + 2, s.ns.number(0)
-    inverse = [[1 / ns.number(weight) for weight in kernel.weights] for kernel, _ in claims]
-    squares = [factor * factor for _, factor in claims]
-    limits = [
-        ns.number(kernel.bound) ** 2 * (1 / sum(map(ns.number, kernel.weights), start=zero)) for kernel, _ in claims
-    ]
+def kernel_holds(s: Series, kernel: Kernel, certain: Callable[[Any, Any], bool]) -> bool:
+    """Whether subdivision of all mean lengths and covariances proves a claim; `certain`: whether a <= b without doubt."""
+    ns = s.ns
+    shares = [1 / ns.number(weight) for weight in kernel.weights]
+    limit = ns.number(kernel.bound) ** 2 / sum(map(ns.number, kernel.weights), start=ns.number(0))
     cells, seen = [(0.0, 1.0, 0.0, 1.0)], 0
     while cells:
         a, b, c, d = cells.pop()
@@ -148,19 +134,13 @@ def unproved_kernel(
             continue  # the covariance is at most 1 - the squared mean length
         seen += 1
         terms = bounds_of_terms(s, (ns.number(a), ns.number(c)), (ns.number(b), ns.number(d)))
-        parts = [term * term for term in terms]
-        for (kernel, _), shares, square, limit in zip(claims, inverse, squares, limits, strict=True):
-            known = sum(map(mul, parts[:plain], shares[:plain]), start=zero)
-            total = known + square * sum(map(mul, parts[plain:], shares[plain:]), start=zero)
-            if not certain(total, limit):
-                failed = kernel
-                break
-        else:
+        total = sum((term * term * share for term, share in zip(terms, shares, strict=True)), start=ns.number(0))
+        if certain(total, limit):
             continue
         if seen > MOST_CELLS or max(b - a, d - c) < SMALLEST_CELL:
-            return failed
+            return False
         if 2 * (b - a) >= d - c:
             cells += [(a, (a + b) / 2, c, d), ((a + b) / 2, b, c, d)]
         else:
             cells += [(a, b, c, (c + d) / 2), (a, b, (c + d) / 2, d)]
-    return None
+    return True

@@ -9,22 +9,22 @@ from typing import Any
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.comparison.closed import (
-    cost_of_sign,
+    expected_gap,
     hoelder,
     hyperbolic,
     kappa,
     mean_of_signs,
     score_complexity,
 )
-from boundcalc.statements.comparison.network import Network, Sizes, expected_gap, sizes_of
+from boundcalc.statements.comparison.network import Network, Sizes, sizes_of
 from boundcalc.statements.comparison.series import (
     LARGEST_SCORE,
     MOST_CELLS,
     MOST_ORDERS,
     SMALLEST_CELL,
     Kernel,
+    kernel_holds,
     series,
-    unproved_kernel,
 )
 
 _LARGEST = 1e100
@@ -47,15 +47,13 @@ class Tuning:
     Attributes:
         curvature: be, the slope at which 1/Z is linearised.
         split: p, how the remainder is split in two.
-        signs: for one sign per example.
-        gaussian: for Gaussians over rows; None at depth 1 with the first row read.
+        kernel: the complexity of block 1.
         strata: one for every block after the first; None where columns are not told apart.
     """
 
     curvature: float
     split: float
-    signs: Kernel | None
-    gaussian: Kernel | None
+    kernel: Kernel
     strata: tuple[Strata | None, ...] = ()
 
 
@@ -96,40 +94,19 @@ def stretch_holds(
     return True
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """Signs or Gaussians: the factor to Gaussians, what a sign inside and outside of a mean costs, and a centre."""
-
-    factor: Number
-    inside: Number
-    outside: Number
-    centre: Number
-
-
-def _kinds(ns: NumberSystem, m: Number) -> tuple[_Kind, _Kind]:
-    beta = mean_of_signs(ns)
-    signs = beta * ns.sqrt(1 + 1 / m)
-    gaussian = _Kind(ns.number(1), beta / 2, beta, beta / 2)
-    return gaussian, _Kind(ns.sqrt(ns.pi / 2), cost_of_sign(ns, m), (1 + signs) / 2, signs / 2)
-
-
-def _decoupled(
-    ns: NumberSystem, gaussian: Number, plain: Number, hull: Number, half: Number, kind: _Kind, *, inside: bool
-) -> Number:
-    """The step of a block, values and scores choosing their neurons apart; `plain` is its R (or G) before."""
+def _decoupled(ns: NumberSystem, gaussian: Number, hull: Number, half: Number, *, inside: bool) -> Number:
+    """The step of a block, values and scores choosing their neurons apart; `inside`: the values' sign is paid."""
     beta = mean_of_signs(ns)
     _, sinh = hyperbolic(ns, half)
     scores = kappa(ns, half) * hull * score_complexity(ns, gaussian)
-    more, mine = (beta / 2, kind.inside) if inside else (ns.number(0), ns.number(0))
-    found: Number = None
+    more = beta / 2 if inside else ns.number(0)
+    found: list[Number] = []
     for step in range(_GRID + 1):
         centre = ns.number(step) / _GRID
         spread = gaussian + (beta / 4 if inside and step == _GRID else more)
-        value = centre * (plain + mine) + kind.factor * hoelder(
-            ns, ns.sqrt(sinh**2 + (1 - centre) ** 2) * spread, scores
-        )
-        found = value if found is None else ns.minimum(found, value)
-    return found
+        moved = hoelder(ns, ns.sqrt(sinh**2 + (1 - centre) ** 2) * spread, scores)
+        found.append(centre * (gaussian + more) + moved)
+    return ns.minimum(*found)
 
 
 def _apart(ns: NumberSystem, x: Number) -> Number:
@@ -137,45 +114,37 @@ def _apart(ns: NumberSystem, x: Number) -> Number:
     return (1 - x) * ns.sqrt(2 * x**2 + (1 - x) ** 2)
 
 
-def _step(ns: NumberSystem, gaussian: Number, plain: Number, size: Sizes, kind: _Kind, strata: Strata | None) -> Number:
-    """The complexity behind a block, from those before it."""
-    hull, half = size.hull, size.half_range
-    outside = _decoupled(ns, gaussian, plain, hull, half, kind, inside=False) + kind.outside
-    whole = ns.minimum(_decoupled(ns, gaussian, plain, hull, half, kind, inside=True), outside)
+def _step(ns: NumberSystem, gaussian: Number, size: Sizes, strata: Strata | None) -> Number:
+    """The complexity of a block, from that of the block before it."""
+    hull, half, beta = size.hull, size.half_range, mean_of_signs(ns)
+    outside = _decoupled(ns, gaussian, hull, half, inside=False) + beta
+    whole = ns.minimum(_decoupled(ns, gaussian, hull, half, inside=True), outside)
     if strata is None:
         return whole
-    beta = mean_of_signs(ns)
     first = ns.number(strata.edges[0])
     share = first**2 + (1 - first) ** 2
-    least = ns.minimum(half, share * hull / 2)
-    worst = ns.sqrt(share) * _decoupled(ns, gaussian, plain, share * hull, least, kind, inside=False)
+    worst = ns.sqrt(share) * _decoupled(ns, gaussian, share * hull, ns.minimum(half, share * hull / 2), inside=False)
     for (low, high), stretch in zip(pairwise(strata.edges), strata.stretch, strict=True):
         a, b = ns.number(low), ns.number(high)
         bend = hull * b**2
         own = (ns.number(stretch) + bend / 4) * gaussian
         others = kappa(ns, hull / 2) * hull * _apart(ns, a) * score_complexity(ns, gaussian)
-        main = b * kind.factor * hoelder(ns, own, others, bend * beta / 4)
+        main = b * hoelder(ns, own, others, bend * beta / 4)
         worst = ns.maximum(worst, ns.sqrt(main**2 + b**2 + (1 - a) ** 2 * (whole**2 + 1)))
     lipschitz = ns.maximum(1 - first / 2, ns.sqrt(share) / 2)
     classes = ns.number(2 * len(strata.edges))
     union = lipschitz * ns.sqrt(2 * ns.log(classes))
-    return ns.minimum(whole, worst + union + kind.centre)
+    return ns.minimum(whole, worst + union + beta / 2)
 
 
 def sharp(ns: NumberSystem, network: Network, tuning: Tuning, steep: Number, m: Number) -> Number:
-    """K2: above E sup (P - P_m) loss, given complexities of block 1 and strata that `problem` has accepted."""
+    """K2: above E sup (P - P_m) loss, given the complexity of block 1 and strata that `problem` has accepted."""
     columns = any(strata is not None for strata in tuning.strata)
     sizes = sizes_of(ns, network, columns=columns)
-    of_rows, of_examples = _kinds(ns, m)
-    gaussian = None if tuning.gaussian is None else ns.number(tuning.gaussian.bound)
-    plain = None if tuning.signs is None else ns.number(tuning.signs.bound)
-    for index, (size, strata) in enumerate(zip(sizes[1:-1], tuning.strata, strict=True)):
-        before, last = gaussian, index == len(tuning.strata) - 1
-        gaussian = None if last and not network.mean else _step(ns, before, before, size, of_rows, strata)
-        plain = None if plain is None else _step(ns, before, plain, size, of_examples, strata)
-    if network.mean:
-        plain = ns.sqrt(ns.pi / 2) * gaussian
-    return expected_gap(ns, network, sizes[-1].scale, plain + cost_of_sign(ns, m), steep, m)
+    gaussian = ns.number(tuning.kernel.bound)
+    for size, strata in zip(sizes[1:-1], tuning.strata, strict=True):
+        gaussian = _step(ns, gaussian, size, strata)
+    return expected_gap(ns, network, sizes[-1].scale, gaussian, steep, m)
 
 
 def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callable[[Any, Any], bool]) -> str | None:
@@ -185,32 +154,24 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         return f"a network of {depth} blocks has {depth - 1} steps, got {len(tuning.strata)}"
     if not 0 < tuning.curvature <= 1 or not 0 < tuning.split < 1:
         return "the curvature lies in (0, 1], the split in (0, 1)"
-    if (tuning.gaussian is None) != (depth == 1 and not network.mean) or (tuning.signs is None) != network.mean:
-        return "signs are bounded where one row is read, Gaussians where blocks follow or rows are averaged"
-    numbers = [kernel.bound for kernel in (tuning.signs, tuning.gaussian) if kernel is not None]
-    numbers += [stretch for strata in tuning.strata if strata is not None for stretch in strata.stretch]
+    numbers = [
+        tuning.kernel.bound,
+        *(each for strata in tuning.strata if strata is not None for each in strata.stretch),
+    ]
     if not all(0 < number < _LARGEST for number in numbers):
         return "the numbers of a tuning are finite and above 0"
     fro, most = network.blocks[0].scores_fro * network.radius**2, network.blocks[0].scores_op * network.radius**2
     limit = ns.number(LARGEST_SCORE)
     if not certain(fro, limit):
         return f"the series of block 1 is for scores up to {LARGEST_SCORE:g}"
-    claims = [
-        (kernel, factor)
-        for kernel, factor in ((tuning.signs, ns.sqrt(ns.pi / 2)), (tuning.gaussian, ns.number(1)))
-        if kernel is not None
-    ]
-    orders, rest = divmod(len(claims[0][0].weights) - 2, 3)
-    weighed = all(len(kernel.weights) == 3 * orders + 2 and min(kernel.weights) > 0 for kernel, _ in claims)
-    if rest or not 4 <= orders <= MOST_ORDERS or not weighed:
+    weights = tuning.kernel.weights
+    orders, rest = divmod(len(weights) - 2, 3)
+    if rest or not 4 <= orders <= MOST_ORDERS or min(weights) <= 0:
         return f"a series of n orders has 3n + 2 terms, n from 4 to {MOST_ORDERS}, each with a weight above 0"
     if not certain(4 * fro, ns.number(orders + 1)):
         return f"a series of {orders} orders does not converge for such scores"
-    wrong = unproved_kernel(
-        series(ns, fro, most, orders, tuning.curvature, tuning.split, ns.number(1)), claims, certain
-    )
-    if wrong is not None:
-        return f"the complexity of block 1 is not shown to be at most {wrong.bound!r}"
+    if not kernel_holds(series(ns, fro, most, orders, tuning.curvature, tuning.split), tuning.kernel, certain):
+        return f"the complexity of block 1 is not shown to be at most {tuning.kernel.bound!r}"
     columns = any(strata is not None for strata in tuning.strata)
     proved: list[tuple[Number, Number, float]] = []  # J rises with S and h, so that one proof may serve several blocks
     for size, strata in zip(sizes_of(ns, network, columns=columns)[1:-1], tuning.strata, strict=True):
