@@ -58,7 +58,7 @@ def fixed_of(module: Any, row: int = 0, factor: float = 1.0) -> Fixed:
         rotate=None if kind == "bloom" else _rotation(module, config, factor),
         added=(lambda count: _alibi(config, count)) if kind == "bloom" else None,
         window=_window(config),
-        bucket=(lambda count: _buckets(module, count)) if kind == "t5" else None,
+        bucket=(lambda count: _buckets(module, count)) if kind in ("t5", "mpnet") else None,
         row=row,
     )
 
@@ -102,7 +102,11 @@ def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
 
     by_kind = "layer_type" in inspect.signature(found[0].forward).parameters
 
+    turns = getattr(config, "no_rope_layers", None)
+
     def rotate(x: Rows, block: int | None) -> Rows:
+        if turns and block is not None and not turns[block]:
+            return x
         cos, sin = table(x.shape[-2], config.layer_types[block] if by_kind else None)
         return _turned(x, sin, cos, pairs=False)
 
@@ -125,13 +129,19 @@ def _window(config: Any) -> Callable[[int | None, int], NDArray[np.bool_]] | Non
 
 
 def _buckets(module: Any, count: int) -> NDArray[np.int64]:
-    """T5's numbers of pairs of positions."""
+    """The numbers of pairs of positions of T5 and MPNet."""
     import torch
 
-    place = torch.arange(count)
-    attention = next(part for part in module.modules() if hasattr(part, "_relative_position_bucket"))
-    far, many = module.config.relative_attention_max_distance, module.config.relative_attention_num_buckets
-    return attention._relative_position_bucket(place[None] - place[:, None], num_buckets=many, max_distance=far).numpy()
+    place, many = torch.arange(count), module.config.relative_attention_num_buckets
+    apart, name = place[None] - place[:, None], "_relative_position_bucket"
+    if module.config.model_type == "mpnet":
+        part = next(part for part in module.modules() if hasattr(part, name[1:]))
+        return part.relative_position_bucket(apart, num_buckets=many).numpy()
+    part, far = (
+        next(part for part in module.modules() if hasattr(part, name)),
+        module.config.relative_attention_max_distance,
+    )
+    return part._relative_position_bucket(apart, num_buckets=many, max_distance=far).numpy()
 
 
 def _alibi(config: Any, count: int) -> Rows:

@@ -16,7 +16,7 @@ import numpy as np
 from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import rotation_factor
-from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.families.table import DERIVED, Model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.layers import Fixed, Rows, Step
 from boundcalc.checkpoints.modules import called
@@ -264,7 +264,7 @@ def _names(model: Model, layer: Layer) -> tuple[str, str, bool] | None:
         *(name for name in model.ignored if model.checkpoint.tensors[name].storage == tensor.storage),
     ]
     owner = next((name for name in aliases if "embed" not in name), tensor.name).rpartition(".")[0]
-    return label, owner, kind in model.family.scales
+    return label, owner, kind in model.family.scales or tensor.storage.endswith(DERIVED)
 
 
 def _rows_apart(ours: Rows, theirs: Rows, row: int | None, before: int) -> float | None:

@@ -134,6 +134,20 @@ ZOO: dict[str, Kind] = {
     "t5": Kind("T5ForTokenClassification", "T5Config", T5 | {"num_labels": 3}),
     "t5 gated": Kind("T5ForTokenClassification", "T5Config", T5 | {"num_labels": 3, "feed_forward_proj": "gated-gelu"}),
     "granite": Kind("GraniteForCausalLM", "GraniteConfig", GROUPED | GRANITE, last=True),
+    "phi3": Kind("Phi3ForCausalLM", "Phi3Config", GROUPED | {"pad_token_id": 0}, last=True),
+    "smollm3": Kind(
+        "SmolLM3ForCausalLM", "SmolLM3Config", GROUPED | {"no_rope_layers": [1, 0], "pad_token_id": 0}, last=True
+    ),
+    "gemma3": Kind(
+        "Gemma3ForCausalLM",
+        "Gemma3TextConfig",
+        GROUPED | {"head_dim": 6, "query_pre_attn_scalar": 3, "sliding_window": 3},
+        last=True,
+    ),
+    "mpnet": Kind("MPNetForSequenceClassification", "MPNetConfig", SMALL | {"num_labels": 3}),
+    "mpnet mlm": Kind("MPNetForMaskedLM", "MPNetConfig", SMALL),
+    "clip vision": Kind("CLIPVisionModelWithProjection", "CLIPVisionConfig", VIT | {"projection_dim": 6}),
+    "dinov2": Kind("Dinov2Model", "Dinov2Config", VIT | {"mlp_ratio": 2}),
     "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
     "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),
 }
@@ -142,7 +156,8 @@ ZOO: dict[str, Kind] = {
 def logits(kind: Kind, model: Any) -> NDArray[np.float64]:
     """What the library computes for one input, at the row that is read."""
     if kind.values.get("image_size"):
-        return model(pixel_values=picture(kind)).logits[0].detach().numpy()
+        out = model(pixel_values=picture(kind))
+        return (out.image_embeds if hasattr(out, "image_embeds") else out.logits)[0].detach().numpy()
     out = model(torch.tensor([TOKENS])).logits.detach().numpy()[0]
     return out if out.ndim == 1 else out[-1 if kind.last else 0]
 

@@ -164,7 +164,7 @@ def _library() -> Any:
 NAMES = (
     *("bert", "bert mlm", "bert untied", "roberta", "roberta mlm", "distilbert", "electra", "electra mlm"),
     *("gpt2", "opt", "opt narrow", "gpt_neox", "gptj", "phi", "llama", "mistral", "qwen2", "granite", "vit", "deit"),
-    *("bloom", "falcon", "gemma", "gemma2", "modernbert", "olmo2", "qwen3", "t5 gated"),
+    *("bloom", "falcon", "gemma", "gemma2", "modernbert", "olmo2", "qwen3", "t5 gated", "phi3", "smollm3", "gemma3"),
 )
 
 

@@ -29,12 +29,12 @@ from tests.laws.kinds.tasks import LAWS as TASK_LAWS
 from tests.laws.kinds.tasks import check_task
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", MODELS)
 def test_families(name: str) -> None:
     check_family(FAMILIES[name], families.cases(name)).raise_if_broken()
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", MODELS)
 def test_every_weight_of_a_family_is_put_together_by_hand(name: str, tmp_path: Path) -> None:
     (here,) = families.cases(name).examples
     arrays: dict[str, Any] = dict(here.tensors)
@@ -72,7 +72,7 @@ def swapped(name: str) -> Iterator[Family]:
             yield replace(family, tensors={**family.tensors, one: roles[1], other: roles[0]})
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if FAMILIES[name].tensors])
+@pytest.mark.parametrize("name", [name for name in MODELS if FAMILIES[name].tensors])
 def test_tensors_that_change_places_are_seen(name: str) -> None:
     """The control of the maps: some of all such tables, as an audit of each takes its time."""
     (here,) = families.cases(name).examples
@@ -86,7 +86,7 @@ def test_tensors_that_change_places_are_seen(name: str) -> None:
         assert said is not None
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if FAMILIES[name].tensors])
+@pytest.mark.parametrize("name", [name for name in MODELS if FAMILIES[name].tensors])
 def test_a_factor_of_any_tensor_is_that_of_its_numbers(name: str) -> None:
     """What a table says that the model multiplies a weight by is never left out: maps of heads were once without theirs."""
     family, model, (here,) = FAMILIES[name], MODELS[name], families.cases(name).examples

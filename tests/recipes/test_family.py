@@ -13,11 +13,11 @@ import pytest
 
 from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.families import FAMILIES, Family
-from boundcalc.checkpoints.families.decoders import GPT2
 from boundcalc.testing import Cases
 from tests.cases import families
 from tests.laws.kinds.families import FamilyExample, check_family
 
+GPT2 = FAMILIES["gpt2"]
 MINE = replace(
     GPT2,
     name="mine",

@@ -12,7 +12,7 @@ import numpy as np
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import activation, rotation_factor
 from boundcalc.checkpoints.families.heads import fused_groups
-from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.families.table import LANGUAGE, Model
 from boundcalc.checkpoints.readers.base import Tensor
 from boundcalc.setting import (
     Activation,
@@ -80,17 +80,21 @@ def shape_of(model: Model) -> Shape:
     """The blocks, from the tensors of the first one and the parameters of the family."""
     d, (outputs, _) = model.shape("W_O", 0)[1], model.shape("W_O", 0)
     d_head, fused = model.head_width(outputs), model.has("W_QKV", 0)
-    keys = fused_groups(model, 0) * d_head if fused and model.family.by_group else outputs
-    if not fused:
-        keys = model.shape("W_K", 0)[1]
+    keys = fused_groups(model, 0) * d_head if fused else model.shape("W_K", 0)[1]
     if keys % d_head:
         raise CheckpointError(f"{model.checkpoint.where}: {keys} outputs of keys do not make heads of width {d_head}")
     flags = ("first", "bare", "rope", "causal", "parallel", "around_one", "replaced", "alibi")
     cap, gated, act = model.said("cap"), model.has("W_3", 0), model.said("activation")
-    if model.flag("gated_by_name") and gated != str(act).startswith("gated-"):
-        model.settings.doubts.append(
-            f"feed_forward_proj = {act!r:.40}, but the file has {1 + gated} maps into that part"
-        )
+    if model.flag("gated_by_name"):
+        kind, said = activation(act), {name: model.settings.get(name) for name in ("dense_act_fn", "is_gated_act")}
+        if gated != str(act).startswith("gated-") or said["is_gated_act"] not in (None, gated):
+            model.settings.doubts.append(
+                f"feed_forward_proj = {act!r:.40}, and the file has {1 + gated} maps into that part"
+            )
+        if said["dense_act_fn"] is not None and activation(said["dense_act_fn"]) != kind:
+            model.settings.doubts.append(
+                f"dense_act_fn = {said['dense_act_fn']!r:.40}, feed_forward_proj = {act!r:.40}"
+            )
     return Shape(
         d=d,
         heads=model.heads,
@@ -242,9 +246,6 @@ def _bias(model: Model, name: str) -> str | None:
     return name if model.has(name) else None
 
 
-_LANGUAGE = ("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining")
-
-
 def _tied(model: Model) -> bool:
     """Whether the read-out is the embedding table: a language-model head that the checkpoint does not hold."""
     head = model.head
@@ -253,7 +254,7 @@ def _tied(model: Model) -> bool:
     said = model.flag("tied")
     if said and not all(_same_numbers(*pair) for pair in model.gave_way):
         model.settings.doubts.append(f"tie_word_embeddings, but {model.gave_way[0][0].name} differs from its twin")
-    language = head in _LANGUAGE if head else model.has("W_transform")
+    language = head in LANGUAGE if head else model.has("W_transform")
     if not model.has("readout"):
         return language and said
     if said and language and not _same_table(model):

@@ -21,6 +21,12 @@ NEUTRAL = re.compile(
     r"|tokenizer_class|prefix|task_specific_params|max_sequence_length|model_max_length|\w*(dropout|pdrop)\w*|layerdrop|summary_\w+"
     r"|rope_theta|rotary_\w+|rope_interleaved|(use_)?sliding_window|max_window_layers|use_bidirectional_attention"
     r"|unsloth_version|pooler_(fc_size|num_attention_heads|num_fc_layers|size_per_head|type)|directionality"
+    # sizes, which the tensors say
+    r"|num_hidden_layers|n_layers?|num_layers|num_attention_heads|n_heads?|num_heads|head_dim|d_kv|num_key_value_heads|hidden_size"
+    r"|n_embe?d|d_model|dim|intermediate_size|n_inner|d_ff|hidden_dim|ffn_dim|ffn_hidden_size|attention_bias|qkv_bias|mlp_bias"
+    r"|enable_bias|bias|norm_bias|num_ln_in_parallel_attn|vocab_size|embedding_size"
+    r"|word_embed_proj_dim|max_position_embeddings|n_positions|n_ctx|type_vocab_size|relative_attention_num_buckets|num_channels"
+    r"|patch_size|image_size|architectures"
     # how text is drawn from logits
     r"|max_length|min_length|do_sample|early_stopping|num_beam\w*|diversity_penalty|temperature|top_[kp]|typical_p|\w+_penalty"
     r"|(encoder_)?no_repeat_ngram_size|bad_words_ids|num_return_sequences|output_scores|return_dict_in_generate"
@@ -42,6 +48,7 @@ ONLY: Mapping[str, tuple[Any, ...]] = {
 }
 """Fields of any family, and the values that leave the function as it is described."""
 
+_ATTENTION = {"full_attention", "sliding_attention"}
 ACTIVATIONS: Mapping[str, str] = {
     "relu": "relu",
     "gelu": "gelu",
@@ -106,21 +113,19 @@ class Settings:
             self.assumed[name] = default
         return default
 
-    def doubted(
-        self, sizes: Mapping[str, tuple[Any, ...]], only: Mapping[str, tuple[Any, ...]], neutral: str
-    ) -> list[str]:
+    def doubted(self, only: Mapping[str, tuple[Any, ...]], neutral: str) -> list[str]:
         """Fields because of which the model may not be the one that is described.
 
-        Args:
-            sizes: what the tensors say of fields: the values that agree with them.
-            only: further fields of the family, with the values that leave the description as it is.
-            neutral: pattern of further fields that change no bounded function.
+        `only` are further fields of the family, with the values that leave the description as it is; `neutral` is a pattern
+        of further fields that change no bounded function.
         """
         found = list(self.doubts)
         for name, value in {**self.config, **self.said}.items():
             if value is None or name in self.read or NEUTRAL.fullmatch(name) or re.fullmatch(neutral, name):
                 continue
-            known = sizes.get(name, {**ONLY, **only}.get(name))
+            if name == "layer_types" and isinstance(value, list) and set(map(str, value)) <= _ATTENTION:
+                continue  # masks may be any (L7)
+            known = {**ONLY, **only}.get(name)
             if known is None:
                 found.append(
                     f"{_shown(name, value)} is not known; if the model does not read it, say --set {name}=null"

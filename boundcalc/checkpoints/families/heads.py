@@ -1,4 +1,4 @@
-"""The maps of heads, out of tensors that hold them side by side, one after the other, or group by group."""
+"""The maps of heads, out of tensors that hold them side by side (queries, keys, values), or group by group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def fused_groups(model: Model, block: int | None) -> int:
     if groups < 1 or (model.heads + 2 * groups) * width != outputs or model.heads % groups:
         name = model.place("W_QKV", block).tensor.name
         raise CheckpointError(
-            f"{name}: {outputs} outputs do not make {model.heads} heads of width {width}, keys and values"
+            f"{name}: {outputs} outputs do not make {model.heads} heads of width {width}, keys and values; of "
+            "maps stored the other way round, as torch.nn.Linear does or does not, `boundcalc norms MODEL --template "
+            "mapping.json` writes a description"
         )
     return groups
 
@@ -31,9 +33,11 @@ def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice
         return _cut(place, place.tensor.shape[0 if place.transposed else 1], 0, count, first, last)
     place = model.place("W_QKV", block)
     rows = place.tensor.shape[0 if place.transposed else 1]
-    if not model.family.by_group:
-        return _cut(place, rows // 3, "QKV".index(kind) * (rows // 3), count, first, last)
     groups = fused_groups(model, block)
+    if not model.family.by_group:
+        width = rows // (model.heads + 2 * groups)
+        start = {"Q": 0, "K": model.heads, "V": model.heads + groups}[kind]
+        return _cut(place, count * width, start * width, count, first, last)
     per_group = model.heads // groups
     each = per_group if kind == "Q" else 1  # of so many heads is what is asked for made up, in every group
     start, stop = first // each, -(-last // each)
@@ -52,7 +56,11 @@ def head_offsets(model: Model, kind: str, block: int | None, count: int) -> Floa
         parts = model.vector("b_QKV", block).reshape(groups, model.heads // groups + 2, -1)
         values = parts[:, :-2] if kind == "Q" else parts[:, -2 if kind == "K" else -1]
     elif model.has("b_QKV", block):
-        values = model.vector("b_QKV", block).reshape(3, -1)["QKV".index(kind)]
+        groups = fused_groups(model, block)
+        parts = np.split(
+            model.vector("b_QKV", block).reshape(model.heads + 2 * groups, -1), [model.heads, model.heads + groups]
+        )
+        values = parts["QKV".index(kind)]
     else:
         return None
     return np.asarray(values, np.float64).reshape(count, -1)

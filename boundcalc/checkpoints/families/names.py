@@ -53,19 +53,3 @@ def offset_of(role: str) -> str:
     """The role of what is added after a map or a gain: b_Q of W_Q, b_readout of readout, norm_final.offset."""
     layer = role.removesuffix(".T")
     return layer.removesuffix("gain") + "offset" if layer.endswith(".gain") else f"b_{layer.removeprefix('W_')}"
-
-
-READ_OUT = {"lm_head.weight": "readout.T", "score.weight": "readout.T"}
-"""The read-outs of decoders: of a language model, and of a classifier."""
-
-
-def read_outs(
-    language: str = "ForCausalLM", heads: Sequence[str] = ("lm_head.weight",)
-) -> Mapping[str, tuple[str, ...]]:
-    """Classes of decoders, by the read-outs they have; `heads`: names of a language model's."""
-    none = tuple(f"!{name}" for name in heads)
-    return {
-        "Model": (*none, "!score.weight"),
-        language: ("!score.weight",),
-        "ForSequenceClassification": ("score.weight", *none),
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,6 @@ class Family:
         fixed: further parameters, which the library's code has as constants.
         only: field -> the values that leave the description as it is.
         neutral: pattern of further fields that change no bounded function.
-        classes: endings of the class names in "architectures" -> tensors such a model has, or with "!" has not.
         gives_way: tensor -> why it is not read where another tensor has the same role.
         tokens: roles of tokens that are put before the input, in order; folded into the positions.
         scales: role -> what the model multiplies such a weight by.
@@ -60,7 +59,6 @@ class Family:
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, Any])
     neutral: str = ""
-    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, Any])
     gives_way: Mapping[str, str] = field(default_factory=dict[str, str])
     tokens: tuple[str, ...] = ("class_token",)
     scales: Mapping[str, Callable[[Model], float]] = field(default_factory=dict[str, Any])
@@ -105,6 +103,27 @@ class Place:
     transposed: bool
 
 
+DERIVED = " derived"
+"""How the storage of a tensor ends that is computed of others."""
+
+
+def _derived(place: Place, make: Callable[..., Any], *others: Tensor) -> Place:
+    """A tensor computed of others in double precision, away from zero: no norm is below that of the exact one."""
+
+    def fetch() -> Any:
+        exact = make(*(np.asarray(read(tensor), np.float64) for tensor in (place.tensor, *others)))
+        return np.nextafter(exact, np.copysign(np.inf, exact))
+
+    tensor = replace(place.tensor, dtype="float64", fetch=fetch, storage=place.tensor.storage + DERIVED)
+    return Place(tensor, place.transposed)
+
+
+def _times(place: Place, scale: Tensor) -> Place:
+    """A map, or its offset, with its outputs scaled one by one."""
+    rows = place.transposed and len(place.tensor.shape) > 1
+    return _derived(place, lambda values, by: values * (by[:, None] if rows else by), scale)
+
+
 @dataclass(frozen=True, slots=True)
 class _Sorted:
     """Places by (role, block); ignored tensors with the reason; names that match nothing; pairs for one role."""
@@ -146,63 +165,12 @@ class Model:
         settings = self.settings
         if not self.family.described:
             settings.read.update(name for name, _ in self.family.reads.values())
-            return settings.doubted(self._sizes, self.family.only, self.family.neutral)
+            return settings.doubted(self.family.only, self.family.neutral)
         if settings.said:
             raise InvalidSetting(
                 f"--set {next(iter(settings.said))}=... has no effect: the mapping says what the model is"
             )
         return []
-
-    @property
-    def _sizes(self) -> dict[str, tuple[Any, ...]]:
-        """Fields that say what the tensors say too, with the values that agree."""
-        found: dict[str, tuple[Any, ...]] = {}
-
-        def say(names: str, *values: Any) -> None:
-            found.update(dict.fromkeys(names.split(), values))
-
-        say("num_hidden_layers n_layer n_layers num_layers", self.depth)
-        say(" ".join(_HEADS), self.heads)
-        if self.has("W_Q", 0):
-            queries, keys = (self.shape(role, 0)[1] for role in ("W_Q", "W_K"))
-            width = self.head_width(queries)
-            say("head_dim d_kv", width)
-            say("num_key_value_heads", keys // width)
-        say("hidden_size n_embd n_embed d_model dim", self.shape("W_O", 0)[1])
-        say("intermediate_size n_inner d_ff hidden_dim ffn_dim ffn_hidden_size", self.shape("W_1", 0)[1])
-        say("attention_bias qkv_bias", self.has("b_Q", 0) or self.has("b_QKV", 0))
-        say("mlp_bias enable_bias bias", self.has("b_1", 0))
-        say("norm_bias", self.has("norm_final.offset"))
-        say("is_gated_act", self.has("W_3", 0))
-        say("num_ln_in_parallel_attn", 1 + self.has("norm_ffn.gain", 0))
-        kinds = self.checkpoint.config.get("layer_types")
-        if isinstance(kinds, list) and all(kind in ("full_attention", "sliding_attention") for kind in kinds):
-            say("layer_types", kinds)  # masks may be any (L7)
-        else:
-            say("layer_types", "full_attention or sliding_attention for each layer")
-        act = str(self.said("activation"))
-        if act.startswith("gated-"):
-            say("dense_act_fn", "gelu_new" if act == "gated-gelu" else act.removeprefix("gated-"))
-        elif self.flag("gated_by_name"):
-            say("dense_act_fn", act)
-        if self.has("embedding"):
-            rows, narrow = self.shape("embedding")
-            say("vocab_size", rows)
-            say("embedding_size word_embed_proj_dim", narrow)
-        if self.has("positions"):
-            rows = self.table_shape("positions")[0]
-            say("max_position_embeddings n_positions n_ctx", rows, rows - self.first_position)
-        if self.has("segments"):
-            say("type_vocab_size", self.shape("segments")[0])
-        if self.has("score_offsets"):
-            say("relative_attention_num_buckets", self.shape("score_offsets")[0])
-        if self.has("W_patch"):
-            shape = self.place("W_patch").tensor.shape
-            patches = self.table_shape("positions")[0] - sum(map(self.has, self.family.tokens))
-            say("num_channels", shape[1])
-            say("patch_size", shape[-1])
-            say("image_size", math.isqrt(patches) * shape[-1])
-        return found
 
     @cached_property
     def first_position(self) -> int:
@@ -212,27 +180,14 @@ class Model:
 
     @cached_property
     def head(self) -> str:
-        """Which kind of model "architectures" names, by the ending of its class; "" where it names none.
-
-        A class whose tensors are not those of the file is doubted: the library would leave out some, or draw them anew.
-        """
+        """Which kind of model "architectures" names, by the ending of its class; "" where it names none."""
         named = self.settings.get("architectures")
-        if not named or not self.family.classes:
+        if not named or self.family.described:
             return ""
         name = named[0] if isinstance(named, list) and len(named) == 1 else ""
-        endings = sorted(self.family.classes, key=len, reverse=True)
-        found = next((ending for ending in endings if isinstance(name, str) and name.endswith(ending)), "")
+        found = next((ending for ending in _HEADS_OF if isinstance(name, str) and name.endswith(ending)), "")
         if not found:
-            known = ", ".join(self.family.classes)
-            self.settings.doubts.append(
-                f"architectures: the read-outs known are those of classes that end with {known}"
-            )
-            return ""
-        plain = {self._plain(tensor) for tensor in self.checkpoint.tensors}
-        for pattern in self.family.classes[found]:
-            if (pattern.removeprefix("!") in plain) == pattern.startswith("!"):
-                has = "has" if pattern.startswith("!") else "has no"
-                self.settings.doubts.append(f"architectures = {name}, but the file {has} {pattern.removeprefix('!')}")
+            self.settings.doubts.append(f"architectures: need one class, whose name ends with {', '.join(_HEADS_OF)}")
         return found
 
     @cached_property
@@ -276,7 +231,21 @@ class Model:
                 )
             else:
                 places[key] = Place(tensor, role.endswith(".T"))
+        self._fold(places, ignored)
         return _Sorted(places, ignored, unknown, gave)
+
+    def _fold(self, places: dict[tuple[str, int | None], Place], ignored: dict[str, str]) -> None:
+        """Weights that stand in two tensors: those that a vector scales output by output, and gains that are 1 + w."""
+        for (role, block), place in list(places.items()):
+            map_name = role.removeprefix("outputs_of.")
+            if map_name != role:
+                for name in (map_name, f"b_{map_name[2:]}"):
+                    if (name, block) in places:
+                        places[name, block] = _times(places[name, block], place.tensor)
+                del places[role, block]
+                ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
+            elif self.family.fixed.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
+                places[role, block] = _derived(place, lambda values, *_: 1 + values)
 
     @cached_property
     def _short(self) -> Mapping[str, str]:
@@ -445,6 +414,11 @@ class Model:
 
 _HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 """Names of one field in releases of the library; the family's own comes first."""
+
+LANGUAGE = ("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining")
+"""Endings of classes that read out tokens."""
+_CLASSIFIERS = ("ForSequenceClassification", "ForTokenClassification", "ForImageClassification")
+_HEADS_OF = (*LANGUAGE, *_CLASSIFIERS, "Model", "ModelWithProjection")
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
     "seq_len": ("--T", "T is said by the model itself"),
