@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,23 @@ from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import ENTRIES, Question, setting_options, take_setting
 
-_OWN = {"depth", "seq_len", "n_train", "C", "d", "heads", "margin", "delta", "style"}
-"""Fields of a setting that the page itself changes."""
 _STARTS = {"preset": "preset", "setting": "setting_file"}
 
 
 @click.command(
     cls=FileCommand,
     name="explore",
-    short_help="A page of bounds to play with: one file, or served on this machine.",
+    short_help="A page of floors and bounds to play with: served on this machine, or one file.",
     epilog="""\b
 Examples:
-  boundcalc explore                                  writes explore.html, which opens in any browser
+  boundcalc explore                                  opens the page in your browser, every point checked as you move
+  boundcalc explore -o explore.html                  one file, which opens in any browser without network
   boundcalc explore --depth 4 --T 2048 -o deep.html
-  boundcalc explore --points mine.csv                your own runs under the curves (m, train, test, n_test)
-  boundcalc explore --store runs.db --runs task=conjunction --runs T=128
-  boundcalc explore --serve                          every point checked by the engine as you move""",
+  boundcalc explore --points mine.csv                your own runs in the picture (m, train, test, n_test)
+  boundcalc explore --store runs.db --runs task=conjunction --runs T=128""",
 )
-@click.option("-o", "--out", "file", type=output_file(), help="The page.  [default: explore.html, unless --serve]")
-@click.option("--serve", is_flag=True, help="Serve the page on this machine, with the engine behind it.")
+@click.option("-o", "--out", "file", type=output_file(), help="Write the page to this file.")
+@click.option("--serve", is_flag=True, help="Serve the page on this machine without opening a browser.")
 @points_options
 @click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
 @click.option("--runs", "runs", multiple=True, metavar="NAME=VALUE", help="Which trials: task, T, m, depth, sweep ...")
@@ -45,13 +44,12 @@ def command(
     runs: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Write a page with sliders for T, m, C, depth, d, heads, gamma, delta and the style.
+    """Show how floor and bounds of the gap depend on m, T, C, depth, d, heads and gamma.
 
-    Closed forms are computed by the browser; the least of all proofs comes from a table of checked values, or with --serve
-    from the engine. Nothing is ever sent to another machine.
+    The page is served on this machine and opened in a browser, where every point is checked as you move. With -o, or where no
+    browser can be opened, it is one file with a grid of checked points. Nothing is ever sent to another machine.
     """
-    from boundcalc.lab.explore import page
-    from boundcalc.lab.explore.content import letters
+    from boundcalc.lab.explore.content import FIELDS, letters
     from boundcalc.lab.explore.points import from_files, from_store
 
     start = next((f"--{name} {options[key]}" for name, key in _STARTS.items() if options[key] is not None), "")
@@ -68,16 +66,40 @@ def command(
     measured = from_files(points, columns_of(columns)) if points else []
     if store is not None:
         measured += from_store(store, pairs(runs))
-    base = _base(question, start)
-    if serve:
-        _serve(question.setting, measured, base)
-        return
-    target = file if file is not None else Path("explore.html")
-    _output_check(target)
-    click.echo("checking the least bound over a grid, about half a minute ...", err=True)
-    text = page.build(question.setting, points=measured, base=base)
-    write(target, text)
-    click.echo(f"{target}  ({len(text.encode()) // 1000} kB): open it in a browser")
+    base = _base(question, start, {field.field for field in FIELDS.values()})
+    browser = None if serve or file is not None else _browser()
+    if serve or browser is not None:
+        _serve(question.setting, measured, base, browser)
+    else:
+        _write(file or Path("explore.html"), question.setting, measured, base)
+
+
+def _browser() -> Any:
+    """The user's browser, or None where none can be opened."""
+    import os
+    import webbrowser
+
+    if os.environ.get("CI") or not sys.stdout.isatty():
+        return None
+    try:
+        return webbrowser.get()
+    except webbrowser.Error:
+        return None
+
+
+def _write(path: Path, setting: Any, measured: list[dict[str, Any]], base: str) -> None:
+    """Check a grid of settings and write the page."""
+    from boundcalc.lab.explore import page
+
+    _output_check(path)
+    with click.progressbar(length=100, label="checking settings", file=sys.stderr) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.update(100 * done // total - bar.pos)
+
+        text = page.build(setting, points=measured, base=base, progress=progress)
+    output.write_text(path, text)
+    click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")
 
 
 def _output_check(path: Path) -> None:
@@ -89,16 +111,11 @@ def _output_check(path: Path) -> None:
     output.check(path)
 
 
-def write(path: Path, text: str) -> None:
-    """With a last line by which it is known again."""
-    output.write_text(path, text)
-
-
-def _base(question: Question, start: str) -> str:
-    """The options of `boundcalc eval` that the page has no field for, as they were given."""
+def _base(question: Question, start: str, own: set[str]) -> str:
+    """The options of `boundcalc eval` that the page has no slider for, as they were given."""
     words = [start] if start else []
     for entry in ENTRIES:
-        if entry.field in _OWN or question.origin.get(entry.field) != "given":
+        if entry.field in own or question.origin.get(entry.field) != "given":
             continue
         value = getattr(question.setting.architecture, entry.field, None)
         value = getattr(question.setting.sample, entry.field, None) if value is None else value
@@ -106,11 +123,14 @@ def _base(question: Question, start: str) -> str:
     return "".join(f"{word} " for word in words)
 
 
-def _serve(setting: Any, measured: list[dict[str, Any]], base: str) -> None:
+def _serve(setting: Any, measured: list[dict[str, Any]], base: str, browser: Any) -> None:
+    """Serve the page until Ctrl-C; open it where there is a browser."""
     from boundcalc.lab.explore import page
     from boundcalc.lab.explore.serve import Server
 
     server = Server(page.build(setting, points=measured, served=True, base=base), setting)
     click.echo(f"{server.url}  (Ctrl-C ends it)")
+    if browser is not None:
+        browser.open(server.url)
     with server:
         server.serve_forever()

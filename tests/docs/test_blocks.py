@@ -127,9 +127,7 @@ def page(name: str, folder: Path) -> Page:
 def small_grid(patch: pytest.MonkeyPatch) -> None:
     from boundcalc.lab.explore import content
 
-    few = {"m": (1e8,), "depth": (2,), "C": (1,), "T": (512,)}
-    patch.setattr(content, "GRID", few)
-    patch.setattr(content, "COARSE", few)
+    patch.setattr(content, "GRID", ())
 
 
 def languages(name: str) -> set[str]:

@@ -1,65 +1,120 @@
-"""What the page knows: theorems as JavaScript and text, checked values of the least bound on a grid, measured points."""
+"""What the page knows: checked bounds and floors over a grid, theorems as JavaScript and text, measured runs."""
 
 from __future__ import annotations
 
 import html
 import itertools
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
-from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.errors import BoundcalcError, InvalidSetting, Refusal
 from boundcalc.base.prose import plain
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import THEOREMS
-from boundcalc.proof.breakdown import LevelParts
 from boundcalc.setting import Setting
 
 SHOWN = ("edelman2022", "trauger2024", "zhang2022")
 """Theorems whose closed form of the gap the page computes."""
-FIELDS: Mapping[str, tuple[str, str, float, float, bool]] = {
-    "T": ("seq_len", "sequence length", 2, 2**20, True),
-    "m": ("n_train", "training samples", 10, 1e12, True),
-    "C": ("C", "bound of every norm", 0.1, 100, False),
-    "depth": ("depth", "blocks", 1, 24, True),
-    "d": ("d", "width of a row", 8, 4096, True),
-    "heads": ("heads", "attention heads", 1, 16, True),
-    "gamma": ("margin", "margin of the loss", 0.01, 100, False),
-    "delta": ("delta", "failure probability", 1e-9, 0.5, False),
+
+
+@dataclass(frozen=True)
+class Field:
+    """One slider: the field of a setting, words, the least and the largest value, and where the slider stops."""
+
+    field: str
+    words: str
+    least: float
+    most: float
+    whole: bool
+    stops: tuple[float, ...]
+
+
+def _one_two_five(low: int, high: int) -> tuple[float, ...]:
+    return (*(float(f"{k}e{e}") for e in range(low, high) for k in (1, 2, 5)), float(f"1e{high}"))
+
+
+FIELDS: Mapping[str, Field] = {
+    "m": Field("n_train", "training sequences", 10, 1e12, True, _one_two_five(1, 10)),
+    "C": Field("C", "largest norm of every matrix", 0.1, 100, False, (0.1, 0.2, *_one_two_five(0, 1), 0.5, 20.0)),
+    "depth": Field("depth", "layers", 1, 24, True, (1, 2, 3, 4, 6, 8, 12, 16, 24)),
+    "T": Field("seq_len", "sequence length", 2, 2**20, True, tuple(float(2**k) for k in range(4, 17))),
+    "d": Field("d", "width", 8, 4096, True, tuple(float(2**k) for k in range(3, 13))),
+    "heads": Field("heads", "attention heads", 1, 16, True, (1, 2, 4, 8, 16)),
+    "gamma": Field("margin", "margin of the loss", 0.01, 100, False, _one_two_five(-2, 2)),
 }
-"""Letter -> field of a setting, words, least, most, whether whole. The page's sliders and the server's limits."""
-STYLES = ("edelman", "post", "pre")
-EXTRAS: Mapping[str, tuple[float, str, float, float, bool]] = {
-    "K": (1.0, "bound of every entrywise l1 norm", 0.1, 1e4, False),
+"""Letter -> slider. Also what the server takes."""
+EXTRAS: Mapping[str, tuple[float, Field]] = {
+    "K": (1.0, Field("", "bound of every entrywise l1 norm", 0.1, 1e4, False, _one_two_five(-1, 4))),
 }
-"""Inputs of some theorems that settings with one budget C do not have: where each starts, words, least, most, whether whole."""
-GRID: Mapping[str, tuple[float, ...]] = {
-    "m": tuple(float(round(10 ** (i / 2))) for i in range(6, 19)),
-    "depth": (1, 2, 4),
-    "C": (0.5, 1, 2),
-    "T": (64, 512, 4096),
-}
-"""Where the least bound is evaluated and checked for a page without an engine, for the style the page starts with."""
-COARSE: Mapping[str, tuple[float, ...]] = {**GRID, "m": GRID["m"][::2], "T": (512,)}
-"""The same for other styles."""
+"""Inputs of some theorems that settings with one budget C do not have: where each starts, and its slider."""
+SMALLER_IS_WORSE = ("m", "gamma")
+"""A bound holds at larger values of these letters too; of all others but depth, at smaller ones. A floor the other way."""
+PRESETS: tuple[Mapping[str, Any], ...] = (
+    {
+        "name": "Toy model",
+        "set": {"depth": 1, "d": 64, "T": 128, "m": 1e5},
+        "text": "One layer with norms at most 1: floor and bound are within a factor of ten.",
+    },
+    {
+        "name": "BERT-like",
+        "set": {"depth": 12, "heads": 12, "d": 768, "T": 512, "m": 1e9},
+        "text": "Twelve layers with twelve heads: the bound is vacuous even at a billion sequences. Norms below 1 help, "
+        "depth and heads hurt.",
+    },
+    {
+        "name": "Why does depth hurt?",
+        "set": {"axis": "depth", "m": 1e8, "shown": []},
+        "text": "Errors of one layer pass through all later ones. At C = 1 the bound grows with depth, at C = 0.5 hardly: "
+        "move C.",
+    },
+    {
+        "name": "log T or not?",
+        "set": {"axis": "T", "m": 1e8, "shown": ["edelman2022", "trauger2024"]},
+        "text": "The formula of Edelman et al. grows with log T. The best bound does not know T: log T is a price of "
+        "counting covers on the sample.",
+    },
+)
+"""Views by name: what they set, and what they show."""
+_DEPTHS = (1, 2, 3, 4, 6, 8, 12)
+_SAMPLES = tuple(float(round(10 ** (k / 2))) for k in range(6, 20))
+GRID: tuple[tuple[str, Mapping[str, tuple[float, ...]]], ...] = (
+    (
+        "comparison",
+        {"depth": _DEPTHS, "C": (0.1, 0.2, 0.5, 0.75, 1), "T": (2**16,), "d": (4096,), "gamma": (0.12,), "m": (100,)},
+    ),
+    (
+        "trauger",
+        {"depth": _DEPTHS, "C": (1, 2, 5), "d": (64, 1024), "heads": (1, 16), "gamma": (0.1, 0.5)}
+        | {"T": (2**16,), "m": _SAMPLES[2:]},
+    ),
+    (
+        "floor",
+        {"depth": _DEPTHS, "C": (0.1, 0.2, 0.5, 1, 2, 5), "d": (64,), "gamma": (0.12, 0.5), "T": (16,)}
+        | {"m": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10)},
+    ),
+)
+"""Policy -> the settings it is checked at for a page without an engine behind it."""
 _PART = re.compile(r"const (?!x\d)(\w+) = ")
 
 
 def theorems() -> list[dict[str, Any]]:
     """Each theorem: a JavaScript function of its inputs that returns its parts too, and its formula and steps."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for name in SHOWN:
         theorem, formula = THEOREMS[name], THEOREMS[name].gap
-        code = formula.code("javascript")
-        found.append(
+        rows.append(
             {
                 "name": name,
                 "title": plain(theorem.title),
                 "source": theorem.source.short,
                 "inputs": [str(symbol) for symbol in formula.inputs],
-                "js": _with_parts(code),
+                "js": _with_parts(formula.code("javascript")),
                 "claim": f"<p>{html.escape(plain(theorem.statement))}</p>",
                 "formula": f'<pre class="math">{html.escape(formula.text())}</pre>',
                 "steps": f'<pre class="math">{html.escape(_steps(name))}</pre>',
@@ -67,7 +122,7 @@ def theorems() -> list[dict[str, Any]]:
                 "python": formula.code("python"),
             }
         )
-    return found
+    return rows
 
 
 def _steps(name: str) -> str:
@@ -86,105 +141,138 @@ def _with_parts(code: str) -> str:
     return f"{start}return {{value: {value}, parts: {{{parts}}}}};\n}}"
 
 
-def checked(setting: Setting) -> dict[str, Any]:
-    """The least bound of a setting as the checker confirmed it: what it is, and what covers its proof counts."""
-    value = evaluate(setting, "best")
-    if value.refusal is not None:
-        return {"refused": str(value.refusal)}
-    found: dict[str, Any] = {"kind": value.kind, "strategy": value.strategy}
-    if value.trivial:
-        needed = value.needed
-        found["trivial"] = True
-        if needed is not None:
-            found |= {"log10N": needed.log10_count, "need": needed.n_train}
-        if needed is not None and needed.n_train is not None:
-            there = evaluate(
-                setting.but(n_train=needed.n_train), "best"
-            )  # the proof that would be the first to say something
-            found |= {name: counts for name, counts in _counts(there).items() if name == "pieces"}
-        return found
-    return found | {"log10": value.log10} | _counts(value)
+def checked(setting: Setting, policy: str = "best", *, floor: bool = True) -> dict[str, Any]:
+    """One point: where it is, the bound that the checker confirmed there with what it consists of, and the floor."""
+    point: dict[str, Any] = {"at": letters(setting)}
+    try:
+        bound = evaluate(setting, policy)
+    except BoundcalcError as error:
+        return point | {"refused": str(error)}
+    if not bound.trivial:
+        point |= {"gap": 10**bound.log10, "strategy": bound.strategy, "parts": _parts(bound)}
+    proved = bound.floor if floor else None
+    if proved is not None and not isinstance(proved, Refusal):
+        point["floor"] = proved.value
+    return point
 
 
-def _counts(value: BoundValue) -> dict[str, Any]:
-    """What the level that costs most counts, piece by piece: logs of covers, or nats that noise tells."""
-    level = None if value.trivial else max(value.breakdown.levels, key=_matters, default=None)
-    if level is None:
-        return {}
-    pieces = {part.key: round(part.share, 4) for part in level.parts if part.share > 0}
-    return {"log10N": round(level.count.log / math.log(10), 4), "pieces": pieces}
+def _parts(bound: Any) -> list[tuple[str, float]]:
+    """What a gap bound consists of: its terms, the one with covers split by its weight matrices; shares of the whole."""
+    rows: list[tuple[str, float]] = []
+    whole = 10**bound.log10
+    for term in bound.breakdown.terms:
+        size = math.exp(term.value.log) / whole
+        if "delta" in term.formula:
+            rows.append(("confidence", size))
+        elif bound.pieces and "sum" in term.formula:
+            rows += [(name, size * share) for name, share in bound.pieces.items()]
+        else:
+            rows.append(("complexity of the class" if not bound.pieces else "resolution of the covers", size))
+    rows.sort(key=lambda row: -row[1])
+    return [(name, round(size, 4)) for name, size in rows]
 
 
-def _matters(level: LevelParts) -> float:
-    """What it adds to the bound; of one level alone its count."""
-    return (level.count if level.link is None else level.link).log
+def floor_alone(setting: Setting) -> dict[str, Any]:
+    """The floor at one point, without a bound."""
+    from boundcalc.engine.floors import floor_of
+
+    proved = floor_of(setting)
+    point: dict[str, Any] = {"at": letters(setting)}
+    return point if isinstance(proved, Refusal) or proved is None else point | {"floor": proved.value}
 
 
-def tables(setting: Setting) -> dict[str, dict[str, Any]]:
-    """Checked values for every style that the setting can take; the start of the page is among them."""
-    start, found = letters(setting), {}
-    for style in STYLES:
-        own = style == setting.architecture.style
-        grid = {name: tuple(sorted({*values, start[name]})) for name, values in (GRID if own else COARSE).items()}
-        try:
-            found[style] = table(setting if own else setting.but(style=style), grid)
-        except InvalidSetting:
-            continue  # such as a read-out that this style does not have
-    return found
+def pool(setting: Setting, progress: Callable[[int, int], None] = lambda done, total: None) -> list[dict[str, Any]]:
+    """Checked points for a page without an engine: the grid, and the setting that the page starts with."""
+    jobs: list[tuple[Setting, str]] = [(setting, "best")]
+    for policy, axes in GRID:
+        for values in itertools.product(*axes.values()):
+            jobs.append((at(setting, dict(zip(axes, values, strict=True))), policy))
+    points: list[dict[str, Any]] = []
+    with ProcessPoolExecutor() as workers:
+        for point in workers.map(_point, jobs, chunksize=50):
+            points.append(point)
+            progress(len(points), len(jobs))
+    return [point for point in points if "floor" in point or point.get("gap", 1.0) < 1.0 or _scales(point)]
 
 
-def table(setting: Setting, grid: Mapping[str, Sequence[float]] = GRID) -> dict[str, Any]:
-    """Checked values over a grid around a setting, in the order of its axes; the last one runs fastest."""
-    rows: list[dict[str, Any]] = []
-    for values in itertools.product(*grid.values()):
-        try:
-            rows.append(checked(at(setting, dict(zip(grid, values, strict=True)))))
-        except InvalidSetting as error:
-            rows.append({"refused": str(error)})
+def _scales(point: Mapping[str, Any]) -> bool:
+    """Whether a point's bound is A/(gamma sqrt(m)) and the confidence term, so that it gives others for all m above."""
+    return str(point.get("strategy", "")).startswith("comparison")
+
+
+def _point(job: tuple[Setting, str]) -> dict[str, Any]:
+    setting, policy = job
+    if policy == "floor":
+        return floor_alone(setting)
+    return checked(setting, policy, floor=policy == "best")
+
+
+def packed(points: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Points as columns, numbers rounded to the safe side: most of a page is these."""
     names: dict[str, int] = {}
-    for row in rows:  # pieces by number: their names are most of the table
-        if "pieces" in row:
-            row["pieces"] = [[names.setdefault(key, len(names)), share] for key, share in row["pieces"].items()]
-        if "strategy" in row and row.get("kind") == "bound":
-            del row["kind"]
-    return {"axes": {name: list(values) for name, values in grid.items()}, "rows": rows, "pieces": list(names)}
+    rows: list[list[Any]] = []
+    for point in points:
+        gap, floor = point.get("gap"), point.get("floor")
+        parts = [[names.setdefault(name, len(names)), round(share, 3)] for name, share in point.get("parts", ())[:12]]
+        rows.append(
+            [
+                *(point["at"][letter] for letter in FIELDS),
+                None if gap is None else _rounded(gap, up=True),
+                None if floor is None else _rounded(floor, up=False),
+                None if gap is None else names.setdefault(point["strategy"], len(names)),
+                parts,
+            ]
+        )
+    return {"rows": rows, "names": list(names)}
+
+
+def _rounded(value: float, *, up: bool) -> float:
+    """Six digits, up or down."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 5)
+    return float(f"{(math.ceil if up else math.floor)(value / unit) * unit:.6g}")
 
 
 def at(setting: Setting, values: Mapping[str, float]) -> Setting:
     """A setting with letters set, within the limits of the page."""
     changes: dict[str, Any] = {}
     for letter, value in values.items():
-        field, words, least, most, whole = FIELDS[letter]
-        if not least <= value <= most or (whole and value != int(value)):
-            what = "a whole number" if whole else "a number"
-            raise InvalidSetting(f"{letter} ({words}) is {what} from {least:g} to {most:g} here, got {value:g}")
-        changes[field] = int(value) if whole else value
+        field = FIELDS[letter]
+        if not field.least <= value <= field.most or (field.whole and value != int(value)):
+            kind = "a whole number" if field.whole else "a number"
+            raise InvalidSetting(
+                f"{letter} ({field.words}) is {kind} from {field.least:g} to {field.most:g} here, got {value:g}"
+            )
+        changes[field.field] = int(value) if field.whole else value
     return setting.but(**changes)
 
 
 def letters(setting: Setting) -> dict[str, float]:
-    """Where the page starts: a setting by letters; what has none stays as it is in every checked value."""
+    """A setting by its letters; what has none stays as it is in every checked value."""
     architecture, norms, sample = setting.architecture, setting.norms, setting.sample
     if norms.C is None or norms.budgets or architecture.layers is not None:
         raise InvalidSetting("the page has one norm C for every matrix and blocks alike: leave out --norms and layers")
-    found = {"T": architecture.seq_len, "m": sample.n_train, "C": norms.C, "depth": architecture.depth}
-    found |= {"d": architecture.d, "heads": architecture.heads, "gamma": sample.margin, "delta": sample.delta}
-    at(setting, {name: float(value) for name, value in found.items()})
-    return {name: float(value) for name, value in found.items()}
+    values = {"m": sample.n_train, "C": norms.C, "depth": architecture.depth, "T": architecture.seq_len}
+    values |= {"d": architecture.d, "heads": architecture.heads, "gamma": sample.margin}
+    return {name: float(value) for name, value in values.items()}
 
 
 def has_closed_forms(setting: Setting) -> bool:
     """Whether the theorems' closed forms are about a setting: they are about one network, whatever its sizes."""
-    plain = Setting.of("edelman")
-    values = letters(setting)
-    same = at(plain.but(train_error=setting.sample.train_error), values)
-    return at(setting.but(style=plain.architecture.style), values) == same
+    usual = Setting.of("edelman")
+    sample = setting.sample
+    return at(usual.but(train_error=sample.train_error, delta=sample.delta), letters(setting)) == setting
+
+
+def measured_runs() -> dict[str, Any]:
+    """Runs and one trained network's attention, as examples/edelman2022/page.py takes them from the figures."""
+    text = resources.files("boundcalc.lab.explore").joinpath("runs.json").read_text(encoding="utf-8")
+    return json.loads(text)
 
 
 def describe(setting: Setting) -> str:
-    """What of a setting the page's fields do not say."""
-    architecture = setting.architecture
+    """What of a setting the page's sliders do not say."""
+    architecture, sample = setting.architecture, setting.sample
     words = [f"style {architecture.style}", f"activation {architecture.activation}"]
     words += [f"normalisation {architecture.normalisation}", f"read-out {architecture.readout}"]
-    words += [f"train error {setting.sample.train_error:g}"]
+    words += [f"failure probability {sample.delta:g}"]
     return html.escape(", ".join(words))

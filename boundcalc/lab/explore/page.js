@@ -1,17 +1,143 @@
+// Controls, the sentence, the formula, and what can be taken along.
+const STEP = {ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 3, PageDown: -3};
+function stopIndex(name) { return limits(name).stops.indexOf(nearestStop(name, state[name])); }
+function moveBy(name, count) { const f = limits(name), i = Math.min(f.stops.length - 1, Math.max(0, stopIndex(name) + count)); set({[name]: f.stops[i]}); }
+// -- the sentence: numbers that are sliders
+function knob(element) {
+  const name = element.dataset.knob, f = limits(name);
+  element.role = "slider"; element.tabIndex = 0; element.setAttribute("aria-label", f.words); element.setAttribute("aria-valuemin", 0); element.setAttribute("aria-valuemax", f.stops.length - 1);
+  let from = null;
+  element.addEventListener("keydown", event => { if (event.key in STEP) { event.preventDefault(); moveBy(name, STEP[event.key]); } });
+  element.addEventListener("pointerdown", event => { from = {x: event.clientX, index: stopIndex(name)}; element.setPointerCapture(event.pointerId); event.preventDefault(); element.focus(); });
+  element.addEventListener("pointermove", event => { if (from) { const i = Math.min(f.stops.length - 1, Math.max(0, from.index + Math.round((event.clientX - from.x) / 18))); if (f.stops[i] !== state[name]) set({[name]: f.stops[i]}); } });
+  for (const end of ["pointerup", "pointercancel"]) element.addEventListener(end, () => { from = null; });
+}
+function sentence() {
+  const {value} = bound(state), floor = floorAt(state).value, suffices = enough(state, 0.1);
+  for (const e of document.querySelectorAll("[data-knob]")) { e.textContent = words(state[e.dataset.knob]); e.setAttribute("aria-valuenow", stopIndex(e.dataset.knob)); e.setAttribute("aria-valuetext", words(state[e.dataset.knob])); }
+  $("promise").textContent = value < VACUOUS ? `test error at most ${points(value, true)} above its training loss` : "no proved limit of its test error (the bound is vacuous)";
+  $("promise").dataset.value = value;
+  $("least").textContent = floor > 0 ? `No bound of this kind can promise less than ${points(floor, false)}.` : "";
+  $("least").dataset.value = floor;
+  $("suffices").textContent = suffices === null ? "No number of sequences up to a trillion is proved to be enough for 10 points." : `For 10 points ${words(rounded(suffices, 3, true))} sequences suffice.`;
+  $("suffices").dataset.value = suffices ?? "";
+}
+// -- sliders
+function control(name, parent) {
+  const f = limits(name), box = document.createElement("div"), text = document.createElement("label"), range = document.createElement("input"), exact = document.createElement("input"), wrong = document.createElement("p");
+  box.className = "field"; text.htmlFor = `n-${name}`; text.textContent = `${f.symbol || name}: ${f.words}`;
+  range.type = "range"; range.id = `r-${name}`; range.min = 0; range.max = f.stops.length - 1; range.step = 1; range.setAttribute("aria-label", `${name}: ${f.words}`);
+  exact.type = "text"; exact.inputMode = "decimal"; exact.id = `n-${name}`; exact.autocomplete = "off"; exact.setAttribute("aria-describedby", `w-${name}`);
+  wrong.id = `w-${name}`; wrong.className = "wrong"; wrong.setAttribute("role", "alert");
+  range.addEventListener("input", () => set({[name]: f.stops[Number(range.value)]}));
+  const read = () => {
+    const value = exact.value.trim() === "" ? NaN : Number(exact.value.trim().replace(/[,_\s]/g, "")), why = problem(name, value);
+    wrong.textContent = why; exact.setAttribute("aria-invalid", why !== "");
+    if (!why) set({[name]: value}, exact);
+  };
+  exact.addEventListener("input", read);
+  exact.addEventListener("change", () => { if (!wrong.textContent) exact.value = state[name]; });
+  box.append(text, range, exact, wrong); parent.append(box);
+}
+function option(parent, value, text) { const made = document.createElement("option"); made.value = value; made.textContent = text; parent.append(made); }
+function build() {
+  LETTERS.forEach(n => { control(n, $("setting")); option($("axis"), n, `${n}: ${limits(n).words}`); });
+  EXTRAS.forEach(n => control(n, $("extras")));
+  document.querySelectorAll("[data-knob]").forEach(knob);
+  for (const preset of DATA.presets) {
+    const button = document.createElement("button");
+    button.type = "button"; button.textContent = preset.name; button.dataset.preset = preset.name;
+    button.addEventListener("click", () => { state = {...start(), ...preset.set}; show(); $("preset-text").textContent = preset.text; });
+    $("presets").append(button);
+  }
+  DATA.theorems.forEach((t, i) => {
+    option($("about"), t.name, `${t.title} (${t.source})`);
+    const choice = document.createElement("label"), box = document.createElement("input"), swatch = document.createElement("span");
+    box.type = "checkbox"; box.id = `s-${t.name}`; swatch.className = `swatch closed-${i}`; swatch.setAttribute("aria-hidden", "true");
+    box.addEventListener("change", () => set({shown: [...THEOREMS.keys()].filter(n => $(`s-${n}`).checked)}));
+    choice.append(box, " ", swatch, `${t.title} (${t.source})`); $("shown").append(choice);
+  });
+  for (const e of document.querySelectorAll("[data-closed]")) e.hidden = !DATA.closed;
+  $("axis").addEventListener("change", () => set({axis: $("axis").value}));
+  $("about").addEventListener("change", () => set({about: $("about").value}));
+  $("reset").addEventListener("click", () => { state = start(); show(); $("preset-text").textContent = ""; });
+  $("steps").addEventListener("toggle", formula);
+  $("copies").addEventListener("click", event => { if (event.target.dataset.copy) copy(event.target.dataset.copy); });
+  $("png").addEventListener("click", png);
+  $("controls").addEventListener("submit", event => event.preventDefault());
+  addEventListener("hashchange", () => { if (address() !== location.hash.slice(1)) { state = fromAddress(); show(); } });
+  addEventListener("resize", () => { draw(); reach(); });
+  listen(); heat();
+}
+let pending = 0;
+function set(changes, typed) { state = {...state, ...changes}; show(typed); }
+function show(typed) {
+  for (const name of [...LETTERS, ...EXTRAS]) {
+    const range = $(`r-${name}`), exact = $(`n-${name}`);
+    range.value = stopIndex(name); range.setAttribute("aria-valuetext", words(state[name]));
+    if (exact !== typed) { exact.value = state[name]; $(`w-${name}`).textContent = ""; exact.removeAttribute("aria-invalid"); }
+  }
+  $("axis").value = state.axis; $("about").value = state.about;
+  for (const n of THEOREMS.keys()) $(`s-${n}`).checked = state.shown.includes(n);
+  refresh(); formula();
+  clearTimeout(pending);
+  pending = setTimeout(() => {
+    const view = address();
+    if (view !== location.hash.slice(1)) history.replaceState(null, "", view ? `#${view}` : location.pathname + location.search);
+    if (DATA.served) askAll();
+  }, 120);
+}
+function refresh() { sentence(); draw(); table(); pays(); }
+// -- the values here, and the formula
+function table() {
+  const body = $("values"), {value, by} = bound(state), floor = floorAt(state).value;
+  body.replaceChildren();
+  const add = (id, text, number, shown, how) => {
+    const line = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td"), known = document.createElement("td"), out = document.createElement("output");
+    head.scope = "row"; head.textContent = text; cell.className = "number"; out.id = `v-${id}`; out.textContent = shown; known.textContent = how;
+    if (number !== null) out.dataset.value = number;
+    cell.append(out); line.append(head, cell, known); body.append(line);
+  };
+  const exact = by !== null && LETTERS.every(n => by.at[n] === state[n]);
+  add("best", "best bound", value < Infinity ? value : null, shownBound(value), by === null ? (DATA.served ? "being checked" : "no checked point is worse than this setting") : exact ? "checked at this setting" : "follows from a worse setting that was checked");
+  add("floor", "proved floor", floor || null, floor > 0 ? String(rounded(floor, 4, false)) : "none", floor > 0 ? "no bound of this kind is smaller" : "");
+  if (DATA.closed) for (const t of DATA.theorems) {
+    const y = compute(t.name, state).value, also = t.inputs.filter(n => EXTRAS.includes(n));
+    add(t.name, `${t.title} (${t.source})`, y, shownBound(y), `formula, floating point${also.length ? `, if also ${also.map(n => `${n} is at most ${words(state[n])}`).join(", ")}` : ""}`);
+  }
+}
+function reach() {  // formulas wider than their place scroll by keys, too
+  for (const e of document.querySelectorAll(".math")) e.scrollWidth > e.clientWidth ? e.tabIndex = 0 : e.removeAttribute("tabindex");
+}
+function formula() {
+  if (!DATA.closed) return;
+  const t = THEOREMS.get(state.about), list = $("parts");
+  if ($("formula").dataset.name !== t.name) { $("formula").innerHTML = t.claim + t.formula; $("formula").dataset.name = t.name; $("steps-text").innerHTML = ""; }
+  if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = t.steps;
+  list.replaceChildren();
+  const found = compute(t.name, state);
+  for (const [name, value] of [...Object.entries(found.parts), ["gap", found.value]]) {
+    const term = document.createElement("dt"), text = document.createElement("dd"), [head, ...rest] = name.split("_"), letter = document.createElement("i"), sub = document.createElement("sub");
+    letter.textContent = {Lambda: "Λ"}[head] || head; sub.textContent = rest.join("_");
+    term.append(letter, sub, name === "gap" ? " ≤" : " ="); text.textContent = name === "gap" ? rounded(value, 4, true) : Number(value.toPrecision(4)); text.dataset.part = name; text.dataset.value = value;
+    list.append(term, text);
+  }
+  reach();
+}
 // -- what can be taken along
-function command() {
-  const s = state;
-  return `boundcalc eval ${DATA.base}--style ${s.style} --depth ${s.depth} --T ${s.T} --m ${s.m} --C ${s.C} --d ${s.d} --heads ${s.heads} --gamma ${s.gamma} --delta ${s.delta}`;
+function command() { const s = state; return `boundcalc eval ${DATA.base}--depth ${s.depth} --T ${s.T} --m ${s.m} --C ${s.C} --d ${s.d} --heads ${s.heads} --gamma ${s.gamma}`; }
+function picture() {
+  const copy = $("chart").cloneNode(true), all = copy.querySelectorAll("*"), now = $("chart").querySelectorAll("*");
+  copy.setAttribute("xmlns", SVG); copy.setAttribute("font-family", "sans-serif");
+  all.forEach((e, i) => { const s = getComputedStyle(now[i]); for (const p of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size"]) e.setAttribute(p, s.getPropertyValue(p)); });
+  return new XMLSerializer().serializeToString(copy);
 }
 function copies(kind) {
   const t = THEOREMS.get(state.about);
   if (kind === "latex") return t.latex;
-  if (kind === "python") return `${t.python}\nprint(gap(${t.inputs.map(n => `${n}=${state[n]}`).join(", ")}))`;
+  if (kind === "python") return `${t.python}\nprint(gap(${t.inputs.map(n => `${n}=${n === "delta" ? DATA.delta : state[n]}`).join(", ")}))`;
   if (kind === "command") return command();
-  if (kind === "link") return location.href;
-  const copy = $("chart").cloneNode(true);
-  copy.setAttribute("xmlns", SVG); copy.setAttribute("font-family", "sans-serif");
-  return new XMLSerializer().serializeToString(copy);
+  return kind === "link" ? location.href : picture();
 }
 async function copy(kind) {
   const text = copies(kind);
@@ -25,83 +151,29 @@ function png() {
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     canvas.toBlob(blob => { const a = document.createElement("a"); a.href = URL.createObjectURL(blob); a.download = "boundcalc.png"; a.click(); $("png").dataset.bytes = blob.size; });
   };
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(copies("svg").replace("<svg ", `<svg width="${box.width}" height="${box.height}" `));
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(picture().replace("<svg ", `<svg width="${box.width}" height="${box.height}" `));
 }
-// -- the engine behind the page, where it is served
-async function ask(at, ticket) {
-  if (ticket !== asked || served.has(key(at))) return;
-  const words = new URLSearchParams(LETTERS.map(n => [n, at[n]])); words.set("style", at.style);
-  const reply = await fetch(`value?${words}`), found = await reply.json();
-  served.set(key(at), reply.ok ? found : {refused: found.error});
-  if (served.size > 3000) served.clear();
+// -- the engine behind the page, where it is served: each answer is one more checked point
+const asked = new Set();
+let ticket = 0;
+async function ask(at, mine) {
+  const key = LETTERS.map(n => at[n]).join();
+  if (mine !== ticket || asked.has(key)) return;
+  const reply = await fetch(`value?${new URLSearchParams(LETTERS.map(n => [n, at[n]]))}`), found = await reply.json();
+  if (!reply.ok) return;
+  asked.add(key);
+  found.rows.forEach(row => addPoint(row, found.names));
 }
 async function askAll() {
-  const ticket = ++asked, at = {...state};
+  const mine = ++ticket, at = {...state}, along = limits(at.axis).stops;
+  document.body.dataset.busy = "";
   try {
-    await ask(at, ticket);
-    if (ticket === asked) { values(); why(); draw(); }
-    for (const x of servedPlaces()) { await ask({...at, [at.axis]: x}, ticket); if (ticket !== asked) return; draw(); }
-  } catch { $("says").textContent = "The server no longer answers: start boundcalc explore --serve again."; }
-}
-// -- controls
-const STEPS = 1000;
-function position(name, value) { const f = limits(name); return Math.round(STEPS * (f.log ? Math.log(value / f.least) / Math.log(f.most / f.least) : (value - f.least) / (f.most - f.least))); }
-function at(name, place) {
-  const f = limits(name), share = place / STEPS, raw = f.log ? f.least * (f.most / f.least) ** share : f.least + (f.most - f.least) * share;
-  return clamp(name, f.whole ? raw : Number(raw.toPrecision(3)));
-}
-function control(name, parent) {
-  const f = limits(name), box = document.createElement("div"), text = document.createElement("label"), range = document.createElement("input"), exact = document.createElement("input");
-  box.className = "field"; text.htmlFor = `n-${name}`; text.textContent = `${f.symbol || name}: ${f.words}`;
-  range.type = "range"; range.id = `r-${name}`; range.min = f.log ? 0 : f.whole ? f.least : 0; range.max = f.log ? STEPS : f.whole ? f.most : STEPS; range.step = 1; range.setAttribute("aria-label", `${name}: ${f.words}`);
-  exact.type = "number"; exact.id = `n-${name}`; exact.min = f.least; exact.max = f.most; exact.step = f.whole ? 1 : "any";
-  const steps = f.log || !f.whole;
-  range.addEventListener("input", () => { set({[name]: steps ? at(name, Number(range.value)) : clamp(name, Number(range.value))}); });
-  exact.addEventListener("input", () => { if (exact.value !== "" && exact.checkValidity()) set({[name]: clamp(name, Number(exact.value))}, exact); });
-  exact.addEventListener("change", () => { exact.value = state[name]; });
-  box.append(text, range, exact); parent.append(box);
-}
-function option(parent, value, text) { const made = document.createElement("option"); made.value = value; made.textContent = text; parent.append(made); }
-function build() {
-  const setting = $("setting"), box = document.createElement("div"), text = document.createElement("label"), select = document.createElement("select");
-  box.className = "field"; text.htmlFor = "style"; text.textContent = "style: where the normalisation sits"; select.id = "style";
-  DATA.styles.forEach(s => option(select, s, s)); box.append(text, select); setting.append(box);
-  select.addEventListener("change", () => set({style: select.value}));
-  LETTERS.forEach(n => control(n, setting)); EXTRAS.forEach(n => control(n, $("extras")));
-  LETTERS.forEach(n => option($("axis"), n, `${n}, ${limits(n).words}`)); DATA.theorems.forEach(t => option($("about"), t.name, `${t.title} (${t.source})`));
-  [[BEST, "least of all proofs (checked)"], ...DATA.theorems.map(t => [t.name, `${t.title} (${t.source})`])].forEach(([name, words], i) => {
-    const choice = document.createElement("label"), tick = document.createElement("input"), swatch = document.createElement("span");
-    tick.type = "checkbox"; tick.id = `s-${name}`; swatch.className = "swatch"; swatch.style.background = i ? COLOURS[i - 1] : "#000"; swatch.setAttribute("aria-hidden", "true");
-    tick.addEventListener("change", () => set({shown: [BEST, ...THEOREMS.keys()].filter(n => $(`s-${n}`).checked)}));
-    choice.append(tick, " ", swatch, words); $("shown").append(choice);
-  });
-  $("axis").addEventListener("change", () => set({axis: $("axis").value}));
-  $("about").addEventListener("change", () => set({about: $("about").value}));
-  for (const n of ["xlog", "ylog", "uncapped"]) $(n).addEventListener("change", () => set({[n]: $(n).checked}));
-  $("reset").addEventListener("click", () => set(start()));
-  $("nearest").addEventListener("click", () => set(nearest(state)));
-  $("nearest").hidden = DATA.served;
-  $("steps").addEventListener("toggle", () => { if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = THEOREMS.get(state.about).steps; reach(); });
-  $("copies").addEventListener("click", event => { if (event.target.dataset.copy) copy(event.target.dataset.copy); });
-  $("png").addEventListener("click", png);
-  $("controls").addEventListener("submit", event => event.preventDefault());
-  addEventListener("hashchange", () => { if (address() !== location.hash.slice(1)) { state = fromAddress(); show(); } });
-  addEventListener("resize", () => { draw(); why(); reach(); });
-}
-let pending = 0;
-function set(changes, typed) { state = {...state, ...changes}; show(typed); }
-function show(typed) {
-  for (const name of [...LETTERS, ...EXTRAS]) {
-    const range = $(`r-${name}`), exact = $(`n-${name}`), f = limits(name);
-    range.value = f.log || !f.whole ? position(name, state[name]) : state[name]; range.setAttribute("aria-valuetext", number(state[name]));
-    if (exact !== typed) exact.value = state[name];
-  }
-  $("style").value = state.style; $("axis").value = state.axis; $("about").value = state.about;
-  for (const n of ["xlog", "ylog", "uncapped"]) $(n).checked = state[n];
-  for (const n of [BEST, ...THEOREMS.keys()]) $(`s-${n}`).checked = state.shown.includes(n);
-  draw(); values(); why(); formula();
-  clearTimeout(pending);
-  pending = setTimeout(() => { const words = address(); if (words !== location.hash.slice(1)) history.replaceState(null, "", words ? `#${words}` : location.pathname + location.search); if (DATA.served) askAll(); }, 120);
+    await ask(at, mine);
+    if (mine === ticket) refresh();
+    for (const x of along) { await ask({...at, [at.axis]: x}, mine); if (mine !== ticket) return; draw(); }
+    if (mine === ticket) refresh();
+  } catch { $("read-out").textContent = "The server no longer answers: start boundcalc explore again."; }
+  finally { if (mine === ticket) delete document.body.dataset.busy; }
 }
 build();
 state = fromAddress();

@@ -5,57 +5,67 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata, resources
 from typing import Any
 
 from boundcalc.lab.explore import content
 from boundcalc.setting import Setting
+from boundcalc.statements.strategies import STRATEGIES
 
-_SCRIPTS = ("state.js", "drawing.js", "page.js")
-"""One script, in this order: what the page shows and where its numbers are from, how it draws, what can be done with it."""
+_SCRIPTS = ("state.js", "chart.js", "page.js")
+"""One script, in this order: the numbers, the picture, the controls."""
 
 
-def build(setting: Setting, *, points: Sequence[dict[str, Any]] = (), served: bool = False, base: str = "") -> str:
+def build(
+    setting: Setting,
+    *,
+    points: Sequence[dict[str, Any]] = (),
+    served: bool = False,
+    base: str = "",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> str:
     """The whole page.
 
     Args:
-        setting: where it starts; what the page has no field for stays as it is there.
-        points: measured values, each {"axis": letter, "x": ..., "y": ..., "low": ..., "high": ...}.
-        served: whether an engine answers behind it; else a table of checked values is computed now.
-        base: options of `boundcalc eval` for what the page has no field for, with a space at the end.
+        setting: where it starts; what the page has no slider for stays as it is there.
+        points: runs of your own, each {"axis": letter, "x": ..., "y": ..., "low": ..., "high": ...}.
+        served: whether an engine answers behind it; else a grid of settings is checked now.
+        base: options of `boundcalc eval` for what the page has no slider for, with a space at the end.
+        progress: called with the number of settings checked so far, and of all.
     """
-    start = content.letters(setting)
     theorems = content.theorems()
     formulas = ",\n".join(f"{json.dumps(t['name'])}: {t.pop('js')}" for t in theorems)
-    tables = {} if served else content.tables(setting)
+    checked = [content.checked(setting)] if served else content.pool(setting, progress)
     data = {
-        "start": start,
-        "style": setting.architecture.style,
-        "styles": content.STYLES if served else list(tables),
-        "fields": {name: _field(name) for name in content.FIELDS},
-        "extras": {name: _extra(name) for name in content.EXTRAS},
+        "start": content.letters(setting),
+        "delta": setting.sample.delta,
+        "fields": {name: _field(name, field) for name, field in content.FIELDS.items()},
+        "extras": {name: _field(name, field) | {"value": value} for name, (value, field) in content.EXTRAS.items()},
+        "smaller": content.SMALLER_IS_WORSE,
+        "presets": content.PRESETS,
+        "strategies": {name: each.title for name, each in STRATEGIES.items()},
         "theorems": theorems,
-        "tables": tables,
+        "points": content.packed(checked),
         "closed": content.has_closed_forms(setting),
-        "points": list(points),
+        "runs": content.measured_runs(),
+        "own": list(points),
         "served": served,
         "base": base,
     }
     script = "\n".join(['"use strict";', f"const FORMULAS = {{{formulas}}};", *map(_read, _SCRIPTS)])
     style = _read("page.css")
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     about = (
-        f"boundcalc {metadata.version('boundcalc')} · {content.describe(setting)} · the checked values come from its "
+        f"boundcalc {metadata.version('boundcalc')} · {content.describe(setting)} · Bounds and floors were confirmed by its "
+        "interval checker; published formulas are computed by your browser. Nothing is sent anywhere."
     )
-    about += "interval checker, the curves from the same formulas in your browser's floating point; nothing is sent anywhere."
     page = _read("page.html")
     for name, value in {
         "POLICY": policy(script, style, served=served),
         "STYLE": style,
+        "CONFIDENCE": f"{1 - setting.sample.delta:.10g}",
         "ABOUT": about,
-        "DATA": text,
+        "DATA": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         "SCRIPT": script,
     }.items():
         page = page.replace(f"@{name}@", value)
@@ -85,14 +95,7 @@ def _read(name: str) -> str:
     return resources.files("boundcalc.lab.explore").joinpath(name).read_text(encoding="utf-8")
 
 
-def _field(name: str) -> dict[str, Any]:
-    _, words, least, most, whole = content.FIELDS[name]
-    symbol = {"gamma": "γ", "delta": "δ"}.get(name, name)
-    many = most / least > 100 or not whole
-    return {"words": words, "least": least, "most": most, "whole": whole, "log": many, "symbol": symbol}
-
-
-def _extra(name: str) -> dict[str, Any]:
-    value, words, least, most, whole = content.EXTRAS[name]
-    wide = math.log10(most / least) > 1.7
-    return {"words": words, "value": value, "least": least, "most": most, "whole": whole, "log": wide}
+def _field(name: str, field: content.Field) -> dict[str, Any]:
+    symbol = {"gamma": "γ"}.get(name, name)
+    limits = {"least": field.least, "most": field.most, "whole": field.whole, "stops": field.stops}
+    return {"words": field.words, "symbol": symbol} | limits

@@ -151,9 +151,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         try:
             with self.server.engine:
-                found = content.checked(setting)
-        except BoundcalcError as error:
-            found = {"refused": str(error)}
+                found = content.packed([content.checked(setting)])
         finally:
             self.server.waiting.release()
         self._answer(HTTPStatus.OK, found)
@@ -184,23 +182,19 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def asked(start: Setting, query: str) -> Setting:
-    """The setting of a question: exactly the page's letters and a style, each within its limits."""
+    """The setting of a question: exactly the page's letters, each within its limits."""
     if len(query) > MOST_QUERY:
         raise InvalidSetting(f"a question has at most {MOST_QUERY} characters")
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=len(content.FIELDS) + 1)
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=len(content.FIELDS))
     except ValueError:
         raise InvalidSetting("a question is letter=value joined by &") from None
     given = dict(pairs)
-    needed = {*content.FIELDS, "style"}
-    if given.keys() != needed or len(pairs) != len(needed):
-        raise InvalidSetting(f"a question has each of {', '.join(sorted(needed))} once")
-    style = given.pop("style")
-    if style not in content.STYLES:
-        raise InvalidSetting(f"style is one of {', '.join(content.STYLES)}")
+    if given.keys() != content.FIELDS.keys() or len(pairs) != len(content.FIELDS):
+        raise InvalidSetting(f"a question has each of {', '.join(content.FIELDS)} once")
     values: dict[str, float] = {}
     for name, text in given.items():
         values[name] = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(values[name]):
             raise InvalidSetting(f"{name} must be a number")
-    return content.at(start.but(style=style), values)
+    return content.at(start, values)

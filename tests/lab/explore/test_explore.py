@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import http.client
+import importlib.util
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,7 +27,7 @@ from tests.lab.figures import trials
 
 SETTING = Setting.of("edelman", margin=0.5)
 COVERED = Setting.of("edelman", C=2.0)
-QUESTION = "T=512&m=1000000&C=1&depth=2&d=64&heads=1&gamma=0.5&delta=0.05&style=edelman"
+QUESTION = "T=512&m=1000000&C=1&depth=2&d=64&heads=1&gamma=0.5"
 
 
 @pytest.fixture
@@ -69,7 +73,8 @@ def test_the_server_answers_two_addresses(server: serve.Server) -> None:
     assert headers["cache-control"] == "no-store"
     status, text, _ = get(server, f"/value?{QUESTION}")
     assert status == 200
-    assert f'"log10": {evaluate(SETTING).log10}' in text
+    own, (row,) = evaluate(SETTING).gap, json.loads(text)["rows"]
+    assert own <= row[len(content.FIELDS)] <= own * (1 + 2e-5)
     assert get(server, "/etc/passwd")[0] == get(server, "/../page.js")[0] == 404
     assert get(server, "/", "POST")[0] == get(server, "/", "DELETE")[0] == 501
     assert server.server_address[0] == "127.0.0.1"
@@ -96,7 +101,7 @@ def test_other_names_are_refused(server: serve.Server) -> None:
         QUESTION.replace("T=512", "T=1e400"),
         QUESTION.replace("T=512", "T=x"),
         QUESTION.replace("C=1", "C=-1"),
-        QUESTION.replace("style=edelman", "style=../x"),
+        QUESTION + "&style=../x",
         QUESTION.replace("heads=1", "heads=17"),
         "a" * 1000,
         "T=%00" + QUESTION[5:],
@@ -177,10 +182,10 @@ def test_work_is_bounded(server: serve.Server, monkeypatch: pytest.MonkeyPatch) 
     """One setting at a time; beyond a few that wait, others are told to come back."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(_: Setting) -> dict[str, float]:
+    def slow(setting: Setting) -> dict[str, Any]:
         begun.set()
         go_on.wait(20)
-        return {"log10": 0.0}
+        return {"at": content.letters(setting)}
 
     monkeypatch.setattr(content, "checked", slow)
     statuses: list[int] = []
@@ -201,24 +206,24 @@ def test_work_is_bounded(server: serve.Server, monkeypatch: pytest.MonkeyPatch) 
     assert sorted(statuses) == [200] * serve.MOST_WAITING + [503] * 3
 
 
-def test_checked_values_are_those_of_evaluate() -> None:
-    value = evaluate(COVERED)
-    found = content.checked(COVERED)
-    assert found["log10"] == value.log10
-    assert sum(found["pieces"].values()) == pytest.approx(1, abs=1e-3)
-    assert "pieces" not in content.checked(SETTING)  # Gaussian comparison counts no covers
-    trivial = content.checked(COVERED.but(n_train=1000))
-    needed = evaluate(COVERED.but(n_train=1000)).needed
-    assert needed is not None
-    assert (trivial["trivial"], trivial["need"]) == (True, needed.n_train)
-    grid = content.table(COVERED, {"m": (1000.0, 1e6), "T": (64.0, 512.0)})
-    assert grid["rows"][3]["log10"] == value.log10  # the last axis runs fastest
-    names = [grid["pieces"][i] for i, _ in grid["rows"][3]["pieces"]]
-    assert set(names) == set(found["pieces"])
+def test_a_checked_point_is_what_evaluate_says() -> None:
+    value, point = evaluate(COVERED), content.checked(COVERED)
+    assert point["gap"] == pytest.approx(10**value.log10, rel=1e-12)
+    assert point["strategy"] == value.strategy
+    assert sum(share for _, share in point["parts"]) == pytest.approx(1, abs=2e-3)
+    assert {name for name, _ in point["parts"]} >= set(value.pieces) - {"readout"}
+    assert value.floor is not None
+    assert point["floor"] == value.floor.value
+    assert content.floor_alone(COVERED)["floor"] == value.floor.value
+    assert "gap" not in content.checked(COVERED.but(n_train=1000))  # vacuous by every cover
+    (row,) = content.packed([point])["rows"]
+    gap, floor = row[len(content.FIELDS) : len(content.FIELDS) + 2]
+    assert point["gap"] <= gap <= point["gap"] * (1 + 1e-4)
+    assert point["floor"] * (1 - 1e-4) <= floor <= point["floor"]
 
 
 def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
-    assert content.has_closed_forms(SETTING.but(depth=5, C=3.0, seq_len=9, train_error=0.1))
+    assert content.has_closed_forms(SETTING.but(depth=5, C=3.0, seq_len=9, train_error=0.1, delta=0.01))
     assert not content.has_closed_forms(SETTING.but(activation="gelu"))
     assert not content.has_closed_forms(Setting.of("edelman", readout="mean"))
     with pytest.raises(InvalidSetting, match="one norm C"):
@@ -238,13 +243,23 @@ def test_points_of_one_s_own(tmp_path: Path) -> None:
         from_files([str(path)], {})
 
 
+def test_runs_are_those_of_the_figures() -> None:
+    """What the package ships is what examples/edelman2022/page.py makes of figures/."""
+    script = Path(__file__).resolve().parents[3] / "examples" / "edelman2022" / "page.py"
+    spec = importlib.util.spec_from_file_location("page_of_figures", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert json.loads(json.dumps(module.main()[1])) == content.measured_runs()
+
+
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "GRID", {"m": (1e6,)})
-    monkeypatch.setattr(content, "COARSE", {"m": (1e6,)})
+    monkeypatch.setattr(content, "GRID", ())
     monkeypatch.chdir(tmp_path)
     store = trials.store(tmp_path / "runs.db", trials.over_m())
     words = ["explore", "--set", "activation=gelu", "--set", "bias=no", "--store", store, "--runs", "T=16"]
-    done = CliRunner().invoke(main, words)
+    done = CliRunner().invoke(main, words)  # no terminal, so no browser: a file
     assert done.exit_code == 0, done.output
     text = Path("explore.html").read_text(encoding="utf-8")
     assert '"base":"--set activation=gelu --set bias=no "' in text
@@ -256,8 +271,22 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--runs", "T=1"], "name it"),
         (["--column", "m=x"], "--column is of --points"),
         (["-o", "a.pdf"], "written as .html"),
-        (["--depth", "99"], "from 1 to 24"),
+        (["-o", "a.html", "--depth", "99"], "from 1 to 24"),
     ):
         refused = CliRunner().invoke(main, ["explore", *line])
         assert refused.exit_code == 2
         assert said in refused.output
+
+
+def test_a_terminal_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    from boundcalc.cli import explore
+
+    opened: list[str] = []
+    browser = SimpleNamespace(open=opened.append)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("webbrowser.get", lambda: browser)
+    assert explore._browser() is browser
+    monkeypatch.setattr(serve.Server, "serve_forever", lambda self: None)
+    explore._serve(SETTING, [], "", browser)
+    assert opened[0].startswith("http://127.0.0.1:")
