@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, cast
+from dataclasses import dataclass
 
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
 
 NOT_COMPARED = "architecture as described, not compared with a forward pass"
@@ -36,6 +34,14 @@ class Compared:
     places: int
     outputs: bool
 
+    def __post_init__(self) -> None:
+        if not (0 <= self.largest <= self.allowed < 1 and self.inputs > 0 and self.rows > 0 and self.places >= 0):
+            raise InvalidSetting(
+                "a comparison that agreed has sizes above 0, and a largest difference within its limit"
+            )
+        if not self.module or not self.module.isprintable():
+            raise InvalidSetting("a comparison names the module that ran, in one line")
+
     @property
     def text(self) -> str:
         """One line."""
@@ -46,30 +52,6 @@ class Compared:
             f"compared with a forward pass of {self.module}: {self.inputs} inputs of {self.rows} rows in double precision "
             f"agree to {up(self.largest, 1)} at {where}{steps}"
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """As files have it."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: object) -> Compared:
-        """Read strictly."""
-        kinds = {field.name: field.type for field in fields(cls)}
-        if not isinstance(data, Mapping) or set(cast("Mapping[str, Any]", data)) != set(kinds):
-            raise CertificateError(f"forward_check is null (not compared), or says {', '.join(kinds)}")
-        raw = cast("Mapping[str, Any]", data)
-        for name, kind in kinds.items():
-            if type(raw[name]).__name__ != kind:
-                raise CertificateError(f"{name} of forward_check is of type {kind}, got {raw[name]!r}")
-        found = cls(**raw)
-        if not (0 <= found.largest <= found.allowed < 1 and found.inputs > 0 and found.rows > 0 and found.places >= 0):
-            raise CertificateError(
-                "forward_check records a comparison that agreed: sizes above 0, and a largest difference within what was "
-                "allowed"
-            )
-        if not found.module or not found.module.isprintable():
-            raise CertificateError("forward_check names the module that ran, in one line")
-        return found
 
 
 def said(compared: Compared | None) -> str:

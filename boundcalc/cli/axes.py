@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.words import hint, spelling
+from boundcalc.base.schema import hint, spelling
 from boundcalc.cli.setting import BY_NAME, Entry
 from boundcalc.cli.values import WHOLE, number
 from boundcalc.engine.sweep import MOST_POINTS

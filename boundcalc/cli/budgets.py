@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.schema import hint, read, write
 from boundcalc.cli.values import number
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import Weight, weights_of
@@ -52,13 +53,11 @@ def parse(words: Sequence[str]) -> dict[str, Budget]:
         for part in rest.split(","):
             name, colon, text = part.strip().partition(":")
             if name not in TORCH:
-                from boundcalc.base.words import hint
-
                 raise InvalidSetting(f"--norm {word}: no norm is called {name!r}{hint(name, TORCH)}; {_listed()}")
             if name in limits:
                 raise InvalidSetting(f"--norm {word}: {name} is given twice")
             limits[name] = _value(word, name, text if colon else "")
-        found[kind] = Budget.from_json(f"--norm {kind}", limits)
+        found[kind] = read(Budget, limits, f"--norm {kind}")
     return found
 
 
@@ -89,7 +88,7 @@ def template(setting: Setting) -> dict[str, Any]:
     for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
         for each in weight.read(setting.norms):
             given = setting.norms.budgets.get(each.kind)
-            found.setdefault(each.kind, dict.fromkeys(_asked(each), knob) if given is None else given.to_json())
+            found.setdefault(each.kind, dict.fromkeys(_asked(each), knob) if given is None else write(given))
     return {"budgets": found}
 
 

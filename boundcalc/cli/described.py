@@ -66,7 +66,7 @@ def described(question: Question) -> list[_Described]:
 
 
 def _describe(question: Question, name: str, value: Any) -> _Described:
-    return _Described(name, BY_FIELD[name].label or BY_FIELD[name].name, shown(value), question.assumed(name))
+    return _Described(name, BY_FIELD[name].label, shown(value), question.assumed(name))
 
 
 def _field(setting: Setting, name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from boundcalc.base.errors import NoSolution
+from boundcalc.base.schema import write
 from boundcalc.cli.described import described
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.engine.evaluate import Desk, compare
@@ -53,7 +54,7 @@ class Row(NamedTuple):
             "value": floor.value,
             "of": floor.gap,
             "by": floor.by,
-            "construction": dict(floor.construction.to_json()),
+            "construction": write(floor.construction, complete=True),
         }
         return {"floor": below, "ratio": ratio}
 

@@ -9,15 +9,17 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.schema import hint, letter, write
 from boundcalc.base.strict_json import read_json
-from boundcalc.base.words import hint
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import all_of
 from boundcalc.cli.values import NUMBER, WHOLE, exactly, number, short
 from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
-from boundcalc.setting.architecture import STYLES
+from boundcalc.setting.fields import Spec, specs
+
+_TYPES = {"whole": WHOLE, "number": NUMBER, "share": NUMBER, "flag": bool, "word": str}
 
 
 @dataclass(frozen=True)
@@ -26,17 +28,31 @@ class Entry:
 
     Attributes:
         field: of the architecture, the normaliser or the sample; C of the norms.
-        name: how it is typed: --NAME VALUE if it has help, else --set NAME=VALUE; also the name of a sweep axis.
-        type: of its value; `bool` for yes and no.
-        help: of its option; "" where it has none.
-        label: how it is shown, where that is not its name.
+        spec: what is declared of it.
     """
 
     field: str
-    name: str
-    type: Any
-    help: str = ""
-    label: str = ""
+    spec: Spec
+
+    @property
+    def name(self) -> str:
+        """How it is typed: --NAME VALUE if it has help, else --set NAME=VALUE; also the name of a sweep axis."""
+        return letter(self.field)
+
+    @property
+    def type(self) -> Any:
+        """Of its value; `bool` for yes and no."""
+        return _TYPES[self.spec.kind]
+
+    @property
+    def help(self) -> str:
+        """Of its option; "" where it has none."""
+        return self.spec.help
+
+    @property
+    def label(self) -> str:
+        """How it is shown."""
+        return self.spec.label or self.name.replace("_", " ")
 
     @property
     def option(self) -> str:
@@ -64,60 +80,23 @@ class Entry:
         return found
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry("depth", "depth", WHOLE, "Blocks."),
-    Entry("seq_len", "T", WHOLE, "Rows (tokens) per sequence."),
-    Entry("n_train", "m", WHOLE, "Training sequences."),
-    Entry("C", "C", NUMBER, "Default for every norm budget not set individually."),
-    Entry("d", "d", WHOLE, "Width of a row."),
-    Entry("heads", "heads", WHOLE, "Attention heads per block."),
-    Entry("style", "style", str, f"Where the normalisation sits: {', '.join(STYLES)}."),
-    Entry("bits", "bits", WHOLE, "Bits of every stored weight, fixed before the data (G13).", "bits of a weight"),
-    Entry("margin", "gamma", NUMBER, "Margin of the ramp loss."),
-    Entry("delta", "delta", NUMBER, "Failure probability."),
-    Entry(
-        "train_error",
-        "train_error",
-        NUMBER,
-        "Share of training margins at most gamma, for risk bounds.",
-        "train error",
-    ),
-    Entry("lipschitz", "lipschitz", NUMBER, label="loss Lipschitz constant"),
-    Entry("d_head", "d_head", WHOLE),
-    Entry("d_ff", "d_ff", WHOLE),
-    Entry("kv_heads", "kv_heads", WHOLE),
-    Entry("activation", "activation", str),
-    Entry("normaliser", "normaliser", str),
-    Entry("temperature", "temperature", NUMBER),
-    Entry("normaliser_c", "normaliser_c", NUMBER),
-    Entry("normaliser_mu", "normaliser_mu", NUMBER),
-    Entry("normalisation", "normalisation", str),
-    Entry("eps", "eps", NUMBER),
-    Entry("variance_floor", "variance_floor", NUMBER, label="variance floor"),
-    Entry("residual", "residual", bool),
-    Entry("bias", "bias", bool),
-    Entry("gated", "gated", bool),
-    Entry("rope", "rope", bool),
-    Entry("causal", "causal", bool),
-    Entry("vocabulary", "vocabulary", WHOLE),
-    Entry("own_row", "own_row", WHOLE),
-    Entry("d_patch", "d_patch", WHOLE),
-    Entry("positions", "positions", str),
-    Entry("position_radius", "position_radius", NUMBER, label="position radius"),
-    Entry("embedding_norm", "embedding_norm", bool, label="embedding norm"),
-    Entry("pooler", "pooler", bool),
-    Entry("readout", "readout", str, label="read-out"),
-    Entry("classes", "classes", WHOLE),
-    Entry("input_radius", "input_radius", NUMBER, label="input radius"),
-)
-"""Every field of a setting: the one table for options, --set, sweep axes and what is shown."""
+_NORMALISER = {
+    "normaliser": ("name", Spec("word", "how scores become weights")),
+    "temperature": ("temperature", Spec("number", "what scores are divided by")),
+    "normaliser_c": ("c", Spec("number", "Lipschitz constant of a normaliser of your own")),
+    "normaliser_mu": ("mu", Spec("number", "largest mass of a row of weights of a normaliser of your own")),
+}
+"""Fields of the normaliser by the names they have beside those of the architecture."""
+_DECLARED = {**specs(Architecture), **specs(Sample), "C": specs(Norms)["C"]}
+_DECLARED |= {name: spec for name, (_, spec) in _NORMALISER.items()}
+ENTRIES = tuple(Entry(name, spec) for name, spec in _DECLARED.items())
+"""Every field of a setting, for options, --set, sweep axes and what is shown."""
 BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
 BY_FIELD: Mapping[str, Entry] = {entry.field: entry for entry in ENTRIES}
 _OPTIONS = [entry for entry in ENTRIES if entry.help]
 
 _MEASURED = ("margin", "train-error")
 _SAMPLE = {f.name for f in fields(Sample)}
-_NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 WITH_LAYERS = {"seq_len", "input_radius", "classes", "bits", "n_train", "C", *_SAMPLE}
 """What may still be changed when a setting lists its layers one by one."""
 DEFAULTS: Mapping[str, Any] = {
@@ -277,7 +256,7 @@ def take_setting(
 
 def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None) -> Setting:
     """A setting with the values of some options, and other norms."""
-    changes = {_NORMALISER[name]: value for name, value in given.items() if name in _NORMALISER}
+    changes = {_NORMALISER[name][0]: value for name, value in given.items() if name in _NORMALISER}
     rest = {name: value for name, value in given.items() if name not in _NORMALISER}
     if changes:
         if changes.get("name", "custom") != "custom":
@@ -291,7 +270,7 @@ def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
         return {}
     named = [*raw.get("architecture", {}), *raw.get("sample", {})]
     inside = raw.get("architecture", {}).get("normaliser", {})
-    named += [field for field, key in _NORMALISER.items() if key in inside]
+    named += [field for field, (key, _) in _NORMALISER.items() if key in inside]
     if "norms" in raw:
         named += ["norms", "C"]
     return dict.fromkeys(named, "file")
@@ -302,15 +281,11 @@ def full_json(setting: Setting) -> dict[str, Any]:
 
     Where layers are given they are the architecture: the style, sizes and names they replace are left out.
     """
-    sparse = setting.to_json()
-    architecture = {f.name: getattr(setting.architecture, f.name) for f in fields(Architecture)}
+    out = setting.complete_json()
     if setting.architecture.layers is None:
-        del architecture["layers"]
-        normaliser = setting.architecture.normaliser
-        architecture["normaliser"] = {f.name: getattr(normaliser, f.name) for f in fields(normaliser)}
+        del out["architecture"]["layers"]
     else:
-        architecture = {name: architecture[name] for name in ("depth", "seq_len", "input_radius", "bits")}
-    architecture = {**architecture, **{k: v for k, v in sparse["architecture"].items() if k != "normaliser"}}
-    sample = {f.name: getattr(setting.sample, f.name) for f in fields(Sample)}
-    sample["measured"] = list(setting.sample.measured)
-    return {"architecture": architecture, "norms": sparse["norms"], "sample": sample}
+        given = write(setting.architecture)["layers"]
+        kept = ("depth", "seq_len", "input_radius", "bits", "classes")
+        out["architecture"] = {name: out["architecture"][name] for name in kept} | {"layers": given}
+    return out | {"norms": setting.norms.to_json()}

@@ -139,8 +139,6 @@ def _alone(text: str) -> tuple[float, int, int]:
 
 def _lines(certificate: Certificate, found: _Found) -> list[str]:
     """What was verified, in words: the claim, what it is about, and what it rests on."""
-    from boundcalc.proof.trivial import covers_nothing
-
     sample = certificate.setting.sample
     at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
     log10 = log10_up(found.second)
@@ -150,7 +148,7 @@ def _lines(certificate: Certificate, found: _Found) -> list[str]:
     claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
     said_levels = f", {levels} level{'s' * (levels != 1)}" if levels else ""
     how = f"strategy {certificate.strategy}{said_levels}; "
-    if covers_nothing(certificate):
+    if certificate.trivial:
         claim = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
         how = ""
     size = f"{found.modules} modules, {found.lines} lines"
@@ -168,9 +166,7 @@ def _lines(certificate: Certificate, found: _Found) -> list[str]:
 
 def _about(setting: Setting) -> list[tuple[str, str]]:
     """Everything the claim is about."""
-    from boundcalc.setting.complete import complete_json
-
-    full = complete_json(setting)
+    full = setting.complete_json()
     architecture, sample = full["architecture"], full["sample"]
     if architecture["layers"] is not None:
         network = ", ".join(layer["layer"] for layer in architecture["layers"])
@@ -200,18 +196,16 @@ def _named(values: dict[str, Any]) -> str:
 def _paid(certificate: Certificate) -> str:
     if certificate.measured is None:
         return "budgets fixed in advance: nothing was measured, nothing is paid"
-    sample = certificate.measured.get("sample", {})
-    what = [*(["norms of trained weights"] if set(certificate.measured) - {"sample"} else [])]
-    what += [name.replace("_", " ") for name in sample if name != "candidates"]
+    seen = certificate.measured.sample
+    what = [] if certificate.measured.norms is None else ["norms of trained weights"]
+    what += [name.replace("_", " ") for name in ("margin", "train_error") if getattr(seen, name, None) is not None]
     return f"measured: {', '.join(what)}; P1 paid {up(certificate.nats or 0.0)} nats in log(1/delta)"
 
 
 def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
-    from boundcalc.proof.trivial import covers_nothing
-
     data = certificate.to_json()
     sample = certificate.setting.sample
-    trivial = covers_nothing(certificate)
+    trivial = certificate.trivial
     return {
         "verified": True,
         "quantity": certificate.quantity,

@@ -15,7 +15,6 @@ from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checker
-from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements.posthoc import pay, union
@@ -139,7 +138,7 @@ class Desk:
         ways = [replace(plain, by_risk=self.prove(risks))] if risks else []
         telling = [plain]
         if by_gap.trivial:  # a gap proof that compares something, above the trivial one
-            above = [found for found in gaps if not covers_nothing(found.certificate)]
+            above = [found for found in gaps if not found.certificate.trivial]
             telling = [replace(plain, by_risk=self.prove(above))] if above else []
         ways += telling
         return min(ways, key=lambda value: value.log_risk, default=plain)

@@ -7,7 +7,7 @@ covers do not depend on the number at all, others are counted anew.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -23,6 +23,7 @@ from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.merge import Merged, merge_linear_maps
 from boundcalc.statements.network import Network
+from boundcalc.statements.posthoc import Measured
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
@@ -60,7 +61,7 @@ class Ground:
         policy: Policy,
         *,
         log_union: float = 0.0,
-        measured: Mapping[str, Any] | None = None,
+        measured: Measured | None = None,
         shared: Shared | None = None,
         beside: Self | None = None,
     ) -> None:

@@ -15,7 +15,6 @@ from boundcalc.base.value import Kind, Value
 from boundcalc.engine.links import Needed
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked
-from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 
@@ -56,7 +55,7 @@ class Proved(NamedTuple):
     @property
     def trivial(self) -> bool:
         """Whether the proof covers nothing: its value is how far a loss can vary, not a bound of anything learned."""
-        return covers_nothing(self.certificate)
+        return self.certificate.trivial
 
     @property
     def dominant(self) -> tuple[str, float] | None:

@@ -15,7 +15,6 @@ from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
 from boundcalc.engine.ground import Found
 from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import known_bound
-from boundcalc.proof.trivial import covers_nothing
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 from boundcalc.statements.premise import margin_on_both_labels, no_member
@@ -186,7 +185,7 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
 def _least(gaps: Iterable[Found], risks: Iterable[Found], setting: Setting, quantity: str) -> tuple[float, str | None]:
     """Log of the value a search expects, and by which strategy; 0 by none where the gap is trivial."""
     ranked = sorted(gaps, key=lambda found: found.log_value)
-    best = next(((found.log_value, found.strategy) for found in ranked if not covers_nothing(found.certificate)), None)
+    best = next(((found.log_value, found.strategy) for found in ranked if not found.certificate.trivial), None)
     least = best or (0.0, None)
     if quantity == "gap":
         return least

@@ -10,7 +10,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
-from boundcalc.base.words import spelling
+from boundcalc.base.schema import spelling
 from boundcalc.engine.evaluate import compare
 from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import known_bound

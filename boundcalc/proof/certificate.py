@@ -1,23 +1,31 @@
-"""A certificate: everything a bound claims, for the checker to re-derive; and its form, which is looked at first."""
+"""A certificate: everything a bound claims, for the checker to re-derive; its form, and its file.
+
+The file holds its whole statement: the relation to prove, the setting with nothing left to defaults, what was looked at
+and corrected for, and the version of the statements it was made with. It is read as `boundcalc.base.schema` reads what proofs
+rest on: a file is exactly what `to_json` makes of what was read, or it is refused.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
+from boundcalc.base.schema import known_keys, read, refuse_difference, shown, write
 from boundcalc.setting import Setting
-from boundcalc.setting.validate import shown
+from boundcalc.statements import STATEMENTS_VERSION
+from boundcalc.statements.comparison.sharp import Tuning
+from boundcalc.statements.posthoc import Measured, Seen
 from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, noise_chance
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from boundcalc.base.compared import Compared
-    from boundcalc.statements.comparison.sharp import Tuning
 
+_FORMAT = "boundcalc-certificate/3"
 _MOST_ALPHA = 10**6
 LARGEST = 1e300
 """The largest number a certificate may hold."""
@@ -34,12 +42,18 @@ class Choice:
     """
 
     lemma: str
-    target: int
+    target: int = 0
     params: Mapping[str, float] = field(default_factory=dict[str, float])
     refines: bool = False
 
+    def left_out(self) -> tuple[str, ...]:
+        """The zero map has no target and no parameters; refining is said where it is done."""
+        if self.lemma == "zero":
+            return ("target", "params", "refines")
+        return () if self.refines else ("refines",)
 
-ZERO = Choice("zero", 0)
+
+ZERO = Choice("zero")
 """The one-element cover {0}: eps is then the reach itself."""
 
 
@@ -72,8 +86,8 @@ class Certificate:
         log_value: log of the value claimed, not capped at 1.
         alpha: ghost samples per sample, where the strategy counts them.
         mu: parameter of the kl inverse; None for its limit.
-        measured: what was read off trained weights or the sample, when the setting's numbers were rounded and paid for.
-        nats: what is said to be paid for that, in log(1/delta).
+        measured: what was read off trained weights or the sample, when the setting's numbers were rounded and corrected for.
+        nats: what is claimed for that correction, in log(1/delta).
         meeting: whether linear maps that meet are one map in the steps (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
         tuning: the numbers of a proof by K2; None otherwise.
@@ -88,7 +102,7 @@ class Certificate:
     log_value: float = math.inf
     alpha: int = 1
     mu: float | None = None
-    measured: Mapping[str, Any] | None = None
+    measured: Measured | None = None
     nats: float | None = None
     meeting: bool = False
     eta: float | None = None
@@ -98,10 +112,10 @@ class Certificate:
     def __repr__(self) -> str:
         from boundcalc.base.rounding import upper
 
-        said = "" if math.isinf(self.log_value) else f" <= {upper(self.log_value / math.log(10))}"
+        value = "" if math.isinf(self.log_value) else f" <= {upper(self.log_value / math.log(10))}"
         count = f"{len(self.levels)} level{'s' * (len(self.levels) != 1)}"
         return (
-            f"Certificate({self.quantity}{said}, kind {self.kind}, by {self.strategy} with {count}, found by {self.policy!r}, "
+            f"Certificate({self.quantity}{value}, kind {self.kind}, by {self.strategy} with {count}, found by {self.policy!r}, "
             f"of {self.setting!r})"
         )
 
@@ -112,17 +126,60 @@ class Certificate:
 
     @property
     def kind(self) -> str:
-        """Whether every number was fixed in advance ("bound") or some were measured and paid for ("a_posteriori")."""
+        """Whether every number was fixed in advance ("bound") or some were measured and corrected for ("a_posteriori")."""
         return "bound" if self.measured is None else "a_posteriori"
 
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object."""
-        from boundcalc.proof.written import written  # checking neither writes nor reads
+    @property
+    def trivial(self) -> bool:
+        """Whether it covers nothing (no levels, or zero maps alone): its value is how far a loss can vary, no bound.
 
-        return written(self)
+        To count stored weights is to cover them; around references (distances) the zero map is a network of its own.
+        """
+        if STRATEGIES[self.strategy].coverless:
+            return False
+        if self.levels and any(budget.distance is not None for budget in self.setting.norms.budgets.values()):
+            return False
+        covers = (cover for level in self.levels for cover in level.covers.values())
+        return all(choice.lemma == "zero" for cover in covers for choice in cover.choices)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object, with every field."""
+        sample, parameters = self.setting.sample, STRATEGIES[self.strategy].parameters
+        claim = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
+        claim |= {"train_error": sample.train_error} if self.quantity == "risk" else {}
+        given = {"mu": self.mu, "eta": self.eta, "tuning": self.tuning}
+        strategy = {"name": self.strategy, "meeting": self.meeting} | {k: v for k, v in given.items() if v is not None}
+        strategy |= {"alpha": self.alpha} if "alpha" in parameters else {}
+        looked_at = write(self.measured or Measured(), complete=True) | {"nats": self.nats}
+        rest = {"claim": claim, "strategy": strategy, "levels": self.levels, "forward_check": self.compared}
+        about = {"format": _FORMAT, "statements": STATEMENTS_VERSION, "found_by": self.policy}
+        return about | write(rest | {"setting": self.setting}, complete=True) | {"looked_at": looked_at}
+
+    @classmethod
+    def from_json(cls, data: object) -> Certificate:
+        """A certificate from its JSON object; raises `CertificateError` on anything malformed."""
+        if not isinstance(data, Mapping) or data.get("format") != _FORMAT:
+            got = shown(data.get("format")) if isinstance(data, Mapping) else shown(data)
+            raise CertificateError(f"not a certificate of this version: format {got}, need {_FORMAT!r}")
+        version = data.get("statements")
+        if version != STATEMENTS_VERSION or type(version) is not int:
+            raise CertificateError(
+                f"it rests on the statements of version {shown(version)}, this boundcalc has version "
+                f"{STATEMENTS_VERSION}: write a new one with --certificate"
+            )
+        try:
+            file = read(_File, {key: value for key, value in data.items() if key != "format"}, "the certificate")
+            found = file.certificate()
+            problem = problem_of(found)
+            if problem is not None:
+                raise CertificateError(problem)
+            refuse_difference("the certificate", data, found.to_json())
+        except (InvalidSetting, Unsupported) as error:
+            raise CertificateError(str(error)) from None
+        return found
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
-        """Write the JSON file; `force` replaces a file there that is no certificate."""
+        """Write the JSON file; `force` replaces a file there."""
         if not math.isfinite(self.log_value) or self.nats is None:
             raise CertificateError(
                 "a certificate is written with its claims: take `checker.check(certificate).claimed`"
@@ -132,27 +189,94 @@ class Certificate:
         write_json(path, self.to_json(), force=force)
 
     @classmethod
-    def from_json(cls, data: object) -> Certificate:
-        """A certificate from its JSON object; raises `CertificateError` on anything malformed."""
-        from boundcalc.proof.written import read
-
-        return read(data)
-
-    @classmethod
     def load(cls, path: Path | str) -> Certificate:
-        """Read a JSON file; what is wrong with it is said with its name."""
+        """Read a JSON file; a message names it."""
         from boundcalc.base.strict_json import read_json
 
         try:
             data = read_json(path, "", CertificateError)
         except OSError as error:
-            from boundcalc.base.output import readable
-
-            raise CertificateError(readable(path, error)) from None
+            raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
         try:
             return cls.from_json(data)
         except CertificateError as error:
             raise CertificateError(f"{path}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    quantity: str
+    log_value: float
+    delta: float
+    train_error: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    name: str
+    meeting: bool
+    alpha: int = 1
+    mu: float | None = None
+    eta: float | None = None
+    tuning: Tuning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The fields of a certificate's file."""
+
+    statements: int
+    claim: _Claim
+    setting: Setting
+    looked_at: Mapping[str, Any]
+    strategy: _How
+    levels: tuple[Level, ...]
+    found_by: str
+    forward_check: Mapping[str, Any] | None
+
+    def certificate(self) -> Certificate:
+        """What the file says."""
+        looked = known_keys("looked_at", self.looked_at, ("norms", "sample", "nats"))
+        measured = read(Measured, {key: looked[key] for key in looked if key != "nats"}, "looked_at")
+        compared = None
+        if self.forward_check is not None:
+            from boundcalc.base.compared import Compared
+
+            compared = read(Compared, self.forward_check, "forward_check")
+        how, nats = self.strategy, read(float, looked.get("nats"), "nats")
+        if how.name in STRATEGIES and self.claim.quantity != STRATEGIES[how.name].quantity:
+            quantity = STRATEGIES[how.name].quantity
+            raise InvalidSetting(f"strategy {how.name!r} bounds the {quantity}, not the {shown(self.claim.quantity)}")
+        for number in (self.claim.log_value, nats, *_numbers(self.levels)):
+            if not -LARGEST <= number <= LARGEST:
+                raise InvalidSetting(
+                    f"a number of a certificate lies between -{LARGEST:g} and {LARGEST:g}, got {number!r}"
+                )
+        return Certificate(
+            self.setting,
+            self.found_by,
+            how.name,
+            self.levels,
+            self.claim.log_value,
+            how.alpha,
+            how.mu,
+            None if measured == Measured() else measured,
+            nats,
+            how.meeting,
+            how.eta,
+            how.tuning,
+            compared,
+        )
+
+
+def _numbers(levels: tuple[Level, ...]) -> Iterator[float]:
+    """The numbers of levels; a claim that is missing is infinite."""
+    for level in levels:
+        yield from (level.log_scale, math.inf if level.log_count is None else level.log_count)
+        for cover in level.covers.values():
+            yield cover.log_eps
+            for choice in cover.choices:
+                yield from choice.params.values()
 
 
 def problem_of(certificate: Certificate) -> str | None:
@@ -190,8 +314,8 @@ def _problem_of_eta(certificate: Certificate, strategy: Strategy) -> str | None:
         return None if eta is None else f"strategy {strategy.name!r} takes no eta"
     if not isinstance(eta, float) or not 0 < eta <= _MOST_ETA:
         return f"strategy {strategy.name!r} needs a chance eta above 0, at most {_MOST_ETA:g}, got {shown(eta)}"
-    looked = (certificate.measured or {}).get("sample", {})
+    seen = certificate.measured.sample if isinstance(certificate.measured, Measured) else None
     fixed = noise_chance(certificate.setting.sample.n_train)
-    if "train_error" in looked and eta != fixed:
+    if isinstance(seen, Seen) and seen.train_error is not None and eta != fixed:
         return f"after a look at the training error eta is 1/(4m) = {fixed!r}, got {eta!r}"
     return None

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.intervals import INTERVAL, lower_float
+from boundcalc.base.schema import read, read_complete, shown, write
 from boundcalc.setting import Setting
-from boundcalc.setting.complete import complete_json, read_complete
-from boundcalc.setting.validate import shown
 from boundcalc.statements import STATEMENTS_VERSION
-from boundcalc.statements.floors import CONSTRUCTIONS
 from boundcalc.statements.floors.base import Construction, Room, refusal
 from boundcalc.statements.floors.counting import gap_floor
 
@@ -53,8 +51,8 @@ class Floor:
         return {
             "format": FORMAT,
             "statements": STATEMENTS_VERSION,
-            "setting": complete_json(self.setting),
-            "construction": dict(self.construction.to_json()),
+            "setting": self.setting.complete_json(),
+            "construction": write(self.construction, complete=True),
             "by": self.by,
             "value": self.value,
         }
@@ -84,23 +82,12 @@ def read_floor(data: object) -> Floor:
     if data["statements"] != STATEMENTS_VERSION or isinstance(data["statements"], bool):
         raise CertificateError(f"it rests on the statements of version {shown(data['statements'])}: write a new one")
     try:
-        setting = read_complete(data["setting"])
+        setting = read_complete(Setting, data["setting"], "setting")
+        construction = read_complete(Construction, data["construction"], "construction")  # type: ignore[type-abstract]
+        found = check_floor(setting, construction, data["by"])
+        claimed = read(float, data["value"], "value")
     except (InvalidSetting, Unsupported) as error:
-        raise CertificateError(f"the floor's setting is not valid: {error}") from None
-    found = check_floor(setting, _construction(data["construction"]), data["by"])
-    claimed = data["value"]
-    number = isinstance(claimed, float | int) and not isinstance(claimed, bool)
-    if not number or not 0 <= claimed <= found.value * (1 + _TOLERANCE):
+        raise CertificateError(f"the floor is not valid: {error}") from None
+    if not 0 <= claimed <= found.value * (1 + _TOLERANCE):
         raise CertificateError(f"a floor of {shown(claimed)} is claimed, the construction gives {found.value:.12g}")
     return Floor(setting, found.construction, found.by, float(claimed))
-
-
-def _construction(data: object) -> Construction:
-    if not isinstance(data, Mapping) or data.get("name") not in CONSTRUCTIONS:
-        raise CertificateError(f"a construction is one of {', '.join(CONSTRUCTIONS)}, with its parameters")
-    kind = CONSTRUCTIONS[str(data["name"])]
-    given = {name: value for name, value in data.items() if name != "name"}
-    names = [field.name for field in fields(kind)]
-    if set(given) != set(names):
-        raise CertificateError(f"construction {kind.name} has the parameters {', '.join(names)}")
-    return kind(**given)

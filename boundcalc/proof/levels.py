@@ -174,7 +174,7 @@ class Levels:
 
     @staticmethod
     def _target(choice: Choice, member: Member, name: str) -> Target:
-        if choice.target >= len(member.targets):
+        if choice.target not in range(len(member.targets)):
             raise CertificateError(f"{name} can be seen in {len(member.targets)} ways, got way {shown(choice.target)}")
         return member.targets[choice.target]
 

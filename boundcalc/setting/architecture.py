@@ -6,121 +6,119 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.setting import validate
+from boundcalc.base.schema import brief, first_of, read, shown, write
 from boundcalc.setting.attention import Attention, Normaliser
 from boundcalc.setting.feedforward import ACTIVATIONS, Activation, GatedFeedForward
+from boundcalc.setting.fields import check_fields, flag, number, whole, word
 from boundcalc.setting.layer import TOKENS, Layer, widths_of
 from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual
-from boundcalc.setting.named import layer_from_json, layer_to_json
+from boundcalc.setting.validate import MOST_STACKED
 
 STYLES = ("edelman", "post", "pre")
+NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth", "bits")
-"""What a list of layers leaves to say; the depth is then a label."""
 _NOT_IN_EDELMAN = ("residual", "gated", "rope", "bias", "d_ff")
 _LEFT_OUT = (None, False, 0, "none")
 """Values that say that something is not there."""
 _MOST_BITS = 128
-NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
+_SHOWN = ("style", "depth", "seq_len", "d", "heads")
+"""Fields that are shown whatever they are."""
+
+
+def _unread(a: Any, name: str) -> str | None:
+    """Why a field of an architecture (or of its values, not checked yet) changes nothing; None where layers depend on it."""
+    if a.layers is not None:
+        if name not in _WITH_LAYERS:
+            return "the architecture lists its layers one by one; change the layers"
+        tokens = a.layers[0].widths()[0] == TOKENS
+    elif name in _NOT_IN_EDELMAN and a.style == "edelman":
+        return f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)"
+    elif name in ("eps", "variance_floor") and a.normalisation not in ("layernorm", "rmsnorm"):
+        return f"{name} belongs to a layernorm or rmsnorm, and the normalisation is {a.normalisation!r}"
+    elif name == "embedding_norm" and a.normalisation == "none":
+        return "there is no normalisation to put after the embedding; choose one (--normalisation layernorm)"
+    elif name == "own_row" and not _own_row_is_read(a):
+        return (
+            "it is about one block of softmax attention on learned tokens and positions in a residual, read at one row"
+        )
+    elif name == "position_radius" and a.positions != "fixed":
+        return f"it is about fixed positions, and the positions are {a.positions!r} (--positions fixed)"
+    else:
+        tokens = bool(a.vocabulary)
+    return "the input is tokens, whose rows the token table bounds" if tokens and name == "input_radius" else None
+
+
+def _own_row_is_read(a: Any) -> bool:
+    """Whether the first attention is on tokens and read at one row, as `products.beginning` says of the layers."""
+    tokens = bool(a.vocabulary) and a.positions == "learned" and not a.embedding_norm
+    first = a.residual and (a.style == "post" or (a.style == "pre" and a.normalisation == "none"))
+    plain = a.kv_heads in (None, a.heads) and not (a.rope or a.causal)
+    softmax = isinstance(a.normaliser, Normaliser) and a.normaliser.name == "softmax"
+    return tokens and first and plain and softmax and a.depth == 1 and a.readout == "cls"
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A Transformer that reads T rows and returns a score (or K of them).
+    """A Transformer that reads T rows and returns a score (or K of them). What a field is stands beside it.
 
-    Attributes:
-        depth: blocks.
-        seq_len: T, rows per sequence.
-        d: width of a row.
-        heads: attention heads per block.
-        d_head: width of a head; unset, full-rank scores for style "edelman", else d / heads.
-        d_ff: hidden width of the feed-forward part; unset, d for style "edelman", else 4 d.
-        style: "edelman" (Pi(sigma(Pi(attention)) W_1), one matrix after sigma), or a Transformer block with the
-            normalisation after ("post") or before ("pre") each sublayer.
-        kv_heads: distinct key and value heads (grouped queries); unset, as many as heads.
-        normaliser: how scores become weights.
-        normalisation: "ball" (projection onto the unit ball), "layernorm", "rmsnorm" or "none".
-        eps: epsilon of the normalisation.
-        variance_floor: variance of a row the class guarantees before each normalisation.
-        residual: whether sublayers are added to their input (not for style "edelman").
-        bias: whether linear maps and LayerNorms have offsets.
-        gated: gated feed-forward (SwiGLU and kin).
-        rope: rotary positions (scores then use separate W_Q and W_K).
-        causal: causal mask.
-        vocabulary: rows of a trained token table; 0 for vector inputs.
-        own_row: the token that the row of a [CLS] read-out shows in every example, so that it has no data.
-        d_patch: width of vector inputs mapped to d by a trained matrix; 0 for none.
-        positions: "none", "fixed" or "learned".
-        position_radius: largest norm of a fixed position row.
-        embedding_norm: a normalisation right after the embedding.
-        pooler: a trained d x d map with tanh before the read-out.
-        readout: "cls" (one row) or "mean".
-        classes: 1 for a scalar score, else the number of logits.
-        input_radius: largest l2 norm of an input row (vector inputs).
-        bits: of every stored weight, fixed before the data (G13): 16 for bfloat16 and float16; unset, any real numbers.
-        layers: an explicit list of primitive layers, instead of all of the above but seq_len and input_radius.
+    `layers`, an explicit tuple of primitive layers, is instead of all fields but depth (a label), seq_len, classes,
+    input_radius and bits.
     """
 
-    depth: int = 2
-    seq_len: int = 512
-    d: int = 64
-    heads: int = 1
-    d_head: int | None = None
-    d_ff: int | None = None
-    style: str = "edelman"
-    kv_heads: int | None = None
-    activation: str = "relu"
+    depth: int = whole(2, "number of blocks", most=MOST_STACKED, latex="D", help="Blocks.", typical=(1, 12))
+    seq_len: int = whole(512, "sequence length", latex="T", help="Rows (tokens) per sequence.", typical=(1, 5000))
+    d: int = whole(64, "width of a row", latex="d", help="Width of a row.", typical=(1, 1024))
+    heads: int = whole(
+        1, "attention heads per block", most=MOST_STACKED, latex="H", help="Attention heads per block.", typical=(1, 16)
+    )
+    d_head: int | None = whole(None, "width of a head; unset, full-rank scores for style edelman, else d / heads")
+    d_ff: int | None = whole(None, "hidden width of the feed-forward part; unset, d for style edelman, else 4 d")
+    style: str = word(
+        "edelman",
+        "one matrix after the activation (edelman), or blocks with the normalisation after (post) or before (pre) each part",
+        STYLES,
+        help=f"Where the normalisation sits: {', '.join(STYLES)}.",
+    )
+    kv_heads: int | None = whole(None, "distinct key and value heads (grouped queries); unset, as many as heads")
+    activation: str = word("relu", "non-linearity of the feed-forward part", ACTIVATIONS)
     normaliser: Normaliser = Normaliser()
-    normalisation: str = "ball"
-    eps: float = 1e-5
-    variance_floor: float = 0.0
-    residual: bool = False
-    bias: bool = False
-    gated: bool = False
-    rope: bool = False
-    causal: bool = False
-    vocabulary: int = 0
-    own_row: int | None = None
-    d_patch: int = 0
-    positions: str = "none"
-    position_radius: float = 0.0
-    embedding_norm: bool = False
-    pooler: bool = False
-    readout: str = "cls"
-    classes: int = 1
-    input_radius: float = 1.0
-    bits: int | None = None
+    normalisation: str = word("ball", "projection onto the unit ball, layernorm, rmsnorm or none", NORMALISATIONS)
+    eps: float = number(1e-5, "epsilon of the normalisation", ends=True)
+    variance_floor: float = number(
+        0.0, "variance of a row that the class guarantees before each normalisation", ends=True
+    )
+    residual: bool = flag(False, "whether parts are added to their input")
+    bias: bool = flag(False, "whether linear maps and layernorms have offsets")
+    gated: bool = flag(False, "gated feed-forward part (SwiGLU and kin)")
+    rope: bool = flag(False, "rotary positions (scores then use separate W_Q and W_K)")
+    causal: bool = flag(False, "causal mask")
+    vocabulary: int = whole(0, "rows of the token table; 0 for vector inputs", least=0, latex="V", typical=(2, 50000))
+    own_row: int | None = whole(None, "token that the row of a [CLS] read-out shows in every example", least=0)
+    d_patch: int = whole(0, "width of vector inputs mapped to d by a trained matrix; 0 for none", least=0)
+    positions: str = word("none", "positions added to the rows", ("none", "fixed", "learned"))
+    position_radius: float = number(0.0, "largest norm of a fixed position row", ends=True)
+    embedding_norm: bool = flag(False, "a normalisation right after the embedding")
+    pooler: bool = flag(False, "a trained d x d map with tanh before the read-out")
+    readout: str = word("cls", "rows that are read: one (cls) or the mean", ("cls", "mean"), label="read-out")
+    classes: int = whole(1, "1 for a score, else the number of logits")
+    input_radius: float = number(1.0, r"largest $\ell_2$ norm of an input row", latex="B_X", typical=(0.5, 2.0))
+    bits: int | None = whole(
+        None,
+        "bits of every stored weight, fixed before the data (G13): 16 for bfloat16 and float16",
+        most=_MOST_BITS,
+        help="Bits of every stored weight, fixed before the data (G13).",
+        label="bits of a weight",
+    )
     layers: tuple[Layer, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name, symbol, most in (
-            ("depth", "depth", validate.MOST_STACKED),
-            ("seq_len", "T", validate.MOST),
-            ("d", "d", validate.MOST),
-            ("heads", "heads", validate.MOST_STACKED),
-            ("classes", "classes", validate.MOST),
-        ):
-            validate.set_size(self, name, symbol, most=most)
-        for name in ("d_head", "d_ff", "kv_heads"):
-            validate.set_size(self, name, optional=True)
-        for name in ("vocabulary", "d_patch"):
-            validate.set_size(self, name, least=0)
-        validate.set_size(self, "bits", most=_MOST_BITS, optional=True)
-        validate.choice("style", self.style, STYLES)
-        validate.choice("activation", self.activation, ACTIVATIONS)
-        validate.choice("normalisation", self.normalisation, NORMALISATIONS)
-        validate.choice("positions", self.positions, ("none", "fixed", "learned"))
-        validate.choice("readout", self.readout, ("cls", "mean"))
-        for name in ("residual", "bias", "gated", "rope", "causal", "embedding_norm", "pooler"):
-            validate.flag(name, getattr(self, name))
-        validate.positive("input radius", self.input_radius)
-        validate.positive("position radius", self.position_radius, zero=True)
-        validate.positive("eps", self.eps, zero=True)
-        validate.positive("variance floor", self.variance_floor, zero=True)
+        check_fields(self)
         if not isinstance(self.normaliser, Normaliser):
-            raise InvalidSetting(f"a normaliser is like Normaliser('softmax'), got {validate.shown(self.normaliser)}")
+            raise InvalidSetting(f"a normaliser is like Normaliser('softmax'), got {shown(self.normaliser)}")
         if self.layers is None:
             self._check_shape()
         else:
@@ -130,9 +128,11 @@ class Architecture:
                 self.refuse_unread(f.name)
 
     def __repr__(self) -> str:
-        from boundcalc.setting.brief import of_architecture
-
-        return f"Architecture({of_architecture(self)})"
+        layers = self.layers
+        changed = (f.name for f in fields(self) if f.name != "layers" and getattr(self, f.name) != f.default)
+        names = dict.fromkeys((*(_SHOWN if layers is None else ("seq_len",)), *changed))
+        listed = "" if layers is None else f"{len(layers)} layers ({first_of(layer.label for layer in layers)}), "
+        return f"Architecture({listed}{brief({name: getattr(self, name) for name in names})})"
 
     def _check_shape(self) -> None:
         rest = self.d % self.heads
@@ -161,38 +161,17 @@ class Architecture:
 
     def unread(self, name: str) -> str | None:
         """Why a field changes nothing here, or None where the layers depend on it."""
-        if self.layers is not None:
-            if name in _WITH_LAYERS:
-                return self._tokens(name, self.layers[0].widths()[0] == TOKENS)
-            return "the architecture lists its layers one by one; change the layers"
-        if name in _NOT_IN_EDELMAN and self.style == "edelman":
-            return f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)"
-        if name in ("eps", "variance_floor") and self.normalisation not in ("layernorm", "rmsnorm"):
-            return f"{name} belongs to a layernorm or rmsnorm, and the normalisation is {self.normalisation!r}"
-        if name == "embedding_norm" and self.normalisation == "none":
-            return "there is no normalisation to put after the embedding; choose one (--normalisation layernorm)"
-        if name == "own_row" and not self._own_row_is_read:
-            return "it is about one block of softmax attention on learned tokens and positions in a residual, read at one row"
-        if name == "position_radius" and self.positions != "fixed":
-            return f"it is about fixed positions, and the positions are {self.positions!r} (--positions fixed)"
-        return self._tokens(name, bool(self.vocabulary))
-
-    @staticmethod
-    def _tokens(name: str, tokens: bool) -> str | None:
-        if name == "input_radius" and tokens:
-            return "the input is tokens, whose rows the token table bounds"
-        return None
+        return _unread(self, name)
 
     def refuse_unread(self, name: str) -> None:
         """Refuses a field that was given and changes nothing here."""
         reason = self.unread(name)
         if reason is not None:
-            value = validate.shown(getattr(self, name))
-            raise InvalidSetting(f"{name} = {value} would change nothing: {reason}")
+            raise InvalidSetting(f"{name} = {shown(getattr(self, name))} would change nothing: {reason}")
 
     def with_fields(self, **given: Any) -> Architecture:
         """The same architecture with some fields changed; what was there before counts as a default."""
-        return Architecture.from_defaults({f.name: getattr(self, f.name) for f in fields(self)}, given)
+        return Architecture.from_defaults(vars(self), given)
 
     @classmethod
     def from_defaults(cls, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Architecture:
@@ -200,13 +179,11 @@ class Architecture:
 
         What is given and not read is refused, unless it says that something is left out, which it is.
         """
-        values: dict[str, Any] = {f.name: f.default for f in fields(cls)} | dict(defaults) | dict(given)
-        bare = object.__new__(cls)  # unchecked: the defaults that are in the way are still to go
-        for name, value in values.items():
-            object.__setattr__(bare, name, value)
-        if bare.layers is None:
-            idle = [f for f in fields(cls) if f.name not in given and bare.unread(f.name) is not None]
-            values |= {f.name: f.default for f in idle}
+        plain = {f.name: f.default for f in fields(cls)}
+        values = {name: {**plain, **defaults, **given}[name] for name in plain}
+        if values["layers"] is None:
+            unchecked = SimpleNamespace(**values)
+            values |= {name: plain[name] for name in plain if name not in given and _unread(unchecked, name)}
         new = cls(**values)
         for name, value in given.items():
             if value not in _LEFT_OUT:
@@ -227,15 +204,6 @@ class Architecture:
     def _expanded(self) -> tuple[Layer, ...]:
         return tuple(self._expand())
 
-    @property
-    def _own_row_is_read(self) -> bool:
-        """Whether the first attention is on tokens and read at one row, as `products.beginning` says of the layers."""
-        tokens = bool(self.vocabulary) and self.positions == "learned" and not self.embedding_norm
-        first = self.residual and (self.style == "post" or (self.style == "pre" and self.normalisation == "none"))
-        plain = self.kv_heads in (None, self.heads) and not (self.rope or self.causal)
-        softmax = isinstance(self.normaliser, Normaliser) and self.normaliser.name == "softmax"
-        return tokens and first and plain and softmax and self.depth == 1 and self.readout == "cls"
-
     def _expand(self) -> Iterator[Layer]:
         yield from self._front()
         block = {"edelman": self._edelman_block, "post": self._post_block, "pre": self._pre_block}[self.style]
@@ -253,7 +221,7 @@ class Architecture:
         if self.d_patch:
             yield Linear("W_patch", self.d_patch, self.d, bias="b_patch" if self.bias else None)
         if self.vocabulary or self.positions != "none":
-            own_row = self.own_row if self._own_row_is_read else None
+            own_row = self.own_row if _own_row_is_read(self) else None
             positions: Any = self.positions
             yield Embedding(self.vocabulary, self.d, positions, self.position_radius, own_row=own_row)
         if self.embedding_norm:
@@ -337,21 +305,9 @@ class Architecture:
 
     def to_json(self) -> dict[str, Any]:
         """The fields that differ from their defaults."""
-        out = validate.to_fields(self)
-        if "normaliser" in out:
-            out["normaliser"] = validate.to_fields(self.normaliser)
-        if self.layers is not None:
-            out["layers"] = [layer_to_json(layer) for layer in self.layers]
-        return out
+        return write(self)
 
     @classmethod
     def from_json(cls, data: object) -> Architecture:
         """An architecture from its JSON object."""
-        raw = dict(validate.known_keys("architecture", data, [f.name for f in fields(cls)]))
-        if "normaliser" in raw:
-            raw["normaliser"] = validate.from_fields("normaliser", Normaliser, raw["normaliser"])
-        if raw.get("layers") is not None:
-            if not isinstance(raw["layers"], list):
-                raise InvalidSetting("'layers' must be a list of primitive layers")
-            raw["layers"] = tuple(layer_from_json(layer) for layer in raw["layers"])
-        return cls(**raw)
+        return read(cls, data, "architecture")

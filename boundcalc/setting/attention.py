@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting import validate
@@ -160,13 +160,6 @@ class Attention(Layer):
         if self.normaliser.temperature is not None:
             return self.normaliser.temperature
         return math.sqrt(self.d_head) if self.qk == "split" and self.d_head is not None else 1.0
-
-    @classmethod
-    def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
-        del read
-        if "normaliser" in data:
-            data = {**data, "normaliser": validate.from_fields("normaliser", Normaliser, data["normaliser"])}
-        return validate.from_fields("layer 'attention'", cls, data)
 
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         fused = has("b_QKV")

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.setting import validate
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
 
 TOKENS = 0
@@ -126,6 +125,8 @@ class Layer(ABC):
     """
 
     __slots__ = ()
+    TAG: ClassVar[str] = "layer"
+    KINDS: ClassVar[Mapping[str, type[Layer]]] = {}
     label: ClassVar[str]
     title: ClassVar[str] = ""
 
@@ -160,12 +161,6 @@ class Layer(ABC):
         self._refuse_inner("over")
         del remade
         return self
-
-    @classmethod
-    def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
-        """The layer of the fields in a JSON object; `read` makes those inside of it."""
-        del read
-        return validate.from_fields(f"layer {cls.label!r}", cls, data)
 
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         """The same with those of its offsets and gains of which there are arrays."""

@@ -6,9 +6,9 @@ which kinds it has and the norms say how large they may be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.setting import validate
@@ -284,20 +284,6 @@ class Residual(Layer):
                 inside = layer.rows_before(inside, seq_len)
             most = inside if inside >= most else most  # a symbolic T is known to be at least 1
         return most
-
-    @classmethod
-    def from_fields(cls, data: Mapping[str, Any], read: Callable[[object], Layer]) -> Layer:
-        known = validate.known_keys("residual", data, ["branch", "beside", "skip"])
-        branches = [known.get("branch", []), *_listed("beside", known.get("beside", []))]
-        first, *others = (tuple(read(each) for each in _listed("branch", branch)) for branch in branches)
-        return Residual(first, tuple(others), known.get("skip", True))
-
-
-def _listed(name: str, value: object) -> list[Any]:
-    if not isinstance(value, list):
-        what = "a list of layers" if name == "branch" else "a list of branches, each a list of layers"
-        raise InvalidSetting(f"a residual's {name!r} is {what}")
-    return value
 
 
 def embeddings(layers: Iterable[Layer]) -> Iterator[Embedding]:

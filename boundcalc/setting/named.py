@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.setting import validate
+from boundcalc.base.schema import read, write
 from boundcalc.setting.layer import Layer
 
 CLASSES: dict[str, type[Layer]] = {}
 """Every class of layers that a file can name, by its label."""
+Layer.KINDS = CLASSES
 _OURS: set[str] = set()
 _AnyLayer = TypeVar("_AnyLayer", bound=Layer)
 
@@ -45,25 +45,9 @@ def remove_layer(cls: type[Layer]) -> None:
 
 def layer_to_json(layer: Layer) -> dict[str, Any]:
     """The JSON object of a layer."""
-    if CLASSES.get(layer.label) is not type(layer):
-        raise InvalidSetting(f"layer {layer.label!r} is not registered, so a file cannot name it: use register_layer")
-    return {"layer": layer.label, **{name: _to_json(value) for name, value in validate.to_fields(layer).items()}}
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, Layer):
-        return layer_to_json(value)
-    if isinstance(value, tuple):
-        return [_to_json(item) for item in value]
-    return validate.to_fields(value) if is_dataclass(value) else value
+    return write(layer)
 
 
 def layer_from_json(data: object) -> Layer:
     """The layer of a JSON object."""
-    if not isinstance(data, Mapping) or "layer" not in data:
-        raise InvalidSetting(f"a layer is a JSON object with a key 'layer', got {validate.shown(data)}")
-    name = validate.choice("layer", data["layer"], CLASSES)
-    try:
-        return CLASSES[name].from_fields({key: value for key, value in data.items() if key != "layer"}, layer_from_json)
-    except TypeError as error:
-        raise InvalidSetting(f"layer {name!r}: {error}") from None
+    return read(Layer, data, "a layer")

@@ -5,34 +5,24 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.schema import first_of, read, write
 from boundcalc.setting import validate
-
-JSON_NAMES = {
-    "op": "op",
-    "F": "fro",
-    "21": "two_one",
-    "21T": "two_one_t",
-    "11": "one_one",
-    "rank": "rank",
-    "Sp": "schatten",
-    "sup": "sup",
-    "row": "row",
-    "heads": "heads",
-    "distance": "distance",
-}
-"""Names in norms files, beside the field names of `Budget`."""
+from boundcalc.setting.fields import check_fields, flag, number
 
 SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")
 """The limits of a budget that are norms of the matrix itself."""
 
-_NO_BUDGETS = 'norms: \'budgets\' must be an object like {"W_V": {"op": 1}}'
 _ORDER = ("op", "fro", "two_one", "one_one")
-_SYMBOL = {name: symbol for symbol, name in JSON_NAMES.items()}
+
+
+def _limit(symbol: str) -> Any:
+    """A limit that may be open, with its name in norms files."""
+    return field(default=None, metadata={"json": symbol})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +43,17 @@ class Budget:
         distance: the budget of W - M, for a reference M fixed before the data.
     """
 
-    op: float | None = None
-    fro: float | None = None
-    two_one: float | None = None
-    two_one_t: float | None = None
-    one_one: float | None = None
-    rank: int | None = None
-    schatten: tuple[float, float] | None = None
-    sup: float | None = None
-    row: float | None = None
-    heads: float | None = None
-    distance: Budget | None = None
+    op: float | None = _limit("op")
+    fro: float | None = _limit("F")
+    two_one: float | None = _limit("21")
+    two_one_t: float | None = _limit("21T")
+    one_one: float | None = _limit("11")
+    rank: int | None = _limit("rank")
+    schatten: tuple[float, float] | None = _limit("Sp")
+    sup: float | None = _limit("sup")
+    row: float | None = _limit("row")
+    heads: float | None = _limit("heads")
+    distance: Budget | None = field(default=None, metadata={"json": "distance"})
 
     def __post_init__(self) -> None:
         for name in SIZES:
@@ -110,32 +100,14 @@ class Budget:
             values["distance"] = self.distance.join(other.distance, f)
         return Budget(**values)
 
-    def to_json(self) -> dict[str, Any]:
-        """The limits that are set."""
-        out: dict[str, Any] = {}
-        for symbol, name in JSON_NAMES.items():
-            value = getattr(self, name)
-            if value is not None:
-                out[symbol] = value.to_json() if isinstance(value, Budget) else value
-        return out
+    def left_out(self) -> list[str]:
+        """The limits that are open: a file gives the others."""
+        return [name for name in JSON_NAMES.values() if getattr(self, name) is None]
 
-    @classmethod
-    def from_json(cls, where: str, data: object) -> Budget:
-        """The budget of a JSON object such as {"op": 2, "21": 5}."""
-        raw = validate.known_keys(where, data, JSON_NAMES)
-        values: dict[str, Any] = {JSON_NAMES[key]: value for key, value in raw.items()}
-        if "distance" in values:
-            values["distance"] = cls.from_json(f"{where}: distance", values["distance"])
-        if "schatten" in values:
-            pair = values["schatten"]
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise InvalidSetting(f"{where}: Sp is a pair [p, sum of p-th powers], got {validate.shown(pair)}")
-            values["schatten"] = tuple(pair)
-        try:
-            return cls(**values)
-        except InvalidSetting as error:
-            raise InvalidSetting(f"{where}: {error}") from None
 
+JSON_NAMES: Mapping[str, str] = {f.metadata["json"]: f.name for f in fields(Budget)}
+"""Fields of `Budget` by their names in norms files."""
+_SYMBOL = {name: symbol for symbol, name in JSON_NAMES.items()}
 
 _KEY = re.compile(
     r"(?P<kind>[^\W\d]\w*(\.[^\W\d]\w*)?)(\[(?P<block>0|[1-9][0-9]{0,17})(,(?P<head>0|[1-9][0-9]{0,17}))?\])?"
@@ -174,19 +146,23 @@ class Norms:
     `failure` is the chance that one of them is too small (norms found by random probes): delta pays for it.
     """
 
-    C: float | None = None
+    C: float | None = number(
+        None,
+        "norm budget: bounds the spectral and the $(2,1)$ norm of every matrix",
+        latex="C",
+        help="Default for every norm budget not set individually.",
+        typical=(1.0, 3.0),
+    )
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
-    measured: bool = False
-    failure: float = 0.0
+    measured: bool = flag(False, "whether the budgets were read off trained weights")
+    failure: float = number(0.0, "chance that a measured budget is too small", ends=True)
 
     def __post_init__(self) -> None:
-        if self.C is not None:
-            validate.positive("C", self.C)
         if not isinstance(self.budgets, Mapping):
-            raise InvalidSetting(_NO_BUDGETS)
+            raise InvalidSetting('norms: \'budgets\' must be an object like {"W_V": {"op": 1}}')
         object.__setattr__(self, "budgets", dict(self.budgets))  # what was checked stays as it is
-        validate.flag("measured", self.measured)
-        if validate.positive("failure", self.failure, zero=True) >= 1 or (self.failure and not self.measured):
+        check_fields(self)
+        if self.failure >= 1 or (self.failure and not self.measured):
             raise InvalidSetting("a chance of failure is below 1, and goes with measured norms")
         for key, budget in self.budgets.items():
             place_of(key)
@@ -194,9 +170,12 @@ class Norms:
                 raise InvalidSetting(f"norms of {key} must be a Budget, got {validate.shown(budget)}")
 
     def __repr__(self) -> str:
-        from boundcalc.setting.brief import of_norms
-
-        return f"Norms({of_norms(self)})"
+        parts = [] if self.C is None else [f"C {self.C}"]
+        if self.budgets:
+            kinds = first_of(dict.fromkeys(key.partition("[")[0] for key in self.budgets))
+            count = f"{len(self.budgets)} budget{'s' * (len(self.budgets) > 1)}"
+            parts.append(f"{count} ({kinds}){', measured' * self.measured}")
+        return f"Norms({', '.join(parts) or 'no budgets'})"
 
     @cached_property
     def _knob(self) -> Budget:
@@ -238,23 +217,9 @@ class Norms:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of a norms file."""
-        out: dict[str, Any] = {}
-        if self.C is not None:
-            out["C"] = self.C
-        if self.budgets:
-            out["budgets"] = {key: budget.to_json() for key, budget in self.budgets.items()}
-        if self.measured:
-            out["measured"] = True
-        if self.failure:
-            out["failure"] = self.failure
-        return out
+        return write(self)
 
     @classmethod
     def from_json(cls, data: object) -> Norms:
         """Norms from the JSON object of a norms file."""
-        raw = validate.known_keys("norms", data, ["C", "budgets", "measured", "failure"])
-        budgets = raw.get("budgets", {})
-        if not isinstance(budgets, Mapping):
-            raise InvalidSetting(_NO_BUDGETS)
-        parsed = {str(key): Budget.from_json(f"norms of {key}", value) for key, value in budgets.items()}
-        return cls(raw.get("C"), parsed, raw.get("measured", False), raw.get("failure", 0.0))
+        return read(cls, data, "norms")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.schema import read, write
 from boundcalc.setting import validate
 from boundcalc.setting.accounting import account, lookups
 from boundcalc.setting.architecture import Architecture
@@ -39,9 +40,8 @@ class Setting:
             account(self.norms, self.architecture)
 
     def __repr__(self) -> str:
-        from boundcalc.setting.brief import of_setting
-
-        return of_setting(self)
+        parts = (repr(part).partition("(")[2][:-1] for part in (self.architecture, self.norms, self.sample))
+        return f"Setting({'; '.join(parts)})"
 
     @classmethod
     def of(
@@ -91,12 +91,12 @@ class Setting:
         return sorted(found)
 
     def to_json(self) -> dict[str, Any]:
-        """What differs from the defaults, as a JSON object."""
-        return {
-            "architecture": self.architecture.to_json(),
-            "norms": self.norms.to_json(),
-            "sample": validate.to_fields(self.sample),
-        }
+        """What differs from the defaults, as a JSON object; `complete_json` leaves nothing out."""
+        return {name: write(getattr(self, name)) for name in ("architecture", "norms", "sample")}
+
+    def complete_json(self) -> dict[str, Any]:
+        """Every field, as proofs have it: `read_complete` of `boundcalc.base.schema` reads it back."""
+        return write(self, complete=True)
 
     @classmethod
     def from_json(cls, data: object) -> Setting:
@@ -105,12 +105,4 @@ class Setting:
             from boundcalc.base.strict_json import parse_json
 
             data = parse_json(data, "the setting")
-        raw = validate.known_keys("setting", data, ["architecture", "norms", "sample"])
-        try:
-            return cls(
-                Architecture.from_json(raw.get("architecture", {})),
-                Norms.from_json(raw.get("norms", {"C": 1.0})),
-                validate.from_fields("sample", Sample, raw.get("sample", {})),
-            )
-        except RecursionError:
-            raise InvalidSetting("the setting is nested too deep: a residual holds a list of layers") from None
+        return read(cls, data, "setting")

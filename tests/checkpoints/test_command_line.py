@@ -21,6 +21,7 @@ from boundcalc import Certificate, Norms, Sample, Setting, solve, verify
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import audit
 from boundcalc.cli import main
+from boundcalc.statements.posthoc import Seen
 from boundcalc.statements.strategies import stored_weights
 from tests.checkpoints import handmade
 
@@ -113,7 +114,7 @@ def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
         certificate = Certificate.load(path)
         assert verify(certificate).log_value == certificate.log_value
         assert certificate.measured is not None
-        assert certificate.measured["sample"] == {"margin": 0.7, "train_error": 0.02, "candidates": 15}
+        assert certificate.measured.sample == Seen(0.7, 0.02, 15)
         assert certificate.setting.sample.margin == 0.5
         assert "verified" in done("verify", path)
 
@@ -158,7 +159,7 @@ def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -
     certificate = Certificate.load(path)
     assert certificate.setting.sample.margin == 0.7
     assert certificate.measured is not None
-    assert "sample" not in certificate.measured
+    assert certificate.measured.sample is None
 
 
 def test_a_model_without_read_out_needs_a_budget(headless: Path) -> None:

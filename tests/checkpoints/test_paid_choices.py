@@ -103,8 +103,7 @@ def vars_of(budget: Budget) -> dict[str, Any]:
         (lambda c: _sample(c, margin=1.0), "above the measured"),
         (lambda c: _sample(c, train_error=0.001), "below the measured"),
         (lambda c: _sample(c, measured=("margin",)), "without P1"),
-        (lambda c: replace(c, measured={"sample": {"delta": 1}}), "margin"),
-        (lambda c: replace(c, measured={"sample": {"margin": "0.7"}}), "must be a number"),
+        (lambda c: replace(c, measured={"sample": {"delta": 1}}), "is a Measured"),
         (lambda c: replace(c, strategy="ghost", alpha=3, eta=None), "not among the choices"),
     ],
 )

@@ -18,7 +18,6 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems.policies import POLICIES, Policy
-from boundcalc.proof.trivial import covers_nothing
 from boundcalc.statements.covers import LEMMAS, MatrixPerceptron, Profile
 from boundcalc.statements.targets import Target
 
@@ -51,7 +50,7 @@ WITH = replace(POLICIES["best"], lemmas=POLICIES["best"].lemmas | {AllRows.name}
 def least(setting: Setting, policy: Policy) -> tuple[float, float]:
     """The gap and the risk that a search expects."""
     search = Search(setting, policy)
-    gap = min(found.log_value for found in search.gaps() if not covers_nothing(found.certificate))
+    gap = min(found.log_value for found in search.gaps() if not found.certificate.trivial)
     return math.exp(gap), math.exp(min(found.log_value for found in search.risks()))
 
 

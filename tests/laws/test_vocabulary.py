@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from boundcalc import Setting, closed_gap, evaluate, solve, sweep
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.words import LETTERS
+from boundcalc.base.schema import LETTERS
 from boundcalc.cli import main
 from boundcalc.cli.files import Output
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, THEOREMS, aliases

@@ -14,7 +14,6 @@ from boundcalc.proof.second.setting import Setting as Read
 from boundcalc.proof.second.setting import read_setting
 from boundcalc.proof.second.strict import parse
 from boundcalc.setting import Setting
-from boundcalc.setting.complete import complete_json
 
 
 def written(certificate: Certificate) -> Any:
@@ -40,4 +39,4 @@ def log_value(certificate: Certificate) -> Any:
 
 def seen(setting: Setting) -> Read:
     """A setting as it is read."""
-    return read_setting("setting", json.loads(json.dumps(complete_json(setting))))
+    return read_setting("setting", json.loads(json.dumps(setting.complete_json())))

@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from boundcalc.base.errors import CertificateError
-from boundcalc.proof import written as module
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.schema import read_complete
+from boundcalc.proof import certificate as module
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Setting
-from boundcalc.setting.complete import complete_json, read_complete
 from boundcalc.statements import STATEMENTS_VERSION
+from boundcalc.statements.posthoc import Measured, Seen
 from tests.laws.settings import settings
 from tests.proof.both import Place, at, places
 from tests.proof.samples import SETTINGS, proved
@@ -100,7 +102,7 @@ def test_nothing_is_filled_in_ignored_or_converted(name: str, strategy: str, cha
 
 def test_the_law_notices_a_reader_that_fills_in_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: the reader of format 1 took what was missing from the installed version."""
-    monkeypatch.setattr(module, "read_complete", Setting.from_json)
+    monkeypatch.setattr(module, "refuse_difference", lambda *_: None)
     taken = [place for place, changed in without(document("bert", "uniform-chain")) if accepted(changed)]
     assert ("setting", "architecture", "depth") in taken
     assert ("setting", "sample", "delta") in taken
@@ -137,12 +139,12 @@ def test_other_versions_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize("sample", [None, {}, [], "x", {"margin": None}, {"train_error": 0.0}, {"candidates": 14}])
 def test_a_record_of_the_sample_that_is_none_is_a_certificate_error(sample: Any) -> None:
-    """In memory as in a file: `measured = {"sample": None}` was a TypeError."""
-    from dataclasses import replace
-
-    certificate = replace(proved("edelman")[0], measured={"sample": sample})
+    """In memory as in a file."""
+    certificate = replace(proved("edelman")[0], measured=sample or {})
     with pytest.raises(CertificateError):
         check(certificate)
+    with pytest.raises((InvalidSetting, TypeError)):
+        Measured(sample=Seen(**(sample or {})))
     data = proved("edelman")[0].to_json()
     data["looked_at"]["sample"] = sample
     if sample is not None:
@@ -152,10 +154,10 @@ def test_a_record_of_the_sample_that_is_none_is_a_certificate_error(sample: Any)
 
 def test_every_setting_is_written_whole_and_read_back() -> None:
     for setting in settings("complete forms", 60):
-        data = json.loads(json.dumps(complete_json(setting), allow_nan=False))
-        again = read_complete(data)
+        data = json.loads(json.dumps(setting.complete_json(), allow_nan=False))
+        again = read_complete(Setting, data, "setting")
         assert again == setting
-        assert complete_json(again) == data
+        assert again.complete_json() == data
         assert set(data["architecture"]) >= {"depth", "seq_len", "style", "eps", "layers"}
 
 

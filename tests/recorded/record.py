@@ -15,7 +15,6 @@ from typing import Any
 
 from boundcalc.engine.evaluate import compare
 from boundcalc.setting import Setting
-from boundcalc.setting.complete import complete_json
 from tests.laws.settings import settings
 
 TABLE = Path(__file__).parent / "values.json"
@@ -38,7 +37,7 @@ def values_of(setting: Setting) -> Values:
 def table() -> Iterator[dict[str, Any]]:
     """The rows of the table, every default of a setting written out."""
     for setting in settings(SEED, NUMBER):
-        yield {"setting": complete_json(setting), "values": values_of(setting)}
+        yield {"setting": setting.complete_json(), "values": values_of(setting)}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from boundcalc.setting.complete import read_complete
+from boundcalc.base.schema import read_complete
+from boundcalc.setting import Setting
 from tests.recorded.record import NUMBER, TABLE, values_of
 
 ROWS: list[dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))
@@ -31,7 +32,10 @@ def _alike(now: Any, before: Any) -> bool:
 
 def test_values_are_those_recorded() -> None:
     assert len(ROWS) == NUMBER
-    found = {i: differences(values_of(read_complete(row["setting"])), row["values"]) for i, row in enumerate(ROWS)}
+    found = {
+        i: differences(values_of(read_complete(Setting, row["setting"], "setting")), row["values"])
+        for i, row in enumerate(ROWS)
+    }
     assert {i: names for i, names in found.items() if names} == {}
 
 

@@ -74,7 +74,7 @@ def test_delta_lies_strictly_between_0_and_1(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, NAN, HUGE, "0.1", False, None])
 def test_training_errors_are_shares(value: Any) -> None:
-    assert refusal(train_error=value).startswith("train error must")
+    assert refusal(train_error=value).startswith("train_error must")
 
 
 @pytest.mark.parametrize("name", ["eps", "variance_floor", "position_radius"])

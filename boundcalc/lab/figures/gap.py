@@ -17,7 +17,6 @@ from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.names import PALE, in_order, look
 from boundcalc.lab.figures.runs import Run, measured
 from boundcalc.setting import Setting
-from boundcalc.setting.complete import complete_json
 
 BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
 SMALL = 0.1
@@ -65,7 +64,7 @@ def collect(
         raise NoSolution(f"there is nothing to draw: {series[0].refusal}")
     needs = _needs(setting, [one.key for one in series], quantities[0]) if letter == "m" else None
     title = _title(letter, [one for one in series if one.quantity == quantities[0]], needs)
-    facts: dict[str, Any] = {"setting": complete_json(setting), "letter": letter}
+    facts: dict[str, Any] = {"setting": setting.complete_json(), "letter": letter}
     return Figure(f"gap-vs-{letter}", title, describe(setting, but=letter), tuple(series), facts)
 
 

@@ -17,7 +17,6 @@ from boundcalc.lab.figures.runs import measured
 from boundcalc.lab.figures.trials import as_runs, class_of, describe
 from boundcalc.lab.train.record import Record
 from boundcalc.setting import Setting
-from boundcalc.setting.complete import complete_json
 
 BOUNDS = ("best", "published")
 METHODS = ("holdout", "p2l", "occam", "pac-bayes")
@@ -43,7 +42,7 @@ def collect(
         raise NoSolution("the store has no certificates of this task: `boundcalc sweep ... --certify all` makes them")
     needs = {name: least_m(setting, name, SMALL) for name in names}
     series = (*seen, *promised, *proved)
-    facts = {"setting": complete_json(setting), "needs": needs, "trials": len(trials)}
+    facts = {"setting": setting.complete_json(), "needs": needs, "trials": len(trials)}
     return Figure("overlay", title(series, needs), describe(trials), series, facts)
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.schema import read
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape, Task, task_from_json
@@ -187,7 +188,7 @@ class Trial:
                 "task": task_from_json(raw["task"]),
                 "architecture": Architecture.from_json(raw["architecture"]),
                 "init": init_from_json(raw.get("init", {})),
-                "optimisation": validate.from_fields("optimisation", Optimisation, raw.get("optimisation", {})),
+                "optimisation": read(Optimisation, raw.get("optimisation", {}), "optimisation"),
             }
         )
 
@@ -203,13 +204,13 @@ def trial_from_parts(
 ) -> Trial:
     """A trial from the objects that files and the command line describe it by; `fields` are those of `Trial`."""
     law = task_from_json(task)
-    rule = validate.from_fields("train", Optimisation, train)
+    rule = read(Optimisation, train, "train")
     return Trial(law, model_for(law, **model), m, init=init_from_json(init), optimisation=rule, **fields)
 
 
 def init_from_json(data: object) -> Init:
     """Deviations from a JSON object."""
-    init = validate.from_fields("init", Init, data)
+    init = read(Init, data, "init")
     for f in fields(init):
         validate.positive(f.name, getattr(init, f.name), zero=True)
     return init
@@ -258,7 +259,7 @@ def model_for(task: Task, **changes: Any) -> Architecture:
     if isinstance(given, str):
         values["normaliser"] = Normaliser(given)
     elif isinstance(given, Mapping):
-        values["normaliser"] = validate.from_fields("normaliser", Normaliser, given)
+        values["normaliser"] = read(Normaliser, given, "normaliser")
     return Architecture.from_defaults(defaults, values)
 
 

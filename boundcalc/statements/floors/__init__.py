@@ -15,3 +15,4 @@ from boundcalc.statements.floors.e import E
 
 CONSTRUCTIONS: dict[str, type[Construction]] = {each.name: each for each in (A, B, C, D, E)}
 """Every construction by name."""
+Construction.KINDS = CONSTRUCTIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -163,8 +163,15 @@ class Construction(ABC):
     A subclass is a frozen dataclass of its free parameters, which come from an untrusted search.
     """
 
+    TAG: ClassVar[str] = "name"
+    KINDS: ClassVar[dict[str, type[Construction]]] = {}
     name: ClassVar[str]
     title: ClassVar[str]
+
+    @property
+    def label(self) -> str:
+        """Its name in files."""
+        return self.name
 
     @abstractmethod
     def problem(self, room: Room) -> str | None:
@@ -186,10 +193,6 @@ class Construction(ABC):
         """F2: pairs, the output as a function of the coordinate w, a Lipschitz constant, the radius of w; or None."""
         del room
         return None
-
-    def to_json(self) -> Mapping[str, Any]:
-        """Name and parameters."""
-        return {"name": self.name, **vars(self)}
 
 
 def whole(what: str, value: object, least: int, most: int) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name
 from boundcalc.base.registry import Registry
+from boundcalc.base.schema import write
 from boundcalc.lab.train.source import Source
 from boundcalc.setting import validate
 
@@ -102,7 +103,7 @@ class Task(ABC):
     def to_json(self) -> dict[str, Any]:
         """The task's kind and the fields that differ from their defaults."""
         digest = {} if self.origin is None else {"sha256": self.origin.sha256}
-        return {"task": self.kind, **validate.to_fields(self), **digest}
+        return {"task": self.kind, **write(self), **digest}
 
     @property
     def identity(self) -> list[Any]:

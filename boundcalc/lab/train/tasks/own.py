@@ -22,6 +22,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import load_name
+from boundcalc.base.schema import write
 from boundcalc.lab.train.tasks.arrays import ArraysTask
 from boundcalc.lab.train.tasks.base import Origin, Task
 from boundcalc.setting import validate
@@ -40,7 +41,7 @@ def own_task(name: str, values: Mapping[str, Any]) -> Task:
     if values.get("sha256", digest) != digest:
         raise InvalidSetting(f"{path} has changed since this task was written (its sha256 differs)")
     if isinstance(found, Task):
-        said = validate.to_fields(found)
+        said = write(found)
         other = next((key for key, value in given.items() if key not in said or said[key] != value), None)
         if other is not None:
             raise InvalidSetting(f"{name} is a task already, so {other} has no effect: name its class instead")
