@@ -234,7 +234,7 @@ def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
             ("certify", "--m", "1000", "--certificate", "c.json", "--certificate-risk", "c.json"),
             "two outputs would be written to c.json",
         ),
-        (("certify", "--m", "1000", "--train-error", "2"), "train error must lie"),
+        (("certify", "--m", "1000", "--train-error", "2"), "train_error must lie"),
         (("certify", "--m", "1000", "--schatten", "0.55"), "0.1, 0.2"),
         (("certify", "--m", "1000", "--bound", "bst"), "did you mean 'best'"),
     ],
