@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
