@@ -46,14 +46,14 @@ def _classes(setting: Setting) -> list[Setting]:
     return [setting] if merged is None else [setting, merged.setting]
 
 
-def _supposes_a_margin(setting: Setting) -> bool:
+def supposes_a_margin(setting: Setting) -> bool:
     """Whether a risk bound would suppose that some training margin exceeds gamma."""
     return setting.sample.lipschitz is None and setting.sample.train_error < 1
 
 
 def no_member(setting: Setting) -> Refusal | None:
     """Why no network of the class meets the premise of a risk bound; None where it is not certain that none does."""
-    if not _supposes_a_margin(setting):
+    if not supposes_a_margin(setting):
         return None
     most, gamma = margin_on_both_labels(setting), setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma) * _ALMOST):

@@ -1,0 +1,491 @@
+"""Open this to see which network a risk bound is about: a member of the class with margins on inputs of both labels.
+
+A risk bound at a training error that was typed, not measured, supposes networks with margins above gamma on samples of both
+labels (G0e). Both checkers refuse it where no such network can exist. Here one is built. That decides what a printed risk
+means, not whether it is true, so no certificate depends on it.
+
+All rows of an input are alike, and all scores are 0, so attention takes means of equal rows. Weights act on two coordinates:
+the label is the sign of the first, or of their difference. `member` writes the weights as arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from flint import arb
+
+from boundcalc.base.errors import Refusal
+from boundcalc.base.intervals import INTERVAL, lower_float, upper_float
+from boundcalc.setting import (
+    Activation,
+    Attention,
+    Ball,
+    Budget,
+    Embedding,
+    GatedFeedForward,
+    Hidden,
+    Layer,
+    LayerNorm,
+    Linear,
+    Norms,
+    Pool,
+    Setting,
+    SoftCap,
+)
+from boundcalc.setting.layer import weights_of
+from boundcalc.setting.norms import place_of
+from boundcalc.setting.products import is_product
+from boundcalc.statements.floors.base import Pattern
+from boundcalc.statements.layers.activation import largest_entry
+from boundcalc.statements.premise import margin_on_both_labels, no_member, supposes_a_margin
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
+
+_ZERO = arb(0)
+
+Row = tuple[arb, arb, arb]
+"""The first and the second coordinate of each copy, and each of all other entries."""
+Shape = tuple[int, int, int, int]
+"""The entries of a map of two coordinates, row by row."""
+
+_SHAPES: Mapping[str, Sequence[Shape]] = {
+    "axis": ((1, 0, 0, 0), (1, 0, -1, 0)),
+    "pair": ((1, -1, 0, 0), (1, -1, -1, 1)),
+    "both": ((1, 0, 0, 1),),
+    "zero": ((0, 0, 0, 0),),
+}
+"""Maps by what they write: the label as the sign of one entry, of two entries that differ in sign, both coordinates, nothing."""
+
+
+class Entry(NamedTuple):
+    """Non-zero entries of a weight: its place, the map of two coordinates, its factor, and the rows at which copies begin."""
+
+    kind: str
+    block: int | None
+    head: int | None
+    shape: Shape
+    factor: arb
+    starts: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class State:
+    """The rows that two inputs of different labels have behind some layers.
+
+    Attributes:
+        rows: a row of each input.
+        width: entries of a row.
+        size: coordinates that are not like all others, in each copy: 1 or 2.
+        kind: what was written last, a key of `_SHAPES`.
+        starts: where copies of the coordinates begin.
+        entries: the weights so far.
+        start: which coordinates the inputs have.
+        own_row: whether the row that will be read is still 0 in every input, unlike the others.
+        alone: whether rows that are not read differ from the one that is.
+    """
+
+    rows: tuple[Row, Row]
+    width: int
+    size: int
+    kind: str
+    starts: tuple[int, ...] = (0,)
+    entries: tuple[Entry, ...] = ()
+    start: str = ""
+    own_row: bool = False
+    alone: bool = False
+
+    @property
+    def apart(self) -> float:
+        """The largest margin of a linear map of norm 1 on both inputs, about: how far 0 is from the rows p and -q and between."""
+        (a, b, _), (c, d, _) = ((float(x) for x in row) for row in self.rows)
+        x, y = -c - a, -d - b
+        length = x * x + y * y
+        share = min(1.0, max(0.0, -(a * x + b * y) / length)) if length > 0 else 0.0
+        return math.hypot(a + share * x, b + share * y) * math.sqrt(len(self.starts))
+
+    @property
+    def others(self) -> int:
+        """How many entries are like all others."""
+        return self.width - self.size * len(self.starts)
+
+    def sums(self, row: Row) -> tuple[arb, arb]:
+        """Of the entries of a row, and of their squares."""
+        a, b, rest = row
+        copies = len(self.starts)
+        return copies * (a + b) + self.others * rest, copies * (a * a + b * b) + self.others * rest * rest
+
+
+def _best(states: Iterable[State]) -> list[State]:
+    """Of every kind the state whose labels are farthest apart."""
+    best: dict[str, State] = {}
+    for state in states:
+        if all(entry.is_finite() for row in state.rows for entry in row) and (
+            state.kind not in best or state.apart > best[state.kind].apart
+        ):
+            best[state.kind] = state
+    return list(best.values())
+
+
+@cache
+def _pattern(shape: Shape, copies: int) -> Pattern:
+    """The norms of a map that reads so many copies of two coordinates."""
+    a, b, c, d = shape
+    root = arb(copies).sqrt()
+    fro = root * arb(a * a + b * b + c * c + d * d).sqrt()
+    columns = arb(a * a + c * c).sqrt() + arb(b * b + d * d).sqrt()
+    rows = arb(a * a + b * b).sqrt() + arb(c * c + d * d).sqrt()
+    rank = 1 if a * d == b * c else 2
+    ones = arb(copies * (abs(a) + abs(b) + abs(c) + abs(d)))
+    return Pattern(fro if rank == 1 else root, fro, root * columns, copies * rows, ones, rank)
+
+
+class Builder:
+    """Walks through the layers of a setting, and chooses weights on the way."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.norms, self.seq_len = setting.norms, setting.architecture.seq_len
+        self.setting = setting
+
+    def states(self) -> list[State]:
+        """What the inputs have become behind the last layer."""
+        if any(is_product(place_of(key)[0]) for key in self.norms.budgets):
+            return []
+        return self._through(self.setting.architecture.stages, self._inputs())
+
+    def _inputs(self) -> list[State]:
+        first = self.setting.architecture.stages[0]
+        if isinstance(first, Embedding) and first.vocabulary:
+            return []  # tokens have no rows yet
+        width = first.widths()[0]
+        width = self.setting.architecture.d if width is None else width
+        r, root = arb(self.setting.architecture.input_radius), arb(2).sqrt()
+        one = State(((r, _ZERO, _ZERO), (-r, _ZERO, _ZERO)), width, min(width, 2), "axis", start="axis")
+        if width < 2:
+            return [one]
+        pair = ((r / root, -r / root, _ZERO), (-r / root, r / root, _ZERO))
+        both = ((r, _ZERO, _ZERO), (_ZERO, r, _ZERO))
+        return [one, replace(one, rows=pair, kind="pair", start="pair"), replace(one, rows=both, kind="both", start="both")]
+
+    def _through(self, layers: Sequence[Layer], states: list[State]) -> list[State]:
+        for layer in layers:
+            if layer.branches:
+                states = _best(total for state in states for total in self._added(layer, state))
+            else:
+                states = _best(self._behind(layer, states))
+        return states
+
+    def _added(self, layer: Layer, state: State) -> list[State]:
+        """A sum of branches; a row of its own is 0 before the first attention, whatever the others are."""
+        nothing = replace(state, rows=((_ZERO,) * 3,) * 2, kind="zero")
+        totals = [replace(nothing, own_row=False, alone=state.own_row or state.alone)]
+        for branch in layer.branches:
+            ends = self._through(branch, [nothing if state.own_row and not branch else state])
+            totals = [_sum(total, end, len(state.entries)) for total in totals for end in ends if len(end.starts) == 1]
+            totals = _best(totals)
+        return totals
+
+    def _behind(self, layer: Layer, states: list[State]) -> Iterator[State]:
+        match layer:
+            case Embedding():
+                yield from self._embedded(layer, states)
+            case Linear():
+                for state in states:
+                    yield from self._mapped(state, layer.kind, layer.block, layer.d_out)
+            case Hidden():
+                for state in states:
+                    for unit in self._mapped(state, layer.first, layer.block, layer.d_ff):
+                        yield from self._mapped(_entrywise(unit, layer.activation), layer.last, layer.block, 1)
+            case GatedFeedForward():
+                for state in states:
+                    yield from self._gated(layer, state)
+            case Attention():
+                for state in states:
+                    yield from self._attended(layer, state)
+            case LayerNorm():
+                yield from (end for state in states if (end := self._normalised(layer, state)) is not None)
+            case Ball():
+                for state in states:
+                    lengths = [INTERVAL.maximum(arb(layer.radius), state.sums(row)[1].sqrt()) for row in state.rows]
+                    scaled = [
+                        tuple(x * layer.radius / length for x in row)
+                        for row, length in zip(state.rows, lengths, strict=True)
+                    ]
+                    yield replace(state, rows=tuple(scaled))
+            case Activation():
+                yield from (_entrywise(state, layer.name) for state in states)
+            case SoftCap():
+                for state in states:
+                    rows = [tuple(layer.cap * (x / layer.cap).tanh() for x in row) for row in state.rows]
+                    yield replace(state, rows=tuple(rows))
+            case Pool():
+                yield from (state for state in states if not (state.alone and layer.how == "mean"))
+            case _:
+                return
+
+    def _embedded(self, layer: Embedding, states: list[State]) -> Iterator[State]:
+        """Two tokens; positions that are learned are 0, fixed ones are alike in all other entries."""
+        if layer.vocabulary > 1 + (layer.own_row is not None):
+            one = arb(1)
+            tokens = State(((one, _ZERO, _ZERO), (_ZERO, one, _ZERO)), 2, 2, "both", start="tokens")
+            states = list(self._mapped(tokens, "embedding", None, layer.d))
+        for state in states:
+            own = replace(state, own_row=layer.own_row is not None)
+            if layer.positions == "fixed" and state.others:
+                rest = arb(layer.position_radius) / arb(state.others).sqrt()
+                own = replace(own, rows=tuple((a, b, r + rest) for a, b, r in own.rows))
+                yield from () if own.own_row else (own,)
+            else:
+                yield own
+
+    def _mapped(self, state: State, kind: str, block: int | None, width: int) -> Iterator[State]:
+        for wrote, shape in self._shapes(state, width):
+            factor = self._factor(shape, len(state.starts), self.norms.find(kind, block))
+            end = _written(state, wrote, shape, factor, width)
+            yield replace(end, entries=(*state.entries, Entry(kind, block, None, shape, factor, state.starts)))
+
+    def _shapes(self, state: State, width: int) -> Iterator[tuple[str, Shape]]:
+        for wrote, shapes in _SHAPES.items():
+            for a, b, c, d in shapes:
+                if (state.size > 1 or not (c or d)) and (width > 1 or not (b or d)):
+                    yield wrote, (a, b, c, d)
+
+    def _factor(self, shape: Shape, copies: int, budget: Budget) -> arb:
+        """The largest factor of a map within its budget."""
+        if not any(shape):
+            return _ZERO
+        pattern = _pattern(shape, copies)
+        factor = pattern.scale(INTERVAL, replace(budget, row=None)) if _has_norm(budget) else None
+        if budget.row is not None:
+            row = arb(budget.row) / arb(max(shape[0] ** 2 + shape[1] ** 2, shape[2] ** 2 + shape[3] ** 2)).sqrt()
+            factor = row if factor is None else INTERVAL.minimum(factor, row)
+        return _ZERO if factor is None else factor
+
+    def _gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
+        shapes = [(wrote, shape) for wrote, shape in self._shapes(state, layer.d_ff) if wrote in ("axis", "pair")]
+        for wrote, shape in shapes:
+            gate, value = (
+                self._factor(shape, len(state.starts), self.norms.find(kind, layer.block)) for kind in ("W_1", "W_3")
+            )
+            first = _entrywise(_written(state, wrote, shape, gate, layer.d_ff), layer.activation)
+            second = _written(state, wrote, shape, value, layer.d_ff)
+            rows = [tuple(x * y for x, y in zip(*both, strict=True)) for both in zip(first.rows, second.rows, strict=True)]
+            added = (
+                Entry("W_1", layer.block, None, shape, gate, state.starts),
+                Entry("W_3", layer.block, None, shape, value, state.starts),
+            )
+            unit = replace(first, rows=tuple(rows), entries=(*state.entries, *added))
+            yield from self._mapped(unit, "W_2", layer.block, layer.d)
+
+    def _attended(self, layer: Attention, state: State) -> Iterator[State]:
+        mass = _mass(layer, self.seq_len, own_row=state.own_row)
+        if state.alone or len(state.starts) > 1 or mass is None:
+            mass = _ZERO
+        state = replace(state, own_row=False)
+        group = layer.heads // layer.groups
+        for wrote, shape in self._shapes(state, layer.out):
+            factors = [
+                INTERVAL.minimum(*(self._factor(shape, 1, self.norms.find("W_V", layer.block, h)) for h in heads))
+                for heads in _groups(layer, self.norms)
+            ]
+            if len(factors) < layer.groups:
+                factors *= layer.groups
+            if layer.combine == "sum":
+                total = group * sum(factors, start=_ZERO) * mass
+                end = _written(state, wrote, shape, total, layer.out)
+            else:
+                factors = [INTERVAL.minimum(*factors)] * layer.groups
+                end = _written(state, wrote, shape, factors[0] * mass, layer.heads * layer.out)
+                starts = tuple(head * layer.out for head in range(layer.heads))
+                end = replace(end, size=min(layer.out, 2), starts=starts)
+            entries = (Entry("W_V", layer.block, g, shape, each) for g, each in enumerate(factors))
+            yield replace(end, entries=(*state.entries, *entries))
+
+    def _normalised(self, layer: LayerNorm, state: State) -> State | None:
+        gain = arb(1)
+        if layer.gain:
+            gain = arb(self.norms.find(f"{layer.kind}.gain", layer.block).sup or 0) + layer.around_one
+        rows: list[Row] = []
+        for row in state.rows:
+            total, squares = state.sums(row)
+            mean = total / state.width if layer.centred else _ZERO
+            variance = squares / state.width - mean * mean
+            if layer.variance_floor > 0 and not variance >= layer.variance_floor:
+                return None
+            factor = gain / (INTERVAL.maximum(_ZERO, variance) + layer.eps).sqrt()
+            a, b, rest = ((x - mean) * factor for x in row)
+            rows.append((a, b if state.size > 1 else _ZERO, rest))
+        return replace(state, rows=(rows[0], rows[1]))
+
+
+def _has_norm(budget: Budget) -> bool:
+    limits = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one, budget.schatten)
+    return any(limit is not None for limit in limits)
+
+
+def _groups(layer: Attention, norms: Norms) -> list[list[int]]:
+    """The heads that share one value matrix, whose budgets it fits all; one list for all where none has its own."""
+    if not norms.headed:
+        return [[0]]
+    group = layer.heads // layer.groups
+    return [list({g, *range(g * group, (g + 1) * group)}) for g in range(layer.groups)]
+
+
+def _mass(layer: Attention, seq_len: int, *, own_row: bool) -> arb | None:
+    """What the weights of rows of one kind add up to where all scores are 0, in every row alike; None where they may not be."""
+    rows, name = seq_len - own_row, layer.normaliser.name
+    if name == "softmax":
+        return arb(rows) / seq_len if own_row and layer.offsets == "none" else None if own_row else arb(1)
+    if layer.causal and seq_len > 1:
+        return None
+    return arb(rows) / (seq_len + 1) if name == "softmax1" else arb(rows) / (2 * seq_len) if name == "sigmoid" else None
+
+
+def _written(state: State, wrote: str, shape: Shape, factor: arb, width: int) -> State:
+    """The rows behind a map of the two coordinates of every copy."""
+    a, b, c, d = shape
+    factor = factor * len(state.starts)
+    first, second = ((factor * (a * x + c * y), factor * (b * x + d * y), _ZERO) for x, y, _ in state.rows)
+    kind = wrote if any(shape) else "zero"
+    return replace(state, rows=(first, second), width=width, size=min(width, 2), kind=kind, starts=(0,))
+
+
+def _entrywise(state: State, name: str) -> State:
+    return replace(state, rows=tuple(tuple(_activated(name, x) for x in row) for row in state.rows))
+
+
+def _activated(name: str, x: arb) -> arb:
+    if name == "relu":
+        return INTERVAL.maximum(_ZERO, x)
+    if x >= 0 or name in ("tanh", "identity"):
+        return largest_entry(name, x)
+    if name == "mish":
+        small = x.exp()
+        return x * (small**2 + 2 * small) / (small**2 + 2 * small + 2)
+    return largest_entry(name, -x) + x  # s(x) - s(-x) = x for GELU and SiLU
+
+
+def _sum(total: State, end: State, shared: int) -> State:
+    rows = [tuple(x + y for x, y in zip(*both, strict=True)) for both in zip(total.rows, end.rows, strict=True)]
+    kinds = {total.kind, end.kind} - {"zero"}
+    kind = "zero" if not kinds else kinds.pop() if len(kinds) == 1 else "both"
+    return replace(
+        end,
+        rows=tuple(rows),
+        kind=kind,
+        entries=(*total.entries, *end.entries[shared:]),
+        own_row=False,
+        alone=total.alone,
+    )
+
+
+def _margin(state: State, classes: int) -> arb:
+    """The smaller margin of the two inputs."""
+    (a, b, rest), (c, d, other) = state.rows
+    if classes == 1:
+        return INTERVAL.maximum(INTERVAL.minimum(a, -c), INTERVAL.minimum(-a, c))
+    wrong = ([b, rest], [c, other]) if classes > 2 else ([b], [c])
+    return INTERVAL.minimum(a - INTERVAL.maximum(*wrong[0]), d - INTERVAL.maximum(*wrong[1]))
+
+
+def _best_state(setting: Setting) -> tuple[State | None, float]:
+    classes = setting.architecture.classes
+    ends = [(state, lower_float(_margin(state, classes))) for state in Builder(setting).states()]
+    return max(((s, m) for s, m in ends if m > 0), key=lambda end: end[1], default=(None, 0.0))
+
+
+def built_margin(setting: Setting) -> float:
+    """The margin of a network of the class on two inputs of different labels, rounded down; 0 where none is built."""
+    return _best_state(setting)[1]
+
+
+def no_witness(setting: Setting, *, measured: bool = False) -> Refusal | None:
+    """Why a risk bound is not printed: no network of the class meets its premise, or none that does is known.
+
+    Args:
+        setting: its norms as the class has them, rounded and paid for where they were measured.
+        measured: whether the training error was counted at this margin, so that the trained network meets the premise.
+    """
+    refusal = no_member(setting)
+    if refusal is not None or measured or not supposes_a_margin(setting):
+        return refusal
+    gamma, built = setting.sample.margin, built_margin(setting)
+    if built > gamma:
+        return None
+    from boundcalc.base.rounding import at_least, at_most
+
+    most = at_least(upper_float(margin_on_both_labels(setting)))
+    known = f"the largest margin that a network is built with is {at_most(built)}" if built else "no network is built"
+    return Refusal(
+        f"a risk bound at training error {setting.sample.train_error:g}",
+        f"gamma {gamma:g}, while {known} and margins up to {most} are not excluded",
+        "a network with a margin above gamma on inputs of both labels",
+        f"Take a gamma below {at_most(built)}." if built else "",
+    )
+
+
+@dataclass(frozen=True)
+class Member:
+    """A network of a class, as arrays.
+
+    Attributes:
+        weights: by kind, block and head (None where there is one).
+        inputs: one of each label: T rows, or T tokens.
+        margin: of both, in exact arithmetic, rounded down.
+    """
+
+    weights: Arrays
+    inputs: tuple[np.ndarray, np.ndarray]
+    margin: float
+
+
+def member(setting: Setting) -> Member | None:
+    """The network that `built_margin` is about, its weights rounded toward 0; None where there is none."""
+    import numpy as np
+
+    state, margin = _best_state(setting)
+    if state is None:
+        return None
+    a = setting.architecture
+    weights: Arrays = {}
+    for weight in weights_of(a.stages, a.seq_len):
+        for copy in range(weight.copies):
+            for part in weight.read(setting.norms, copy if weight.heads else None):
+                head = copy * part.copies // weight.copies if part.heads or part.copies > 1 else None
+                top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
+                weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
+    for entry in state.entries:
+        array = weights[entry.kind, entry.block, entry.head]
+        factor = lower_float(entry.factor)
+        for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            if value := entry.shape[2 * row + column]:
+                for start in entry.starts:
+                    array[start + row, column] = value * factor
+    return Member(weights, _inputs(setting, state, weights), margin)
+
+
+def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    import numpy as np
+
+    a = setting.architecture
+    first = a.stages[0]
+    fixed = next((each for each in a.stages if isinstance(each, Embedding) and each.positions == "fixed"), None)
+    if fixed is not None:
+        size = min(fixed.d, 2)
+        rest = fixed.position_radius / math.sqrt(fixed.d - size) if fixed.d > size else 0.0
+        weights["positions", None, None] = np.tile([0.0] * size + [rest] * (fixed.d - size), (a.seq_len, 1))
+    if isinstance(first, Embedding) and first.vocabulary:
+        return np.zeros(a.seq_len, int), np.ones(a.seq_len, int)
+    width = first.widths()[0] or a.d
+    rows = {"axis": (1, 0, -1, 0), "pair": (1, -1, -1, 1), "both": (1, 0, 0, 1)}[state.start]
+    x = np.zeros((2, a.seq_len, width))
+    for i in range(2):
+        for column in range(min(width, 2)):
+            x[i, :, column] = rows[2 * i + column] * a.input_radius / (math.sqrt(2) if state.start == "pair" else 1)
+    return x[0], x[1]
