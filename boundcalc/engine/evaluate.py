@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -12,13 +12,13 @@ from boundcalc.base.value import Kind
 from boundcalc.engine.ground import Found, Shared
 from boundcalc.engine.proved import BoundValue, Comparison, Proved
 from boundcalc.engine.search import Search
+from boundcalc.engine.witness import no_witness
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checker
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements.posthoc import pay, union
-from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import Quantity
 
 
@@ -69,10 +69,12 @@ def refuse_symbols(setting: Setting) -> None:
 class Desk:
     """One setting's searches and proofs, each made once however many policies share it."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, premise: Callable[[Setting], Refusal | None] | None = None) -> None:
+        """`premise`: why a risk bound is not asked for, instead of `no_witness`."""
         refuse_symbols(setting)
         refuse_missing(setting.norms, setting.architecture)
         self.setting = setting
+        self._premise = premise
         self.paid, self.measured = pay(setting)
         self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)
         self.kind: Kind = "bound" if self.measured is None else "a_posteriori"
@@ -92,8 +94,10 @@ class Desk:
 
     @cached_property
     def risk_refusal(self) -> Refusal | None:
-        """Why no network of the class meets the premise of a risk bound (G0e), whatever the policy."""
-        return no_member(self.paid)
+        """Why no network of the class is known to meet the premise of a risk bound, whatever the policy."""
+        if self._premise is not None:
+            return self._premise(self.paid)
+        return no_witness(self.paid, measured="train_error" in self.setting.sample.measured)
 
     def found(self, name: str, quantity: Quantity) -> list[Found]:
         """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply."""

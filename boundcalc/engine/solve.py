@@ -14,6 +14,7 @@ from boundcalc.engine.crossing import Axis, Crossing
 from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
 from boundcalc.engine.ground import Found
 from boundcalc.engine.proved import BoundValue
+from boundcalc.engine.witness import no_witness
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
@@ -105,7 +106,7 @@ def solve(
             f"no {variable} gives a risk of at most {target:g}: every bound of it is above the train error, here {q:g}"
         )
     if quantity == "risk" or variable not in ("m", "delta"):  # a gap bound has no premise that m or delta could change
-        axis = _with_members(setting, variable, axis)
+        axis = _with_members(setting, variable, axis, quantity)
     log_target = math.log(target)
     trial: _Samples | _Settings
     if variable == "m":
@@ -147,14 +148,17 @@ _TRIES = 40
 """Places looked at for a network with the margin, before its range is narrowed by halving."""
 
 
-def _with_members(setting: Setting, variable: str, axis: Axis) -> Axis:
-    """The part of an axis on which some network may have a margin above gamma (G0e): beyond it a bound speaks of none."""
+def _with_members(setting: Setting, variable: str, axis: Axis, quantity: Quantity) -> Axis:
+    """The part of an axis on which some network may have a margin above gamma (G0e), or, for a risk, one is built."""
 
     def at(x: float) -> Refusal | None:
-        return no_member(_change(setting, variable, axis, x))
+        changed = _change(setting, variable, axis, x)
+        if quantity == "gap":
+            return no_member(changed)
+        return no_witness(changed, measured="train_error" in changed.sample.measured)
 
     if variable in ("m", "delta"):
-        refusal = no_member(setting)
+        refusal = at(axis.low)
         if refusal is not None:
             raise NoSolution(str(refusal))
         return axis

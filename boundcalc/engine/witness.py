@@ -11,8 +11,8 @@ the label is the sign of the first, or of their difference. `member` writes the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,24 +49,31 @@ if TYPE_CHECKING:
     Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
 
 _ZERO = arb(0)
+_SIZES = ("op", "fro", "two_one", "two_one_t", "one_one")
 
 Row = tuple[arb, arb, arb]
 """The first and the second coordinate of each copy, and each of all other entries."""
 Shape = tuple[int, int, int, int]
 """The entries of a map of two coordinates, row by row."""
 
-_SHAPES: Mapping[str, Sequence[Shape]] = {
-    "axis": ((1, 0, 0, 0), (1, 0, -1, 0)),
-    "pair": ((1, -1, 0, 0), (1, -1, -1, 1)),
-    "both": ((1, 0, 0, 1),),
-    "zero": ((0, 0, 0, 0),),
-}
-"""Maps by what they write: the label as the sign of one entry, of two entries that differ in sign, both coordinates, nothing."""
+_INPUTS: Sequence[Shape] = ((1, 0, -1, 0), (1, -1, -1, 1), (1, 0, 0, 1))
+"""The two inputs: opposite on one axis, or on two of different signs; or one axis each."""
+_SHAPES: Sequence[Shape] = ((0, 0, 0, 0), (1, 0, 0, 0), (1, -1, 0, 0), *_INPUTS)
+"""Maps of two coordinates: of the first or of the difference onto one axis or two of different signs; of both; and zero."""
 
 
 class Entry(NamedTuple):
-    """Non-zero entries of a weight: its place, the map of two coordinates, its factor, and the rows at which copies begin."""
+    """Non-zero entries of a weight, and those chosen before.
 
+    Attributes:
+        before: the entries of the weight chosen before, if any.
+        kind: of the weight, with its block and head.
+        shape: the map of two coordinates.
+        factor: by which it is multiplied.
+        starts: the rows at which copies of the coordinates begin.
+    """
+
+    before: Entry | None
     kind: str
     block: int | None
     head: int | None
@@ -75,17 +82,15 @@ class Entry(NamedTuple):
     starts: tuple[int, ...] = (0,)
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The rows that two inputs of different labels have behind some layers.
 
     Attributes:
         rows: a row of each input.
         width: entries of a row.
         size: coordinates that are not like all others, in each copy: 1 or 2.
-        kind: what was written last, a key of `_SHAPES`.
         starts: where copies of the coordinates begin.
-        entries: the weights so far.
+        last: the last of the weights so far.
         start: which coordinates the inputs have.
         own_row: whether the row that will be read is still 0 in every input, unlike the others.
         alone: whether rows that are not read differ from the one that is.
@@ -94,21 +99,24 @@ class State:
     rows: tuple[Row, Row]
     width: int
     size: int
-    kind: str
     starts: tuple[int, ...] = (0,)
-    entries: tuple[Entry, ...] = ()
-    start: str = ""
+    last: Entry | None = None
+    start: Shape = (1, 0, 0, 1)
     own_row: bool = False
     alone: bool = False
 
-    @property
-    def apart(self) -> float:
-        """The largest margin of a linear map of norm 1 on both inputs, about: how far 0 is from the rows p and -q and between."""
+    def judged(self) -> tuple[str, float]:
+        """How the label is written, and about the largest margin that a linear map of norm 1 makes of it.
+
+        The margin is the distance of 0 from the segment between the row of one input and the other's times -1.
+        """
         (a, b, _), (c, d, _) = ((float(x) for x in row) for row in self.rows)
         x, y = -c - a, -d - b
         length = x * x + y * y
         share = min(1.0, max(0.0, -(a * x + b * y) / length)) if length > 0 else 0.0
-        return math.hypot(a + share * x, b + share * y) * math.sqrt(len(self.starts))
+        apart = math.hypot(a + share * x, b + share * y)
+        kind = "axis" if b == d == 0 else "pair" if abs(a + b) + abs(c + d) <= 1e-12 * apart else "both"
+        return "zero" if a == b == c == d == 0 else kind, apart * math.sqrt(len(self.starts))
 
     @property
     def others(self) -> int:
@@ -123,14 +131,14 @@ class State:
 
 
 def _best(states: Iterable[State]) -> list[State]:
-    """Of every kind the state whose labels are farthest apart."""
-    best: dict[str, State] = {}
+    """Of every way to write the label the state with the largest margin."""
+    best: dict[str, tuple[float, State]] = {}
     for state in states:
-        if all(entry.is_finite() for row in state.rows for entry in row) and (
-            state.kind not in best or state.apart > best[state.kind].apart
-        ):
-            best[state.kind] = state
-    return list(best.values())
+        if all(entry.is_finite() for row in state.rows for entry in row):
+            kind, apart = state.judged()
+            if kind not in best or apart > best[kind][0]:
+                best[kind] = apart, state
+    return [state for _, state in best.values()]
 
 
 @cache
@@ -152,6 +160,7 @@ class Builder:
     def __init__(self, setting: Setting) -> None:
         self.norms, self.seq_len = setting.norms, setting.architecture.seq_len
         self.setting = setting
+        self._factors: dict[tuple[int, Shape, int], arb] = {}
 
     def states(self) -> list[State]:
         """What the inputs have become behind the last layer."""
@@ -165,13 +174,19 @@ class Builder:
             return []  # tokens have no rows yet
         width = first.widths()[0]
         width = self.setting.architecture.d if width is None else width
-        r, root = arb(self.setting.architecture.input_radius), arb(2).sqrt()
-        one = State(((r, _ZERO, _ZERO), (-r, _ZERO, _ZERO)), width, min(width, 2), "axis", start="axis")
-        if width < 2:
-            return [one]
-        pair = ((r / root, -r / root, _ZERO), (-r / root, r / root, _ZERO))
-        both = ((r, _ZERO, _ZERO), (_ZERO, r, _ZERO))
-        return [one, replace(one, rows=pair, kind="pair", start="pair"), replace(one, rows=both, kind="both", start="both")]
+        radius = arb(self.setting.architecture.input_radius)
+        states: list[State] = []
+        for a, b, c, d in _INPUTS if width > 1 else _INPUTS[:1]:
+            scale = radius / arb(a * a + b * b).sqrt()
+            states.append(
+                State(
+                    ((a * scale, b * scale, _ZERO), (c * scale, d * scale, _ZERO)),
+                    width,
+                    min(width, 2),
+                    start=(a, b, c, d),
+                )
+            )
+        return states
 
     def _through(self, layers: Sequence[Layer], states: list[State]) -> list[State]:
         for layer in layers:
@@ -183,11 +198,11 @@ class Builder:
 
     def _added(self, layer: Layer, state: State) -> list[State]:
         """A sum of branches; a row of its own is 0 before the first attention, whatever the others are."""
-        nothing = replace(state, rows=((_ZERO,) * 3,) * 2, kind="zero")
-        totals = [replace(nothing, own_row=False, alone=state.own_row or state.alone)]
+        nothing = state._replace(rows=((_ZERO,) * 3,) * 2)
+        totals = [nothing._replace(own_row=False, alone=state.own_row or state.alone)]
         for branch in layer.branches:
             ends = self._through(branch, [nothing if state.own_row and not branch else state])
-            totals = [_sum(total, end, len(state.entries)) for total in totals for end in ends if len(end.starts) == 1]
+            totals = [_sum(total, end, state.last) for total in totals for end in ends if len(end.starts) == 1]
             totals = _best(totals)
         return totals
 
@@ -217,13 +232,13 @@ class Builder:
                         tuple(x * layer.radius / length for x in row)
                         for row, length in zip(state.rows, lengths, strict=True)
                     ]
-                    yield replace(state, rows=tuple(scaled))
+                    yield state._replace(rows=tuple(scaled))
             case Activation():
                 yield from (_entrywise(state, layer.name) for state in states)
             case SoftCap():
                 for state in states:
                     rows = [tuple(layer.cap * (x / layer.cap).tanh() for x in row) for row in state.rows]
-                    yield replace(state, rows=tuple(rows))
+                    yield state._replace(rows=tuple(rows))
             case Pool():
                 yield from (state for state in states if not (state.alone and layer.how == "mean"))
             case _:
@@ -231,65 +246,62 @@ class Builder:
 
     def _embedded(self, layer: Embedding, states: list[State]) -> Iterator[State]:
         """Two tokens; positions that are learned are 0, fixed ones are alike in all other entries."""
-        if layer.vocabulary > 1 + (layer.own_row is not None):
+        if layer.vocabulary:
+            first = _first_token(layer)
+            if layer.vocabulary < first + 2:
+                return
             one = arb(1)
-            tokens = State(((one, _ZERO, _ZERO), (_ZERO, one, _ZERO)), 2, 2, "both", start="tokens")
+            tokens = State(((one, _ZERO, _ZERO), (_ZERO, one, _ZERO)), 2, 2, (first,))
             states = list(self._mapped(tokens, "embedding", None, layer.d))
         for state in states:
-            own = replace(state, own_row=layer.own_row is not None)
+            own = state._replace(own_row=layer.own_row is not None)
             if layer.positions == "fixed" and state.others:
                 rest = arb(layer.position_radius) / arb(state.others).sqrt()
-                own = replace(own, rows=tuple((a, b, r + rest) for a, b, r in own.rows))
+                own = own._replace(rows=tuple((a, b, r + rest) for a, b, r in own.rows))
                 yield from () if own.own_row else (own,)
             else:
                 yield own
 
     def _mapped(self, state: State, kind: str, block: int | None, width: int) -> Iterator[State]:
-        for wrote, shape in self._shapes(state, width):
+        for shape in self._shapes(state, width):
             factor = self._factor(shape, len(state.starts), self.norms.find(kind, block))
-            end = _written(state, wrote, shape, factor, width)
-            yield replace(end, entries=(*state.entries, Entry(kind, block, None, shape, factor, state.starts)))
+            end = _written(state, shape, factor, width)
+            yield end._replace(last=Entry(state.last, kind, block, None, shape, factor, state.starts))
 
-    def _shapes(self, state: State, width: int) -> Iterator[tuple[str, Shape]]:
-        for wrote, shapes in _SHAPES.items():
-            for a, b, c, d in shapes:
-                if (state.size > 1 or not (c or d)) and (width > 1 or not (b or d)):
-                    yield wrote, (a, b, c, d)
+    def _shapes(self, state: State, width: int) -> Iterator[Shape]:
+        for a, b, c, d in _SHAPES:
+            if (state.size > 1 or not (c or d)) and (width > 1 or not (b or d)):
+                yield a, b, c, d
 
     def _factor(self, shape: Shape, copies: int, budget: Budget) -> arb:
         """The largest factor of a map within its budget."""
-        if not any(shape):
-            return _ZERO
-        pattern = _pattern(shape, copies)
-        factor = pattern.scale(INTERVAL, replace(budget, row=None)) if _has_norm(budget) else None
-        if budget.row is not None:
-            row = arb(budget.row) / arb(max(shape[0] ** 2 + shape[1] ** 2, shape[2] ** 2 + shape[3] ** 2)).sqrt()
-            factor = row if factor is None else INTERVAL.minimum(factor, row)
-        return _ZERO if factor is None else factor
+        key = id(budget), shape, copies  # budgets live as long as the norms do
+        if key not in self._factors:
+            self._factors[key] = _largest_factor(shape, copies, budget) if any(shape) else _ZERO
+        return self._factors[key]
 
     def _gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
-        shapes = [(wrote, shape) for wrote, shape in self._shapes(state, layer.d_ff) if wrote in ("axis", "pair")]
-        for wrote, shape in shapes:
+        for shape in self._shapes(state, layer.d_ff):
             gate, value = (
                 self._factor(shape, len(state.starts), self.norms.find(kind, layer.block)) for kind in ("W_1", "W_3")
             )
-            first = _entrywise(_written(state, wrote, shape, gate, layer.d_ff), layer.activation)
-            second = _written(state, wrote, shape, value, layer.d_ff)
-            rows = [tuple(x * y for x, y in zip(*both, strict=True)) for both in zip(first.rows, second.rows, strict=True)]
-            added = (
-                Entry("W_1", layer.block, None, shape, gate, state.starts),
-                Entry("W_3", layer.block, None, shape, value, state.starts),
-            )
-            unit = replace(first, rows=tuple(rows), entries=(*state.entries, *added))
+            first = _entrywise(_written(state, shape, gate, layer.d_ff), layer.activation)
+            second = _written(state, shape, value, layer.d_ff)
+            rows = [
+                tuple(x * y for x, y in zip(*both, strict=True)) for both in zip(first.rows, second.rows, strict=True)
+            ]
+            last = Entry(state.last, "W_1", layer.block, None, shape, gate, state.starts)
+            last = Entry(last, "W_3", layer.block, None, shape, value, state.starts)
+            unit = first._replace(rows=tuple(rows), last=last)
             yield from self._mapped(unit, "W_2", layer.block, layer.d)
 
     def _attended(self, layer: Attention, state: State) -> Iterator[State]:
         mass = _mass(layer, self.seq_len, own_row=state.own_row)
         if state.alone or len(state.starts) > 1 or mass is None:
             mass = _ZERO
-        state = replace(state, own_row=False)
+        state = state._replace(own_row=False)
         group = layer.heads // layer.groups
-        for wrote, shape in self._shapes(state, layer.out):
+        for shape in self._shapes(state, layer.out):
             factors = [
                 INTERVAL.minimum(*(self._factor(shape, 1, self.norms.find("W_V", layer.block, h)) for h in heads))
                 for heads in _groups(layer, self.norms)
@@ -298,14 +310,16 @@ class Builder:
                 factors *= layer.groups
             if layer.combine == "sum":
                 total = group * sum(factors, start=_ZERO) * mass
-                end = _written(state, wrote, shape, total, layer.out)
+                end = _written(state, shape, total, layer.out)
             else:
                 factors = [INTERVAL.minimum(*factors)] * layer.groups
-                end = _written(state, wrote, shape, factors[0] * mass, layer.heads * layer.out)
+                end = _written(state, shape, factors[0] * mass, layer.heads * layer.out)
                 starts = tuple(head * layer.out for head in range(layer.heads))
-                end = replace(end, size=min(layer.out, 2), starts=starts)
-            entries = (Entry("W_V", layer.block, g, shape, each) for g, each in enumerate(factors))
-            yield replace(end, entries=(*state.entries, *entries))
+                end = end._replace(size=min(layer.out, 2), starts=starts)
+            last = state.last
+            for index, each in enumerate(factors):
+                last = Entry(last, "W_V", layer.block, index, shape, each)
+            yield end._replace(last=last)
 
     def _normalised(self, layer: LayerNorm, state: State) -> State | None:
         gain = arb(1)
@@ -321,12 +335,17 @@ class Builder:
             factor = gain / (INTERVAL.maximum(_ZERO, variance) + layer.eps).sqrt()
             a, b, rest = ((x - mean) * factor for x in row)
             rows.append((a, b if state.size > 1 else _ZERO, rest))
-        return replace(state, rows=(rows[0], rows[1]))
+        return state._replace(rows=(rows[0], rows[1]))
 
 
-def _has_norm(budget: Budget) -> bool:
-    limits = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one, budget.schatten)
-    return any(limit is not None for limit in limits)
+def _largest_factor(shape: Shape, copies: int, budget: Budget) -> arb:
+    a, b, c, d = shape
+    found: list[arb] = []
+    if budget.row is not None:
+        found.append(arb(budget.row) / arb(max(a * a + b * b, c * c + d * d)).sqrt())
+    if any(limit is not None for limit in (*(getattr(budget, name) for name in _SIZES), budget.schatten)):
+        found.append(_pattern(shape, copies).scale(INTERVAL, budget))
+    return INTERVAL.minimum(*found) if found else _ZERO
 
 
 def _groups(layer: Attention, norms: Norms) -> list[list[int]]:
@@ -335,6 +354,11 @@ def _groups(layer: Attention, norms: Norms) -> list[list[int]]:
         return [[0]]
     group = layer.heads // layer.groups
     return [list({g, *range(g * group, (g + 1) * group)}) for g in range(layer.groups)]
+
+
+def _first_token(layer: Embedding) -> int:
+    """Of two in a row that are not the token of the row that is read."""
+    return layer.own_row + 1 if layer.own_row is not None and layer.own_row < 2 else 0
 
 
 def _mass(layer: Attention, seq_len: int, *, own_row: bool) -> arb | None:
@@ -347,17 +371,16 @@ def _mass(layer: Attention, seq_len: int, *, own_row: bool) -> arb | None:
     return arb(rows) / (seq_len + 1) if name == "softmax1" else arb(rows) / (2 * seq_len) if name == "sigmoid" else None
 
 
-def _written(state: State, wrote: str, shape: Shape, factor: arb, width: int) -> State:
+def _written(state: State, shape: Shape, factor: arb, width: int) -> State:
     """The rows behind a map of the two coordinates of every copy."""
     a, b, c, d = shape
     factor = factor * len(state.starts)
     first, second = ((factor * (a * x + c * y), factor * (b * x + d * y), _ZERO) for x, y, _ in state.rows)
-    kind = wrote if any(shape) else "zero"
-    return replace(state, rows=(first, second), width=width, size=min(width, 2), kind=kind, starts=(0,))
+    return state._replace(rows=(first, second), width=width, size=min(width, 2), starts=(0,))
 
 
 def _entrywise(state: State, name: str) -> State:
-    return replace(state, rows=tuple(tuple(_activated(name, x) for x in row) for row in state.rows))
+    return state._replace(rows=tuple(tuple(_activated(name, x) for x in row) for row in state.rows))
 
 
 def _activated(name: str, x: arb) -> arb:
@@ -371,15 +394,22 @@ def _activated(name: str, x: arb) -> arb:
     return largest_entry(name, -x) + x  # s(x) - s(-x) = x for GELU and SiLU
 
 
-def _sum(total: State, end: State, shared: int) -> State:
+def _chosen(last: Entry | None, before: Entry | None = None) -> Iterator[Entry]:
+    """The weights up to the last one, back to the one before them."""
+    while last is not None and last is not before:
+        yield last
+        last = last.before
+
+
+def _sum(total: State, end: State, shared: Entry | None) -> State:
+    """Of two branches that begin with the same weights."""
     rows = [tuple(x + y for x, y in zip(*both, strict=True)) for both in zip(total.rows, end.rows, strict=True)]
-    kinds = {total.kind, end.kind} - {"zero"}
-    kind = "zero" if not kinds else kinds.pop() if len(kinds) == 1 else "both"
-    return replace(
-        end,
+    last = total.last
+    for entry in reversed(list(_chosen(end.last, shared))):
+        last = entry._replace(before=last)
+    return end._replace(
         rows=tuple(rows),
-        kind=kind,
-        entries=(*total.entries, *end.entries[shared:]),
+        last=last,
         own_row=False,
         alone=total.alone,
     )
@@ -436,7 +466,7 @@ class Member:
 
     Attributes:
         weights: by kind, block and head (None where there is one).
-        inputs: one of each label: T rows, or T tokens.
+        inputs: one of each label: T rows, or T tokens, of which the first is the one that is read where it has no data.
         margin: of both, in exact arithmetic, rounded down.
     """
 
@@ -460,7 +490,7 @@ def member(setting: Setting) -> Member | None:
                 head = copy * part.copies // weight.copies if part.heads or part.copies > 1 else None
                 top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
                 weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
-    for entry in state.entries:
+    for entry in _chosen(state.last):
         array = weights[entry.kind, entry.block, entry.head]
         factor = lower_float(entry.factor)
         for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
@@ -475,17 +505,18 @@ def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray
 
     a = setting.architecture
     first = a.stages[0]
-    fixed = next((each for each in a.stages if isinstance(each, Embedding) and each.positions == "fixed"), None)
-    if fixed is not None:
-        size = min(fixed.d, 2)
-        rest = fixed.position_radius / math.sqrt(fixed.d - size) if fixed.d > size else 0.0
-        weights["positions", None, None] = np.tile([0.0] * size + [rest] * (fixed.d - size), (a.seq_len, 1))
+    for layer in a.stages:
+        if isinstance(layer, Embedding) and layer.positions == "fixed":
+            row = np.full(layer.d, layer.position_radius / math.sqrt(max(1, layer.d - 2)))
+            row[:2] = 0.0
+            weights["positions", None, None] = np.tile(row, (a.seq_len, 1))
     if isinstance(first, Embedding) and first.vocabulary:
-        return np.zeros(a.seq_len, int), np.ones(a.seq_len, int)
+        tokens = np.tile(_first_token(first) + np.arange(2)[:, None], a.seq_len)
+        if first.own_row is not None:
+            tokens[:, 0] = first.own_row
+        return tokens[0], tokens[1]
     width = first.widths()[0] or a.d
-    rows = {"axis": (1, 0, -1, 0), "pair": (1, -1, -1, 1), "both": (1, 0, 0, 1)}[state.start]
     x = np.zeros((2, a.seq_len, width))
-    for i in range(2):
-        for column in range(min(width, 2)):
-            x[i, :, column] = rows[2 * i + column] * a.input_radius / (math.sqrt(2) if state.start == "pair" else 1)
+    rows = np.array(state.start).reshape(2, 2)[:, : min(width, 2)]
+    x[:, :, : min(width, 2)] = (a.input_radius * rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, None]
     return x[0], x[1]

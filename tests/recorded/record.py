@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boundcalc.engine.evaluate import compare
+from boundcalc.engine.evaluate import Desk, compare
 from boundcalc.setting import Setting
+from boundcalc.statements.premise import no_member
 from tests.laws.settings import settings
 
 TABLE = Path(__file__).parent / "values.json"
@@ -25,12 +26,12 @@ Values = dict[str, list[float | None] | None]
 
 
 def values_of(setting: Setting) -> Values:
-    """Natural logs of a setting's gap and risk bound, for every policy; None where it, or its risk, is refused."""
+    """Natural logs of a setting's gap and risk bound, for every policy; None where the checkers refuse."""
     return {
         value.name: None
         if value.refusal is not None
         else [value.certificate.log_value, None if value.risk_refusal is not None else value.log_risk]
-        for value in compare(setting)
+        for value in compare(setting, desk=Desk(setting, no_member))
     }
 
 
