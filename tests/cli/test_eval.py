@@ -10,29 +10,17 @@ from pathlib import Path
 import pytest
 
 from boundcalc import Setting, compare
-from boundcalc.cli.eval import command
-from boundcalc.cli.setting import DEFAULTS, ENTRIES
-from boundcalc.cli.values import short, upper
+from boundcalc.cli.setting import ENTRIES
+from boundcalc.cli.values import upper
 from boundcalc.formulas.theorems import BOUNDS, POLICIES
 from boundcalc.setting import Architecture, Sample
 
-from .conftest import Run, one_line, written
+from .conftest import Run, written
 
 
 def test_every_field_of_a_setting_has_an_option() -> None:
     settable = {entry.field for entry in ENTRIES} | {"layers", "measured"}  # lists of layers come in files
     assert {f.name for part in (Architecture, Sample) for f in fields(part)} <= settable
-
-
-def test_defaults_in_the_help_are_the_defaults() -> None:
-    known = DEFAULTS
-    shown = {parameter.name: getattr(parameter, "show_default", None) for parameter in command.params}
-    assert shown["seq_len"] == str(Architecture().seq_len)
-    assert shown["delta"] == str(Sample().delta)
-    for option in ENTRIES:
-        if isinstance(shown.get(option.field), str):
-            value = known[option.field]
-            assert shown[option.field] == (value if isinstance(value, str) else short(value))
 
 
 def test_the_table_shows_what_compare_finds(run: Run) -> None:
@@ -44,32 +32,6 @@ def test_the_table_shows_what_compare_finds(run: Run) -> None:
         assert upper(value.log10) in rows[value.name]
     assert set(POLICIES) <= set(rows)
     assert len(outcome.stdout.splitlines()) <= 24  # one screen
-
-
-def test_assumed_values_are_marked_and_given_ones_are_not(run: Run) -> None:
-    text = run("eval", "--depth", "1", "--delta", "0.05", "--bound", "closed", "--no-solve").stdout
-    assert "depth 1," in text
-    assert "delta 0.05," in text
-    for assumed in ("style edelman*", "T 512*", "C 1*", "m 10^6*", "gamma 0.12*", "train error 0*"):
-        assert assumed in text
-    assert "at train error 0 (default)" in text
-    given = run("eval", "--bound", "closed", "--no-solve", "--train-error", "0").stdout
-    assert "train error 0*" not in given
-    assert "(default)" not in given
-
-
-def test_what_a_preset_says_is_not_assumed(run: Run) -> None:
-    text = run("eval", "--preset", "vit", "--depth", "1", "--bound", "parameters", "--no-solve").stdout
-    assert re.search(r"d 768,", text)
-    assert re.search(r"T 197,", text)
-    assert "delta 0.05*" in text
-
-
-def test_vacuous_bounds_are_capped_and_shown_uncapped(run: Run) -> None:
-    (row,) = json.loads(run("eval", "--bound", "published", "--format", "json").stdout)["results"]
-    assert row["gap"] == 1
-    assert row["vacuous"] is True
-    assert f"1 ({upper(row['log10_gap'])})" in run("eval", "--bound", "published", "--no-solve").stdout
 
 
 def test_values_beyond_floats_are_powers_of_ten(run: Run) -> None:
@@ -91,12 +53,6 @@ def test_the_smallest_m_is_enough_and_not_much_less_is(run: Run) -> None:
             assert found <= 0.102 if enough else found > 0.1  # a search from another m may end 2% higher
 
 
-def test_the_smallest_m_is_told_or_why_there_is_none(run: Run) -> None:
-    assert re.search(r"Smallest m with gap <= 0.1: \d", run("eval", "--depth", "1").stdout)
-    text = run("eval", "--depth", "60", "--C", "9", "--bound", "closed").stdout
-    assert "no m gives a gap of at most 0.1" in text
-
-
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> str:
     """A policy whose one lemma covers no matrix."""
@@ -114,17 +70,6 @@ def test_refused_policies_are_rows_with_the_reason(run: Run, narrow: str) -> Non
     assert "that none of T1 covers" in refused["refusal"]
     text = run("eval", "--depth", "1", "--no-solve").stdout
     assert f"{narrow} refused: policy" in text
-
-
-def test_nothing_but_refusals_is_a_failure(run: Run, tmp_path: Path, narrow: str) -> None:
-    outcome = run("eval", "--bound", narrow, "--depth", "1")
-    assert outcome.exit_code == 1
-    assert f"{narrow} refused:" in outcome.stdout
-    path = tmp_path / "none.json"
-    outcome = run("eval", "--bound", narrow, "--depth", "1", "--certificate", str(path))
-    assert outcome.exit_code == 1
-    assert "no certificate" in one_line(outcome)
-    assert not path.exists()
 
 
 def test_files_options_and_presets_agree(run: Run, tmp_path: Path) -> None:
@@ -192,32 +137,6 @@ def test_custom_normalisers(run: Run) -> None:
     assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)
 
 
-def test_explain_shows_the_steps_and_the_statements(run: Run) -> None:
-    text = run("eval", "--depth", "1", "--bound", "best", "--bound", "closed", "--explain", "--no-solve").stdout
-    assert "best: gap <=" in text
-    assert "best: risk <=" in text
-    assert "closed: gap <=" in text
-    assert re.search(r"W_QK\[0\]\s+T\w+\s+eps .* error .* log N .* \d+%", text)
-    assert re.search(r"statements: .*\bG2\b", text)
-    plain = run("eval", "--depth", "1", "--explain", "--no-solve").stdout
-    assert "closed: gap" not in plain  # without --bound, the best alone
-
-
-def test_proxies_carry_a_tilde(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from boundcalc.engine import evaluate
-
-    original = evaluate.Desk.__init__
-
-    def proxied(self: evaluate.Desk, setting: Setting) -> None:
-        original(self, setting)
-        self.kind = "proxy"
-
-    monkeypatch.setattr(evaluate.Desk, "__init__", proxied)
-    outcome = run("eval", "--m", "1e9", "--bound", "log-T", "--no-solve")
-    assert re.search(r"log-T +proxy +~0\.\d+ +~0\.\d+", outcome.stdout)
-    assert "~ marks proxies" in outcome.stdout
-
-
 def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
     """What noise costs is I (G11); covers have a log N."""
     for option in ("--explain", "--why"):
@@ -228,10 +147,3 @@ def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
         assert "log N" not in risk
         covers = run("eval", "--depth", "1", "--bound", "trauger", "--m", "1e9", "--no-solve", option).stdout
         assert "log N" in covers
-
-
-def test_names_whose_proofs_are_one_are_said(run: Run) -> None:
-    line = ["eval", "--depth", "1", "--T", "8", "--no-solve", "--bound", "closed", "--bound", "edelman2022"]
-    text = " ".join(run(*line).stdout.split())
-    assert "'closed' and 'edelman2022' coincide here: one proof, from lemmas that both have" in text
-    assert "coincide" not in run("eval", "--depth", "1", "--T", "8", "--no-solve").stdout

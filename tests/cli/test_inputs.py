@@ -10,7 +10,7 @@ import pytest
 from boundcalc.formulas.theorems import BOUNDS, THEOREMS
 from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound
 
-from .conftest import Run, one_line
+from .conftest import Run
 
 POINT = {"C_V": 1, "K_V": 4, "K_QK": 2, "L_s": 1, "epsilon": 0.1, "A_s": 3, "A_in": 5, "B_in": 1, "L_out": 1}
 POINT |= {"c_n": 1, "mu": 1, "s": 3, "kappa_w": 3, "e_pre": 0.01}
@@ -50,32 +50,3 @@ def test_the_searched_value_is_no_larger_than_the_formula(run: Run) -> None:
     at = {"L": 4096, "temperature": 0.8, "M": 1, "delta": 0.05}
     assert sharp["value"] <= THEOREMS["X4"].formula("error").value(**at)
     assert plain["value"] == pytest.approx(THEOREMS["X4"].formula("plain_error").value(**at), rel=1e-12)
-
-
-def test_a_table_marks_what_was_assumed(run: Run) -> None:
-    text = run("eval", "--bound", "X3", "--set", "L=512", "--delta", "0.01").stdout
-    assert "at L 512, kappa 1*, M 1*" in text
-    assert "delta 0.01 " in text
-    assert "boundcalc derive --bound X3" in text
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("eval", "--bound", "X3", "--bound", "best"), "evaluate it by itself"),
-        (("eval", "--bound", "X3", "--sweep", "m=1,2"), "--sweep is for bounds of a setting, which X3 is not"),
-        (("eval", "--bound", "X6"), "needs a value for kappa_w; for instance --set kappa_w=1"),
-        (("eval", "--bound", "X4", "--set", "kappa=2"), "X4 does not depend on kappa; it has L, M, temperature, delta"),
-        (("eval", "--bound", "X3", "--set", "r=2"), "1/2 < r <= 3/2"),
-        (("eval", "--bound", "X3", "--set", "L=-3"), "L must lie between 1"),
-        (("eval", "--bound", "X3", "--set", "kappa"), "needs NAME=VALUE"),
-        (("eval", "--bound", "X3", "--format", "latex"), "leave out --format latex"),
-        (("eval", "--set", "L=3"), "layers are --depth"),
-        (("solve", "--for", "T", "--bound", "X3"), "solve is for bounds of one"),
-        (("eval", "--bound", "X33"), "'X3'"),
-    ],
-)
-def test_refusals_say_what_to_type(run: Run, words: tuple[str, ...], says: str) -> None:
-    outcome = run(*words)
-    assert outcome.exit_code == 2
-    assert says in one_line(outcome)

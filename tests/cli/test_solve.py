@@ -31,13 +31,6 @@ def test_the_value_is_enough_and_beyond_it_is_not(run: Run, variable: str, targe
         assert (result["gap"] <= target) is enough
 
 
-def test_words(run: Run) -> None:
-    text = run("solve", "--for", "m", "--quantity", "risk").stdout
-    assert text.startswith("smallest m with risk <= 0.1 at train error 0 (default): ")
-    assert "there 'best' gives 0." in text
-    assert run("solve", "--for", "C", "--m", "1e9").stdout.startswith("largest C with gap <= 0.1: ")
-
-
 def test_no_solution_is_a_failure_with_its_reason(run: Run) -> None:
     outcome = run("solve", "--for", "m", "--target", "1e-30")
     assert outcome.exit_code == 1
@@ -82,20 +75,3 @@ def test_where_no_network_has_the_margin_the_place_that_comes_nearest_is_named(r
     assert "no network with these norms has a margin above 0.0441" in one_line(outcome)
     assert one_line(outcome).endswith("(at depth 1)")
     assert "gamma below 0" not in one_line(run("solve", "--for", "m", "--quantity", "risk", "--C", "1e-300"))
-
-
-@pytest.mark.parametrize(
-    ("words", "needle"),
-    [
-        ([], "--for"),
-        (["--for", "width"], "'m', 'T', 'C', 'depth', 'gamma', 'delta'"),
-        (["--for", "m", "--target", "0"], "target must lie in (0, 1)"),
-        (["--for", "m", "--target", "nan"], "target must lie in (0, 1)"),
-        (["--for", "m", "--bound", "bets"], "did you mean 'best'"),
-        (["--for", "m", "--delta", "2"], "delta must lie in"),
-    ],
-)
-def test_wrong_usage(run: Run, words: list[str], needle: str) -> None:
-    outcome = run("solve", *words)
-    assert outcome.exit_code == 2
-    assert needle in one_line(outcome)

@@ -44,54 +44,6 @@ def test_geometric_ranges_keep_their_last_point_despite_rounding() -> None:
         assert found == [3**k for k in range(count + 1)]
 
 
-ABSURD = [
-    (["m"], "NAME=VALUES"),
-    (["m="], "NAME=VALUES"),
-    (["n=1,2"], "no sweep axis 'n'"),
-    (["gama=1,2"], "did you mean 'gamma'"),
-    (["m=1:10"], "first:last:STEP"),
-    (["m=1:10:20:x2"], "first:last:STEP"),
-    (["m=1:10:2"], "STEP is x2 (a factor), log7 or lin4"),
-    (["m=1:10:y2"], "STEP is x2"),
-    (["m=1:nan:x2"], "'nan' is no finite number"),
-    (["m=1:1e400:x2"], "no finite number"),
-    (["m=a,b"], "'a' is no finite number"),
-    (["m=1,,2"], "'' is no finite number"),
-    (["m=100:1:x2"], "the factor must be between 0 and 1, got x2"),
-    (["m=1:100:x0.5"], "the factor must be above 1"),
-    (["m=1:100:x1"], "the factor must be above 1"),
-    (["m=1:100:x-2"], "the factor must be above 1"),
-    (["m=0:100:x2"], "ends above 0"),
-    (["C=-1:1:log3"], "ends above 0"),
-    (["m=1:1e9:lin1"], "2 to 10^6 points"),
-    (["m=1:1e9:lin0"], "2 to 10^6 points"),
-    (["m=1:1e9:log2.5"], "2 to 10^6 points"),
-    (["m=1:1e9:lin1e7"], "2 to 10^6 points"),
-    (["m=1:1e9:x1.000001"], "take a larger factor"),
-    (["m=1e6:1e15:log1000", "T=1e6:1e15:log1001"], "a sweep may have 10^6 points, got 1001000"),
-    (["m=1,2", "m=3"], "given twice"),
-    (["depth=1.5"], "depth must be a whole number"),
-    (["causal=maybe"], "causal is yes or no"),
-    (["delta=0.1,2"], "delta must lie in (0, 1), got 2.0"),
-    (["m=0,1"], "m must lie"),
-    (["m=1:1e6:lin5000"], "add --format csv"),
-]
-
-
-@pytest.mark.parametrize(("axes", "needle"), ABSURD, ids=[" ".join(axes) for axes, _ in ABSURD])
-def test_absurd_sweeps_are_refused_in_one_line(run: Run, axes: list[str], needle: str) -> None:
-    outcome = run("eval", *(word for axis in axes for word in ("--sweep", axis)))
-    assert outcome.exit_code == 2
-    assert needle in one_line(outcome)
-
-
-@pytest.mark.parametrize("option", [["--certificate", "x.json"], ["--certificate-risk", "x.json"], ["--explain"]])
-def test_what_is_about_one_setting_excludes_sweeps(run: Run, option: list[str]) -> None:
-    outcome = run("eval", "--sweep", "T=8,16", *option)
-    assert outcome.exit_code == 2
-    assert option[0] in one_line(outcome)
-
-
 def test_every_point_is_what_eval_says_there(run: Run) -> None:
     line = ("--depth", "1", "--bound", "closed", "--bound", "trauger")
     sweep = run("eval", *line, "--sweep", "T=8,32", "--sweep", "C=1,2", "--format", "csv")
@@ -135,15 +87,6 @@ def test_points_that_make_no_setting_are_rows(run: Run) -> None:
     assert "not divisible" in rows[1]["refusal"]
     assert rows[1]["gap"] == ""
     assert run("eval", "--sweep", "heads=3,5").exit_code == 1
-
-
-def test_tables_show_only_what_is_shared(run: Run) -> None:
-    text = run("eval", "--sweep", "T=8,16", "--sweep", "train-error=0,0.1").stdout
-    head, table = text.split("gap <=")
-    assert "T 512" not in head
-    assert "train error" not in head
-    assert "depth 2*" in head
-    assert table.count("\n") >= 4
 
 
 def test_a_sweep_of_the_knob_beside_norms_of_some_weights(run: Run) -> None:

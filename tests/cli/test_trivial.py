@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from boundcalc import Setting, compare, evaluate
-from boundcalc.cli.train import _show_bounds
 from boundcalc.cli.values import upper
-from boundcalc.engine.proved import BoundValue
 from boundcalc.engine.sweep import sweep
 
 from .conftest import Run, one_line
@@ -62,16 +57,6 @@ def test_no_sweep_prints_one(run: Run, form: str) -> None:
     assert columns["trivial"] == [True, True]
 
 
-def test_proofs_and_solutions_show_none(run: Run) -> None:
-    for line in (("eval", *LINE, "--bound", "best", "--explain", "--no-solve"), ("eval", *LINE, "--why", "--no-solve")):
-        outcome = run(*line)
-        assert outcome.exit_code == 0
-        assert printed(outcome.stdout) == set()
-    outcome = run("solve", "--for", "delta", "--target", "0.5", *LINE)
-    assert outcome.exit_code == 1
-    assert "gives one that is trivial" in one_line(outcome)
-
-
 def test_certificates_of_nothing_are_not_written(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "gap.json"
     outcome = run("eval", *LINE, "--bound", "best", "--certificate", str(path))
@@ -84,28 +69,6 @@ def test_certificates_of_nothing_are_not_written(run: Run, tmp_path: Path) -> No
         assert outcome.exit_code == 0
         assert "trivial" in outcome.stdout
         assert printed(outcome.stdout) == set()
-
-
-def test_other_writers_say_trivial(capsys: pytest.CaptureFixture[str], run: Run) -> None:
-    values = compare(SETTING, TRIVIAL)
-    _show_bounds(values, 0.5, 0.05)
-    text = capsys.readouterr().out
-    assert text.count("every covering argument gives a bound above 1") == len(TRIVIAL)
-    assert printed(text) == set()
-    shown: list[Callable[[BoundValue], str]] = [BoundValue._repr_html_, BoundValue._repr_latex_]
-    for show in shown:
-        assert printed(show(values[0])) == set()
-
-
-def test_what_is_said_instead(run: Run) -> None:
-    text = " ".join(run("eval", *LINE, "--bound", "best", "--no-solve").stdout.split())
-    (count, m) = re.findall(r"'best' needs a cover of log N = ([\d.e+]+), m = ([\d.e+]+) suffices", text)[0]
-    assert float(count) > 10**4
-    assert not evaluate(SETTING.but(n_train=math.ceil(float(m)))).trivial
-    (row,) = json.loads(run("eval", *LINE, "--bound", "best", "--format", "json").stdout)["results"]
-    assert upper(row["needed"]["log10_count"]) == count
-    rows = list(csv.DictReader(io.StringIO(run("eval", *LINE, "--bound", "best", "--format", "csv").stdout)))
-    assert (rows[0]["gap"], rows[0]["trivial"], rows[0]["vacuous"]) == ("", "True", "True")
 
 
 def test_a_risk_that_has_saturated_shows_no_distance(run: Run) -> None:

@@ -89,12 +89,13 @@ def shown(setting: Setting) -> float:
     )
 
 
-def confirm(setting: Setting) -> None:
-    """The network built has the margin that is claimed, which no network exceeds."""
-    claimed = built_margin(setting)
-    assert claimed <= upper_float(margin_on_both_labels(setting)) * (1 + ROUNDING)
+def confirm(setting: Setting) -> float:
+    """The network built has the margin that is claimed, which no network exceeds: its share of the largest not excluded."""
+    claimed, most = built_margin(setting), upper_float(margin_on_both_labels(setting))
+    assert claimed <= most * (1 + ROUNDING)
     if claimed:
         assert shown(setting) == pytest.approx(claimed, rel=1e-6)
+    return claimed / most if most else 1.0
 
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -114,21 +115,19 @@ def cases() -> Iterator[Setting]:
     own = {"style": "post", "residual": True, "vocabulary": 6, "positions": "learned", "normalisation": "none"}
     for row in (0, 1, 4):
         yield Setting.of("edelman", depth=1, C=1.0, d=4, seq_len=5, own_row=row, **own)
-    for setting in settings("members", 250):
+    for setting in settings("members", 150):
         yield setting.but(seq_len=min(setting.architecture.seq_len, 6))
 
 
-def confirm_all() -> int:
-    """How many of the cases have a network."""
-    built = 0
-    for setting in cases():
-        confirm(setting)
-        built += built_margin(setting) > 0
-    return built
+def confirm_all() -> list[float]:
+    """The shares of all cases."""
+    return [confirm(setting) for setting in cases()]
 
 
 def test_the_network_built_has_the_margin_that_is_claimed() -> None:
-    assert confirm_all() > 140
+    shares = confirm_all()
+    assert sum(share > 0 for share in shares) > 90
+    assert sum(share > 1 - 1e-5 for share in shares) > 15
 
 
 WRONG: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -174,7 +173,7 @@ def test_a_risk_is_printed_just_where_the_network_is_built() -> None:
         assert (refusal is None) == (built > asked.sample.margin)
         printed, refused = printed + (refusal is None), refused + (refusal is not None)
         assert no_member(asked) is None or refusal is not None
-    assert min(printed, refused) > 50
+    assert min(printed, refused) > 35
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -189,8 +188,8 @@ def test_what_is_said_where_nothing_is_built() -> None:
     """One sentence with the largest margin built and the largest not excluded; certificates are refused only beyond that."""
     deep = Setting.of(depth=4, seq_len=512)
     assert all(
-        "gamma 0.12, while the largest margin that a network is built with is 0.0156" in str(value.risk_refusal)
-        and "margins up to 0.3536 are not excluded" in str(value.risk_refusal)
+        "gamma 0.12, while the largest margin that a network is built with is 0.0156249" in str(value.risk_refusal)
+        and "margins up to 0.353554 are not excluded" in str(value.risk_refusal)
         for value in compare(deep, ("best", "parameters"))
     )
     with pytest.raises(Unsupported, match="no network is built"):

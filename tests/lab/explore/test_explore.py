@@ -15,15 +15,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli import main
 from boundcalc.lab.explore import content, serve
-from boundcalc.lab.explore.points import from_files
 from boundcalc.setting import Budget, Norms
-from tests.lab.figures import trials
 
 SETTING = Setting.of("edelman", margin=0.5)
 COVERED = Setting.of("edelman", C=2.0)
@@ -66,91 +62,11 @@ def test_a_head_that_trickles_in_holds_no_place(server: serve.Server, monkeypatc
         line.close()
 
 
-def test_the_server_answers_two_addresses(server: serve.Server) -> None:
-    status, text, headers = get(server, "/")
-    assert (status, "page" in text) == (200, True)
-    assert headers["content-security-policy"] == "default-src 'none'"
-    assert headers["cache-control"] == "no-store"
-    status, text, _ = get(server, f"/value?{QUESTION}")
-    assert status == 200
-    own, (row,) = evaluate(SETTING).gap, json.loads(text)["rows"]
-    assert own <= row[len(content.FIELDS)] <= own * (1 + 2e-5)
-    assert get(server, "/etc/passwd")[0] == get(server, "/../page.js")[0] == 404
-    assert get(server, "/", "POST")[0] == get(server, "/", "DELETE")[0] == 501
-    assert server.server_address[0] == "127.0.0.1"
-
-
 def test_other_names_are_refused(server: serve.Server) -> None:
     """A web page elsewhere may point its own name at this machine: it is not answered."""
     assert get(server, "/", Host="evil.example")[0] == 403
     assert get(server, f"/value?{QUESTION}", Host=f"evil.example:{server.server_address[1]}")[0] == 403
     assert get(server, "/", Host=f"localhost:{server.server_address[1]}")[0] == 200
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "",
-        "T=512",
-        QUESTION + "&T=512",
-        QUESTION + "&more=1",
-        QUESTION.replace("depth=2", "depth=1000"),
-        QUESTION.replace("depth=2", "depth=2.5"),
-        QUESTION.replace("T=512", "T=nan"),
-        QUESTION.replace("T=512", "T=inf"),
-        QUESTION.replace("T=512", "T=1e400"),
-        QUESTION.replace("T=512", "T=x"),
-        QUESTION.replace("C=1", "C=-1"),
-        QUESTION + "&style=../x",
-        QUESTION.replace("heads=1", "heads=17"),
-        "a" * 1000,
-        "T=%00" + QUESTION[5:],
-    ],
-)
-def test_questions_outside_the_limits_are_refused(query: str, server: serve.Server) -> None:
-    with pytest.raises(InvalidSetting):
-        serve.asked(SETTING, query)
-    status, text, _ = get(server, f"/value?{query}")
-    assert status == 400
-    assert "Traceback" not in text
-
-
-def raw(server: serve.Server, text: bytes) -> bytes:
-    """What comes back for bytes as they are."""
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=15) as line:
-        line.sendall(text.replace(b"PORT", str(server.server_address[1]).encode()))
-        found = b""
-        while more := line.recv(65536):
-            found += more
-    return found
-
-
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nHost: evil\r\n\r\n", b"403"),
-        (b"GET http://[::1/ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nConnection: close\r\n\r\n", b"404"),
-        (b"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nConnection: close\r\n\r\n", b"404"),
-        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 30\r\n\r\nGET /value HTTP/1.1\r\n\r\n", b"400"),
-        (b"GET /value?x HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nSec-Fetch-Site: cross-site\r\n\r\n", b"403"),
-        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
-        (b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(200)) + b"\r\n", b"431"),
-        (b"HEAD / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n", b"501"),
-        (b"GET / HTTP/9.9\r\n\r\n", b""),
-        (bytes(range(128, 256)) + b"\r\n\r\n", b""),
-    ],
-)
-def test_what_is_no_question_is_answered_in_order(
-    text: bytes, status: bytes, server: serve.Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = raw(server, text)
-    if status:
-        assert found[9:12] == status
-        assert b"Content-Security-Policy: default-src 'none'" in found
-        assert b"Content-Type: application/json" in found
-    assert b"Traceback" not in found
-    assert get(server, "/")[0] == 200
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("number", ["%D9%A5%D9%A1", "5_12", "+512+", "0x10", "1e5e5", "infinity", "--5"])
@@ -230,19 +146,6 @@ def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
         content.letters(SETTING.but(norms=Norms(C=1.0, budgets={"W_V": Budget(op=2.0)})))
 
 
-def test_points_of_one_s_own(tmp_path: Path) -> None:
-    """Read as figures read them; every letter that all runs have gets its points."""
-    path = tmp_path / "mine.csv"
-    path.write_text("m,T,train,test,n_test\n100,64,0,0.5,200\n1000,64,0,0.1,200\n", encoding="utf-8")
-    found = from_files([str(path)], {})
-    assert {(p["axis"], p["x"]) for p in found} == {("m", 100), ("m", 1000), ("T", 64)}
-    first = next(p for p in found if p["x"] == 100)
-    assert (first["y"], first["low"]) == (0.5, None)  # one run has no interval of a median
-    path.write_text("train,test\n0,0.5\n", encoding="utf-8")
-    with pytest.raises(InvalidSetting, match="no column holds m"):
-        from_files([str(path)], {})
-
-
 def test_runs_are_those_of_the_figures() -> None:
     """What the package ships is what examples/edelman2022/page.py makes of figures/."""
     script = Path(__file__).resolve().parents[3] / "examples" / "edelman2022" / "page.py"
@@ -252,30 +155,6 @@ def test_runs_are_those_of_the_figures() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert json.loads(json.dumps(module.main()[1])) == content.measured_runs()
-
-
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "GRID", ())
-    monkeypatch.chdir(tmp_path)
-    store = trials.store(tmp_path / "runs.db", trials.over_m())
-    words = ["explore", "--set", "activation=gelu", "--set", "bias=no", "--store", store, "--runs", "T=16"]
-    done = CliRunner().invoke(main, words)  # no terminal, so no browser: a file
-    assert done.exit_code == 0, done.output
-    text = Path("explore.html").read_text(encoding="utf-8")
-    assert '"base":"--set activation=gelu --set bias=no "' in text
-    assert text.count('"axis":"m","x":') == 4
-    assert CliRunner().invoke(main, words).exit_code == 2  # it exists
-    assert CliRunner().invoke(main, [*words, "--force"]).exit_code == 0
-    for line, said in (
-        (["--serve", "-o", "a.html"], "give --serve or -o"),
-        (["--runs", "T=1"], "name it"),
-        (["--column", "m=x"], "--column is of --points"),
-        (["-o", "a.pdf"], "written as .html"),
-        (["-o", "a.html", "--depth", "99"], "from 1 to 24"),
-    ):
-        refused = CliRunner().invoke(main, ["explore", *line])
-        assert refused.exit_code == 2
-        assert said in refused.output
 
 
 def test_a_terminal_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import math
 import re
 from pathlib import Path
@@ -15,13 +13,12 @@ from click.testing import CliRunner, Result
 pytest.importorskip("matplotlib")
 
 from matplotlib.image import imread
-from matplotlib.text import Text
 
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.cli import main
 from boundcalc.cli.plot import FIGURES, drawing
-from boundcalc.lab.figures import canvas, gap, names, overlay, runs, trials
+from boundcalc.lab.figures import canvas, gap, overlay, runs, trials
 from boundcalc.lab.figures.data import Figure, Series, contradictions, read
 from boundcalc.lab.train.store import Store
 from tests.examples.scripts import load
@@ -137,39 +134,6 @@ def test_a_bound_below_a_run_is_a_contradiction_and_a_proxy_is_not() -> None:
     assert contradictions([seen, Series("mine", "bound", "risk", (10.0,), (0.3,))]) == []
 
 
-def test_kinds_of_numbers_have_hues_of_their_own_that_can_be_read() -> None:
-    """Contrast 4.5:1 on white (WCAG); measured green, certificates blue, bounds red-brown."""
-    for look in names.LOOKS.values():
-        parts = [int(look.colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-        assert 1.05 / (luminance + 0.05) >= 4.5, look
-    for keys, largest in ((("run", "median"), 1), (overlay.METHODS, 2), (gap.BOUNDS, 0)):
-        for key in keys:
-            colour = names.look(key).colour
-            channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-            assert max(channels) == channels[largest], key
-    assert names.in_order(["mine", "published", "best"]) == ["best", "published", "mine"]
-
-
-def overlaps(figure: Figure) -> list[tuple[str, str]]:
-    """Texts that run into each other."""
-    drawn = draw(figure)
-    drawn.canvas.draw()
-    boxes = [
-        (text.get_text(), Text.get_window_extent(text)) for axes in drawn.axes for text in axes.texts if text.get_text()
-    ]
-    return [(a, b) for (a, one), (b, other) in itertools.combinations(boxes, 2) if one.overlaps(other)]
-
-
-def test_labels_of_curves_that_end_together_are_moved_apart() -> None:
-    close = tuple(
-        Series(key, "bound", "gap", (1.0, 2.0), (0.5, 0.41 + 0.001 * k), panel="gap")
-        for k, key in enumerate(gap.BOUNDS)
-    )
-    assert overlaps(Figure("gap-vs-depth", series=close, facts={"letter": "depth"})) == []
-
-
 # ------------------------------------------------------------------------------------------- trials of a store
 
 
@@ -237,43 +201,6 @@ def test_measured_trials_stand_beside_bounds_of_their_class(store: Path, tmp_pat
     assert "chosen after training" in found.facts["note"]
     outcome = run("overlay", *words[:4], "-o", str(tmp_path / "b.png"))
     assert outcome.exit_code == 0, outcome.output
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("gap-vs-q",), "figure must be one of"),
-        ((), "name a figure"),
-        (("gap-vs-m", "--m", "100"), "runs over m"),
-        (("gap-vs-T", "--sweep", "m=1,2"), "runs over"),
-        (("gap-vs-m", "-o", "a.gif"), "written as .png"),
-        (("gap-vs-m", "--bound", "bets"), "did you mean 'best'"),
-        (("gap-vs-m", "--quantity", "loss"), "quantity must be one of"),
-        (("gap-vs-m", "--runs", "T=3"), "name it, --store"),
-        (("gap-vs-m", "--norms-from", "runs"), "name their store"),
-        (("overlay",), "name a store"),
-        (("--from", "a.json", "--depth", "3"), "beside it only"),
-        (("gap-vs-d", "--sweep", "d=7", "--heads", "2"), "heads"),
-    ],
-)
-def test_refusals(words: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    outcome = run(*words)
-    assert outcome.exit_code == 2, outcome.output
-    assert why in outcome.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_json_of_another_kind_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    for content, why in (({"format": "other/1"}, "not the JSON of a figure"), ({"colour": 1}, "colour")):
-        path.write_text(json.dumps(content))
-        with pytest.raises(InvalidSetting, match=why):
-            read(path)
-    path.write_text(json.dumps({"format": "boundcalc-figure/2", "name": "samples", "series": []}))
-    outcome = run("--from", str(path), "-o", str(tmp_path / "b.png"))
-    assert outcome.exit_code == 2
-    assert "drawn by a script" in outcome.stderr
 
 
 # ------------------------------------------------------------------------------------------- figures/

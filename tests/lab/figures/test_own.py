@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.base.confidence import clopper_pearson
-from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.errors import NoSolution
 from boundcalc.cli import main
 from boundcalc.lab.figures import runs
 
@@ -66,69 +66,7 @@ def test_a_bound_that_measurements_contradict_is_named(here: Path) -> None:
     assert "contradicted: false, as its author states at 100" in result.stderr
 
 
-def test_a_proxy_of_ones_own_stays_on_an_axis_of_its_own(here: Path) -> None:
-    result = run("plot gap-vs-m --bound best --bound mine.py:three --sweep m=1e5,1e6 -o x.png")
-    assert result.exit_code == 0, result.output
-    kinds = {one["key"]: one["kind"] for one in json.loads((here / "x.json").read_text())["series"]}
-    assert kinds == {"best": "bound", "three": "proxy", "gap-floor": "reference"}
-    assert "~" in run("eval --bound mine.py:three --m 1e6").stdout
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("eval --bound mine.py:nothing", "has no 'nothing'; it has"),
-        ("eval --bound other.py:bound", "there is no file other.py"),
-        ("eval --bound mine.py:T", "is a Symbol, where a boundcalc.Bound is needed"),
-        ("eval --bound mine.py:sympy", "where a boundcalc.Bound is needed"),
-        ("eval --bound mine.py:bound --bound best", "evaluate it by itself"),
-        ("eval --bound mine.py:bound --heads 4", "--heads would change nothing"),
-        ("plot gap-vs-m --bound mine.py:bound --quantity risk -o x.png", "is of the gap: add --quantity gap"),
-        ("plot overlay --bound mine.py:bound -o x.png", "name a store"),
-        ("plot gap-vs-m --points none.csv -o x.png", "cannot read the points none.csv"),
-        ("plot gap-vs-T --points mine.csv -o x.png", "no column holds T"),
-        ("plot gap-vs-m --points mine.csv --column test=tst -o x.png", "did you mean 'test'?"),
-        ("plot gap-vs-m --points mine.csv --column tst=test -o x.png", "--column has no 'tst'"),
-        ("plot gap-vs-m --points mine.csv --store runs.db -o x.png", "leave one out"),
-        ("plot gap-vs-m --column test=test -o x.png", "name a file, --points mine.csv"),
-        ("plot gap-vs-m --points mine.csv -o mine.csv", "an input of this command (--points)"),
-    ],
-)
-def test_refusals(here: Path, line: str, why: str) -> None:
-    assert here
-    result = run(line)
-    assert result.exit_code == 2, result.output
-    assert why in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 # ------------------------------------------------------------------------------------------- runs
-
-
-def read(tmp_path: Path, text: str) -> list[runs.Run]:
-    (tmp_path / "a.csv").write_text(text)
-    return runs.read_csv([str(tmp_path / "a.csv")], {})
-
-
-def test_tables_of_other_trainers(tmp_path: Path) -> None:
-    (run,) = read(tmp_path, "Name,State,config.n_train,Train/Acc,val_acc,seed\nrun1,finished,64,1.0,0.75,0\n")
-    assert (run.places["m"], run.train, run.test, run.n_test) == (64, 0, 0.25, 0)
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("", "has no rows"),
-        ("m,train,test\n1,0\n", "line 2 has 2 cells, the first has 3"),
-        ("m,train\n1,0\n", "no column holds the test error"),
-        ("m,train,test\n1,0,25\n", "between 0 and 1"),
-        ("m,train,test\n1,0,x\n", "is no number"),
-        ("m,train,test,n_test\n1,0,0.5,2.5\n", "counts examples"),
-    ],
-)
-def test_tables_that_cannot_be_read(tmp_path: Path, text: str, why: str) -> None:
-    with pytest.raises(InvalidSetting, match=why):
-        read(tmp_path, text)
 
 
 def run_of(test: float, n: int, train: float = 0.0, m: float = 10.0) -> runs.Run:

@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.formulas.symbolic.system import SYMPY
 from boundcalc.formulas.theorems.attention_bounds import (
@@ -343,18 +342,3 @@ def test_symbolic_forms() -> None:
     plain = latent.softmax_error(FLOAT, 10**5, math.exp(2.0), 1.0, math.log(40))
     assert float(formula.subs(at).evalf(30)) == pytest.approx(plain, rel=1e-9)
     assert formula.free_symbols == {n, ratio, log}
-
-
-def test_bad_questions_are_refused() -> None:
-    with pytest.raises(InvalidSetting, match="L must"):
-        cme_bound(0, source=1.0)
-    with pytest.raises(InvalidSetting, match="delta"):
-        softmax_bound(10, tau=1.0, delta=0.0)
-    with pytest.raises(InvalidSetting, match="tau"):
-        softmax_bound(10, tau=-1.0)
-    with pytest.raises(Unsupported, match="1/2 < r <= 3/2"):
-        cme_bound(10, source=1.0, smoothness=2.0)
-    with pytest.raises(InvalidSetting, match="at most 1 in the published form"):
-        cme_bound(10, source=1.0, smoothness=1.5, published=True)
-    with pytest.raises(InvalidSetting, match="reg needs a value"):
-        cme_bound(10, source=0.0)

@@ -25,24 +25,6 @@ def refused(*words: str, code: int = 2) -> str:
     return line
 
 
-def test_what_is_no_array_of_finite_real_numbers_is_refused(tmp_path: Path) -> None:
-    whole = np.random.default_rng(0).integers(0, 2, (12, 3)).astype(float)
-    whole[3, 1] = np.nan
-    np.savetxt(tmp_path / "nan.csv", whole, delimiter=",")
-    np.save(tmp_path / "complex.npy", whole * 1j)
-    np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
-    (tmp_path / "empty.npy").touch()
-    (tmp_path / "empty.csv").write_text("\n")
-    for name, says in (
-        ("nan.csv", "finite"),
-        ("complex.npy", "real"),
-        ("words.npy", "real"),
-        ("empty.npy", "not an array"),
-        ("empty.csv", "is empty"),
-    ):
-        assert says in refused("infer", str(tmp_path / name))
-
-
 def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     keys = rng.uniform(-1, 1, (30, 1))
@@ -90,42 +72,6 @@ def test_bounds() -> None:
     assert "any head" in run("bound", "--pretext", "1,0;0,0", "--downstream", "1,1", "--spread", "1").stdout
 
 
-def test_bounds_that_say_nothing_are_called_so() -> None:
-    text = run("bound", "--m", "1", "--temperature", "1e-300").stdout
-    assert "X5 (gap) is vacuous: its quantity is at most 1" in text
-    assert "X4 (plain) is vacuous: its quantity is at most 2" in text
-    assert "vacuous" not in run("bound", "--m", "1e6").stdout
-    rows = json.loads(run("bound", "--m", "1", "--format", "json").stdout)
-    assert [row["name"] for row in rows if row["says_nothing"]] == ["X5"]
-    outcome = CliRunner().invoke(main, ["eval", "--bound", "X4", "--set", "tau=1e-3"])
-    assert "is vacuous: its quantity is at most 2" in outcome.output
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("bound", "--L", "0"), "L must lie between 1"),
-        (("bound", "--L", "8,x"), "needs a whole number"),
-        (("bound", "--temperature", "-1"), "temperature tau must be finite and above 0"),
-        (("bound", "--smoothness", "2"), "1/2 < r <= 3/2"),
-        (("bound", "--pretext", "1,0;0,0", "--downstream", "1,1"), "kappa = |w M^+| is infinite"),
-        (("bound", "--pretext", "1,0"), "needs both"),
-        (("bound", "--pretext", "1,0;1", "--downstream", "1,1"), "equally long"),
-        (("bound", "--pretext", "1,0;x,1", "--downstream", "1,1"), "got 'x'"),
-        (("infer", "--seed", "-1"), "seed must lie between 0"),
-        (("infer", "--d", "1"), "d must lie between 2"),
-        (("infer", "--value-noise", "0"), "--value-noise must be finite and above 0"),
-        (("learn", "--quiet"), "'learn' is gone: run python examples/zhang2022/learn.py"),
-        (("attend", "pairs.csv"), "'attend' is gone: run `boundcalc latent infer FILE`"),
-        (("infer", "--temperature", ""), "needs a number"),
-        (("infer", "--kernel", "rbf"), "--kernel has no effect without a file of pairs"),
-        (("infer", "--rkhs-norm", "2"), "--rkhs-norm has no effect without a file of pairs"),
-    ],
-)
-def test_bad_lines_get_one_line_back(words: tuple[str, ...], message: str) -> None:
-    assert message in refused(*words)
-
-
 def test_a_known_law_shows_errors_beside_their_bounds() -> None:
     """Every error lies below its bound, which falls with L; another ridge is further from the truth."""
     found = {
@@ -147,22 +93,3 @@ def test_a_known_law_shows_errors_beside_their_bounds() -> None:
     worse = json.loads(run("infer", "--L", "4096", "--ridge", "4096", "--format", "json").stdout)
     assert np.mean([row["error"] for row in worse if row["attention"] == "CME"]) > 5 * cme
     assert "softmax tau=1, limit" in run("infer").stdout
-
-
-def test_extreme_questions_are_answered_in_every_format() -> None:
-    """Where nothing is chosen, as no tilt helps at this temperature, no NaN is printed; 2 is printed as it is."""
-    words = ("bound", "--L", "1", "--temperature", "1e-4", "--sphere", "3", "--m", "1")
-    found = json.loads(run(*words, "--format", "json").stdout)
-    assert [one["value"] for one in found if one["name"] == "X4"] == [2.0, 2.0, 2.0]
-    shown = run(*words).stdout
-    assert "nan" not in shown
-    assert "X4      any keys         bound   2.000 " in shown
-
-
-def test_json_is_documented() -> None:
-    """Every key of what the commands print as JSON stands in docs/latent.md."""
-    page = (Path(__file__).parents[3] / "docs" / "latent.md").read_text().partition("## JSON")[2]
-    for words in (("infer",), ("bound",)):
-        for key in json.loads(run(*words, "--format", "json").stdout)[0]:
-            assert f"`{key}`" in page, (words, key)
-    assert "`no such key`" not in page

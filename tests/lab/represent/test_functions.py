@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 from boundcalc.lab.represent.exhaust import all_inputs
 from boundcalc.lab.represent.expressions import parse
@@ -79,9 +78,3 @@ def test_detection_is_not_lenient() -> None:
         table = list(threshold)
         table[row] ^= 1
         assert SparseFunction((0, 1, 2, 3), tuple(table)).symmetric is None
-
-
-@pytest.mark.parametrize("text", ["AND(0..39)", "~x0 & x1 & ~x2 & x3"])
-def test_a_table_free_function_describes_itself(text: str) -> None:
-    assert parse(text).structure.startswith("monotone symmetric")
-    assert "true ones among" in parse(text).describe()

@@ -13,9 +13,8 @@ pytest.importorskip("torch")
 
 from click.testing import CliRunner
 
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
-from boundcalc.lab.train.certify import METHODS, Asked, Made, certify_trial, wanted
+from boundcalc.lab.train.certify import Asked, Made, certify_trial
 from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
@@ -115,39 +114,6 @@ def test_a_trial_is_forgotten_with_its_certificates(store: Path) -> None:
         first = next(iter(opened.hashes()))
         opened.remove([first])
         assert {key for key, _ in opened.certified()} == opened.hashes()
-
-
-def test_refusals_are_entries_too(store: Path) -> None:
-    with Store(store) as opened:
-        trial = next(iter(opened.records())).trial
-        made = certify_trial(trial, [Asked("occam", prefix=0.5)])
-        assert made[0].certificate is None
-        assert "--prefix" in made[0].entry["refused"]
-        opened.add_certificate(made[0], trial.hash)
-        assert opened.verify() == []
-
-
-def test_what_is_asked_is_checked() -> None:
-    assert wanted(["all"]) == list(METHODS)
-    assert wanted(["p2l", "holdout"]) == ["holdout", "p2l"]
-    with pytest.raises(InvalidSetting, match="method"):
-        Asked("occult")
-    with pytest.raises(InvalidSetting, match="--prefix"):
-        Asked("p2l", prefix=1.0)
-    with pytest.raises(InvalidSetting, match="delta"):
-        Asked("p2l", delta=0.0)
-
-
-def test_the_command_stores_them(tmp_path: Path) -> None:
-    file, store = tmp_path / "tiny.json", tmp_path / "runs.db"
-    file.write_text(json.dumps(DATA), encoding="utf-8")
-    words = ["sweep", str(file), "--store", str(store), "--certify", "holdout"]
-    outcome = CliRunner().invoke(main, words)
-    assert outcome.exit_code == 0, outcome.output
-    assert "certificates: 0 were there, 2 added" in outcome.stdout
-    assert "certificates: 2 were there, 0 added" in CliRunner().invoke(main, words).stdout
-    idle = CliRunner().invoke(main, [*words[:4], "--delta", "0.1"])
-    assert idle.exit_code != 0
 
 
 def test_verify_prints_what_was_fixed_beforehand(store: Path, tmp_path: Path) -> None:

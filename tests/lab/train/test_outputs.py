@@ -17,14 +17,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.base import output
-from boundcalc.base.errors import InvalidSetting, NoSolution
-from boundcalc.base.output import OutputError
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
 from boundcalc.lab.figures.trials import select
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import sweep_from_json
-from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
 from boundcalc.lab.train.trial import Optimisation
 from tests.lab.train.test_store import result, trial
 
@@ -49,21 +47,6 @@ def filled(path: Path, count: int = 3) -> Path:
 # -- files
 
 
-def test_a_listed_sweep_makes_no_store(here: Path) -> None:
-    outcome = run("sweep", "smoke", "--list")
-    assert outcome.exit_code == 0
-    assert "not in boundcalc-runs.db" in outcome.stdout
-    assert list(here.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["m.pt", "m.npz", "m"])
-def test_a_model_is_not_saved_under_the_name_of_another_format(here: Path, name: str) -> None:
-    outcome = run("train", "conjunction", "--T", 8, "--m", 8, "--out", name)
-    assert outcome.exit_code == 2
-    assert "name it *.safetensors" in outcome.stderr
-    assert list(here.iterdir()) == []
-
-
 def test_a_models_data_are_not_its_output(here: Path) -> None:
     np.savez(here / "d.npz", x=np.zeros((8, 4), np.int64), y=np.arange(8) % 2)
     (here / "d.safetensors").symlink_to(here / "d.npz")
@@ -73,20 +56,6 @@ def test_a_models_data_are_not_its_output(here: Path) -> None:
         assert outcome.exit_code == 2
         assert "is an input of this command" in outcome.stderr
         assert (here / "d.npz").read_bytes() == before
-
-
-def test_an_article_that_is_there_is_kept(here: Path) -> None:
-    derive = ("derive", "--bound", "edelman2022", "--detail", "brief", "--format", "latex", "--out", "article")
-    assert run(*derive).exit_code == 0
-    article = here / "article" / "edelman2022.tex"
-    article.write_text(article.read_text() + "% mine\n")
-    before = {path.name: path.read_bytes() for path in (here / "article").iterdir()}
-    outcome = run(*derive)
-    assert outcome.exit_code == 2
-    assert "edelman2022.tex exists: choose another name" in outcome.stderr
-    assert {path.name: path.read_bytes() for path in (here / "article").iterdir()} == before
-    assert run(*derive, "--force").exit_code == 0
-    assert "% mine" not in article.read_text()
 
 
 def test_a_full_disk_leaves_the_old_file_and_is_told_with_its_name(tmp_path: Path) -> None:
@@ -109,22 +78,6 @@ def test_a_full_disk_leaves_the_old_file_and_is_told_with_its_name(tmp_path: Pat
     assert [left.name for left in tmp_path.iterdir()] == ["n.json"]
 
 
-def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"cannot write .*a\.json: disk on fire"):  # noqa: SIM117
-        with output.writing(tmp_path / "a.json"):
-            raise OSError(28, "disk on fire")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_modes_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "n.json"
-    output.write_json(path, {"budgets": {}})
-    path.chmod(0o640)
-    output.write_json(path, {"C": 2, "budgets": {}}, force=True)
-    assert json.loads(path.read_text())["C"] == 2
-    assert path.stat().st_mode & 0o777 == 0o640
-
-
 @pytest.mark.parametrize("name", ["there.json", "empty.json", "nowhere.json", "link.json"])
 def test_a_link_is_named_in_the_refusal_and_is_replaced_itself(tmp_path: Path, name: str) -> None:
     """Also where it points outside the folder, to an empty file, to nothing or to itself."""
@@ -143,17 +96,6 @@ def test_a_link_is_named_in_the_refusal_and_is_replaced_itself(tmp_path: Path, n
     assert not link.is_symlink()
     assert json.loads(link.read_text()) == {"C": 2}
     assert {path.name: path.read_text() for path in elsewhere.iterdir()} == before
-
-
-def test_a_linked_folder_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "folder").symlink_to(tmp_path / "real")
-    output.write_json(tmp_path / "folder" / "a.json", {})
-    assert (tmp_path / "real" / "a.json").exists()
-
-
-def test_a_device_is_written_to() -> None:
-    output.write_json("/dev/null", {})
 
 
 # -- stores
@@ -184,12 +126,6 @@ def test_a_number_that_was_edited_is_not_used(here: Path) -> None:
         assert len(select(Path(store), {})) == 3
 
 
-def test_a_store_without_such_trials_says_what_it_has(here: Path) -> None:
-    store = filled(here / "s.db")
-    with pytest.raises(NoSolution, match="no finished trials with task=arrays; its sweeps are: demo"):
-        select(Path(store), {"task": "arrays"})
-
-
 # -- questions
 
 
@@ -202,42 +138,6 @@ def test_the_command_and_sweep_files_train_alike() -> None:
         assert options[name] == getattr(rule, name), name
     sweep = sweep_from_json({"task": {"task": "conjunction"}, "m": 8})
     assert sweep.trials[0].n_test == defaults.N_TEST
-
-
-def test_bits_beyond_the_sequence_are_refused() -> None:
-    with pytest.raises(InvalidSetting, match="reads bit x99, but T = 16"):
-        BooleanTask(T=16, function="x0 & x99")
-    BooleanTask(T=16, function="x0 & x15")
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("boolean",), "task boolean needs a function"),
-        (("conjunctin",), "did you mean"),
-        (("conjunction", "--set", "model.dept=3"), "did you mean"),
-    ],
-)
-def test_slips_are_told_before_torch_is_imported(
-    words: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    outcome = run("train", *words)
-    assert outcome.exit_code == 2
-    assert says in outcome.stderr
-
-
-def test_truth_values_are_labels_and_huge_tokens_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "d.npz"
-    x = np.arange(32).reshape(8, 4)
-    np.savez(path, x=x, y=np.arange(8) % 2 == 0)
-    assert ArraysTask(path=str(path)).shape.classes == 1
-    x[3, 2] = 10**9
-    np.savez(path, x=x, y=np.arange(8) % 2)
-    with pytest.raises(
-        InvalidSetting, match=r"tokens up to 1000000000 need a table of as many rows.*number the 32 that"
-    ):
-        ArraysTask(path=str(path))
 
 
 def test_an_interrupted_sweep_says_what_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

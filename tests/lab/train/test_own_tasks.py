@@ -109,13 +109,6 @@ def test_a_dataset_and_its_arrays_are_one_task(folder: Path) -> None:
     assert one.shape.answer == "binary"  # truth values
 
 
-def test_methods_that_have_answers_already(folder: Path) -> None:
-    task = task_from_json({"task": "mine.py:First", "T": 4})
-    assert task.world(None) == {}  # type: ignore[arg-type]
-    with pytest.raises(InvalidSetting, match="not known"):
-        task.bayes_risk()
-
-
 def test_a_file_that_changed_is_another_task(folder: Path) -> None:
     before = task_from_json({"task": "mine.py:First"})
     kept, trial = before.to_json(), Trial(before, model_for(before, d=8, heads=2), 8).hash
@@ -127,62 +120,3 @@ def test_a_file_that_changed_is_another_task(folder: Path) -> None:
         task_from_json(kept)
     after = task_from_json({"task": "mine.py:First"})
     assert Trial(after, model_for(after, d=8, heads=2), 8).hash != trial
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (("x, x[:, 0]", "x, x"), "its shape says"),
-        (("x, x[:, 0]", "x + 1, x[:, 0]"), "other things than tokens"),
-        (("x, x[:, 0]", "x, x[:, 0] + 1"), "other things than the answers"),
-        (("x, x[:, 0]", "x, x[:, 0] + y"), "NameError|name 'y'"),
-        (("def sample", "def simple"), "abstract"),
-        (("class First(Task)", "class Second(Task)"), "has no 'First'|NameError"),
-    ],
-)
-def test_a_task_that_is_wrong_says_so(change: tuple[str, str], says: str, folder: Path) -> None:
-    (folder / "mine.py").write_text(TASK.replace(*change).replace("made = First(T=5)", ""))
-    done = run(f"train mine.py:First {SMALL}")
-    assert done.exit_code != 0
-    import re
-
-    assert re.search(says, done.output + repr(done.exception))
-
-
-def test_unknown_fields_and_files_are_refused(folder: Path) -> None:
-    for data, says in (
-        ({"task": "mine.py:First", "S": 4}, "'S'"),
-        ({"task": "nothere.py:First"}, "no file"),
-        ({"task": "mine.py:made", "T": 4}, "no effect"),
-        ({"task": "data.py:arrays", "T": 4}, "'T'"),
-    ):
-        with pytest.raises(InvalidSetting, match=says):
-            task_from_json(data)
-
-
-def test_sweep_and_plot_take_it(folder: Path) -> None:
-    sweep = {
-        "task": {"task": "mine.py:First"}, "model": {"d": 8, "heads": 2}, "train": {"steps": 3}, "n_test": 32,
-        "seeds": 3, "grid": {"m": [8, 16, 32], "T": [4, 6]},
-    }  # fmt: skip
-    (folder / "sweep.json").write_text(json.dumps(sweep))
-    done = run("sweep sweep.json --store s.db --quiet")
-    assert done.exit_code == 0, done.output
-    done = run("runs list --store s.db")
-    assert "mine.py:First" in done.output
-    pytest.importorskip("matplotlib")
-    done = run(
-        "plot gap-vs-m --store s.db --runs task=mine.py:First --runs T=4 --norms-from runs --bound closed -o f.png"
-    )
-    assert done.exit_code == 0, done.output
-
-
-def test_rows_without_positions_are_said(folder: Path) -> None:
-    x = np.random.default_rng(0).standard_normal((60, 4, 3))
-    np.savez(folder / "rows.npz", x=x, y=x[:, 0, 0] > 0)
-    done = run(f"train rows.npz {SMALL}")
-    assert "carry no positions" in done.stderr
-    (folder / "s.json").write_text(
-        json.dumps({"task": {"task": "arrays", "path": "rows.npz"}, "model": {"d": 8, "heads": 2}, "m": 8, "seeds": 1})
-    )
-    assert "carry no positions" in run("sweep s.json --store s.db --list").stderr

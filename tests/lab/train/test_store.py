@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -19,12 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.lab.train.presets import PRESETS
 from boundcalc.lab.train.store import Store, StoreError
-from boundcalc.lab.train.sweep import missing, read_sweep_file, sweep_from_json
+from boundcalc.lab.train.sweep import missing, sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
-from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
+from boundcalc.lab.train.trial import Trial, canonical, model_for
 from boundcalc.setting import Normaliser
 
 
@@ -92,18 +88,6 @@ def test_a_hash_is_the_same_in_another_process() -> None:
 # -- sweeps
 
 
-def test_grids_lists_and_seeds_expand_without_repetition() -> None:
-    data = {
-        "task": {"task": "conjunction", "s": 2},
-        "model": {"d": 16, "heads": 4},
-        "seeds": 3,
-        "grid": [{"T": [8, 16], "m": [4, 8]}, {"T": 16, "m": [8, 12], "train.lr": 1e-3}],
-    }
-    sweep = sweep_from_json(data)
-    assert len(sweep.trials) == (2 * 2 + 1) * 3
-    assert {(t.task.T, t.m) for t in sweep.trials} == {(8, 4), (8, 8), (16, 4), (16, 8), (16, 12)}  # type: ignore[attr-defined]
-
-
 def test_changing_one_value_touches_only_its_trials() -> None:
     data: dict[str, Any] = {
         "task": {"task": "conjunction"},
@@ -117,73 +101,6 @@ def test_changing_one_value_touches_only_its_trials() -> None:
     todo = missing(after.trials, {t.hash for t in before.trials})
     assert len(todo) == 4
     assert {t.m for t in todo} == {9}
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets_are_sweeps(name: str) -> None:
-    sweep = sweep_from_json({**copy.deepcopy(PRESETS[name]), "name": name, "seeds": 2})
-    assert sweep.name == name
-    assert sweep.trials
-    assert sweep.about
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        ([], "must be a JSON object"),
-        ({}, 'needs a "task"'),
-        ({"task": {"task": "parity"}}, 'needs "m"'),
-        ({"task": {"task": "parity"}, "m": 8, "grd": {}}, "did you mean 'grid'"),
-        ({"task": {"task": "parity"}, "m": 8, "grid": 3}, '"grid" is an object'),
-        ({"task": {"task": "parity"}, "m": 8, "grid": {"T": []}}, "has no value"),
-        ({"task": {"task": "parity"}, "m": 8, "grid": {"T": [8], "task.T": [9]}}, "twice"),
-        ({"task": {"task": "parity"}, "m": 8, "grid": {"lrate": [1]}}, "the grid has no 'lrate'"),
-        ({"task": {"task": "parity"}, "m": 8, "train": {"lrate": 1}}, "has no 'lrate'"),
-        ({"task": {"task": "parity"}, "m": 8, "model": {"widht": 1}}, "has no 'widht'"),
-        ({"task": {"task": "parity"}, "m": -1}, "m must lie between 0"),
-        ({"task": {"task": "parity"}, "m": 0, "train": {"batch": 0}}, "online training"),
-        ({"task": {"task": "parity"}, "m": 8, "train": {"lr": 0}}, "lr must be finite and above 0"),
-        ({"task": {"task": "parity"}, "m": 8, "train": {"momentum": 0.9}}, "momentum belongs to sgd"),
-        ({"task": {"task": "parity"}, "m": 8, "train": {"balls": {"W_V": ["nuclear", 1]}}}, "must be one of op, F, 21"),
-        ({"task": {"task": "parity"}, "m": 8, "seeds": 0}, "seeds must lie between 1"),
-        ({"task": {"task": "parity"}, "m": 8, "model": {"rope": True}}, "rotary positions"),
-        ({"task": {"task": "parity"}, "m": 8, "model": {"d": 10, "heads": 4}}, "not divisible"),
-        ({"task": {"task": "parity"}, "m": 8, "grid": {"seed": list(range(3))}}, "the grid has no 'seed'"),
-    ],
-)
-def test_bad_sweeps_are_refused_in_one_line(data: Any, says: str) -> None:
-    with pytest.raises(BoundcalcError) as error:
-        sweep_from_json(data)
-    assert says in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("a.json", "{", "is not JSON"),
-        ("a.toml", "x = ", "is not TOML"),
-        ("a.json", b"\xff\xfe", "is not text"),
-        ("absent.json", None, "No such file"),
-    ],
-)
-def test_unreadable_sweep_files(tmp_path: Path, name: str, text: str | bytes | None, says: str) -> None:
-    path = tmp_path / name
-    if text is not None:
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InvalidSetting) as error:
-        read_sweep_file(path)
-    assert says in str(error.value)
-
-
-def test_sweep_files_of_three_kinds_agree(tmp_path: Path) -> None:
-    yaml = pytest.importorskip("yaml")
-    data = {"task": {"task": "parity", "s": 2}, "m": 8, "grid": {"T": [8, 9]}}
-    (tmp_path / "a.json").write_text(json.dumps(data))
-    (tmp_path / "a.yaml").write_text(yaml.safe_dump(data))
-    (tmp_path / "a.toml").write_text('m = 8\n[task]\ntask = "parity"\ns = 2\n[grid]\nT = [8, 9]\n')
-    found = [sweep_from_json(read_sweep_file(tmp_path / f"a.{kind}")).trials for kind in ("json", "yaml", "toml")]
-    assert found[0] == found[1] == found[2]
 
 
 # -- the store
@@ -219,31 +136,6 @@ def test_verify_sees_a_hash_that_is_not_the_configurations(tmp_path: Path) -> No
     with Store(tmp_path / "runs.db") as store:
         store._insert("0" * 32, trial().to_json(), result())
         assert "hash is not that" in store.verify()[0]
-
-
-def test_stores_that_cannot_be_used_say_why(tmp_path: Path) -> None:
-    with Store(tmp_path / "new.db") as store:
-        store.connection.execute("PRAGMA user_version = 99")
-    (tmp_path / "text.db").write_text("this is no database, although long enough to be taken for one" * 9)
-    with sqlite3.connect(tmp_path / "other.db") as connection:
-        connection.execute("CREATE TABLE things (a)")
-    connection.close()
-    for name, says in (
-        ("new.db", "has schema 99"),
-        ("text.db", "not a database"),
-        ("other.db", "of another program"),
-        ("no/where.db", "no directory"),
-    ):
-        with pytest.raises(StoreError, match=says):
-            Store(tmp_path / name)
-    with pytest.raises(StoreError, match="there is no store"):
-        Store(tmp_path / "absent.db", create=False)
-
-
-@pytest.mark.parametrize("prefix", ["", "zz", "%"])
-def test_prefixes_are_digits(tmp_path: Path, prefix: str) -> None:
-    with Store(tmp_path / "runs.db") as store, pytest.raises(InvalidSetting):
-        store.find(prefix)
 
 
 def _write(path: str, first: int, count: int) -> int:
@@ -306,7 +198,3 @@ def test_a_full_disk_is_an_error_and_leaves_the_store_whole(tmp_path: Path) -> N
         assert store.verify() == []
         assert len(store) == added
         assert store.add(trial(5000), result())
-
-
-def test_optimisation_takes_its_fields_from_json() -> None:
-    assert Optimisation(balls={"W_V": ["op", 2]}).balls == {"W_V": ("op", 2.0)}  # type: ignore[dict-item]
