@@ -67,7 +67,7 @@ class Entry(NamedTuple):
 
     Attributes:
         before: the entries of the weight chosen before, if any.
-        kind: of the weight, with its block and head.
+        kind: of the weight, with its block and head (None: all).
         shape: the map of two coordinates.
         factor: by which it is multiplied.
         starts: the rows at which copies of the coordinates begin.
@@ -110,13 +110,17 @@ class State(NamedTuple):
 
         The margin is the distance of 0 from the segment between the row of one input and the other's times -1.
         """
-        (a, b, _), (c, d, _) = ((float(x) for x in row) for row in self.rows)
+        entries = [float(entry) for row in self.rows for entry in row[:2]]
+        if not any(entries):
+            return "zero", 0.0
+        largest = max(map(abs, entries))
+        a, b, c, d = (entry / largest for entry in entries)
         x, y = -c - a, -d - b
         length = x * x + y * y
         share = min(1.0, max(0.0, -(a * x + b * y) / length)) if length > 0 else 0.0
         apart = math.hypot(a + share * x, b + share * y)
         kind = "axis" if b == d == 0 else "pair" if abs(a + b) + abs(c + d) <= 1e-12 * apart else "both"
-        return "zero" if a == b == c == d == 0 else kind, apart * math.sqrt(len(self.starts))
+        return kind, apart * largest * math.sqrt(len(self.starts))
 
     @property
     def others(self) -> int:
@@ -300,25 +304,22 @@ class Builder:
         if state.alone or len(state.starts) > 1 or mass is None:
             mass = _ZERO
         state = state._replace(own_row=False)
-        group = layer.heads // layer.groups
         for shape in self._shapes(state, layer.out):
             factors = [
                 INTERVAL.minimum(*(self._factor(shape, 1, self.norms.find("W_V", layer.block, h)) for h in heads))
                 for heads in _groups(layer, self.norms)
             ]
-            if len(factors) < layer.groups:
-                factors *= layer.groups
             if layer.combine == "sum":
-                total = group * sum(factors, start=_ZERO) * mass
+                total = layer.heads * sum(factors, start=_ZERO) / len(factors) * mass
                 end = _written(state, shape, total, layer.out)
             else:
-                factors = [INTERVAL.minimum(*factors)] * layer.groups
-                end = _written(state, shape, factors[0] * mass, layer.heads * layer.out)
+                factors = [INTERVAL.minimum(*factors)]
                 starts = tuple(head * layer.out for head in range(layer.heads))
+                end = _written(state, shape, factors[0] * mass, layer.heads * layer.out)
                 end = end._replace(size=min(layer.out, 2), starts=starts)
             last = state.last
             for index, each in enumerate(factors):
-                last = Entry(last, "W_V", layer.block, index, shape, each)
+                last = Entry(last, "W_V", layer.block, index if len(factors) > 1 else None, shape, each)
             yield end._replace(last=last)
 
     def _normalised(self, layer: LayerNorm, state: State) -> State | None:
@@ -491,12 +492,12 @@ def member(setting: Setting) -> Member | None:
                 top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
                 weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
     for entry in _chosen(state.last):
-        array = weights[entry.kind, entry.block, entry.head]
         factor = lower_float(entry.factor)
-        for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            if value := entry.shape[2 * row + column]:
-                for start in entry.starts:
-                    array[start + row, column] = value * factor
+        for (kind, block, head), array in weights.items():
+            if (kind, block) == (entry.kind, entry.block) and entry.head in (None, head):
+                for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                    if value := entry.shape[2 * row + column]:
+                        array[np.array(entry.starts) + row, column] = value * factor
     return Member(weights, _inputs(setting, state, weights), margin)
 
 

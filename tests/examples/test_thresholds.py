@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.base.confidence import clopper_pearson, hoeffding
-from boundcalc.base.errors import NoSolution
 from tests.examples.scripts import load
 
 module = load("edelman2022", "thresholds")
@@ -55,16 +53,6 @@ def test_a_logarithm_and_a_power_are_recognised() -> None:
     assert fit.aic == min(f.aic for f in power.fits)
 
 
-def test_words_give_one_verdict() -> None:
-    vague = analyse(counts({T: 8.0 * math.log2(T) for T in (32, 48, 64)}, n=20), draws=100)
-    assert vague.bend is None
-    assert sum("AIC" in line for line in vague.words()) == 1
-    clear = analyse(counts({T: 3.0 * T**0.9 for T in LENGTHS}, n=2000), draws=100)
-    assert clear.words()[-1] == clear.bend.words()
-    assert "AIC" not in " ".join(clear.words())
-    assert "a logarithm does not" in clear.bend.words()
-
-
 def test_a_law_is_not_called_worse_for_what_noise_explains() -> None:
     """The AIC of the true law exceeds the least by 4 as rarely as chance allows, although others fit the noise."""
     blamed = 0
@@ -72,42 +60,6 @@ def test_a_law_is_not_called_worse_for_what_noise_explains() -> None:
         found = analyse(counts({T: 8.0 * math.log2(T) for T in LENGTHS}, seed=seed), draws=100, seed=seed)
         blamed += found.fit("log").aic - min(fit.aic for fit in found.fits) >= 4
     assert blamed <= 3
-
-
-def test_counts_without_contrast_say_what_to_do() -> None:
-    with pytest.raises(NoSolution, match="sweep conjunction"):
-        analyse([])
-    for successes in (0, 10):
-        with pytest.raises(NoSolution, match="try other m"):
-            analyse([Cell(32, 8, 10, successes), Cell(32, 16, 10, successes)])
-    outside = analyse([Cell(32, 8, 40, 1), Cell(32, 16, 40, 12)], draws=50)
-    assert not outside.thresholds[0].inside
-    assert "extrapolated" in outside.words()[0]
-
-
-def test_separated_counts_have_a_threshold_between() -> None:
-    found = analyse([Cell(32, 8, 40, 0), Cell(32, 16, 40, 0), Cell(32, 32, 40, 40)], draws=50)
-    assert 16 < found.thresholds[0].m_star < 32
-
-
-def test_few_trials_with_a_sharp_rise_are_fitted_too() -> None:
-    """Full Newton steps run past the maximum of these counts and back; the maximum was found by a search without slopes."""
-    rise = [Cell(32, 8, 6, 1), Cell(32, 16, 6, 5), Cell(32, 32, 6, 6), Cell(32, 64, 6, 6)]
-    assert analyse(rise, draws=50).thresholds[0].m_star == pytest.approx(14.994, abs=0.01)
-
-
-def test_binomial_intervals_cover_and_are_exact_at_the_ends() -> None:
-    assert clopper_pearson(0, 10)[0] == 0.0
-    assert clopper_pearson(10, 10)[1] == 1.0
-    assert clopper_pearson(0, 10)[1] == pytest.approx(1 - 0.025 ** (1 / 10))
-    for p in (0.01, 0.2, 0.5):
-        mass = sum(
-            math.comb(30, k) * p**k * (1 - p) ** (30 - k)
-            for k in range(31)
-            if clopper_pearson(k, 30)[0] <= p <= clopper_pearson(k, 30)[1]
-        )
-        assert mass >= 0.95
-    assert hoeffding(0.5, 100)[0] < 0.5 < hoeffding(0.5, 100)[1]
 
 
 @pytest.mark.parametrize("runs", [16, pytest.param(500, marks=pytest.mark.slow)])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from boundcalc.base.intervals import INTERVAL, lower_float, upper_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.second import centres as centres_mp
 from boundcalc.proof.second.numbers import MP, log_ball, num
-from boundcalc.statements.covers import LEMMAS, T13
+from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers import noise as noises
 from boundcalc.statements.covers.centres import Centres
 from boundcalc.statements.covers.noise import BEND, LINE, Noise, noise
@@ -337,35 +336,3 @@ def volume_failures(cost: Callable[[str, int, int, float], float]) -> list[str]:
 def test_never_below_the_volumes() -> None:
     assert volume_failures(checked) == []
     assert volume_failures(lambda name, d, k, eps: checked(name, d, k, eps) - 0.4 * d * k)
-
-
-def test_params_out_of_range_are_refused() -> None:
-    good = dict(T13.params(1.0, unit(4, 4), 1))
-    assert T13.check_params(good) is None
-    for name in good:
-        for bad in (-1.0, math.nan, math.inf, True, "x", 1e300):
-            wrong: Any = {**good, name: bad}
-            assert T13.check_params(wrong) is not None, (name, bad)
-        assert T13.check_params({key: value for key, value in good.items() if key != name}) is not None
-    assert T13.check_params({**good, "rho": 1.0}) is not None
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_huge_matrices_are_quick_and_too_huge_ones_refused(name: str) -> None:
-    cost = partial(lemma(name).params, 3.0, unit(10**4, 10**4), 1)
-    assert set(cost()) == set(lemma(name).names)
-    if name != "T12":
-        assert lemma(name).applies(unit(10**6, 10**6)) is not None
-    assert lemma(name).applies(unit(10**6, 8)) is None
-
-
-def test_the_search_leaves_out_only_what_is_no_better() -> None:
-    """`promising` says no where another lemma is at most a hundredth worse."""
-    rng = np.random.default_rng(5)
-    for _ in range(60):
-        d, k = (int(v) for v in rng.choice([1, 2, 3, 8, 16, 64], 2))
-        y, target = float(np.exp(rng.uniform(0.1, 9))), unit(d, k)
-        tried = [rule for rule in LEMMAS.values() if rule.uniform and rule.applies(target) is None]
-        costs = {r: r.sharp(FLOAT, y, target, 1, r.params(math.log(y), target, 1)) for r in tried}
-        best = min(costs[r] for r in tried if r.promising(target))
-        assert all(best <= 1.04 * costs[r] + 0.3 for r in tried), (d, k, y, {r.name: c for r, c in costs.items()})

@@ -24,7 +24,7 @@ from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof import levels
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
-from boundcalc.setting import Activation, Budget, Norms, Setting
+from boundcalc.setting import Budget, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements import gap
 from boundcalc.statements.network import Network
@@ -278,15 +278,6 @@ def found(setting: Setting = SETTING) -> Certificate:
     return next(f.certificate for f in risks if f.certificate.strategy == STRATEGY.name)
 
 
-def changed(certificate: Certificate, **values: Any) -> Certificate:
-    return check(replace(certificate, **values)).claimed
-
-
-def test_it_beats_covers_where_they_were_best() -> None:
-    values = {f.certificate.strategy: f.log_value for f in Search(SETTING, POLICIES["best"]).risks()}
-    assert values.pop(STRATEGY.name) < min(values.values()) - 0.1
-
-
 def swapped(certificate: Certificate, key: str, choice: Choice) -> Certificate:
     level = certificate.levels[0]
     cover = Cover(level.covers[key].log_eps, (choice,))
@@ -329,17 +320,6 @@ def test_noise_is_never_free(monkeypatch: pytest.MonkeyPatch) -> None:
     assert float(check(wide)._run.booked[0]["readout"].cost) > 0
 
 
-@pytest.mark.parametrize("eta", [None, 0.0, -1.0, 0.75, math.nan, True])
-def test_eta_is_a_chance(eta: Any) -> None:
-    for look in (check, alone.log_value):
-        with pytest.raises(CertificateError):
-            look(replace(found(), eta=eta))
-
-
-def test_a_larger_eta_costs_itself() -> None:
-    assert changed(found(), eta=0.3).log_value > math.log(0.3)
-
-
 def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:
     from boundcalc.engine.evaluate import Desk
 
@@ -350,14 +330,3 @@ def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:
     for look in (check, alone.log_value):
         with pytest.raises(CertificateError, match="look at the training error"):
             look(replace(certificate, eta=1e-7))
-
-
-def test_layers_from_outside_are_refused() -> None:
-    from tests.recipes import test_layer
-
-    assert STRATEGY.refuses(SETTING) is None
-    del test_layer
-    strange = type("Other", (Activation,), {"label": "other"})
-    layers = (*SETTING.architecture.stages[:-1], strange("relu"), SETTING.architecture.stages[-1])
-    setting = Setting.of(layers=layers, seq_len=20, n_train=10**6, norms=Norms(C=1.0))
-    assert "other" in (STRATEGY.refuses(setting) or "")

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.evaluate import Desk, evaluate
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.meeting import looked_up as second_looked_up
 from boundcalc.proof.second.meeting import read_out as second_read_out
@@ -40,6 +40,7 @@ from boundcalc.setting import products as parts
 from boundcalc.statements.layers import facts
 from boundcalc.statements.merge import look_up, split_readout
 from boundcalc.statements.noises import events, spread
+from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import Context
 from boundcalc.statements.weights import Weights
 from tests.proof import alone
@@ -244,7 +245,7 @@ def test_budgets_of_products_count_beside_those_that_follow() -> None:
             if (mine := getattr(budget, name)) is not None:
                 assert getattr(larger.norms.budgets[key], name) <= mine * (1 + 1e-12)
                 assert getattr(larger.norms.budgets[key], name) <= getattr(follows.norms.budgets[key], name)
-    before, after = (evaluate(s, "best") for s in (setting, told))
+    before, after = (Desk(s, no_member).value("best") for s in (setting, told))
     assert after.log_risk <= before.log_risk + 1e-9
     for key in own:  # a product is of a network that has it
         with pytest.raises(Exception, match="norms of"):

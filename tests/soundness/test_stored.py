@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from boundcalc import Setting, compare, evaluate
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.solve import solve
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check, verify
@@ -27,7 +26,6 @@ from boundcalc.testing import Coins
 from boundcalc.testing.strategies import scaled
 from tests.laws.settings import settings
 from tests.proof import alone
-from tests.soundness.network import merged
 
 SMALL = Setting.of(depth=1, d=3, seq_len=4, n_train=10**5, margin=0.2, C=30.0, bits=4)
 """Few weights of few bits, and norms so large that covers cost more."""
@@ -113,13 +111,6 @@ def test_the_value_is_that_of_the_statement() -> None:
     assert sum(value.pieces.values()) == pytest.approx(1)
 
 
-def test_it_goes_through_files_and_both_checkers() -> None:
-    for certificate in certificates(SMALL.but(train_error=0.01)):
-        again = Certificate.from_json(certificate.to_json())
-        assert verify(again).log_value == certificate.log_value
-        assert float(alone.log_value(again)) == pytest.approx(certificate.log_value, abs=1e-12)
-
-
 def test_nothing_is_gained_without_the_premise() -> None:
     plain = SMALL.but(bits=None)
     values = compare(plain)
@@ -163,13 +154,6 @@ def test_fewer_bits_in_a_file_are_another_claim() -> None:
         verify(Certificate.from_json(data))
 
 
-def test_products_of_maps_have_no_bits() -> None:
-    for setting in settings(3, 40):
-        larger = merged(setting.but(bits=8))
-        if isinstance(larger, Setting):
-            assert larger.architecture.bits is None
-
-
 def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
     value = evaluate(SMALL.but(measured=("train_error",), train_error=0.01))
     assert value.risk_strategy == "stored-margin"
@@ -180,20 +164,6 @@ def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
     for checker in (check, alone.log_value):
         with pytest.raises(CertificateError, match="candidates"):
             checker(forged)
-
-
-def test_pieces_without_covers_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A policy whose lemmas cover nothing still counts."""
-    nothing = replace(BOUNDS["best"], lemmas=frozenset({"T5"}), meeting=False)
-    monkeypatch.setitem(BOUNDS, "trauger", nothing)
-    value = evaluate(SMALL.but(norms=Norms(C=30.0)), "trauger")
-    assert (value.strategy, value.risk_strategy) == ("stored-gap", "stored-margin")
-
-
-@pytest.mark.parametrize("bits", [0, -1, 1.5, 129, True])
-def test_bits_are_whole_and_not_too_many(bits: Any) -> None:
-    with pytest.raises(InvalidSetting, match="bits"):
-        Setting.of(bits=bits)
 
 
 def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,11 +177,3 @@ def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = stored.stored_weights
     monkeypatch.setattr(stored, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
     assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.1
-
-
-def test_what_it_is_worth_and_how_many_samples_it_saves() -> None:
-    """As `solve --bits 16` says, of a small network."""
-    setting = SMALL.but(n_train=10**6)
-    assert evaluate(setting.but(bits=None)).log10 > evaluate(setting).log10
-    nats = sum(stored_weights(setting).values()) * 4 * math.log(2) - math.log(0.05)
-    assert solve(setting, "m", 0.1).value == pytest.approx(nats / 0.02, rel=1e-3)
