@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from boundcalc.engine.why import Why
     from boundcalc.proof.floor import Floor
+    from boundcalc.statements.strategies import Quantity
 
 TARGET = 0.1
 _PATIENCE = 2.0
@@ -35,7 +36,8 @@ class Row(NamedTuple):
 
     value: BoundValue
     growth: dict[str, Growth | None]
-    floor: Floor | None = None
+    floors: Mapping[Quantity, Floor] = {}
+    """Floors under the gap and the risk, where they are known and the row is a bound."""
 
     def to_json(self) -> dict[str, Any]:
         """The result object of the schema."""
@@ -43,20 +45,18 @@ class Row(NamedTuple):
             variable: None if g is None else {"text": str(g), "exponent": g.exponent, "log_exponent": g.log_exponent}
             for variable, g in self.growth.items()
         }
-        return {**self.value.to_json(), **self._above(), "growth": found}
-
-    def _above(self) -> dict[str, Any]:
-        """The floor under the gap, and how many times it the bound is at most; nothing where none is known."""
-        if self.floor is None:
-            return {}
-        floor, ratio = self.floor, ratio_to(self.floor, self.value)
-        below = {
-            "value": floor.value,
-            "of": floor.gap,
-            "by": floor.by,
-            "construction": write(floor.construction, complete=True),
-        }
-        return {"floor": below, "ratio": ratio}
+        below: dict[str, Any] = {}
+        for quantity, floor in self.floors.items():
+            prefix = "" if quantity == "gap" else "risk_"
+            construction = write(floor.construction, complete=True)
+            below[f"{prefix}floor"] = {
+                "value": floor.value,
+                "of": floor.of,
+                "by": floor.by,
+                "construction": construction,
+            }
+            below[f"{prefix}ratio"] = self.value.ratio_to(floor, quantity)
+        return {**self.value.to_json(), **below, "growth": found}
 
 
 class Needed(NamedTuple):
@@ -114,9 +114,11 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     values = compare(question.setting, bounds or None, desk=desk)
     grown = {id(value.by_gap): value for value in values}  # several policies may share one proof
     growths = {key: _growths(value) for key, value in grown.items()}
-    floor = floor_of(question.setting) if any(value.kind == "bound" for value in values) else None
-    proved = {id(value) for value in values if value.kind == "bound" and value.by_gap is not None}
-    rows = tuple(Row(value, growths[id(value.by_gap)], floor if id(value) in proved else None) for value in values)
+    quantities: tuple[Quantity, ...] = ("gap", "risk") if any(value.kind == "bound" for value in values) else ()
+    floors: dict[Quantity, Floor] = {
+        quantity: floor for quantity in quantities if (floor := floor_of(question.setting, quantity)) is not None
+    }
+    rows = tuple(Row(value, growths[id(value.by_gap)], _above(floors, value)) for value in values)
     report = Report(question, rows, unstored=_unstored(values))
     best = report.best
     if best is not None and why:
@@ -133,9 +135,11 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     )
 
 
-def ratio_to(floor: Floor, value: BoundValue) -> float | None:
-    """How many times a floor the gap bound is at most; None where the bound is vacuous."""
-    return None if value.trivial or value.log10 >= 0 else value.gap / floor.value
+def _above(floors: Mapping[Quantity, Floor], value: BoundValue) -> Mapping[Quantity, Floor]:
+    """The floors that are about what a row bounds."""
+    if value.kind != "bound" or value.by_gap is None:
+        return {}
+    return {quantity: floor for quantity, floor in floors.items() if quantity == "gap" or value.risk_refusal is None}
 
 
 def write_certificates(best: BoundValue | None, gap: Path | None, risk: Path | None) -> None:

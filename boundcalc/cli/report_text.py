@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boundcalc.base.rounding import at_least, down, up
 from boundcalc.base.value import Value
-from boundcalc.cli.report import TARGET, Needed, Report, Row, ratio_to
+from boundcalc.cli.report import TARGET, Needed, Report, Row
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.growth import Growth
 from boundcalc.engine.proved import BoundValue, Proved
@@ -99,18 +99,23 @@ def notes(report: Report) -> list[str]:
 
 
 def _floor_lines(report: Report) -> list[str]:
-    """How far the best gap bound is from a number that no bound of this kind can go below."""
-    best = report.best
-    floor = next((row.floor for row in report.rows if row.value is best), None)
-    if best is None or floor is None:
-        return []
-    least, ratio = down(floor.value), ratio_to(floor, best)
-    if ratio is None:
-        return [f"Proved floor: no bound of this kind can promise a gap below {least}."]
-    return [
-        f"Gap between {least} (proved floor) and {upper(best.log10)} (proved bound, {best.name!r}): at most {up(ratio, 2)} "
-        "times from optimal."
-    ]
+    """How far the best bounds are from numbers that no bound of this kind can go below."""
+    lines: list[str] = []
+    for quantity in ("gap", "risk"):
+        rows = [row for row in report.rows if quantity in row.floors]
+        best = min(rows, key=lambda row: row.value.of(quantity).log_value, default=None)
+        if best is None:
+            continue
+        floor, bound = best.floors[quantity], best.value.of(quantity)
+        least, ratio = down(floor.value), best.value.ratio_to(floor, quantity)
+        if ratio is None:
+            lines.append(f"Proved floor: no bound of this kind can promise a {quantity} below {least}.")
+        else:
+            lines.append(
+                f"{quantity.capitalize()} between {least} (proved floor) and {upper(bound.log10)} (proved bound, "
+                f"{best.value.name!r}): at most {up(ratio, 2)} times from optimal."
+            )
+    return lines
 
 
 def _stored_lines(report: Report) -> list[str]:

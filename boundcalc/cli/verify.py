@@ -103,7 +103,7 @@ def _verify_floor(file: str, raw: Any, form: str) -> None:
     click.echo(
         f"verified: no bound that holds with probability {confidence(sample.delta)} is below {down(floor.value, 6)}"
     )
-    for label, text in (("gap", floor.gap), *_about(floor.setting)):
+    for label, text in (("of", floor.of), *_about(floor.setting)):
         click.echo(f"{label:8}  {text}")
     click.echo(
         f"{'members':8}  construction {floor.construction.name} ({floor.construction.title}), counted by {floor.by}"

@@ -12,17 +12,17 @@ from boundcalc.proof.floor import Floor, check_floor
 from boundcalc.setting import Setting
 from boundcalc.statements.floors import A, B, C, D, E
 from boundcalc.statements.floors.base import Construction, Room, refusal
-from boundcalc.statements.floors.counting import drop, gap_floor
+from boundcalc.statements.floors.counting import LEAST_PAIRS, drop, errs, gap_floor
 
 if TYPE_CHECKING:
     import numpy as np
 
+WAYS = {"gap": ("F1", "F2"), "errors": ("F1-errors",), "risk": ("R1",)}
+"""Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the risk."""
 _MOST_DIRECTIONS = 1024
 _FEW_CELLS = 40
 _TILTS = tuple(k / 20 for k in range(3, 16))
 _SHARES = (0.55, 0.65, 0.75, 0.85)
-
-
 _AROUND = (0.8, 0.88, 0.94, 1.0, 1.06, 1.14, 1.25)
 """Parts of 1 - eta that are tried around the middle of the ramp."""
 _STEEP = 1.2
@@ -37,25 +37,34 @@ class Candidate(NamedTuple):
     by: str
 
 
-def best_floor(setting: Setting, *, errors: bool = False) -> Candidate | None:
-    """The largest floor of the gap that the search finds; None where no construction is about the setting.
+def best_floor(setting: Setting, of: str = "gap") -> Candidate | None:
+    """The largest floor that the search finds; None where no construction is about the setting.
 
     Args:
         setting: what is bounded.
-        errors: whether the gap is of errors on the law less ramp losses on the sample, instead of ramp losses on both.
+        of: "gap" (ramp losses on the law less on the sample), "errors" (errors on the law less ramp losses on the sample)
+            or "risk" (errors on the law, at margin training error 0).
     """
     if refusal(setting) is not None:
         return None
     room = Room(FLOAT, setting)
-    by = "F1-errors" if errors else "F1"
-    found = [each for start in _starts(room) if (each := _judged(room, start, by)) is not None]
-    if not found:
+    found = [each for by in WAYS[of] for each in _best_of(room, by)]
+    if of == "gap" and _steep(room):  # what is best of errors less ramp losses is a floor of this gap too
+        found += [
+            each
+            for start in _best_of(room, "F1-errors")
+            if (each := _judged(room, start.construction, "F1", centred=False))
+        ]
+    return max(found, key=lambda each: each.value, default=None)
+
+
+def floor_of(setting: Setting, of: str = "gap") -> Floor | None:
+    """The largest floor that was found, as the checker derives it; None where there is none above 0."""
+    found = best_floor(setting, of)
+    if found is None or found.value <= 0:
         return None
-    best = _refined(room, max(found, key=lambda each: each.value))
-    spheres = (
-        [] if errors or _steep(room) else [each for each in (_sphere(room, A), _sphere(room, B)) if each is not None]
-    )
-    return max((best, *spheres), key=lambda each: each.value)
+    floor = check_floor(setting, found.construction, found.by)
+    return floor if floor.value > 0 else None
 
 
 def too_few_samples(setting: Setting, target: float, most: int) -> Floor | None:
@@ -73,17 +82,22 @@ def too_few_samples(setting: Setting, target: float, most: int) -> Floor | None:
     return floor if floor is not None and floor.value > target else None
 
 
+def _best_of(room: Room, by: str) -> Iterator[Candidate]:
+    """The best of every construction, counted one way."""
+    best: dict[type[Construction], Candidate] = {}
+    for start in _spheres(room) if by == "F2" else _starts(room):
+        found = _judged(room, start, by)
+        if found is not None and (type(start) not in best or found.value > best[type(start)].value):
+            best[type(start)] = found
+    for found in best.values():
+        refined = _refined(room, found)
+        if by == "F2":
+            refined = refined._replace(value=gap_floor(room, refined.construction, by) or 0.0)
+        yield refined
+
+
 def _steep(room: Room) -> bool:
     return room.scores(1, 2) * room.radius**2 > _STEEP
-
-
-def floor_of(setting: Setting, *, errors: bool = False) -> Floor | None:
-    """The largest floor of the gap that was found, as the checker derives it; None where there is none above 0."""
-    found = best_floor(setting, errors=errors)
-    if found is None or found.value <= 0:
-        return None
-    floor = check_floor(setting, found.construction, found.by)
-    return floor if floor.value > 0 else None
 
 
 def _starts(room: Room) -> Iterator[Construction]:
@@ -105,13 +119,27 @@ def _starts(room: Room) -> Iterator[Construction]:
         yield E(max(1, (room.d - 1) // part), room.seq_len - 2 * keys, keys, 0.995)
 
 
-def _judged(room: Room, start: Construction, by: str) -> Candidate | None:
-    """A construction with its offset set, and its floor."""
+def _spheres(room: Room) -> Iterator[Construction]:
+    """Where F2 begins: even numbers of pairs."""
+    if _steep(room):
+        return
+    most = min(room.d - 1, _MOST_DIRECTIONS) // 2 * 2
+    for n in {most, min(most, 128)} if most >= LEAST_PAIRS else ():
+        yield B(n, 0.4)
+        yield A(n, room.seq_len // 2)
+
+
+def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -> Candidate | None:
+    """A construction, perhaps with its offset set, and its floor."""
     if start.problem(room) is not None:
         return None
-    centred = _centred(room, start, errors=by == "F1-errors")
-    value = gap_floor(room, centred, by)
-    return None if value is None else Candidate(value, centred, by)
+    if centred:
+        start = _centred(room, start, errors=by in ("F1-errors", "R1"))
+    if by == "R1":
+        value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
+    else:
+        value = gap_floor(room, start, by, _FEW_CELLS)
+    return None if value is None else Candidate(value, start, by)
 
 
 def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
@@ -140,17 +168,17 @@ def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
 
 
 def _drop(room: Room, each: Construction) -> float:
-    high, low, _ = drop(room, each)
+    high, low = drop(room, each)
     return high - low
 
 
 def _refined(room: Room, best: Candidate) -> Candidate:
     """Coordinate search around a candidate, by steps that halve."""
-    step = 0.2
-    while step > 0.006:
+    step, of_spheres = 0.2, best.by == "F2"
+    while step > (0.03 if of_spheres else 0.006):
         moved = False
-        for each in _neighbours(best.construction, step):
-            other = _judged(room, each, best.by)
+        for each in _neighbours(best.construction, step, of_spheres):
+            other = _judged(room, each, best.by, centred=not of_spheres)
             if other is not None and other.value > best.value:
                 best, moved = other, True
         if not moved:
@@ -158,14 +186,19 @@ def _refined(room: Room, best: Candidate) -> Candidate:
     return best
 
 
-def _neighbours(construction: Construction, step: float) -> Iterator[Construction]:
+def _neighbours(construction: Construction, step: float, of_spheres: bool) -> Iterator[Construction]:
     fields: dict[str, Any] = vars(construction)
-    for name, way in product(fields.keys() - {"plus", "eta", "queries"}, (-1, 1)):
+    kept = {"eta", "queries"} if of_spheres else {"plus", "eta", "queries"}
+    for name, way in product(fields.keys() - kept, (-1, 1)):
         value = fields[name]
         if isinstance(value, float):
             yield replace(construction, **{name: value + way * step / 2})  # type: ignore[type-var]
             continue
-        moved = value + way * max(1, round(step * value))
+        if of_spheres:
+            by = step * value if name == "n" else step * value / 8
+            moved = value + 2 * way * max(1, round(by / 2))
+        else:
+            moved = value + way * max(1, round(step * value))
         if isinstance(construction, E) and name == "keys":
             yield replace(construction, keys=moved, queries=construction.queries + 2 * (value - moved))
         elif isinstance(construction, C | D) and name == "k":
@@ -174,33 +207,15 @@ def _neighbours(construction: Construction, step: float) -> Iterator[Constructio
             yield replace(construction, **{name: moved})  # type: ignore[type-var]
 
 
-def _sphere(room: Room, kind: type[A] | type[B]) -> Candidate | None:
-    """F2, the offset chosen by lower sums of few cells."""
-    n = min(room.d - 1, _MOST_DIRECTIONS)
-    if n < 4 or (kind is A and (room.depth > 1 or room.mean)):
-        return None
-    grid: list[Construction] = [B(n, 0.29 + k / 50) for k in range(12)]
-    if kind is A:
-        start = _centred(room, A(n, room.seq_len // 2), errors=False)
-        steps = {round(room.seq_len * k / 40) for k in range(-4, 9)}
-        grid = [A(n, plus) for each in steps if 0 <= (plus := vars(start)["plus"] + each) < room.seq_len]
-    rough = [(value, each) for each in grid if (value := gap_floor(room, each, "F2", _FEW_CELLS)) is not None]
-    if not rough:
-        return None
-    best = max(rough, key=lambda each: each[0])[1]
-    value = gap_floor(room, best, "F2")
-    return None if value is None else Candidate(value, best, "F2")
-
-
-def members_of(floor: Floor, signs: Sequence[int]) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
     """The network of a choice of signs, and the inputs of all cells.
 
     Args:
-        floor: a floor by F1.
-        signs: +1 or -1 for every cell.
+        floor: which construction.
+        signs: +1 or -1 for every cell; by F2 a vector of length sqrt(n).
 
     Returns:
-        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows.
+        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows; by F2 all cells + before all -.
     """
     import numpy as np
 
@@ -228,4 +243,6 @@ def members_of(floor: Floor, signs: Sequence[int]) -> tuple[dict[str, np.ndarray
                 x[start : start + count, coordinate] = value
             start += count
         inputs.append(x)
+    if floor.by == "F2":  # cell i- has the other sign of coordinate i
+        inputs += [x * np.where(np.arange(a.d) == i, -1, 1) for i, x in enumerate(inputs)]
     return weights, inputs

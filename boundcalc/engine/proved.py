@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boundcalc.base.compared import Compared
     from boundcalc.proof.breakdown import Breakdown
     from boundcalc.proof.floor import Floor
+    from boundcalc.statements.strategies import Quantity
 
 
 _VALUE_FIELDS = (
@@ -216,12 +217,24 @@ class BoundValue:
 
         return floor_of(self.setting)
 
+    @cached_property
+    def risk_floor(self) -> Floor | None:
+        """A proved floor under every distribution-free bound of the risk; None as above, or where the risk is refused."""
+        if self.by_gap is None or self.kind != "bound" or self.risk_refusal is not None:
+            return None
+        from boundcalc.engine.floors import floor_of
+
+        return floor_of(self.setting, "risk")
+
     @property
     def ratio(self) -> float | None:
         """How many times the floor the gap bound is at most, where it is below 1."""
-        if self.floor is None or self.trivial or self.log10 >= 0:
-            return None
-        return self.gap / self.floor.value
+        return None if self.floor is None else self.ratio_to(self.floor, "gap")
+
+    def ratio_to(self, floor: Floor, quantity: Quantity) -> float | None:
+        """How many times a floor the bound of a quantity is at most; None where it is vacuous."""
+        bound = self.of(quantity)
+        return None if bound.trivial or bound.log_value >= 0 else bound.value / floor.value
 
     def recording(self, compared: Compared | None) -> BoundValue:
         """The same, its certificates with what is known of how the architecture was held against a model."""

@@ -13,26 +13,28 @@ from boundcalc.setting import Setting
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.floors.base import Construction, Room, refusal
 from boundcalc.statements.floors.counting import gap_floor
+from boundcalc.statements.floors.unseen import risk_floor
 
 FORMAT = "boundcalc-floor/1"
 WAYS: Mapping[str, str] = {
     "F1": "ramp loss on the law less its mean on the sample",
     "F2": "ramp loss on the law less its mean on the sample",
     "F1-errors": "chance of an error less the mean ramp loss on the sample",
+    "R1": "chance of an error, where no margin on the sample is gamma or less",
 }
-"""Statements that count a construction, and the gap that each floor is of."""
+"""Statements that count a construction, and what each floor is of: a gap, or the risk."""
 _FIELDS = ("format", "statements", "setting", "construction", "by", "value")
 _TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
 class Floor:
-    """A number that every distribution-free bound of the gap of a setting reaches.
+    """A number that every distribution-free bound of a setting reaches.
 
     Attributes:
         setting: class, sample and margin.
         construction: the members.
-        by: "F1", "F2" or "F1-errors".
+        by: "F1", "F2", "F1-errors" or "R1".
         value: the floor, rounded down.
     """
 
@@ -42,8 +44,8 @@ class Floor:
     value: float
 
     @property
-    def gap(self) -> str:
-        """Which gap it is of."""
+    def of(self) -> str:
+        """What it is of: which gap, or the risk."""
         return WAYS[self.by]
 
     def to_json(self) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def check_floor(setting: Setting, construction: Construction, by: str) -> Floor:
         problem = refusal(setting) or construction.problem(room)
         if problem is not None:
             raise CertificateError(problem)
-        value = gap_floor(room, construction, by)
+        value = risk_floor(room, construction) if by == "R1" else gap_floor(room, construction, by)
     except (ArithmeticError, ValueError) as error:
         raise CertificateError(f"the floor cannot be evaluated: {error}") from None
     if value is None or not value.is_finite():

@@ -1,7 +1,10 @@
 """Floors in 50 digits: the values of constructions A to E, and F1 and F2 from them."""
 
+import math
+from bisect import bisect_left
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from .certificate import STATEMENTS
@@ -10,7 +13,7 @@ from .setting import Budget, Setting, read_setting
 from .strict import Record, read
 
 FORMAT = "boundcalc-floor/1"
-_CELLS = 600
+_CELLS = 500
 _LINES = {
     "A": "n:size plus:index",
     "B": "n:size tilt:share",
@@ -18,15 +21,16 @@ _LINES = {
     "D": "k:size n:size p:share a:share plus:index",
     "E": "k:size queries:size keys:size eta:share",
 }
+_MOST_EXACT = 400
 _TOLERANCE = num("1e-12")
 
-Confirmed = namedtuple("Confirmed", "value delta errors")
-"""The floor, the chance that a bound may fail, and whether it is of errors less the ramp loss."""
+Confirmed = namedtuple("Confirmed", "value delta by")
+"""The floor, the chance that a bound may fail, and how it was counted, which says what it is of."""
 
 
 def derive_floor(data: Any) -> Confirmed:
     """The floor of a file's JSON value, which must be at least what it claims."""
-    line = "format:text statements:index setting:object construction:object by:F1|F2|F1-errors value:length"
+    line = "format:text statements:index setting:object construction:object by:F1|F2|F1-errors|R1 value:length"
     raw = read(line, "the floor", data)
     demand(raw.format == FORMAT and raw.statements == STATEMENTS, "it is a floor of another version")
     name = raw.construction.get("name")
@@ -37,7 +41,7 @@ def derive_floor(data: Any) -> Confirmed:
     demand(
         num(raw.value) <= value * (1 + _TOLERANCE), f"{raw.value:.12g} is claimed, the floor is {MP.nstr(value, 12)}"
     )
-    return Confirmed(value, setting.sample.delta, raw.by == "F1-errors")
+    return Confirmed(value, setting.sample.delta, raw.by)
 
 
 class _Class:
@@ -189,18 +193,22 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
         return min(cantelli, spread * MP.sqrt(-MP.log1p(-delta) / (2 * num(m))))
 
     if by == "F2":
-        demand(name in ("A", "B") and at.n >= 4, "F2 is about A and B")
+        demand(name in ("A", "B") and at.n >= 4 and at.n % 2 == 0, "F2 is about A and B with even numbers of pairs")
         if name == "A":
             norms = c.setting.norms
             key = norms.place("W_QK", 0, 0)
             own = None if key is None else norms.budgets[key]
             demand(own is None or own.two_one_t is None is own.one_one, "F2 is about norms of columns")
         n, curve, radius = (_a if name == "A" else _b)(c, at)
-        return _sphere(c, name, at, n, lambda t: (ramp(curve(-t)) - ramp(curve(t))) / 2, radius) / m - tail(num(1))
+        slope = _steepness(c, name, at) * radius
+        return _sphere(n, lambda t: (ramp(curve(-radius * t)) - ramp(curve(radius * t))) / 2, slope, m, delta)
     cells, high = _output(c, name, at, 1)
     low = _output(c, name, at, -1)[1]
     demand(cells > 1, "one cell gives no floor")
     demand(by == "F1" or (low <= 0 and high >= c.gamma), "members do not err where they should")
+    if by == "R1":
+        demand(high > c.gamma, "members have no margin above gamma")
+        return _unseen(cells - 1, m, delta)
     drop = ramp(low) - ramp(high)
     v = m // cells + 1
     log = MP.loggamma(m + 1) - MP.loggamma(v + 1) - MP.loggamma(m - v + 1) - v * MP.log(cells)
@@ -208,22 +216,57 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
     return drop / 2 * cells * deviation - tail(drop)
 
 
-def _sphere(c: _Class, name: str, at: Record, n: int, odd: Callable[[Real], Real], radius: Real) -> Real:
-    """M times the expectation of F2: its first summand less its second."""
-    mean = num(c.setting.sample.n_train) / n
-    value = c.one[0][0] if name == "A" else c.column(num(at.tilt) + MP.sqrt(1 - num(at.tilt) ** 2) * MP.sqrt(n))
+def _steepness(c: _Class, name: str, at: Record) -> Real:
+    """A Lipschitz constant of the loss in the coordinate w."""
+    value = c.one[0][0] if name == "A" else c.column(num(at.tilt) + MP.sqrt(1 - num(at.tilt) ** 2) * MP.sqrt(at.n))
     steep = value * c.one[0][1] * c.readout * c.radius / c.gamma
     for first, second in c.one[1:]:
         steep *= first * second
-    steep *= 1 if name == "A" else 1 - num(at.tilt) ** 2
-    ratio = MP.exp(MP.loggamma(num(n + 1) / 2) - MP.loggamma(num(n) / 2))
-    first = 1 / (MP.sqrt(MP.pi) * ratio)
-    third = 2 * first / (n + 1)
-    density = MP.exp(MP.loggamma(num(n) / 2) - MP.loggamma(num(n - 1) / 2)) / MP.sqrt(MP.pi)
-    step = min(num(1), num("4.5") / MP.sqrt(n)) / _CELLS
-    power, total = num(n - 3) / 2, num(0)
-    for k in range(1, _CELLS - 1):
-        total += k * step * odd(radius * k * step) * (1 - ((k + 1) * step) ** 2) ** power
-    moment = 2 * n * density * step * total
-    gain = MP.sqrt(mean) * (1 - (1 - num(1) / n) / (2 * mean)) * MP.sqrt(2) * ratio * moment
-    return gain - n * steep * radius * (2 * first + num(n) / 4 * third)
+    return steep if name == "A" else steep * (1 - num(at.tilt) ** 2)
+
+
+def _sphere(n: int, odd: Callable[[Real], Real], slope: Real, m: int, delta: Real) -> Real:
+    """F2."""
+    mean, few, rest = num(m) / n, num(0), num(n - 3) / 2
+    most = 2 * MP.exp(MP.loggamma(num(n) / 2) - MP.loggamma(num(n - 1) / 2)) / MP.sqrt(MP.pi)
+    step = min(num("0.99"), 6 / MP.sqrt(n)) / _CELLS
+    grid = [k * step for k in range(_CELLS + 1)] + [num(1)]
+    short, bent, even = few, few, few
+    for low, t in pairwise(grid):
+        bend, mass = slope * t - odd(t), most * (1 - low**2) ** rest * (t - low)
+        short, bent, even = short + t * bend * mass, bent + (t * bend) ** 2 * mass, even + bend**2 * mass
+    main = MP.sqrt(mean) * (1 - (1 - num(1) / n) / (2 * mean)) * (slope - n * short)
+    bent *= n
+    best = num(0)
+    for above in ("1", "1.2", "1.4", "1.6"):
+        a = MP.sqrt(n) + num(above) / MP.sqrt(2)
+        room, spread = main - 3 * a / 8, mean * bent + num(1) / 4
+        long = MP.gammainc(num(n) / 2, a**2 / 2, 2 * a**2, regularized=True)
+        fails = 1 - spread / (spread + room**2) - delta * (1 + num("1e-9")) / long
+        if room > 0 and fails > 0:
+            variance = a**2 * mean * bent + (a / 2 + MP.sqrt(m * even)) ** 2
+            less = MP.sqrt(variance * (1 / fails - 1)) + a**2 / 8 + min(num(n), 2 * slope * MP.sqrt(n))
+            best = max(best, (a * main - less) / m)
+    return best
+
+
+def _unseen(rare: int, m: int, delta: Real) -> Real:
+    """R1: the chance of cells that a sample misses; exactly, or of many cells by their mean and variance."""
+    best = num(0)
+    for tenth in range(3, 20) if rare <= _MOST_EXACT else (10,):
+        chance = num(tenth) / (10 * m)
+        if rare * tenth >= 10 * m:
+            continue
+        if rare > _MOST_EXACT:
+            mean = rare * MP.exp(m * MP.log1p(-chance))
+            return chance * (mean - MP.sqrt(mean * delta / (1 - delta)))
+        with MP.workprec(2 * rare + 128):
+            missed = [math.comb(rare, j) * MP.exp(m * MP.log1p(-j * chance)) for j in range(rare + 1)]
+
+            def likely(r: int, missed: Sequence[Real] = missed) -> bool:
+                terms = [(-1) ** (j - r) * math.comb(j - 1, r - 1) * missed[j] for j in range(r, rare + 1)]
+                return sum(terms) > delta
+
+            unseen = bisect_left(range(1, rare + 1), True, key=lambda r: not likely(r))
+        best = max(best, unseen * chance)
+    return best

@@ -43,7 +43,7 @@ class A(Construction):
         steep = room.steepness(room.one("W_V", 0)) * room.radius
         return self.n, lambda w: self._of_score(room, w), steep, reach
 
-    def member(self, room: Room, signs: Sequence[int]) -> Member:
+    def member(self, room: Room, signs: Sequence[float]) -> Member:
         last, entry = room.d - 1, float(room.scores(1, self.n) * room.temperature) / math.sqrt(self.n)
         r, minus = float(room.radius), room.seq_len - 1 - self.plus
         scores = [(i, last, sign * entry) for i, sign in enumerate(signs)]

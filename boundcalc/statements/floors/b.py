@@ -41,7 +41,7 @@ class B(Construction):
         steep = room.steepness(self._value(room)) * room.radius * side(room, self.tilt) ** 2
         return self.n, lambda w: self._at(room, w), steep, room.ns.number(1)
 
-    def member(self, room: Room, signs: Sequence[int]) -> Member:
+    def member(self, room: Room, signs: Sequence[float]) -> Member:
         across, value = math.sqrt(1 - self.tilt**2), float(self._value(room))
         last, r = room.d - 1, float(room.radius)
         column = [(i, sign * value * across / math.sqrt(self.n)) for i, sign in enumerate(signs)]

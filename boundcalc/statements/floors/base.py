@@ -186,7 +186,7 @@ class Construction(ABC):
         """Below the output on cells of sign +1, above it on cells of sign -1."""
 
     @abstractmethod
-    def member(self, room: Room, signs: Sequence[int]) -> Member:
+    def member(self, room: Room, signs: Sequence[float]) -> Member:
         """The network of a choice of signs, in floats."""
 
     def sphere(self, room: Room) -> tuple[int, Any, Number, Number] | None:

@@ -43,7 +43,7 @@ class C(Construction):
         g = pooled(room, ns.number(self.plus), ns.number(room.seq_len - 1 - self.plus), 1, s)
         return room.chain(room.radius * length * g, value)
 
-    def member(self, room: Room, signs: Sequence[int]) -> Member:
+    def member(self, room: Room, signs: Sequence[float]) -> Member:
         b, r, minus = math.sqrt(1 - self.a**2), float(room.radius), room.seq_len - 1 - self.plus
         last = room.d - 1
         inputs = [
@@ -66,7 +66,7 @@ def column(room: Room, a: float, k: int) -> tuple[Number, Number]:
     return length, room.column((along + b) / length)
 
 
-def score_entries(room: Room, k: int, n: int, signs: Sequence[int]) -> list[tuple[int, int, float]]:
+def score_entries(room: Room, k: int, n: int, signs: Sequence[float]) -> list[tuple[int, int, float]]:
     """K columns of n entries, with the sign of cell (i, j) at i k + j."""
     entry = float(room.scores(k, n) * room.temperature) / (k * math.sqrt(n))
     return [(i, n + j, signs[i * k + j] * entry) for i in range(n) for j in range(k)]

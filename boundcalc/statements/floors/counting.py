@@ -8,8 +8,13 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.floors.base import Construction, Room
 
 LEAST_PAIRS = 4
-CELLS = 600
-"""Steps of the lower sum of F2."""
+CELLS = 500
+"""Steps of the sums of F2."""
+_REACH, _ALL = 6, 0.99
+"""Where the last step begins: in deviations of a coordinate, and at most."""
+_LENGTHS = (1.0, 1.2, 1.4, 1.6)
+"""Lengths of a Gaussian vector that F2 tries, in deviations above the mean."""
+_STRICT = 1e-9
 
 
 def tail(ns: NumberSystem, spread: Number, m: Number, delta: Number) -> Number:
@@ -38,53 +43,77 @@ def sphere(
     pairs: int,
     odd: Callable[[Number], Number],
     slope: Number,
-    radius: Number,
     m: int,
     delta: Number,
     cells: int = CELLS,
 ) -> Number:
-    """F2: members f_w, |w| <= radius, with losses lambda(+-w_j) on pairs of cells.
+    """F2: members f_w, |w| <= 1, with losses lambda(+-w_j) on pairs of cells; the floor of the gap, 0 where it says less.
 
     Args:
         ns: number system.
-        pairs: n, at least 4.
+        pairs: n, at least 4 and even.
         odd: psi(t) = (lambda(-t) - lambda(t))/2 at t >= 0, non-decreasing.
         slope: a Lipschitz constant of lambda.
-        radius: of w.
         m: samples.
         delta: failure probability of the bound.
-        cells: steps of the lower sum.
+        cells: steps of the sums.
     """
     n, mean = ns.number(pairs), ns.number(m) / pairs
-    log_chi = ns.lgamma((n + 1) / 2) - ns.lgamma(n / 2)
-    chi = ns.sqrt(ns.number(2)) * ns.exp(log_chi)
-    root_pi = ns.sqrt(ns.pi)
-    first = 1 / (root_pi * ns.exp(log_chi))  # E|omega| = Gamma(n/2) / (sqrt(pi) Gamma((n+1)/2))
-    third = first * 2 / (n + 1)  # E|omega|^3 = Gamma(n/2) Gamma(2) / (sqrt(pi) Gamma((n+3)/2))
-    moment = _moment(ns, pairs, lambda t: odd(radius * t), cells)
-    gain = ns.sqrt(mean) * (1 - (1 - 1 / n) / (2 * mean)) * chi * moment
-    loss = n * slope * radius * (2 * first + n / 4 * third)
-    return (gain - loss) / m - tail(ns, ns.number(1), ns.number(m), delta)
+    short, bent, even = _bends(ns, pairs, odd, slope, cells)
+    main = ns.sqrt(mean) * (1 - (1 - 1 / n) / (2 * mean)) * (slope - short)
+    coupled = ns.minimum(n, 2 * slope * ns.sqrt(n))
+    best = ns.number(0)
+    for above in _LENGTHS:
+        a = ns.sqrt(n) + ns.number(above) / ns.sqrt(ns.number(2))
+        room = main - 3 * a / 8
+        if not bool(room > 0):
+            continue
+        spread = mean * bent + ns.number(1) / 4
+        long = _chance_of_length(ns, pairs, a) - _chance_of_length(ns, pairs, 2 * a)
+        may_fail = 1 - spread / (spread + room**2) - delta * (1 + _STRICT) / long
+        if bool(may_fail > 0):
+            variance = a**2 * mean * bent + (a / 2 + ns.sqrt(m * even)) ** 2
+            less = ns.sqrt(variance * (1 / may_fail - 1))
+            best = ns.maximum(best, (a * main - less - a**2 / 8 - coupled) / m)
+    return best
 
 
-def _moment(ns: NumberSystem, pairs: int, odd: Callable[[Number], Number], cells: int) -> Number:
-    """Below n E[omega psi(omega)] for a coordinate of a uniform unit vector: t psi(t) rises, the density falls."""
-    n = ns.number(pairs)
-    density = ns.exp(ns.lgamma(n / 2) - ns.lgamma((n - 1) / 2)) / ns.sqrt(ns.pi)
-    reach = ns.minimum(ns.number(1), ns.number(4.5) / ns.sqrt(n))
-    step, power = reach / cells, (n - 3) / 2
+def _chance_of_length(ns: NumberSystem, n: int, a: Number) -> Number:
+    """The chance that n standard Gaussians, n even, are at least a long: a Poisson sum."""
+    y = a**2 / 2
+    term = ns.exp((n // 2 - 1) * ns.log(y) - y - ns.lgamma(ns.number(n // 2)))
     total = ns.number(0)
-    for k in range(1, cells - 1):
-        t = k * step
-        total = total + t * odd(t) * ns.exp(power * ns.log1p(-(((k + 1) * step) ** 2)))
-    return 2 * n * density * step * total
+    for k in range(n // 2 - 1, -1, -1):
+        total = total + term
+        term = term * k / y
+    return total
 
 
-def drop(room: Room, construction: Construction) -> tuple[Number, Number, bool]:
-    """Ramp losses on cells of sign -1 and +1, and whether members err on the first and have the margin on the others."""
-    high, low = construction.output(room, 1), construction.output(room, -1)
-    errs = bool(low <= 0) and bool(high >= room.gamma)
-    return room.ramp(low), room.ramp(high), errs
+def _bends(
+    ns: NumberSystem, pairs: int, odd: Callable[[Number], Number], slope: Number, cells: int
+) -> tuple[Number, Number, Number]:
+    """Above n E[w b(w)], n E[(w b(w))^2] and E[b(w)^2], b(t) = L t - psi(t), w = |a coordinate of a unit vector|.
+
+    b rises, as L is psi's largest slope, and the density of w falls.
+    """
+    n = ns.number(pairs)
+    most = 2 * ns.exp(ns.lgamma(n / 2) - ns.lgamma((n - 1) / 2)) / ns.sqrt(ns.pi)
+    reach = ns.minimum(ns.number(_ALL), ns.number(_REACH) / ns.sqrt(n))
+    step, power = reach / cells, (n - 3) / 2
+    first, second, even = ns.number(0), ns.number(0), ns.number(0)
+    density = most  # at the lower end of a step
+    for k in range(1, cells + 2):
+        t, width = (k * step, step) if k <= cells else (ns.number(1), 1 - reach)  # at last all that is left
+        bend, mass = slope * t - odd(t), density * width
+        off = bend * bend * mass  # no power: a ball around 0 has none
+        first, second, even = first + t * bend * mass, second + t * t * off, even + off
+        density = most * ns.exp(power * ns.log1p(-(t**2))) if k <= cells else most
+    return n * first, n * second, even
+
+
+def drop(room: Room, construction: Construction) -> tuple[Number, Number]:
+    """Ramp losses on cells of sign -1 and +1."""
+    return room.ramp(construction.output(room, -1)), room.ramp(construction.output(room, 1))
 
 
 def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELLS) -> Number | None:
@@ -95,21 +124,28 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
         construction: whose parameters fit it.
         by: "F1", "F2" (of the ramp loss on the law less on the sample) or "F1-errors" (errors on the law less the ramp loss
             on the sample).
-        cells: steps of the lower sum of F2.
+        cells: steps of the sums of F2.
     """
     ns, sample = room.ns, room.setting.sample
     m, delta = sample.n_train, ns.number(sample.delta)
     if by == "F2":
         found = construction.sphere(room)
-        if found is None or found[0] < LEAST_PAIRS:
+        if found is None or found[0] < LEAST_PAIRS or found[0] % 2:
             return None
         pairs, output, steep, radius = found
 
         def odd(t: Number) -> Number:
-            return (room.ramp(output(-t)) - room.ramp(output(t))) / 2
+            return (room.ramp(output(-radius * t)) - room.ramp(output(radius * t))) / 2
 
-        return sphere(ns, pairs, odd, steep / room.gamma, radius, m, delta, cells)
-    high, low, errs = drop(room, construction)
-    if by == "F1-errors" and not errs:
+        return sphere(ns, pairs, odd, steep * radius / room.gamma, m, delta, cells)
+    if by == "F1-errors" and not errs(room, construction):
         return None
+    high, low = drop(room, construction)
     return two_values(ns, construction.cells(room), high, low, m, delta)
+
+
+def errs(room: Room, construction: Construction, *, strictly: bool = False) -> bool:
+    """Whether members err on cells of sign -1 and have the margin on the others (more than the margin)."""
+    high = construction.output(room, 1)
+    has = bool(high > room.gamma) if strictly else bool(high >= room.gamma)
+    return has and bool(construction.output(room, -1) <= 0)

@@ -45,7 +45,7 @@ class D(Construction):
         g = pooled(room, ns.number(self.plus), ns.number(room.seq_len - self.plus), 0, s)
         return room.chain(room.radius * q * length * g, value)
 
-    def member(self, room: Room, signs: Sequence[int]) -> Member:
+    def member(self, room: Room, signs: Sequence[float]) -> Member:
         r, q, b = float(room.radius), math.sqrt(1 - self.p**2), math.sqrt(1 - self.a**2)
         last, minus = room.d - 1, room.seq_len - self.plus
 

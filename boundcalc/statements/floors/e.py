@@ -49,7 +49,7 @@ class E(Construction):
         both = self.queries * room.layer(0, of_queries, value) + 2 * self.keys * room.layer(0, of_keys, value)
         return room.rest(room.layer(1, both / room.seq_len), 2)
 
-    def member(self, room: Room, signs: Sequence[int]) -> Member:
+    def member(self, room: Room, signs: Sequence[float]) -> Member:
         n, last, r = room.d - 2, room.d - 1, float(room.radius)
         entry = float(room.scores(self.k, n, n + 1) * room.temperature) / (self.k * math.sqrt(n))
         places = [(i, j) for j in range(self.k) for i in range(room.d - 1) if i != j]
