@@ -42,7 +42,7 @@ def bounds(setting: Setting) -> tuple[float, float]:
 
 def floor(setting: Setting, *, errors: bool = False) -> float:
     """The floor, 0 where none is known."""
-    found = floor_of(setting, errors=errors)
+    found = floor_of(setting, "errors" if errors else "gap")
     return 0.0 if found is None else found.value
 
 
