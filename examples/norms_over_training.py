@@ -7,18 +7,21 @@ A small Transformer encoder learns whether a sequence's first two rows point the
 
 from __future__ import annotations
 
+import copy
 import sys
-import tempfile
 from pathlib import Path
+from typing import Any
 
 from boundcalc import Sample, Setting, evaluate
 from boundcalc.checkpoints import Audit, Options, audit
+from boundcalc.checkpoints.describe import describe
+from boundcalc.checkpoints.readers import open_checkpoint
 
 T, D, STEPS, EVERY = 8, 16, 200, 40
 
 
-def train(directory: Path) -> list[Path]:
-    """Checkpoints before, during and after training."""
+def train() -> list[Any]:
+    """The model before, during and after training."""
     import torch
     from torch import nn
 
@@ -37,34 +40,33 @@ def train(directory: Path) -> list[Path]:
 
     model = Classifier()
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    paths: list[Path] = []
+    models: list[Any] = []
     for step in range(STEPS + 1):
         if step % EVERY == 0:
-            paths.append(directory / f"step{step:04d}.pt")
-            torch.save(model.state_dict(), paths[-1])
+            models.append(copy.deepcopy(model))
         x = nn.functional.normalize(torch.randn(64, T, D), dim=-1)
         y = torch.sign((x[:, 0] * x[:, 1]).sum(-1))
         loss = nn.functional.softplus(-y * model(x)).mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    return paths
+    return models
 
 
-def look(paths: list[Path]) -> list[tuple[str, Audit, float | None]]:
+def look(models: list[Any]) -> list[tuple[str, Audit, float | None]]:
     """Norms of every checkpoint, its distance from the first, and the bound that rests on both."""
-    options = Options(heads=2, seq_len=T, input_radius=1.0, settings={"norm_first": True})
+    options = Options(seq_len=T, input_radius=1.0)
+    mapping, _ = describe(models[0], open_checkpoint(models[0]), heads=2)  # held against its forward pass
     rows: list[tuple[str, Audit, float | None]] = []
-    for path in paths:
-        found = audit(path, options=options, reference=paths[0])
+    for index, model in enumerate(models):
+        found = audit(model, mapping=mapping, options=options, reference=models[0])
         value = evaluate(Setting(found.architecture, found.norms(), Sample(n_train=10**9)), "best")
-        rows.append((path.stem, found, None if value.trivial else value.log10))
+        rows.append((f"step {EVERY * index}", found, None if value.trivial else value.log10))
     return rows
 
 
 def main(figure: Path | None) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        rows = look(train(Path(place)))
+    rows = look(train())
     kinds = ("W_QK[0,0]", "W_V[0,0]", "W_1[0]", "readout")
     print("checkpoint   " + "".join(f"{kind:>20}" for kind in kinds) + "      log10 gap")
     for name, found, log10 in rows:
