@@ -157,6 +157,8 @@ def _field(error: click.NoSuchOption) -> str:
     return f"; did you mean --set {name}=VALUE?" if name in BY_NAME and takes else ""
 
 
+_LONG = 1000
+"""Letters of a word that is no name or path."""
 _STRAY = re.compile(r"unexpected extra arguments? \(([^\s)]+)")
 
 
@@ -176,7 +178,8 @@ def _say(text: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """The text without line breaks, its very long words cut."""
+    return " ".join(word if len(word) < _LONG else f"{word[: _LONG // 4]}...{word[-20:]}" for word in text.split())
 
 
 def _silence() -> None:

@@ -78,6 +78,12 @@ def test_digits_are_those_of_ascii(text: str) -> None:
         assert outcome.stdout == ""
 
 
+def test_a_name_of_many_letters_is_not_repeated() -> None:
+    outcome = CliRunner().invoke(main, ["explain", "x" * 90_000])
+    assert outcome.exit_code == 2
+    assert len(outcome.stderr) < 1000
+
+
 DEEP = {"a.toml": "a = " + "[" * 50_000, "a.yaml": "[" * 20_000, "b.yaml": "? " * 20_000, "a.json": "[" * 100_000}
 
 
