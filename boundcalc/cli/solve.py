@@ -100,7 +100,8 @@ def command(variable: str, target: float, bound: str, quantity: str | None, form
         said = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
         click.echo(f"it rests on stored weights of {bits} bits each, fixed before the data (G13); without that: {said}")
     if found.at_end:
-        end = "beyond it no network has the margin" if found.none_beyond else "the search ends there"
+        has = "has the margin" if quantity == "gap" else "with the margin is built"
+        end = f"beyond it no network {has}" if found.none_beyond else "the search ends there"
         click.echo(
             f"{end}; smaller ones do not all meet the target"
             if found.some_between_miss

@@ -24,6 +24,7 @@ from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.certificate import Quantity
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import STRATEGIES
 
 _STEP = 1.02
@@ -329,7 +330,7 @@ class _Account:
         return math.exp(min(good, key=abs)) if good else None
 
     def _confirmed(self, name: str, factor: float) -> Change | None:
-        """The checked bound after a change, if it reaches the target and some network still has the margin."""
+        """The checked bound after a change, if it reaches the target and some network may still have the margin."""
         asked = changers(self.value.setting)[name]  # before budgets were rounded up
         for further in _FURTHER:
             try:
@@ -348,7 +349,7 @@ class _Account:
     def _proved(self, changed: Setting) -> Proved | None:
         """The checked bound of a changed setting by the kind of proof that is held; None where it would speak of nobody."""
         desk = Desk(changed)
-        if desk.risk_refusal is not None:
+        if (no_member(desk.paid) if self.quantity == "gap" else desk.risk_refusal) is not None:
             return None
         search = Search(desk.paid, self._policy(), log_union=desk.log_union, measured=desk.measured)
         return desk.prove(list(search.gaps() if self.quantity == "gap" else search.risks()))

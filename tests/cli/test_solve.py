@@ -75,3 +75,14 @@ def test_where_no_network_has_the_margin_the_place_that_comes_nearest_is_named(r
     assert "no network with these norms has a margin above 0.0441" in one_line(outcome)
     assert one_line(outcome).endswith("(at depth 1)")
     assert "gamma below 0" not in one_line(run("solve", "--for", "m", "--quantity", "risk", "--C", "1e-300"))
+
+
+def test_a_risk_ends_where_networks_are_no_longer_built(run: Run) -> None:
+    outcome = run("solve", "--for", "depth", "--target", "0.1", "--quantity", "risk", "--m", "1e8", "--d", "8")
+    assert outcome.stdout.startswith("largest depth with risk <= 0.1 at train error 0 (default): 2\n")
+    assert "beyond it no network with the margin is built" in outcome.stdout
+
+
+def test_what_would_help_a_gap_asks_for_no_network(run: Run) -> None:
+    text = run("eval", "--depth", "4", "--m", "1e5", "--bound", "best", "--why", "--no-solve").stdout
+    assert "One change that would" in text

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.lab.latent.attention import attend, softmax_weights
+from boundcalc.lab.latent.attention import attend
 from boundcalc.lab.latent.kernels import Exponential
-from boundcalc.lab.latent.transfer import condition
 from boundcalc.statements.latent import finite_mixture_distance
 from tests.examples.scripts import EXAMPLES, load, quick
 
@@ -97,31 +96,6 @@ def test_a_script_reads_its_options_and_draws(
 # ------------------------------------------------------------------------ intervals and slopes
 
 
-def test_intervals_and_slopes_cover() -> None:
-    common, rng = load(FOLDER, "common"), np.random.default_rng(0)
-    found = [common.mean_interval(row) for row in rng.exponential(size=(1000, 40))]
-    assert np.mean([one.low <= 1 <= one.high for one in found]) > 0.9
-    x = np.linspace(0, 5, 12)
-    slopes = [common.fit_slope(x, 2 * x + rng.standard_normal(12)) for _ in range(500)]
-    assert 0.92 <= np.mean([one.low <= 2 <= one.high for one in slopes]) <= 0.98
-    assert common.rates({("x", L): 3 * L**-0.5 for L in (8, 64, 128, 256)})["x"].value == pytest.approx(-0.5)
-
-
-def test_flat_gaps_are_told_from_rising_ones() -> None:
-    slopes, rng = load(FOLDER, "learn").slopes, np.random.default_rng(5)
-    rises: dict[float, int] = {}
-    for slope in (0.0, 0.05):
-        for _ in range(100):
-            gaps = {
-                (m, L): (10 / m + slope * math.log(L) + 0.05 * rng.standard_normal(8)).tolist()
-                for L in (8, 32, 128, 512)
-                for m in (64, 256)
-            }
-            rises[slope] = rises.get(slope, 0) + int(slopes(gaps)["all m"].low > 0)
-    assert rises[0.0] <= 8
-    assert rises[0.05] >= 99
-
-
 # ------------------------------------------------------------------------ exchangeability, sufficiency, positions (X1)
 
 
@@ -135,29 +109,6 @@ def test_x1_bounds_urns_and_coins_are_mixtures() -> None:
     ]
     assert 0.1 < max(ratios) <= 1
     assert script.mixture_distance([0.5**6 * math.comb(6, i) for i in range(7)]) < 1e-3
-
-
-def test_summaries_that_are_not_sufficient_are_seen() -> None:
-    script = load(FOLDER, "sufficient")
-    for model in script.MODELS:
-        nothing, half, largest = (
-            script.information(model, summary, 6)
-            for summary in (lambda x: 0, lambda x: np.sort(x[:3]), lambda x: x.max())
-        )
-        assert 1e-3 < half < nothing
-        assert 1e-3 < largest < nothing
-    # a uniform prior, one token seen and forgotten: log 2 - H(2/3)
-    by_hand = math.log(2) + (2 / 3) * math.log(2 / 3) + (1 / 3) * math.log(1 / 3)
-    assert script.information(script.BetaBernoulli(1.0, 1.0), lambda x: 0, 1) == pytest.approx(by_hand, rel=1e-12)
-
-
-def test_tokens_without_places_are_not_exchangeable() -> None:
-    script = load(FOLDER, "positions")
-    words = {word: script.chain(word) for word in ((0, 0, 1), (0, 1, 0), (1, 0, 0))}
-    assert sum(script.paired(3).values()) == pytest.approx(1)
-    assert script.moved(words) > 0.05
-    assert script.answers_moved("learned", together=False) > 1e-3
-    assert script.answers_moved("none", together=False) < 1e-12
 
 
 # ------------------------------------------------------------------------ a conditional mean that is not linear
@@ -188,45 +139,7 @@ def test_the_truth_has_softmax_s_own_kernel_and_cme_attention_is_its_posterior_m
         assert deviation == pytest.approx(math.sqrt(float(found.variance[0]) / grown), rel=1e-9)
 
 
-@pytest.mark.parametrize("tau", [1.0, 0.25, 0.05])
-def test_softmax_attention_tends_to_shrunk_waves(tau: float) -> None:
-    script = load(FOLDER, "smooth")
-    sizes = script.spectrum(4.0)
-    last, query = len(sizes) - 1, np.array([0.7])
-    latent = np.sqrt(script.both(sizes)) * np.random.default_rng(1).standard_normal(2 * last + 1)
-    keys = (np.arange(20000) + 0.5) / 20000 * 2 * math.pi  # a grid: the integral, not a sample
-    attended = softmax_weights(on_circle(query), on_circle(keys), tau) @ (script.waves(keys, last) @ latent)[:, None]
-    shrunk = script.both(script.shrinkage(tau, last + 1)) * latent
-    assert float(attended[0, 0]) == pytest.approx(float(script.waves(query, last)[0] @ shrunk), abs=1e-9)
-
-
-def test_who_finds_a_conditional_mean_that_is_not_linear() -> None:
-    script = load(FOLDER, "smooth")
-    computed, measured = quick(FOLDER, "smooth")
-    for length in (32, 2048):  # the posterior is honest about its error
-        assert measured[script.EXACT, length] == pytest.approx(computed[script.EXACT, length], rel=0.2)
-    cold, best = (measured[name, 2048] for name in (script.SOFTMAX.format(0.25), script.BEST))
-    assert cold == pytest.approx(computed[script.SOFTMAX.format(0.25), 2048], rel=0.15)  # all that is left is bias
-    assert best < 0.3 * cold
-    assert measured["best tau", 2048] < measured["best tau", 32]
-
-
 # ------------------------------------------------------------------------ what a representation keeps
-
-
-def test_probes_find_what_is_there_and_nothing_else() -> None:
-    """A representation of the other coin tells nothing of the first, and the other way round."""
-    script = load(FOLDER, "minimal")
-    tokens, numbers = script.sequences(script.Coins(32), 0, 2000)
-    assert set(np.unique(tokens[:, 0])) == {0}
-    for kept in range(2):
-        found = script.shares(numbers[:, [kept]], numbers, 0.1, 0)
-        assert found[kept] > 0.97
-        assert found[1 - kept] < 0.02
-    assert min(script.shares(numbers / numbers.std(0), numbers, 0.1, 0)) > 0.9
-    assert max(script.shares(np.zeros_like(numbers), numbers, 0.1, 0)) < 0.02
-    _, measured = quick(FOLDER, "minimal")
-    assert measured["other coin", 1] > 0.8  # which training drops
 
 
 def test_the_bayes_risk_of_coins_is_exact() -> None:
@@ -363,16 +276,6 @@ def world() -> Any:
     return load(FOLDER, "patches").photographed(0)
 
 
-def test_the_parts_of_the_images_are_apart_and_whole(world: Any) -> None:
-    from sklearn.datasets import load_digits
-
-    parts: Any = (world.unlabelled, world.labelled, world.test)
-    assert [len(part.digits) for part in parts] == [897, 500, 400]
-    target: Any = load_digits(return_X_y=True)[1]
-    assert np.array_equal(np.sort(np.concatenate([part.digits for part in parts])), np.sort(target))
-    assert sorted([*load(FOLDER, "patches").SHOWN, *load(FOLDER, "patches").HIDDEN]) == list(range(16))
-
-
 def test_redrawn_words_have_the_law_of_m_and_h_is_the_posterior(world: Any) -> None:
     many = world.drawn(np.random.default_rng(0), 100_000)
     threes = many.words[many.digits == 3]
@@ -392,17 +295,6 @@ def test_redrawn_words_have_the_law_of_m_and_h_is_the_posterior(world: Any) -> N
         assert (many.digits[some] == 8).mean() == pytest.approx(h[some].mean(), abs=0.05)
 
 
-def test_hidden_words_are_not_read(world: Any) -> None:
-    script = load(FOLDER, "patches")
-    before, _ = script.pretrained(world, 0, 1, 16)
-    some = world.test.words[:20]
-    for places, same in ((script.HIDDEN, True), (script.SHOWN, False)):
-        other = some.copy()
-        other[:, places] = (other[:, places] + 1) % 8
-        assert np.allclose(script.answers(before, some), script.answers(before, other)) == same
-    assert condition(world.table[script.HIDDEN].reshape(-1, 10), script.pair(3, 5)).rank == 10
-
-
 def test_a_head_is_fitted_and_not_by_the_test(world: Any) -> None:
     """On features that are the digit itself the error is 0; on noise and on permuted labels that of chance."""
     error, rng = load(FOLDER, "patches").fitted_error, np.random.default_rng(0)
@@ -410,16 +302,6 @@ def test_a_head_is_fitted_and_not_by_the_test(world: Any) -> None:
     assert error(np.eye(10)[digits], digits, np.eye(10)[other], other) == 0
     assert error(rng.standard_normal((500, 9)), digits, rng.standard_normal((400, 9)), other) > 0.8
     assert error(np.eye(10)[digits], rng.permutation(digits), np.eye(10)[other], other) > 0.7
-
-
-def test_fewer_places_cost_what_kappa_says() -> None:
-    pytest.importorskip("sklearn")
-    computed, measured = quick(FOLDER, "patches")
-    few, all_ = "redrawn, 3 places", "redrawn, 8 places"
-    assert measured[few, "kappa"] > 3 * measured[all_, "kappa"]
-    assert measured[few, "pretext"] < measured[all_, "pretext"]  # the pretext alone would have it the other way round
-    assert measured[few] > 3 * measured[all_]
-    assert computed[few] / measured[few, "kappa"] ** 2 * 2 < measured[few]  # without kappa there is no bound
 
 
 def test_x5_is_the_same_at_every_length() -> None:

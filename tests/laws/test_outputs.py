@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 from collections.abc import Iterator
@@ -12,9 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-import boundcalc
 from boundcalc.base import output
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
 from boundcalc.cli.files import FileCommand, Input, Output
 
@@ -114,20 +112,6 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(("command", "out"), FILES)
-def test_no_output_replaces_what_somebody_else_wrote(
-    command: click.Command, out: click.Parameter, tmp_path: Path
-) -> None:
-    for suffix in (".json", ".png", ".safetensors", ".csv", ".txt"):
-        file = tmp_path / f"precious{suffix}"
-        file.write_bytes(NOTES)
-        outcome = CliRunner().invoke(command, words(command, {out.name or "": str(file)}))
-        assert isinstance(outcome.exception, BoundcalcError), outcome.output
-        assert file.read_bytes() == NOTES
-        assert [path.name for path in tmp_path.iterdir()] == [file.name]
-        file.unlink()
-
-
 def test_every_path_of_every_command_is_declared_as_read_or_as_written() -> None:
     for path, command in LEAVES:
         for p in command.params:
@@ -165,75 +149,3 @@ def test_an_existing_file_is_replaced_only_with_force(tmp_path: Path) -> None:
 
 
 # -- one place writes
-
-
-_WRITERS = {
-    "write_text",
-    "write_bytes",
-    "savefig",
-    "save_file",
-    "savez",
-    "savez_compressed",
-    "tofile",
-    "to_csv",
-    "mkdir",
-    "makedirs",
-    "rename",
-    "replace",
-}
-
-
-def writers(source: str) -> list[str]:
-    """Calls that write files, or make folders."""
-    found: list[str] = []
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        owner = (
-            node.func.value.id if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) else ""
-        )
-        mode = next(
-            (
-                a.value
-                for a in [*node.args[:2], *(k.value for k in node.keywords if k.arg == "mode")]
-                if isinstance(a, ast.Constant)
-                and isinstance(a.value, str)
-                and a.value
-                and set(a.value) <= set("rwaxbt+")
-                and set(a.value) & set("wax+")
-            ),
-            None,
-        )
-        if (
-            (name == "open" and mode)
-            or (name in _WRITERS - {"replace"} and owner != "output" and isinstance(node.func, ast.Attribute))
-            or (name == "replace" and owner == "os")
-        ):
-            found.append(f"{name} in line {node.lineno}")
-    return found
-
-
-_ALLOWED = {
-    "predictors/data.py": "writes to the part that output.writing gives",
-    "base/output.py": "the one place",
-    "laws/families.py": "writes to a temporary folder of its own",
-    "laws/brought/tasks.py": "writes to a temporary folder of its own",
-    "lab/figures/canvas.py": "draws to the part that output.writing gives",
-    "lab/train/store.py": "SQLite writes by itself; the folder of weights beside it",
-}
-
-
-def test_one_module_writes_all_files() -> None:
-    root = Path(boundcalc.__file__).parent
-    found = {
-        path.relative_to(root).as_posix(): calls
-        for path in sorted(root.rglob("*.py"))
-        if (calls := writers(path.read_text(encoding="utf-8")))
-    }
-    assert found.keys() - _ALLOWED.keys() == set(), found
-
-
-def test_a_module_that_writes_by_itself_is_noticed() -> None:
-    assert len(writers("open(p, 'w')\np.write_text('x')\nnp.savez(p)\nos.replace(a, b)\npath.open('ab')")) == 5
-    assert writers("open(p)\nopen(p, 'rb')\noutput.write_text(p, t)\ns.replace('a', 'b')") == []
