@@ -2,6 +2,7 @@
 
     python examples/edelman2022/both_sides.py            the table of the README: m = 10^6
     python examples/edelman2022/both_sides.py --all      every m from 10^4 to 10^8, and floors of errors less ramp losses
+    python examples/edelman2022/both_sides.py -o figures/both-sides.png
 
 Margins are 1/2, or half the largest output where C is below 1. Computed: the best bound; measured against: the floor.
 """
@@ -13,15 +14,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from common import Values
+from common import Values, run
 
-from boundcalc import Setting
+from boundcalc import Setting, evaluate
 from boundcalc.base.rounding import down, up
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems.policies import POLICIES
+from boundcalc.lab.figures import canvas
+from boundcalc.lab.figures.data import Figure, Series
+from boundcalc.lab.figures.names import GREY, PALE, look
 
 QUICK = {"quick": True}
 DEPTHS, KNOBS, WIDTHS, SAMPLES = (1, 2, 4), (0.5, 1.0, 2.0), (64, 768), (10**4, 10**5, 10**6, 10**7, 10**8)
@@ -69,9 +74,57 @@ def table(samples: Sequence[int], *, errors: bool) -> Iterator[Sequence[str]]:
         yield row
 
 
+def collect(quick: bool = False, store: Path | None = None) -> Figure:
+    """Bounds and floors along m for each depth, at C = 1 and width 64."""
+    del store
+    sizes = [10**5, 10**7] if quick else [round(10 ** (k / 4)) for k in range(12, 33)]
+    series: list[Series] = []
+    ratios: list[float] = []
+    for depth in DEPTHS:
+        settings = [at(depth, 1.0, 64, m) for m in sizes]
+        uppers, lowers = [evaluate(setting).gap for setting in settings], [floor(setting) for setting in settings]
+        x = tuple(float(m) for m in sizes)
+        series.append(Series("best", "bound", "gap", x, tuple(uppers), label=f"depth {depth}", panel=f"{depth}"))
+        series.append(Series("gap-floor", "reference", "gap", x, tuple(lowers), panel=f"{depth}"))
+        ratios.append(min(up / low for up, low in zip(uppers, lowers, strict=True) if up < 1))
+    apart = ", ".join(f"{ratio:.2g}" for ratio in ratios)
+    return Figure(
+        "both-sides",
+        f"Floor and bound are {apart} times apart",
+        "width 64, 1 head, T = 512, norms at most 1, margin 0.5; 1, 2 and 4 blocks",
+        "The best proved bound of the generalization gap (red-brown) and a proved floor under every bound of this kind "
+        "(grey), for 1, 2 and 4 blocks. The smallest possible bound lies in the shaded band. It is about the worst network "
+        "and the worst distribution; trained networks do far better.",
+        f"Three panels of bound and floor against the number of training sequences on logarithmic axes. Both fall like "
+        f"one over the square root of m; they are {apart} times apart.",
+        tuple(series),
+    )
+
+
+def draw(figure: Figure) -> Any:
+    """A panel for each depth."""
+    drawn, panels = canvas.sheet(figure, len(DEPTHS), size=(6.8, 2.6), sharey=True)
+    for axes, depth in zip(panels, DEPTHS, strict=True):
+        (bound,), (low,) = figure.of(key="best", panel=f"{depth}"), figure.of(key="gap-floor", panel=f"{depth}")
+        axes.set(xscale="log", yscale="log", xlabel="training sequences m")
+        for one, (right, above) in ((bound, (4, 5)), (low, (-6, -12))):
+            if canvas.curve(axes, one) is not None:
+                place = one.informative[len(one.informative) // 2]
+                ink, where = look(one.key).colour, "left" if right > 0 else "right"
+                axes.annotate(
+                    look(one.key).name, place, xytext=(right, above), textcoords="offset points", color=ink, ha=where
+                )
+        rows = [(x, b, min(1.0, a)) for x, a, b in zip(bound.x, bound.y, low.y, strict=True) if a and b]
+        axes.fill_between(*map(list, zip(*rows, strict=True)), color=PALE, lw=0, zorder=0)
+        canvas.vacuous(axes, [])
+        axes.set_title(bound.label, loc="right", color=GREY)
+    panels[0].set_ylabel("generalization gap")
+    return drawn
+
+
 if __name__ == "__main__":
-    if "--quick" in sys.argv:
-        print(main(quick=True))
+    if {"-o", "--from", "--quick"} & {*sys.argv}:
+        run(main, collect, draw, ("bound", "floor"))
     else:
         whole = "--all" in sys.argv
         for row in table(SAMPLES if whole else (10**6,), errors=whole):

@@ -1,6 +1,6 @@
 """Parity is learned after a plateau, suddenly; from few examples it generalises long after it fits them.
 
-    python examples/edelman2022/parity.py [-o figures/parity.png]     (10 networks: a quarter of a minute)
+    python examples/edelman2022/parity.py [-o figures/parity.png]     (150 networks: 12 minutes)
     python examples/edelman2022/parity.py --late                      (150 examples of 16 bits: two minutes)
 
 Computed: the last step at which a seed is not yet 75% right (with --late: the step from which it makes no training error).
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common import TINY_PARITY, Values, preset, run, trained
+from parity_growth import draw_growth, growth_of
 
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
@@ -52,7 +53,7 @@ def main(quick: bool = False, store: Path | None = None, late: bool = False) -> 
 
 
 def collect(quick: bool = False, store: Path | None = None, late: bool = False) -> Figure:
-    """The accuracy of every seed over training."""
+    """The accuracy of every seed over training, and (unless `late`) the steps that parities of other sizes take."""
     found = records(quick, store, late)
     series: list[Series] = []
     learned: list[float | None] = []
@@ -62,13 +63,38 @@ def collect(quick: bool = False, store: Path | None = None, late: bool = False) 
         y = tuple(1 - float(point["test_error"]) for point in points)
         series.append(Series("seed", "measured", "accuracy", x, y, label=f"seed {record.config['seed']}"))
         learned.append(first(points, "test_error", LEARNED))
-    return Figure("parity", "Parity: nothing, then everything", describe(found), tuple(series), {"learned": learned})
+    steps = sorted(step for step in learned if step is not None)
+    facts: dict[str, Any] = {"learned": learned}
+    share = f"{len(steps)} of {len(learned)} networks reach 99%" + (
+        f", the median one at step {statistics.median_high(steps):g}" if steps else ""
+    )
+    caption = f"Left: one line per seed, the median one bold; {share}. "
+    if not late:
+        waits, laws, text = growth_of(quick, store)
+        series += waits
+        facts |= laws
+        caption += (
+            "Right: steps until 99% are right, median and range over seeds; arrows mark seeds that the budget cut "
+        )
+        caption += f"off. Fitted exponents of T with 95% intervals: {text}."
+    return Figure(
+        "parity",
+        "Parity: nothing, then everything",
+        describe(found),
+        caption,
+        "Left, accuracy of ten networks over training: flat at one half, then a jump to one. Right, the steps until that "
+        "jump grow as a power of the number of bits, the steeper the more bits the parity has.",
+        tuple(series),
+        facts,
+    )
 
 
 def draw(figure: Figure) -> Any:
-    """One line per seed; the one that learns in the middle of all is bold."""
-    drawn, (axes,) = canvas.sheet(figure, size=(3.6, 2.5))
-    order = sorted(figure.series, key=lambda one: one.x[-1])
+    """Left, one line per seed; right, the growth with T and s."""
+    both = "laws" in figure.facts
+    drawn, panels = canvas.sheet(figure, 1 + both, size=(6.8 if both else 3.6, 2.9))
+    axes = panels[0]
+    order = sorted(figure.of(key="seed"), key=lambda one: one.x[-1])
     for one in order:
         bold = one is order[(len(order) - 1) // 2]
         axes.plot(
@@ -76,13 +102,12 @@ def draw(figure: Figure) -> Any:
         )
     axes.axhline(0.5, color=GREY, lw=0.8, ls=(0, (1, 1.5)))
     axes.annotate(
-        "guessing", (axes.get_xlim()[1], 0.5), xytext=(-2, 3), textcoords="offset points", color=GREY, ha="right"
+        "guessing", (axes.get_xlim()[1], 0.5), xytext=(-2, -9), textcoords="offset points", color=GREY, ha="right"
     )
     axes.set(xlabel="training step", ylabel="right on new sequences", ylim=(0, 1.03))
     canvas.percent(axes.yaxis)
-    steps = [step for step in figure.facts["learned"] if step is not None]
-    middle = f", median step {statistics.median(steps):g}" if steps else ""
-    canvas.note(drawn, f"One line per seed; bold: the median seed. {len(steps)} of {len(order)} reach 99%{middle}.")
+    if both:
+        draw_growth(panels[1], figure)
     return drawn
 
 

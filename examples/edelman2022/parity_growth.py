@@ -1,6 +1,6 @@
 """How the steps until a parity is learned grow with T, for 2, 3 and 4 bits that matter, where some networks never learn.
 
-    python examples/edelman2022/parity_growth.py [-o figures/parity-growth.png]      (140 networks: ten minutes)
+    python examples/edelman2022/parity_growth.py      (140 networks: ten minutes)
 
 Computed: the fitted median of the steps, scale T^exponent; measured: the median over seeds; by (s, T). A network that is
 looked at every so often tells an interval: it had learned at this look and not yet at the one before, or not at its last one.
@@ -26,7 +26,6 @@ from boundcalc.base.errors import NoSolution
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.names import GREY
-from boundcalc.lab.figures.trials import describe
 
 QUICK = {"quick": True}
 
@@ -196,8 +195,8 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
     return computed, measured
 
 
-def collect(quick: bool = False, store: Path | None = None) -> Figure:
-    """Medians and ranges by s and T, how many learn, and the laws."""
+def growth_of(quick: bool, store: Path | None) -> tuple[list[Series], dict[str, Any], str]:
+    """Medians and ranges by s and T; how many learn, the fitted laws and the budget; the exponents in words."""
     found, records = steps_of(quick, store)
     series: list[Series] = []
     laws: dict[str, Any] = {}
@@ -215,24 +214,22 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         with suppress(NoSolution):
             laws[f"{s:g}"] = vars(growth(lengths))
     budget = max(point["step"] for record in records for point in record.result["curves"])
-    facts = {"laws": laws, "learned": learned, "budget": budget}
-    title = "Each extra parity bit costs a steeper power of T"
-    return Figure("parity-growth", title, describe(records), tuple(series), facts)
+    words = [f"s = {s}: {law['exponent']:.1f} [{law['low']:.1f}, {law['high']:.1f}]" for s, law in laws.items()]
+    return series, {"laws": laws, "learned": learned, "budget": budget}, ", ".join(words)
 
 
-def draw(figure: Figure) -> Any:
+def draw_growth(axes: Any, figure: Figure) -> None:
     """Medians; bars over all seeds, which are arrows where some seeds never learn."""
-    drawn, (axes,) = canvas.sheet(figure, size=(4.6, 3.2))
-    budget = figure.facts["budget"]
-    every = sorted({x for one in figure.series for x in one.x})
+    budget, shown = figure.facts["budget"], figure.of(quantity="steps")
+    every = sorted({x for one in shown for x in one.x})
     canvas.lengths(axes, every)
-    axes.set(yscale="log", xlabel="bits T", ylabel="training steps until 99% are right", ylim=(30, 2.6 * budget))
+    axes.set(yscale="log", xlabel="bits T", ylabel="training steps until 99% are right", ylim=(30, 3.2 * budget))
     axes.axhline(budget, color=GREY, lw=0.8, ls=(0, (1, 1.5)), gid="budget")
     axes.annotate(
         f"budget: {budget:,.0f} steps", (every[0], budget), xytext=(0, 3), textcoords="offset points", color=GREY
     )
     labels = []
-    for k, one in enumerate(figure.series):
+    for k, one in enumerate(shown):
         s, colour, shift = one.key.removeprefix("s = "), _COLOURS[k % 3], 1.03 ** (k - 1)
         rows = zip(one.x, one.y, one.low, one.high, figure.facts["learned"][s], strict=True)
         for x, middle, low, high, (learned, seeds) in rows:
@@ -256,18 +253,12 @@ def draw(figure: Figure) -> Any:
                 )
         law = figure.facts["laws"].get(s)
         if law is not None:
-            fitted = [law["scale"] * x ** law["exponent"] for x in one.x]
-            axes.plot(one.x, fitted, color=colour, ls=(0, (4, 1.6)), lw=1)
+            fitted = [law["scale"] * x ** law["exponent"] for x in every]
+            axes.plot(every, fitted, color=colour, ls=(0, (4, 1.6)), lw=1)
             text = f"s = {s}: $T^{{{law['exponent']:.1f}}}$ [{law['low']:.1f}, {law['high']:.1f}]"
-            labels.append(((one.x[-1], fitted[-1]), text, colour))
+            labels.append(((every[-1], fitted[-1]), text, colour))
     canvas.end_labels(axes, labels)
-    canvas.note(
-        drawn,
-        "Marks: median over seeds (hollow where some seeds never learn). Bars: all seeds; a triangle above the budget: cut off "
-        "by it,\nwith the number of seeds that learn. Exponents with 95% bootstrap intervals.",
-    )
-    return drawn
 
 
 if __name__ == "__main__":
-    run(main, collect, draw, ("fitted steps", "median steps"))
+    run(main, words=("fitted steps", "median steps"))

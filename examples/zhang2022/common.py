@@ -1,6 +1,6 @@
 """What the scripts of this folder share: intervals, slopes, and how a script reads its options and prints its numbers.
 
-    python examples/zhang2022/NAME.py [--quick] [-o FIGURE.png] [options of its `main`]
+    python examples/zhang2022/NAME.py [--quick] [-o FIGURE.png] [--from FIGURE.json] [options of its `main`]
 
 Every script has `main(...) -> (computed, measured)`: what the theory says, and what came out, under the same keys; and
 `QUICK`, the options of a run of seconds, which the tests use.
@@ -11,12 +11,17 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
+
+from boundcalc.lab.figures import canvas
+from boundcalc.lab.figures.data import Figure, read
 
 Array = np.ndarray[Any, Any]
 Values = dict[Any, float]
@@ -69,14 +74,16 @@ def unit(rng: np.random.Generator, *shape: int) -> Array:
 def run(
     main: Callable[..., tuple[Values, Values]],
     quick: Mapping[str, Any],
-    draw: Callable[[str, Values, Values], None] | None = None,
+    collect: Callable[[Values, Values], Figure] | None = None,
+    draw: Callable[[Figure], Any] | None = None,
     argv: Sequence[str] | None = None,
 ) -> None:
-    """Read the options of `main` from the command line, call it, and print what it returns side by side."""
+    """Read the options of `main` from the command line, call it, and print what it returns, or draw it."""
     parser = argparse.ArgumentParser(description=(inspect.getmodule(main).__doc__ or "").split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="a run of seconds")
     if draw is not None:
-        parser.add_argument("-o", "--figure", help="file to draw to (needs matplotlib)")
+        parser.add_argument("-o", dest="image", type=Path, help="draw the figure: .png, .pdf or .svg, and its JSON")
+        parser.add_argument("--from", dest="source", type=Path, help="draw this JSON again")
     for name, parameter in inspect.signature(main).parameters.items():
         default = parameter.default
         flag: dict[str, Any] = {"default": argparse.SUPPRESS, "help": f"default {default}"}
@@ -87,25 +94,18 @@ def run(
         else:
             parser.add_argument(f"--{name}", type=type(default), **flag)
     given = vars(parser.parse_args(argv))
+    image, source = given.pop("image", None), given.pop("source", None)
+    if source is not None and draw is not None:
+        target = image or source.with_suffix(".png")
+        canvas.save(read(source), draw, target, numbers=target.with_suffix(".json") != source, force=True)
+        return
     if "torch" in sys.modules:  # small networks gain nothing from a second thread
         sys.modules["torch"].set_num_threads(1)
-    figure = given.pop("figure", None)
     options = (dict(quick) if given.pop("quick") else {}) | given
     computed, measured = main(**{name: tuple(x) if isinstance(x, list) else x for name, x in options.items()})
     for key, value in computed.items():
         name = key if isinstance(key, str) else ", ".join(str(part) for part in key)
         print(f"{name}: computed {value:.4g}, measured {measured[key]:.4g}")
-    if draw is not None and figure:
-        draw(figure, computed, measured)
-
-
-def axes(count: int = 1, width: float = 3.4) -> tuple[Any, Any]:
-    """A figure of so many panels beside each other, with matplotlib."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams.update({"font.size": 7, "axes.spines.top": False, "axes.spines.right": False})
-    figure, panels = plt.subplots(1, count, figsize=(width * count, 2.6), layout="constrained", squeeze=False)
-    return figure, list(panels[0])
+    if image is not None and collect is not None and draw is not None:
+        command = " ".join(["python", *(shlex.quote(word) for word in sys.argv)])
+        canvas.save(collect(computed, measured).but(command=command), draw, image, force=True)

@@ -3,14 +3,13 @@
 Computed: the posterior's deviation over many sequences. Measured: the root mean square error of its mean. So a long
 input leaves next to nothing of z to know but its posterior mean, which is what attention computes.
 
-    python examples/zhang2022/contraction.py [-o contraction.png]
+    python examples/zhang2022/contraction.py
 """
 
 from __future__ import annotations
 
 import numpy as np
-from common import Values, axes, rates, run
-from scipy.special import betaincinv
+from common import Values, rates, run
 
 from boundcalc.lab.latent.models import BetaBernoulli, GaussianLinear
 
@@ -41,21 +40,5 @@ def main(L: tuple[int, ...] = tuple(2**i for i in range(13)), repetitions: int =
     return computed, measured
 
 
-def draw(path: str, computed: Values, measured: Values) -> None:
-    """The posterior of one sequence of bits, which closes in on the probability that drew it."""
-    figure, (panel,) = axes()
-    bits = np.random.default_rng(1).random(1024) < 0.3
-    lengths = 2 ** np.arange(11)
-    ones = np.array([bits[:length].sum() for length in lengths])
-    low, middle, high = (betaincinv(1 + ones, 1 + lengths - ones, level) for level in (0.1, 0.5, 0.9))
-    panel.fill_between(lengths, low, high, color="#0072B2", alpha=0.2, lw=0, label="middle 80% of the posterior")
-    panel.plot(lengths, middle, color="#0072B2", lw=1, label="its median")
-    panel.axhline(0.3, color="#555555", lw=0.8, ls="--", label="true z")
-    panel.set(xscale="log", xlabel="L, bits seen", ylabel="z, probability of a one", ylim=(0, 1))
-    panel.set_title("The posterior closes in on z")
-    panel.legend(frameon=False)
-    figure.savefig(path, dpi=200)
-
-
 if __name__ == "__main__":
-    run(main, QUICK, draw)
+    run(main, QUICK)

@@ -6,7 +6,7 @@ The representation is what the read-out reads, centred, scaled to size 1, and se
 of the variance of a number that a non-linear regression on it explains on fresh sequences. Computed: the shares of the
 posterior itself, seen through the same noise. Measured: those of networks after their last step.
 
-    python examples/zhang2022/minimal.py [-o minimal.png]
+    python examples/zhang2022/minimal.py
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from common import Array, Values, axes, mean_interval, run
+from common import Array, Values, mean_interval, run
 
 from boundcalc.lab.train.layers import through
 from boundcalc.lab.train.parameters import read_row
@@ -121,19 +121,5 @@ def main(
     return dict(zip(TARGETS, map(float, known), strict=True)), measured
 
 
-def draw(path: str, computed: Values, measured: Values) -> None:
-    """Shares over training steps."""
-    figure, (panel,) = axes()
-    words = ("coin that decides the label", "other coin", "both together")
-    for name, word, colour in zip(TARGETS, words, ("#0072B2", "#D55E00", "#009E73"), strict=True):
-        points = [(key[1], value) for key, value in measured.items() if isinstance(key, tuple) and key[0] == name]
-        panel.plot(*zip(*points, strict=True), "o-", ms=3, lw=1, color=colour, label=word)
-    panel.axhline(computed["posterior"], color="#555555", lw=0.8, ls="--", label="the posterior itself")
-    panel.set(xscale="log", xlabel="training steps", ylabel="share of variance a probe finds")
-    panel.set_title("Training keeps the posterior and drops the rest")
-    panel.legend(frameon=False, loc="center right")
-    figure.savefig(path, dpi=200)
-
-
 if __name__ == "__main__":
-    run(main, QUICK, draw)
+    run(main, QUICK)

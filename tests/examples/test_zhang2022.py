@@ -75,8 +75,6 @@ def test_measured_is_what_is_computed(name: str) -> None:
     ("name", "options"),
     [
         ("infer", "--L 256 512 --repetitions 20"),
-        ("contraction", "--quick --repetitions 10"),
-        ("minimal", "--steps 1 2 --seeds 2 --n 500"),
         ("learn", "--L 2 3 4 --m 64 256 --kind masked --seeds 2 --steps 2 --tests 64 --store runs.db"),
     ],
 )
@@ -86,11 +84,14 @@ def test_a_script_reads_its_options_and_draws(
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     module = load(FOLDER, name)
-    module.run(module.main, module.QUICK, module.draw, [*options.split(), "-o", "drawn.png"])
+    module.run(module.main, module.QUICK, module.collect, module.draw, [*options.split(), "-o", "drawn.png"])
     assert (tmp_path / "drawn.png").stat().st_size > 1000
+    first = (tmp_path / "drawn.png").read_bytes()
+    module.run(module.main, module.QUICK, module.collect, module.draw, ["--from", "drawn.json"])
+    assert (tmp_path / "drawn.png").read_bytes() == first
     assert "computed" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        module.run(module.main, module.QUICK, None, ["--repetition", "many"])
+        module.run(module.main, module.QUICK, argv=["--repetition", "many"])
 
 
 # ------------------------------------------------------------------------ intervals and slopes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import colorsys
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from typing import Any
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.figures.data import Figure, Series, write
-from boundcalc.lab.figures.names import GREEN, GREY, INK, PALE, Look, look
+from boundcalc.lab.figures.names import DARK, GREEN, GREY, INK, PALE, Look, look
 
 FORMATS = (".png", ".pdf", ".svg")
 _STYLE: dict[str, Any] = {
@@ -29,7 +31,7 @@ _STYLE: dict[str, Any] = {
     "ytick.major.width": 0.6,
     "xtick.minor.width": 0.4,
     "ytick.minor.width": 0.4,
-    "savefig.dpi": 200,
+    "savefig.dpi": 300,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "boundcalc",
@@ -186,5 +188,32 @@ def save(
         draw(figure).savefig(
             image, bbox_inches="tight", pad_inches=0.06, metadata={"Title": figure.name, creator: "boundcalc", **about}
         )
+        if path.suffix.lower() == ".svg":
+            _add_dark_theme(image)
         if numbers:
             write(figure, path.with_suffix(".json"), force=force)
+
+
+def _add_dark_theme(image: Path) -> None:
+    """Let an SVG follow a dark theme: every colour has a light counterpart of its hue."""
+    text = image.read_text(encoding="utf-8")
+    colours = sorted(set(re.findall(r"#[0-9a-fA-F]{6}", text)))
+    rules = [
+        f'[style*="{kind}: {colour}"]{{{kind}:{_light(colour)} !important}}'
+        for colour in colours
+        for kind in ("fill", "stroke")
+    ]
+    plain = f"text:not([style*='fill']){{fill:{DARK[INK]}}}"
+    style = f"<style>@media (prefers-color-scheme: dark){{{plain}{''.join(rules)}}}</style>"
+    head, mark, rest = text.partition("<defs>")
+    image.write_text(f"{head}{style}{mark}{rest}", encoding="utf-8")
+
+
+def _light(colour: str) -> str:
+    """The colour that stands for another one on dark paper: from the table, or as much lighter as that one is dark."""
+    known = {dark.lower(): light for dark, light in DARK.items()}
+    if colour.lower() in known:
+        return known[colour.lower()]
+    hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))
+    parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness) if lightness < 0.6 else 1 - lightness, saturation)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)

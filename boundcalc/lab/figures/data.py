@@ -90,6 +90,8 @@ class Figure:
         name: of the figure, which says how it is drawn.
         title: its claim.
         subtitle: the setting, in words.
+        caption: what it shows and how to read it, at most 60 words.
+        alt: the picture for somebody who does not see it, two sentences.
         series: curves and marks.
         facts: numbers that are no curves.
         command: what made it.
@@ -98,6 +100,8 @@ class Figure:
     name: str
     title: str = ""
     subtitle: str = ""
+    caption: str = ""
+    alt: str = ""
     series: tuple[Series, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     command: str = ""
@@ -114,7 +118,7 @@ class Figure:
 def write(figure: Figure, path: Path, *, force: bool = False) -> None:
     """The JSON file of a figure."""
     series = [{f.name: getattr(one, f.name) for f in fields(one) if getattr(one, f.name)} for one in figure.series]
-    head = {"name": figure.name, "title": figure.title, "subtitle": figure.subtitle, "command": figure.command}
+    head = {name: getattr(figure, name) for name in ("name", "title", "subtitle", "caption", "alt", "command")}
     numbers = {"format": FORMAT, **head, "versions": _versions(), "series": series, "facts": figure.facts}
     text = json.dumps(numbers, indent=1) + "\n"
     lists = re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda found: "[" + " ".join(found[1].split()) + "]", text)

@@ -11,6 +11,17 @@ from typing import Any, NamedTuple
 
 GREEN, BLUE, BROWN, GREY = "#0B6E4F", "#1F5FA8", "#99381A", "#595959"
 INK, PALE = "#222222", "#EFEFEF"
+DARK: Mapping[str, str] = {
+    GREEN: "#5FD0A5",
+    BLUE: "#8DB9F2",
+    BROWN: "#F0906C",
+    GREY: "#B4B4B4",
+    INK: "#E8E8E8",
+    PALE: "#2A2D31",
+    "#000000": "#E8E8E8",
+    "#FFFFFF": "#16181B",
+}
+"""What a colour becomes in a dark theme: the same hue, light enough for text."""
 SOLID, DASHED, DOTTED, MIXED, LONG = "-", (0, (4, 1.6)), (0, (1, 1.3)), (0, (5, 1.3, 1, 1.3)), (0, (9, 2))
 
 
