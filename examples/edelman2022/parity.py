@@ -73,10 +73,8 @@ def collect(quick: bool = False, store: Path | None = None, late: bool = False) 
         waits, laws, text = growth_of(quick, store)
         series += waits
         facts |= laws
-        caption += (
-            "Right: steps until 99% are right, median and range over seeds; arrows mark seeds that the budget cut "
-        )
-        caption += f"off. Fitted exponents of T with 95% intervals: {text}."
+        caption += "Right: steps until then, median and range over seeds; arrows: cut "
+        caption += f"off by the budget. Exponents of T with 95% intervals: {text}."
     return Figure(
         "parity",
         "Parity: nothing, then everything",

@@ -126,10 +126,10 @@ def collect(computed: Values, measured: Values) -> Figure:
     taus = np.geomspace(0.02, 2, 40)
     bias = [(float(tau), 1 - sphere_shrinkage(float(tau), 3)[0]) for tau in taus]
     series.append(Series.of_rows("bias", "reference", "bias", bias))
-    within = f"{min(ratios):.0f} to {max(ratios):.0f}"
+    within = f"{min(ratios):.0f}-{max(ratios):.0f}"
     return Figure(
         "attention-error",
-        f"Attention finds the mean; bounds are {within} times above",
+        f"Attention finds the mean; bounds lie {within} times above",
         "keys on the unit sphere of R^3, values linear in the key plus bounded noise; 95% quantiles over inputs",
         "Left: error of attention as the posterior mean (CME) and of softmax attention against its own limit, with their "
         "bounds (X3k, X4; vacuous values are left out). Both fall like one over the square root of the number of pairs. "

@@ -73,13 +73,15 @@ def test_what_cannot_be_fitted_is_refused() -> None:
 def test_networks_that_never_learn_are_drawn_as_arrows_at_the_budget() -> None:
     """Not as steps: the median of ten seeds of which five learn is no number."""
     pytest.importorskip("matplotlib")
-    from boundcalc.lab.figures.canvas import house_style
+    from boundcalc.lab.figures.canvas import house_style, sheet
     from boundcalc.lab.figures.data import Figure, Series
 
     one = Series("s = 3", "measured", "steps", (10.0, 20.0), (100.0, None), (50.0, 300.0), (400.0, None))
     facts = {"laws": {}, "learned": {"3": [[10, 10], [5, 10]]}, "budget": 6000}
     with house_style():
-        (axes,) = module.draw(Figure("parity-growth", series=(one,), facts=facts)).axes
+        figure = Figure("parity", series=(one,), facts=facts)
+        _, (axes,) = sheet(figure)
+        module.draw_growth(axes, figure)
     marks = [(line.get_marker(), line.get_ydata()[0]) for line in axes.lines if line.get_marker() not in ("None", "")]
     assert [mark for mark, _ in marks] == ["o", "^"]
     assert marks[1][1] > 6000

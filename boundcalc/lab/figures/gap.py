@@ -65,7 +65,9 @@ def collect(
     needs = _needs(setting, [one.key for one in series], quantities[0]) if letter == "m" else None
     title = _title(letter, [one for one in series if one.quantity == quantities[0]], needs)
     facts: dict[str, Any] = {"setting": setting.complete_json(), "letter": letter}
-    return Figure(f"gap-vs-{letter}", title, describe(setting, but=letter), tuple(series), facts)
+    about = describe(setting, but=letter)
+    caption = f"Bounds of the {quantities[0]} along {axis.words} ({about}), and the proved floor where it is known."
+    return Figure(f"gap-vs-{letter}", title, about, caption, f"{title}. {caption}", tuple(series), facts)
 
 
 def curves(

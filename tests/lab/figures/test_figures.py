@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ from matplotlib.image import imread
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.cli import main
-from boundcalc.cli.plot import FIGURES, drawing
-from boundcalc.lab.figures import canvas, gap, overlay, runs, trials
+from boundcalc.cli.plot import SCRIPTS, drawing
+from boundcalc.lab.figures import canvas, gap, names, overlay, runs, trials
 from boundcalc.lab.figures.data import Figure, Series, contradictions, read
 from boundcalc.lab.train.store import Store
 from tests.examples.scripts import load
@@ -26,9 +27,6 @@ from tests.lab.figures import trials as made
 
 FOLDER = Path(__file__).parents[3] / "figures"
 ONE = Setting.of("edelman", depth=1, seq_len=16)
-PACKAGE = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem in FIGURES)
-SCRIPTS = {"constants": "constants", "parity": "parity", "parity-growth": "parity_growth", "samples": "samples"}
-SCRIPTS |= {"training": "training", "explained": "explained"}
 
 
 def run(*words: str) -> Result:
@@ -206,37 +204,74 @@ def test_measured_trials_stand_beside_bounds_of_their_class(store: Path, tmp_pat
 # ------------------------------------------------------------------------------------------- figures/
 
 
-@pytest.mark.parametrize("name", [*PACKAGE, *SCRIPTS])
+@pytest.mark.parametrize("name", list(SCRIPTS))
 def test_committed_pictures_are_what_the_code_draws(name: str, tmp_path: Path) -> None:
     figure = read(FOLDER / f"{name}.json")
-    how = drawing(figure) if name in FIGURES else load("edelman2022", SCRIPTS[name]).draw
-    canvas.save(figure, how, tmp_path / "again.png")
+    folder, script = SCRIPTS[name].script.removesuffix(".py").split("/")
+    canvas.save(figure, load(folder, script).draw, tmp_path / "again.png")
     again, kept = imread(tmp_path / "again.png"), imread(FOLDER / f"{name}.png")
-    assert again.shape == kept.shape, (
-        f"boundcalc plot --from figures/{name}.json --force (or the script) draws it again"
-    )
+    assert again.shape == kept.shape, f"python examples/gallery.py --redraw --only {name} draws it again"
     assert abs(again - kept).mean() < 0.01
-    assert len(figure.title.split()) <= 11
     assert contradictions(figure.series) == []
 
 
-def test_every_committed_picture_is_listed_with_its_command() -> None:
-    page = (FOLDER / "README.md").read_text(encoding="utf-8")
-    for name in (*PACKAGE, *SCRIPTS):
-        figure = read(FOLDER / f"{name}.json")
-        assert f"## {figure.title}\n\n![{figure.title}." in page
-        assert f"]({name}.png)" in page
-        assert f"`{figure.command}`" in page
-    assert len(re.findall(r"!\[", page)) == len(set(re.findall(r"\((\S+)\.png\)", page)))
-
-
-@pytest.mark.parametrize("name", ["gap-vs-m", "gap-vs-T", "gap-vs-C", "gap-vs-depth"])
-def test_committed_bounds_are_those_of_today(name: str) -> None:
+@pytest.mark.parametrize("name", list(SCRIPTS))
+def test_committed_pictures_are_described(name: str) -> None:
+    """A claim of at most nine words, a caption of at most 60, two sentences for who does not see the picture."""
     figure = read(FOLDER / f"{name}.json")
-    setting = Setting.from_json(figure.facts["setting"])
-    field = gap.AXES[figure.facts["letter"]].field
-    (best,) = figure.of(key="best")
+    assert 3 <= len(figure.title.split()) <= 9
+    assert 15 <= len(figure.caption.split()) <= 60
+    assert 1 <= len(re.findall(r"[.](?: |$)", figure.alt)) <= 2
+    assert len({one.key for one in figure.series if one.kind in ("bound", "certificate")}) <= 5
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for text in (f"## {figure.title}\n", f"![{figure.alt}]({name}.png)", figure.caption, f"`{figure.command}`"):
+        assert text in page, "python examples/gallery.py --redraw writes the page again"
+    assert SCRIPTS[name].script in figure.command
+
+
+def test_every_file_of_the_folder_belongs_to_a_figure() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == {*SCRIPTS, "README"}
+
+
+@pytest.mark.parametrize(("name", "panel", "field"), [("length", "gap", "seq_len"), ("norms", "C", "C")])
+def test_committed_bounds_are_those_of_today(name: str, panel: str, field: str) -> None:
+    figure = read(FOLDER / f"{name}.json")
+    (best,) = figure.of(key="best", panel=panel)
     x, y = best.informative[len(best.informative) // 2]
-    change: Any = x if field == "C" else round(x)
-    value = evaluate(setting.but(**{field: change}))
-    assert math.log10(y) == pytest.approx(value.log10, abs=1e-4), f"the bound has moved: {figure.command} --force"
+    value = evaluate(load("edelman2022", name).SETTING.but(**{field: x if field == "C" else round(x)}))
+    assert math.log10(y) == pytest.approx(value.log10, abs=1e-4), f"the bound has moved: {figure.command}"
+
+
+def test_colours_are_legible_and_have_light_counterparts() -> None:
+    """4.5 to 1 on white, and in a dark theme on its paper."""
+
+    def light(colour: str) -> float:
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        r, g, b = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    for look in names.LOOKS.values():
+        assert 1.05 / (light(look.colour) + 0.05) >= 4.5, look
+        dark = canvas._light(look.colour)
+        assert (light(dark) + 0.05) / (light("#16181B") + 0.05) >= 4.5, (look, dark)
+
+
+def test_a_vector_image_follows_a_dark_theme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("gap-vs-C", "--sweep", "C=0.5,1", "--bound", "best", "-o", "a.svg").exit_code == 0
+    text = Path("a.svg").read_text(encoding="utf-8")
+    assert "@media (prefers-color-scheme: dark)" in text
+    assert f"stroke:{names.DARK[names.BROWN]} !important" in text
+    assert f"stroke: {names.BROWN.lower()}" in text
+
+
+def test_a_figure_of_the_papers_is_made_by_its_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[list[str]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("subprocess.run", lambda words, **_: called.append(words) or SimpleNamespace(returncode=0))
+    assert run("length", "-o", "a.png").exit_code == 0
+    assert called[0][1].endswith("examples/edelman2022/length.py")
+    assert called[0][-2:] == ["-o", "a.png"]
+    refused = run("length", "--depth", "3")
+    assert refused.exit_code == 2
+    assert "beside it only -o and --store" in refused.stderr

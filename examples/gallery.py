@@ -1,0 +1,73 @@
+"""The figures of figures/: made one after the other, with their page and a contact sheet.
+
+python examples/gallery.py                 make all of them (12 CPU-minutes from an empty store)
+python examples/gallery.py --redraw        draw all of them again from their JSON
+python examples/gallery.py --only length   make or (--redraw) draw one of them
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from boundcalc.cli.plot import SCRIPTS
+from boundcalc.lab.figures.data import Figure, read
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "figures"
+HEAD = """\
+# Figures
+
+Every image has a JSON of its numbers beside it; the command below each makes both, `boundcalc plot NAME` too.
+[docs/figures.md](../docs/figures.md) says how to read them.
+"""
+
+
+def make(name: str, *, redraw: bool) -> None:
+    """Run the script of one figure."""
+    source, image = FOLDER / f"{name}.json", f"figures/{name}.png"
+    options = ["--from", str(source), "-o", image] if redraw else [*SCRIPTS[name].options, "-o", image]
+    subprocess.run([sys.executable, f"examples/{SCRIPTS[name].script}", *options], cwd=ROOT, check=True)
+
+
+def page(figures: dict[str, Figure]) -> str:
+    """The page of all figures."""
+    parts = [HEAD]
+    for name, figure in figures.items():
+        parts.append(f"## {figure.title}\n\n![{figure.alt}]({name}.png)\n\n{figure.caption}\n\n`{figure.command}`\n")
+    return "\n".join(parts)
+
+
+def contact_sheet(names: list[str], path: Path, width: int = 700, columns: int = 3) -> None:
+    """All figures on one sheet."""
+    from PIL import Image
+
+    images = [Image.open(FOLDER / f"{name}.png").convert("RGB") for name in names]
+    small = [image.resize((width, round(image.height * width / image.width))) for image in images]
+    rows = [small[start : start + columns] for start in range(0, len(small), columns)]
+    heights = [max(image.height for image in row) + 30 for row in rows]
+    sheet = Image.new("RGB", (columns * (width + 30), sum(heights)), "white")
+    for k, row in enumerate(rows):
+        for column, image in enumerate(row):
+            sheet.paste(image, (column * (width + 30) + 15, sum(heights[:k]) + 15))
+    sheet.save(path)
+
+
+def main() -> None:
+    """Make or draw what is asked for, then the page and the contact sheet."""
+    parser = argparse.ArgumentParser(description="The figures of figures/.")
+    parser.add_argument("--redraw", action="store_true", help="from the JSON files")
+    parser.add_argument("--only", choices=list(SCRIPTS), help="one figure")
+    parser.add_argument("--sheet", type=Path, help="write a contact sheet here")
+    options = parser.parse_args()
+    for name in [options.only] if options.only else SCRIPTS:
+        make(name, redraw=options.redraw)
+    (FOLDER / "README.md").write_text(page({name: read(FOLDER / f"{name}.json") for name in SCRIPTS}), encoding="utf-8")
+    if options.sheet is not None:
+        contact_sheet(list(SCRIPTS), options.sheet)
+
+
+if __name__ == "__main__":
+    main()
