@@ -79,13 +79,13 @@ def score_cost(ns: NumberSystem, eps: Number) -> Number:
     """E's first count. |s - s'| <= e (2(1 + C_A) + e)/tau where |zA - zA'| <= e, as |x - zA| <= 1 + C_A: covers of A do."""
     inside = ns.number(1 + C_A)
     room = eps * ns.number(TAU)
-    matrices = lemma_cost(LEMMAS["T4r"], lambda system: ball(system, C_A, D, D), 1, sharp=True)
+    matrices = lemma_cost(LEMMAS["T4"], lambda system: ball(system, C_A, D, D), 1, sharp=True)
     return matrices(ns, room / (inside + ns.sqrt(inside * inside + room)))
 
 
 ATTENTION = GeneralAttention(
     score=score_cost,
-    feature=lemma_cost(LEMMAS["T4r"], lambda system: ball(system, C_V, D, 1), 1, sharp=True),
+    feature=lemma_cost(LEMMAS["T4"], lambda system: ball(system, C_V, D, 1), 1, sharp=True),
     lipschitz_out=1.0,
     bound_in=C_V,
     c=POWER,

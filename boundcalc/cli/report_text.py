@@ -17,7 +17,7 @@ from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.statements.strategies import stored_weights
 
 if TYPE_CHECKING:
-    from boundcalc.engine.links import Needed as FirstLink
+    from boundcalc.engine.search import Needed as FirstLink
 
 TRIVIAL = "trivial"
 """Shown in place of a value whose proof is trivial."""

@@ -23,7 +23,7 @@ _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
     epilog="""\b
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
-  boundcalc solve --for T --target 0.2 --m 1e8 --bound log-T
+  boundcalc solve --for T --target 0.2 --m 1e8 --bound closed
   boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
 \b
 Exit code 1 when no value in the range searched is enough.""",

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boundcalc.base.numbers import log_add, log_sum
 from boundcalc.engine.options import Item, Option, choices_at, cost_at
 from boundcalc.proof.certificate import ZERO, Choice, Cover
-from boundcalc.statements.covers import LEMMAS, Params
 
 _BISECTIONS, _CLOSE = 60, 0.02
 """A vertex that spends within 2% of an error is near enough to start from."""
@@ -42,8 +41,6 @@ class Point:
     shares: list[float]
     costs: list[float]
     options: list[Option | None]
-    counted: tuple[float, list[tuple[float, Option, float, Params]]] | None = None
-    """What `recount` takes apart once: the costs that stay, and the covers that count points."""
     log_lambda: float = math.nan
     """log of the multiplier that it is the minimiser for, if it is one."""
     _choices: list[tuple[Choice, ...]] | None = None
@@ -71,9 +68,7 @@ def _best_share(item: Item, log_lambda: float) -> tuple[float, float, Option | N
     for (estimate, rough), option in aims:
         if rough >= log_zero or (option.floor and estimate > value + _NEAR):
             continue
-        share = option.snapped(rough)
-        if share >= log_zero:
-            continue
+        share = rough
         cost = option.log_cost(share)
         if cost == -math.inf:
             continue
@@ -153,19 +148,6 @@ class Bracket:
     log_lambda: float
     """log of the multiplier of `inside`."""
 
-    def floor(self, items: Sequence[Item], log_scale: float) -> float:
-        """About the log of what allocations of an error cost at least, by duality; -inf where pieces bend, which it ignores."""
-        if any(item.log_bend < math.inf for item in items):
-            return -math.inf
-        inside = self.inside
-        dual = log_add(inside.log_count, self.log_lambda + inside.log_scale)
-        spent = self.log_lambda + log_scale
-        return dual + math.log1p(-math.exp(spent - dual)) - _SLACK if spent < dual else -math.inf
-
-
-_SLACK = 1.0
-"""What minimisers of shapes may miss of the least cost (log): in narrow networks covers cost few steps, each whole."""
-
 
 def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
     """The hull around an error of e^log_scale, by bisection in the log of the multiplier."""
@@ -192,19 +174,6 @@ def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
         high = log_lambda + 10
         inside = allocate(items, high)
     return Bracket(log_scale, inside, outside, high)
-
-
-_PARTS = (0.3, 0.6)
-"""Where a curve looks closer on the way from a vertex to a neighbour."""
-
-
-def closer(items: Sequence[Item], points: Sequence[Point], at: int) -> list[Point]:
-    """The vertices of a curve, with a few more on both sides of one."""
-    middle = points[at].log_lambda
-    near = [points[i].log_lambda for i in (at - 1, at + 1) if 0 <= i < len(points)]
-    more = [allocate(items, middle + part * (other - middle)) for other in near for part in _PARTS]
-    found = [*points, *(point for point in more if point.log_count > -math.inf)]
-    return sorted(found, key=lambda point: -point.log_scale)
 
 
 _SPACING = 0.25
@@ -235,20 +204,15 @@ class TradeOff:
             self._extend()
         return next((point.log_count for point in self._points if point.log_count > -math.inf), 0.0)
 
-    def until(self, log_m: float, may_gain: Callable[[Point], bool] = lambda _: True) -> list[Point]:
+    def until(self, log_m: float) -> list[Point]:
         """Vertices down to where counting costs more than the scale gains with so many samples (log).
 
-        A last link costs at least e sqrt(2 log N/m) and gains less than 2 e. `may_gain` is asked of every vertex in
-        turn, whether finer ones are of any use: none is looked for behind one where they are not.
+        A last link costs at least e sqrt(2 log N/m) and gains less than 2 e.
         """
         most = log_m + math.log(2)
         many = _MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * _SPACING))  # scales fall like 1/sqrt(m)
-        at = 0
-        while at < len(self._points) and may_gain(self._points[at]):
-            at += 1
-            wanted = self._points[-1].log_count < most and len(self._points) < many
-            while at == len(self._points) and wanted and not self._exhausted:
-                self._extend()
+        while self._points[-1].log_count < most and len(self._points) < many and not self._exhausted:
+            self._extend()
         end = next((i for i, point in enumerate(self._points) if point.log_count >= most), len(self._points))
         return self._points[: min(end + 1, many)]
 
@@ -262,31 +226,6 @@ class TradeOff:
         else:
             self._step *= 2
             self._exhausted = self._step > _LONGEST_STEP
-
-
-def recount(items: Sequence[Item], point: Point, samples: int) -> float:
-    """Log of the log count of the same covers on another number of samples (only empirical covers change)."""
-    if point.counted is None:
-        point.counted = _counted(items, point)
-    settled, counted = point.counted
-    if not counted:
-        return settled
-    return log_sum([settled, *(weight + o.log_cost(s, p, samples) for weight, o, s, p in counted)])
-
-
-def _counted(items: Sequence[Item], point: Point) -> tuple[float, list[tuple[float, Option, float, Params]]]:
-    """What does not depend on the number of samples, summed; and what does."""
-    settled: list[float] = []
-    counted: list[tuple[float, Option, float, Params]] = []
-    for item, share, cost, choices in zip(items, point.shares, point.costs, point.choices(items), strict=True):
-        if all(choice is ZERO or LEMMAS[choice.lemma].uniform for choice in choices):
-            settled.append(cost)
-            continue
-        for (log_multiplicity, options), choice in zip(item.members, choices, strict=True):
-            option = next((o for o in options if o.lemma.name == choice.lemma and o.index == choice.target), None)
-            if option is not None:
-                counted.append((log_multiplicity, option, share, choice.params))
-    return log_sum(settled), counted
 
 
 def covers_of(items: Sequence[Item], point: Point) -> dict[str, Cover]:

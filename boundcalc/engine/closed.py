@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import LOG, LogFloat, log_sum
 from boundcalc.engine.allocate import slack
-from boundcalc.engine.ground import Found, Ground
 from boundcalc.engine.options import Item, Option
 from boundcalc.proof.certificate import Choice, Cover, Level
 from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import Known, Strategy
+
+if TYPE_CHECKING:
+    from boundcalc.engine.search import Search
 
 _FIXED_POINT_STEPS = 30
 _LOG_ROUNDING = 16 * 2.0**-53
 """Relative error of a log after the few roundings between a weight and the log of its eps."""
 
 
-def closed_form(ground: Ground, strategy: Strategy) -> Found:
-    """The certificate of a closed form."""
-    items = ground.items(strategy.samples(ground.m, 1), uniform=strategy.uniform)
-    level, log_capacity = _split(ground, strategy, items, 0.0)
+def closed_form(search: Search, strategy: Strategy) -> tuple[float, Level]:
+    """Log of a closed form's value, and its level."""
+    items = search.items(strategy.samples(search.m), uniform=strategy.uniform)
+    level, log_capacity = _split(search, strategy, items, 0.0)
     if strategy.follows_m:
         for _ in range(_FIXED_POINT_STEPS):
-            start = 0.5 * (log_capacity - math.log(ground.m)) + math.log(3)  # where Dudley's integral starts
+            start = 0.5 * (log_capacity - math.log(search.m)) + math.log(3)  # where Dudley's integral starts
             if level.log_scale <= start:
                 break
-            level, log_capacity = _split(ground, strategy, items, start - 1e-6)
+            level, log_capacity = _split(search, strategy, items, start - 1e-6)
     count, scale = LogFloat(log_capacity - 2 * level.log_scale), LogFloat(level.log_scale)
-    inverse, m = LogFloat.of(ground.log_inverse_delta), LogFloat.of(ground.m)
-    known = Known(LogFloat(ground.log_start), [scale], [count], inverse, m, LogFloat.of(0))
-    return Found(strategy.value(LOG, known).log, strategy.name, lambda: ground.certificate(strategy, (level,)))
+    inverse, m = LogFloat.of(search.log_inverse_delta), LogFloat.of(search.m)
+    known = Known(LogFloat(search.log_start), [scale], [count], inverse, m, LogFloat.of(0))
+    return strategy.value(LOG, known).log, level
 
 
-def _split(ground: Ground, strategy: Strategy, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:
+def _split(search: Search, strategy: Strategy, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:
     """A1 at one scale: shares in proportion to the cube roots of coefficient * reach^2."""
     published = strategy.published
     weights: list[float] = []
@@ -53,7 +56,7 @@ def _split(ground: Ground, strategy: Strategy, items: Sequence[Item], log_scale:
     total = log_sum(weights)
     room, gains = slack(items), [item.log_gain for item in items]
     if not published:  # the checked value is to be the formula's: exact gains, room only for the rounding of logs
-        gains = ground.once(("gains",), lambda: _exact_gains(ground))
+        gains = search.once(("gains",), lambda: _exact_gains(search))
         room = _LOG_ROUNDING * (1 + max(map(abs, (log_scale, total, *weights, *gains))))
     shares = [log_scale + weight - total - room for weight in weights]
     covers = {
@@ -74,8 +77,8 @@ def _split(ground: Ground, strategy: Strategy, items: Sequence[Item], log_scale:
     return Level(log_scale, covers), log_sum(costs) + 2 * log_scale
 
 
-def _exact_gains(ground: Ground) -> list[float]:
-    return [float(piece.gain.log()) for piece in Network(ground.setting, INTERVAL).pieces]
+def _exact_gains(search: Search) -> list[float]:
+    return [float(piece.gain.log()) for piece in Network(search.setting, INTERVAL).pieces]
 
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:

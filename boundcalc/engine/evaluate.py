@@ -9,9 +9,8 @@ from functools import cached_property
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.value import Kind
-from boundcalc.engine.ground import Found, Shared
 from boundcalc.engine.proved import BoundValue, Comparison, Proved
-from boundcalc.engine.search import Search
+from boundcalc.engine.search import Candidate, Search, Shared
 from boundcalc.engine.witness import no_witness
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
@@ -81,7 +80,7 @@ class Desk:
         self._checker = Checker()
         self._shared: Shared = {}
         self._searches: dict[str, Search] = {}
-        self._found: dict[tuple[str, Quantity], list[Found] | Refusal] = {}
+        self._found: dict[tuple[str, Quantity], list[Candidate] | Refusal] = {}
         self._proved: dict[int, tuple[Certificate, Proved]] = {}
 
     def search(self, name: str) -> Search:
@@ -99,21 +98,21 @@ class Desk:
             return self._premise(self.paid)
         return no_witness(self.paid, measured="train_error" in self.setting.sample.measured)
 
-    def found(self, name: str, quantity: Quantity) -> list[Found]:
+    def found(self, name: str, quantity: Quantity) -> list[Candidate]:
         """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply."""
         found = self._gather(name, quantity)
         if isinstance(found, Refusal):
             raise Unsupported(found)
         return found
 
-    def glance(self, name: str) -> Found | None:
+    def glance(self, name: str) -> Candidate | None:
         """A gap certificate of a policy that is found quickly and need not be its least; None where there is none."""
         try:
             return self.search(name).glance()
         except Unsupported:
             return None
 
-    def at_most(self, name: str, found: Found) -> BoundValue:
+    def at_most(self, name: str, found: Candidate) -> BoundValue:
         """What one certificate of the gap says of a policy's gap and risk."""
         return BoundValue(name, self.kind, self.setting, self.prove([found]), None, risk_refusal=self.risk_refusal)
 
@@ -131,7 +130,7 @@ class Desk:
         return self._settle(name, search, setting, list(search.gaps()), found)
 
     def _settle(
-        self, name: str, search: Search, setting: Setting, gaps: Sequence[Found], risks: Sequence[Found]
+        self, name: str, search: Search, setting: Setting, gaps: Sequence[Candidate], risks: Sequence[Candidate]
     ) -> BoundValue:
         by_gap = self.prove(gaps)
         needed = search.first_link() if by_gap.trivial else None
@@ -147,7 +146,7 @@ class Desk:
         ways += telling
         return min(ways, key=lambda value: value.log_risk, default=plain)
 
-    def _gather(self, name: str, quantity: Quantity) -> list[Found] | Refusal:
+    def _gather(self, name: str, quantity: Quantity) -> list[Candidate] | Refusal:
         """A policy's own certificates; `best` also takes the narrower ones', which its own search may miss."""
         own = self._find(name, quantity)
         if isinstance(own, Refusal) or name != "best":
@@ -155,7 +154,7 @@ class Desk:
         others = [self._find(part.name, quantity) for part in POLICIES.values() if part.form != "published"]
         return [found for part in others if not isinstance(part, Refusal) for found in part]
 
-    def _find(self, name: str, quantity: Quantity) -> list[Found] | Refusal:
+    def _find(self, name: str, quantity: Quantity) -> list[Candidate] | Refusal:
         key = (name, quantity)
         if key not in self._found:
             search = self.search(name)
@@ -165,7 +164,7 @@ class Desk:
                 self._found[key] = error.refusal
         return self._found[key]
 
-    def prove(self, found: Sequence[Found]) -> Proved:
+    def prove(self, found: Sequence[Candidate]) -> Proved:
         """The least value the search claims that the checker confirms."""
         failure: CertificateError | None = None
         for candidate in sorted(found, key=lambda f: f.log_value):

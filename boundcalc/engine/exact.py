@@ -168,8 +168,5 @@ def _settle(items: Sequence[Item], options: _Assignment, shares: Sequence[float]
         if option is None:
             found.append((item.log_zero, -math.inf, None))
         else:
-            snapped = option.snapped(share)
-            cost, chosen = cost_at(item, snapped)
-            plain = (cost, chosen) if snapped == share else cost_at(item, share)
-            found.append((snapped, cost, chosen) if cost <= plain[0] else (share, *plain))
+            found.append((share, *cost_at(item, share)))
     return point_of(items, found)

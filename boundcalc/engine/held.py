@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.engine.evaluate import Desk
-from boundcalc.engine.links import Link
 from boundcalc.engine.noise import NoiseItems
 from boundcalc.engine.options import Item, build_items, cost_at
 from boundcalc.engine.proved import BoundValue
+from boundcalc.engine.search import Link
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.proof.certificate import Certificate, Quantity
 from boundcalc.setting import Setting
@@ -25,9 +25,7 @@ from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import (
     STRATEGIES,
-    ChainStrategy,
-    GhostChain,
-    UniformChain,
+    Chain,
     noise_chance,
     stored_count,
     stored_weights,
@@ -48,7 +46,6 @@ class Held:
     policy: str
     strategy: str
     levels: tuple[_Level, ...]
-    alpha: int
     mu: float | None
     log_union: float
     first_link: bool
@@ -81,7 +78,7 @@ class Held:
             lowered = Network(whole, LOG)
             covers = build_items(lowered, 1, allowed)
             return NoiseItems(lowered, covers, policy.laws).at(noise_chance(setting.sample.n_train))
-        return build_items(Network(whole, LOG), strategy.samples(setting.sample.n_train, self.alpha), allowed)
+        return build_items(Network(whole, LOG), strategy.samples(setting.sample.n_train), allowed)
 
     def log_value(self, setting: Setting) -> float | None:
         """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
@@ -100,10 +97,8 @@ class Held:
         if strategy.stored:
             return gap.deviation(LOG, counts[0] + inverse, m).log
         ends = [LogFloat(math.log(0.5)), *(LogFloat(level.log_scale) for level in self.levels)]
-        if not isinstance(strategy, ChainStrategy):
-            return gap.gap_uniform_single(LOG, ends[-1], counts[0], inverse, m).log
         links = sum(gap.refined_links(LOG, ends, counts, m), start=LOG.number(0))
-        return gap.gap_chain(LOG, ends[-1], links, strategy.factor(LOG, self.alpha), inverse, m).log
+        return gap.gap_chain(LOG, ends[-1], links, LOG.number(1), inverse, m).log
 
 
 def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:
@@ -123,9 +118,8 @@ def hold(value: BoundValue, quantity: Quantity, desk: Desk) -> Held | None:
 def held_link(policy: str, link: Link, desk: Desk) -> Held:
     """One link, which need not be worth its price."""
     shares = {item.key: share for item, share in zip(link.items, link.point.shares, strict=True)}
-    strategy = (UniformChain if link.alpha is None else GhostChain).name
     level = _Level(link.point.log_scale, shares)
-    return Held(policy, strategy, (level,), link.alpha or 1, None, desk.log_union, True)
+    return Held(policy, Chain.name, (level,), None, desk.log_union, True)
 
 
 def held_certificate(certificate: Certificate, desk: Desk) -> Held:
@@ -151,7 +145,6 @@ def held_certificate(certificate: Certificate, desk: Desk) -> Held:
         certificate.policy,
         certificate.strategy,
         tuple(levels),
-        certificate.alpha,
         certificate.mu,
         desk.log_union,
         False,

@@ -73,7 +73,7 @@ def _options(
     """The laws for a target, with the reach of noise that moves points of norm 1 by 1; `far`: known costs by shape."""
     found: list[Option] = []
     for law in NOISES.values():
-        if law.name in laws and law.promising(target) and law.applies(target) is None:
+        if law.name in laws and law.applies(target) is None:
             profile = law.profile(target, 1)
             assert isinstance(profile, Curve)  # noqa: S101 - all laws of noise have curves
             reach = law.reach(target).log + log_gain

@@ -21,8 +21,6 @@ _POWER = 5.0
 """log y grows by a factor of 2 where a power of y grows by more than this (log)."""
 _MANY = 60
 """Items from which on it pays to look for those that are alike."""
-_SNAP = 60.0
-"""Perceptron covers cost whole steps; below this many it pays to end on a whole one."""
 _LOG_2, _LOG_3_2 = math.log(2), math.log(1.5)
 
 
@@ -77,16 +75,6 @@ class Option:
         log_cost = self.log_a + math.log(growth + self.offset)
         return log_add(log_weight + log_cost, log_lambda + share), share
 
-    def snapped(self, log_share: float) -> float:
-        """The smallest share of the same whole number of steps (power costs only)."""
-        log_steps = 2 * (self.log_reach - log_share)
-        if not self.power or log_steps > 4.1 or log_steps <= 0:
-            return log_share
-        steps = math.exp(log_steps)
-        if steps > _SNAP:
-            return log_share
-        return self.log_reach - 0.5 * math.log(math.ceil(steps) * (1 - 4e-12))
-
     def choice(self, log_share: float) -> Choice:
         """What a certificate records of the cover at a share."""
         log_y = self.log_reach - log_share
@@ -94,14 +82,14 @@ class Option:
             ZERO if log_y <= 0 else Choice(self.lemma.name, self.index, self.lemma.params(log_y, self.target, self.n))
         )
 
-    def log_cost(self, log_share: float, params: Params | None = None, samples: int | None = None) -> float:
-        """Log of the cost at a share, perhaps on another number of samples."""
+    def log_cost(self, log_share: float, params: Params | None = None) -> float:
+        """Log of the cost at a share."""
         log_y = self.log_reach - log_share
         if log_y <= 0:
             return -math.inf
         if params is None and log_y > _FLOAT_RANGE and self.n < _FEW_POINTS:
             return self._far_cost(log_y)
-        n = self.n if samples is None else self.target.points.count(samples)
+        n = self.n
         if params is None:
             params = self.lemma.params(log_y, self.target, n)
         if log_y < _FLOAT_RANGE:
@@ -210,7 +198,7 @@ def _shape(item: Item) -> tuple[object, ...]:
     for o in item.heaviest:
         target = o.target
         parts += (o.lemma.name, o.n, o.log_a, o.log_c, o.offset, id(o.curve), round(o.log_reach - first, 9))
-        parts += (target.kind, target.d, target.k, target.norms.rank, target.norms.schatten)
+        parts += (target.kind, target.d, target.k, target.norms.rank)
     return tuple(parts)
 
 
@@ -221,13 +209,11 @@ def _item(piece: Piece, samples: int, allowed: Callable[[CoverLemma], bool]) -> 
     count = 0
     for member in piece.members:
         options: list[Option] = []
-        spare: list[Option] = []
         for index, target in enumerate(member.targets):
             for lemma in LEMMAS.values():
                 if allowed(lemma) and target.kind in lemma.kinds and lemma.applies(target) is None:
-                    made = _option(lemma, index, target, samples, log_gain)
-                    (options if lemma.promising(target) else spare).append(made)
-        members.append((math.log(member.multiplicity), options or spare))
+                    options.append(_option(lemma, index, target, samples, log_gain))
+        members.append((math.log(member.multiplicity), options))
         count += member.multiplicity
         zero = max(zero, min(target.radius.log + target.norms.op.log for target in member.targets) + log_gain)
     if piece.cap is not None:

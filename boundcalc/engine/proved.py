@@ -12,7 +12,7 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_add
 from boundcalc.base.rounding import log_up, upper, upper_latex
 from boundcalc.base.value import Kind, Value
-from boundcalc.engine.links import Needed
+from boundcalc.engine.search import Needed
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Setting

@@ -76,9 +76,9 @@ class Link(NamedTuple):
 class Refinements:
     """What allocations of the same items leave to finer ones."""
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[Item], *, refining: bool) -> None:
         self._items = items
-        self._residuals = [_residual(item) for item in items]
+        self._residuals = [_residual(item) if refining else None for item in items]
         kinds: dict[object, list[int]] = {}
         for k, residual in enumerate(self._residuals):
             kinds.setdefault(None if residual is None else residual.balls, []).append(k)

@@ -1,34 +1,371 @@
-"""The search for the least bound a policy allows: certificates, to be checked. Nothing here is trusted."""
+"""The search for the smallest bound a policy allows: certificates, to be checked. Nothing here is trusted.
+
+Every cover serves every sample, so allocations are found once, whatever the number of samples, and are shared by the
+searches of a setting under several policies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
-from boundcalc.engine.gaps import gaps, glance
-from boundcalc.engine.ground import Found, Ground
-from boundcalc.engine.links import Link, Needed, best_link, needed
-from boundcalc.engine.risks import risks
+from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
+from boundcalc.engine import risks
+from boundcalc.engine.allocate import Point, TradeOff, allocate, slack
+from boundcalc.engine.closed import closed_form
+from boundcalc.engine.comparison import tune
+from boundcalc.engine.options import Item, build_items, lemmas_of, uncoverable
+from boundcalc.engine.refine import Refinements
+from boundcalc.formulas.theorems.policies import Policy
+from boundcalc.proof.certificate import Certificate, Level
+from boundcalc.setting import Setting
+from boundcalc.statements.comparison.network import network_of, refusal
+from boundcalc.statements.comparison.sharp import Tuning
+from boundcalc.statements.covers import LEMMAS
+from boundcalc.statements.merge import Merged, merge_linear_maps
+from boundcalc.statements.network import Network
+from boundcalc.statements.posthoc import Measured
+from boundcalc.statements.premise import no_member
+from boundcalc.statements.slots import PUBLISHED
+from boundcalc.statements.strategies import STRATEGIES, Chain, Known, Quantity, Strategy, noise_chance, stored_count
+
+_EQUAL = 1e-12
+"""Conditions that hold by less than this (relative) are not left to the checker's rounding."""
+_GLANCES = (-4.0, -8.0)
+"""Logs of the scales that are tried where any cover will do."""
+_FINER, _FARTHER = 0.05, 4.0
+"""A first link is this much finer than the loss' own range (log), and its cover at most e^4 times as large as the first."""
+_BELOW_ONE = 0.998
+_LARGEST_LOG = 690.0
+
+Shared = dict[tuple[object, ...], Any]
+"""What searches of one setting have in common, by what it depends on."""
 
 
-class Search(Ground):
+class Candidate:
+    """The value a search thinks a certificate has (log), and the certificate, written out when it is asked for."""
+
+    def __init__(self, log_value: float, strategy: str, write: Callable[[], Certificate]) -> None:
+        self.log_value = log_value
+        self.strategy = strategy
+        self._write = write
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The same object each time."""
+        return self._write()
+
+
+class Needed(NamedTuple):
+    """How far a statement is where the best bound is vacuous.
+
+    Attributes:
+        log10_count: base-10 logarithm of the log count (nats) of the cover that one link would need.
+        n_train: samples with which that link brings the gap below 1; None where that is more than 10^300.
+    """
+
+    log10_count: float
+    n_train: float | None
+
+    def to_json(self) -> dict[str, float | None]:
+        """As in the schema."""
+        return {"log10_count": self.log10_count, "n_train": self.n_train}
+
+
+class Link(NamedTuple):
+    """One link from the loss' own range to a cover, and log of the m at which it brings the gap below 1."""
+
+    log_m: float
+    items: Sequence[Item]
+    point: Point
+
+
+class Search:
     """Searches one setting under one policy, for the gap and for the risk."""
 
-    def gaps(self, only: str | None = None) -> Iterator[Found]:
+    def __init__(
+        self,
+        setting: Setting,
+        policy: Policy,
+        *,
+        log_union: float = 0.0,
+        measured: Measured | None = None,
+        shared: Shared | None = None,
+        claimed: Setting | None = None,
+    ) -> None:
+        """A search that adds `log_union` to log(1/delta) and shares its allocations with others of the same setting.
+
+        `claimed`: the setting in whose name certificates speak, where its class lies in the class that is searched (A6).
+        """
+        self.setting = setting
+        self.policy = policy
+        self.measured = measured
+        self.shared: Shared = {} if shared is None else shared
+        self.m = setting.sample.n_train
+        self.log_union = log_union
+        self.log_inverse_delta = log_union - math.log(setting.sample.delta)
+        self._claimed = claimed
+
+    def with_samples(self, m: int) -> Self:
+        """The same search for another number of samples, with the same allocations."""
+        return self._like(
+            replace(self.setting, sample=replace(self.setting.sample, n_train=m)), self._claimed, self.shared
+        )
+
+    def _like(self, setting: Setting, claimed: Setting | None, shared: Shared) -> Self:
+        policy, union, measured = self.policy, self.log_union, self.measured
+        if claimed is not None:
+            claimed = replace(claimed, sample=setting.sample)
+        return type(self)(setting, policy, log_union=union, measured=measured, shared=shared, claimed=claimed)
+
+    def once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        """Something other searches of this setting may have made already."""
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
+
+    # -- the class that is covered
+
+    @cached_property
+    def classes(self) -> list[Self]:
+        """The searches of the classes that may be covered: that with maps merged (A6), and the setting's own.
+
+        Where nothing but maps in a row was merged the covers of the merged class are smaller, and it stands alone.
+        """
+        larger: Merged | None = None
+        if self.policy.meeting:
+            larger = self.once(("merged",), lambda: merge_linear_maps(self.setting))
+        if larger is None:
+            return [self]
+        setting = replace(larger.setting, sample=self.setting.sample)
+        merged = self._like(setting, self.setting, self.once(("merged", "shared"), dict))
+        return [merged] if larger.consecutive and merged.has_uniform else [merged, self]
+
+    @cached_property
+    def network(self) -> Network:
+        """The network, in logs."""
+        published = PUBLISHED if self.closed is not None and self.closed.published else frozenset[str]()
+        return self.once(("network", published), lambda: Network(self.setting, LOG, published=published))
+
+    @cached_property
+    def log_start(self) -> float:
+        """Log e_0, the radius of the loss around its centre."""
+        return min(math.log(0.5), self.network.radius.log)
+
+    @cached_property
+    def speaks_of_none(self) -> bool:
+        """Whether no network of the class meets the premise of a risk bound (G0e), however many samples there are."""
+        return self.once(("no member",), lambda: no_member(self.setting) is not None)
+
+    @cached_property
+    def closed(self) -> Strategy | None:
+        """The closed form the policy is about, if it is about one."""
+        return None if self.policy.form == "search" else STRATEGIES[self.policy.form]
+
+    # -- items and allocations
+
+    def items(self, samples: int = 1, *, uniform: bool = True) -> list[Item]:
+        """Options of every piece; raises `Unsupported` naming the piece that has none."""
+        refused = self.policy.refuses(self.setting)
+        if refused is not None:
+            raise Unsupported(refused)
+        items = self._options(samples, uniform=uniform)
+        missing = uncoverable(items)
+        if missing is not None:
+            lemmas = ", ".join(sorted(self.policy.lemmas))
+            raise Unsupported(
+                Refusal(
+                    f"policy {self.policy.name!r}",
+                    f"a piece {missing} that none of {lemmas} covers",
+                    "a cover of every piece",
+                )
+            )
+        return items
+
+    def _options(self, samples: int, *, uniform: bool) -> list[Item]:
+        allowed = (lemma for lemma in LEMMAS.values() if self.policy.allows(lemma) and (lemma.uniform or not uniform))
+        return self.covers(frozenset(lemma.name for lemma in allowed), samples)
+
+    def covers(self, lemmas: frozenset[str], samples: int = 1) -> list[Item]:
+        """Options among some lemmas, some pieces perhaps without any."""
+        key = ("items", lemmas, samples)
+        return self.once(key, lambda: build_items(self.network, samples, lambda lemma: lemma.name in lemmas))
+
+    @cached_property
+    def has_uniform(self) -> bool:
+        """Whether every piece has a cover that serves every sample under this policy."""
+        return uncoverable(self._options(1, uniform=True)) is None
+
+    @cached_property
+    def curve(self) -> TradeOff:
+        """Allocations from coarse to fine."""
+        items = self.items()
+        return self.once(("curve", lemmas_of(items)), lambda: TradeOff(items, self.log_start))
+
+    # -- candidates
+
+    def gaps(self, only: str | None = None) -> Iterator[Candidate]:
         """Candidate certificates for the gap; perhaps of one strategy alone."""
-        return gaps(self, only)
+        return self._beside("gap", only, self._covering)
 
-    def risks(self, only: str | None = None) -> Iterator[Found]:
+    def risks(self, only: str | None = None) -> Iterator[Candidate]:
         """Candidate certificates for the risk at the assumed margin training error; perhaps of one strategy alone."""
-        return risks(self, only)
+        if self.closed is not None or self.speaks_of_none:
+            return iter(())
+        return self._beside("risk", only, lambda: risks.candidates(self, only))
 
-    def glance(self) -> Found | None:
-        """A gap certificate that is found quickly and need not be the least; None where there is none."""
-        return glance(self)
+    def _beside(
+        self, quantity: Quantity, only: str | None, covering: Callable[[], Iterator[Candidate]]
+    ) -> Iterator[Candidate]:
+        """Candidates without covers, then those by covers, which some piece may be without."""
+        coverless = [
+            candidate
+            for candidate in (*self._stored(quantity), *self._compared(quantity))
+            if only in (None, candidate.strategy)
+        ]
+        yield from coverless
+        if not self.policy.lemmas:
+            refused = self.policy.refuses(self.setting)
+            if refused is not None:
+                raise Unsupported(refused)
+            return
+        try:
+            yield from (candidate for candidate in covering() if only in (None, candidate.strategy))
+        except Unsupported:
+            if not coverless:
+                raise
+
+    def _covering(self) -> Iterator[Candidate]:
+        """Closed forms, or chains."""
+        if self.closed is not None:
+            strategy = self.closed
+            log_value, level = closed_form(self, strategy)
+            yield Candidate(log_value, strategy.name, lambda: self.certificate(strategy, (level,)))
+            return
+        for search in self.classes:
+            yield search.chain()
+
+    def _stored(self, quantity: Quantity) -> Iterator[Candidate]:
+        """G13."""
+        if not self.policy.stored or self.setting.architecture.bits is None:
+            return
+        for strategy in STRATEGIES.values():
+            if strategy.stored and strategy.quantity == quantity and strategy.refuses(self.setting) is None:
+                known = self.known([], [stored_count(FLOAT, self.setting)])
+                yield self.at_best_mu(strategy, known, ())
+
+    def at_best_mu(self, strategy: Strategy, known: Known, levels: tuple[Level, ...]) -> Candidate:
+        """A candidate at the best parameter of the kl inverse, where the strategy takes one (any is valid)."""
+        eta = noise_chance(self.m) if "eta" in strategy.parameters else None
+        known, mu = replace(known, eta=eta), None
+        if strategy.needs_mu(self.setting):
+            value, mu = risks.least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
+        else:
+            value = strategy.value(FLOAT, known)
+
+        def write() -> Certificate:
+            return replace(self.certificate(strategy, levels), mu=mu, eta=eta)
+
+        return Candidate(math.log(value) if 0 < value < math.inf else math.inf, strategy.name, write)
+
+    def _compared(self, quantity: Quantity) -> Iterator[Candidate]:
+        """K1 and K2, where the policy may use them and the setting is one they are about."""
+        if not self.policy.comparison or quantity != "gap" or refusal(self.setting) is not None:
+            return
+        about = network_of(FLOAT, self.setting)
+        tuning: Tuning | None = self.once(("tuning",), lambda: tune(about))
+        for strategy in (STRATEGIES["comparison-closed"], STRATEGIES["comparison"]):
+            chosen = tuning if strategy.parameters else None
+            if strategy.parameters and tuning is None:
+                continue
+            value = strategy.value(FLOAT, self.known([], [strategy.count(FLOAT, self.setting, chosen)]))
+
+            def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:
+                return replace(self.certificate(strategy, ()), tuning=chosen)
+
+            yield Candidate(math.log(value), strategy.name, write)
+
+    # -- chains
+
+    def chain(self, points: Sequence[Point] | None = None) -> Candidate:
+        """The best chain through some allocations, all of a curve unless named."""
+        curve = self.curve
+        items, strategy = curve.items, STRATEGIES[Chain.name]
+        points = curve.until(math.log(self.m)) if points is None else points
+        refinements = self.once(
+            ("refinements", lemmas_of(items), self.policy.refining),
+            lambda: Refinements(items, refining=self.policy.refining),
+        )
+        links = refinements.best(math.exp(self.log_start), points, self.m)
+        room = slack(items)
+        log_scales = [min(link.point.log_scale + room, self.log_start) for link in links]
+        known = self.known(list(map(math.exp, log_scales)), [link.adds for link in links])
+        steep = any(less > more * (1 - _EQUAL) for less, more, _ in strategy.conditions(FLOAT, known))
+        value = math.inf if steep else strategy.value(FLOAT, known)
+
+        def write() -> Certificate:
+            levels = zip(log_scales, links, strict=True)
+            return self.certificate(strategy, tuple(Level(scale, refinements.covers(link)) for scale, link in levels))
+
+        return Candidate(math.log(value), strategy.name, write)
+
+    def glance(self) -> Candidate | None:
+        """A gap certificate of one cover at a few multipliers: not the best, but found in a few passes; None without any.
+
+        Covers of n parameters cost about n log(1/share), so at the multiplier n/e shares sum to about e.
+        """
+        if self.closed is not None or not self.policy.lemmas:
+            return None
+        search = self.classes[0]
+        items = search.items()
+        sizes = [
+            item.total + math.log(max(options[0].target.size, 1)) for item in items for _, options in item.members[:1]
+        ]
+        points = [allocate(items, log_sum(sizes) - log_scale) for log_scale in _GLANCES]
+        points = [each for each in points if -math.inf < each.log_count and each.log_scale < search.log_start]
+        return min((search.chain([point]) for point in points), key=lambda each: each.log_value, default=None)
+
+    # -- first links
 
     def best_link(self) -> Link | None:
         """The one link that needs the fewest samples to bring the gap below 1."""
-        return best_link(self)
+        if self.closed is not None or not self.policy.lemmas or not self.has_uniform:
+            return None
+        curve = self.curve
+        points = [point for point in curve.until(curve.first + _FARTHER) if point.log_scale < self.log_start - _FINER]
+        links = [Link(self._log_samples(point), curve.items, point) for point in points]
+        return min(links, key=lambda link: link.log_m, default=None)
+
+    def _log_samples(self, point: Point) -> float:
+        """Log of the m with which a link to a point brings the gap below 1: what it adds falls like 1/sqrt(m)."""
+        start, scale, one = LogFloat(self.log_start), LogFloat(point.log_scale), LogFloat.of(1)
+        known = Known(
+            start, [scale], [LogFloat(point.log_count)], LogFloat.of(self.log_inverse_delta), one, LogFloat.of(0)
+        )
+        left = 2 * (_BELOW_ONE * start - scale)
+        at_one = STRATEGIES[Chain.name].value(LOG, known) - 2 * scale
+        return 2 * (at_one / left).log if left > 0 else math.inf
 
     def first_link(self) -> Needed | None:
         """The cover and the number of samples by which one link would bring the gap below 1."""
-        return needed(self)
+        link = self.best_link()
+        if link is None:
+            return None
+        n_train = math.ceil(math.exp(link.log_m)) if link.log_m < _LARGEST_LOG else None
+        return Needed(link.point.log_count / math.log(10), n_train)
+
+    # -- certificates
+
+    def known(self, scales: Sequence[float], counts: Sequence[float]) -> Known:
+        """Levels as a strategy is told of them, in floats."""
+        start, q = math.exp(self.log_start), self.setting.sample.train_error
+        return Known(start, scales, counts, self.log_inverse_delta, self.m, q)
+
+    def certificate(self, strategy: Strategy, levels: tuple[Level, ...]) -> Certificate:
+        """What is handed to the checker: of merged maps, in the name of the setting that was asked about."""
+        setting, meeting = (self.setting, False) if self._claimed is None else (self._claimed, True)
+        return Certificate(setting, self.policy.name, strategy.name, levels, measured=self.measured, meeting=meeting)

@@ -12,8 +12,8 @@ from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
 from boundcalc.engine.crossing import Axis, Crossing
 from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
-from boundcalc.engine.ground import Found
 from boundcalc.engine.proved import BoundValue
+from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
@@ -186,7 +186,9 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
     return inside
 
 
-def _least(gaps: Iterable[Found], risks: Iterable[Found], setting: Setting, quantity: str) -> tuple[float, str | None]:
+def _least(
+    gaps: Iterable[Candidate], risks: Iterable[Candidate], setting: Setting, quantity: str
+) -> tuple[float, str | None]:
     """Log of the value a search expects, and by which strategy; 0 by none where the gap is trivial."""
     ranked = sorted(gaps, key=lambda found: found.log_value)
     best = next(((found.log_value, found.strategy) for found in ranked if not found.certificate.trivial), None)
@@ -205,7 +207,7 @@ class _Settings:
         self.log_target = log_target
         self.quantity: Quantity = quantity
         self._tried: dict[float, float] = {}
-        self._glances: dict[float, Found | None] = {}
+        self._glances: dict[float, Candidate | None] = {}
 
     def narrowed(self, search: Crossing, start: float) -> float | None:
         """The value nearest the hard end at which the search meets the target."""
@@ -227,7 +229,7 @@ class _Settings:
         risks = desk.found(self.bound, "risk") if self.quantity == "risk" else ()
         return _least(desk.found(self.bound, "gap"), risks, *self._asked(x))[0]
 
-    def _glanced(self, x: float) -> Found | None:
+    def _glanced(self, x: float) -> Candidate | None:
         """A certificate that meets the target though little was spent on finding it, where trials cost much."""
         if not math.isfinite(_AXES[self.variable].stride):
             return None

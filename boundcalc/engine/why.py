@@ -157,24 +157,15 @@ class _Account:
         self.log_goal = self._goal(vacuous)
 
     def _steepness(self, risk: float) -> float:
-        """The slope of log(risk) in log c, where kl(q|p) = c and the risk is p (of ghosts: what is left of it)."""
-        strategy = STRATEGIES[self.held.strategy]
-        if strategy.proportional:
-            return 1.0
-        q, alpha = self.paid.sample.train_error, self.held.alpha
-        ghosts = strategy.quantity == "risk" and "alpha" in strategy.parameters
-        p = (alpha * risk + q) / (1 + alpha) if ghosts else risk
-        if not q < p < 1:
-            return 1.0
-        return math.exp(self.measure) * p * (1 - p) / (p - q) / risk * ((1 + alpha) / alpha if ghosts else 1.0)
+        """The slope of log(risk) in log c, where kl(q|p) = c and the risk is p ."""
+        q = self.paid.sample.train_error
+        return math.exp(self.measure) * (1 - risk) / (risk - q) if q < risk < 1 else 1.0
 
     def _goal(self, vacuous: bool) -> float:
         """The held proof's measure that reaches the target."""
         if self.quantity == "gap":
             return self.log_target
         q, target = self.paid.sample.train_error, math.exp(self.log_target)
-        if STRATEGIES[self.held.strategy].proportional:
-            return math.log(math.log1p(1 / self.held.alpha) * self.held.alpha * target)
         if target <= q:
             return -math.inf
         return math.log((1 - q) * math.log((1 - q) / (1 - target)) + (q * math.log(q / target) if q else 0.0))

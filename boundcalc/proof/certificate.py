@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from boundcalc.base.compared import Compared
 
 _FORMAT = "boundcalc-certificate/3"
-_MOST_ALPHA = 10**6
 LARGEST = 1e300
 """The largest number a certificate may hold."""
 _MOST_ETA = 0.5
@@ -84,7 +83,6 @@ class Certificate:
         strategy: which theorem of G.
         levels: scales, coarse to fine.
         log_value: log of the value claimed, not capped at 1.
-        alpha: ghost samples per sample, where the strategy counts them.
         mu: parameter of the kl inverse; None for its limit.
         measured: what was read off trained weights or the sample, when the setting's numbers were rounded and corrected for.
         nats: what is claimed for that correction, in log(1/delta).
@@ -100,7 +98,6 @@ class Certificate:
     strategy: str
     levels: tuple[Level, ...]
     log_value: float = math.inf
-    alpha: int = 1
     mu: float | None = None
     measured: Measured | None = None
     nats: float | None = None
@@ -144,12 +141,11 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, with every field."""
-        sample, parameters = self.setting.sample, STRATEGIES[self.strategy].parameters
+        sample = self.setting.sample
         claim = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
         claim |= {"train_error": sample.train_error} if self.quantity == "risk" else {}
         given = {"mu": self.mu, "eta": self.eta, "tuning": self.tuning}
         strategy = {"name": self.strategy, "meeting": self.meeting} | {k: v for k, v in given.items() if v is not None}
-        strategy |= {"alpha": self.alpha} if "alpha" in parameters else {}
         looked_at = write(self.measured or Measured(), complete=True) | {"nats": self.nats}
         rest = {"claim": claim, "strategy": strategy, "levels": self.levels, "forward_check": self.compared}
         about = {"format": _FORMAT, "statements": STATEMENTS_VERSION, "found_by": self.policy}
@@ -215,7 +211,6 @@ class _Claim:
 class _How:
     name: str
     meeting: bool
-    alpha: int = 1
     mu: float | None = None
     eta: float | None = None
     tuning: Tuning | None = None
@@ -258,7 +253,6 @@ class _File:
             how.name,
             self.levels,
             self.claim.log_value,
-            how.alpha,
             how.mu,
             None if measured == Measured() else measured,
             nats,
@@ -284,17 +278,13 @@ def problem_of(certificate: Certificate) -> str | None:
     strategy = STRATEGIES.get(certificate.strategy)
     if strategy is None:
         return f"unknown strategy {shown(certificate.strategy)}; known: {', '.join(STRATEGIES)}"
-    alpha, mu, levels = certificate.alpha, certificate.mu, len(certificate.levels)
-    if not isinstance(alpha, int) or isinstance(alpha, bool) or not 1 <= alpha <= _MOST_ALPHA:
-        return f"alpha must be a whole number from 1 to 10^6, got {shown(alpha)}"
+    mu, levels = certificate.mu, len(certificate.levels)
     if strategy.coverless and (certificate.meeting or levels):
         return f"strategy {strategy.name!r} takes no covers: it has no levels, and no maps meet"
     if ("tuning" in strategy.parameters) != (certificate.tuning is not None):
         return f"strategy {strategy.name!r} takes {'a' if certificate.tuning is None else 'no'} tuning"
     if certificate.meeting and strategy.every_scale:
         return f"strategy {strategy.name!r} covers every map by itself: no maps meet"
-    if "alpha" not in strategy.parameters and alpha != 1:
-        return f"strategy {strategy.name!r} takes no alpha"
     if strategy.needs_mu(certificate.setting):
         if not isinstance(mu, float) or not 0 < mu < math.inf:
             return f"the kl inverse at a training error above 0 needs a finite mu above 0, got {shown(mu)}"

@@ -192,7 +192,7 @@ class _Run:
         self.price = arb(posthoc_cost(INTERVAL, certificate))
         walked = checker.larger(setting) if certificate.meeting else setting
         self.network = None if self.strategy.coverless else checker.network(walked, published=self.strategy.published)
-        self.samples = self.strategy.samples(self.m, certificate.alpha)
+        self.samples = self.strategy.samples(self.m)
         refusal = self.strategy.refuses(setting)
         if refusal is not None:
             raise CertificateError(refusal)
@@ -220,7 +220,6 @@ class _Run:
             log_inverse_delta=-arb(sample.delta).log() + self.price,
             m=arb(self.m),
             train_error=arb(sample.train_error),
-            alpha=self.certificate.alpha,
             mu=None if mu is None else arb(mu),
             eta=eta,
         )

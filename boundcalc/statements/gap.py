@@ -152,43 +152,6 @@ def risk_uniform(
     return binomial_inverse(ns, q, count + log_inverse_delta, m, mu)
 
 
-def risk_realizable(ns: NumberSystem, count: Number, log_inverse_delta: Number, m: Number, alpha: int) -> Number:
-    """G4: errors/(alpha m), for margin training error 0 and N counted on (1+alpha)m samples.
-
-    errors is the least of ceil(c m/log(1+1/alpha)), ceil((1+alpha) m (1 - e^(-c))) and ceil(c m/h(x)), with c =
-    log(2N/delta)/m and h(x) = log(1 + m/(alpha m - x)), x half of the last count less one: three ways to count permutations.
-    """
-    c = count + ns.log(ns.number(2)) + log_inverse_delta
-    by_error = ns.ceil(c / ns.log1p(1 / ns.number(alpha)))
-    by_sample = ns.ceil((1 + alpha) * m * -ns.expm1(-c / m))
-    errors = ns.minimum(by_error, by_sample)
-    ghosts = alpha * m
-    least = ns.minimum(c / _missed(ns, ns.minimum(errors, ghosts), ghosts, m), ghosts)
-    by_middle = ns.ceil(ns.maximum(least, c / _missed(ns, least, ghosts, m)))  # x is that of `least`
-    return ns.minimum(errors, by_middle) / ghosts
-
-
-def _missed(ns: NumberSystem, errors: Number, ghosts: Number, m: Number) -> Number:
-    """Nats per error at the middle one of so many: log((m + g)/g), g the ghosts that are left."""
-    return ns.log1p(m / (ghosts - ns.maximum(ns.number(0), errors - 1) / 2))
-
-
-def risk_ghost(
-    ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, alpha: int, mu: Number | None
-) -> Number:
-    """G5: max over q' <= q of [(1+alpha) klinv(q', c) - q' + 1/m]/alpha, c = (log N + log(2/delta))/m.
-
-    For fixed mu the bound of klinv is concave in q', so its maximum is at the stationary point, clamped to [0, q].
-    """
-    c = (count + ns.log(ns.number(2)) + log_inverse_delta) / m
-    most = 1 + ns.number(alpha)
-    if mu is None:
-        return (most * -ns.expm1(-c) + 1 / m) / alpha
-    stationary = (ns.log(most * mu / -ns.expm1(-mu)) - c) / mu
-    worst = ns.maximum(ns.number(0), ns.minimum(q, stationary))
-    return (most * binary_kl_inverse(ns, worst, c, mu) - worst + 1 / m) / alpha
-
-
 def noise_depth(ns: NumberSystem, eta: Number, events: Number) -> Number:
     """G11: the t with events * e^(-t^2/2) = eta."""
     return ns.sqrt(2 * ns.log(events / eta))

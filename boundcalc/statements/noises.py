@@ -8,8 +8,6 @@ fixed in advance. Costs are functions of z = norm/sigma. No covering strategy ta
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from boundcalc.base.errors import Refusal
@@ -51,14 +49,6 @@ def events(target: Target) -> int:
     return target.size if target.kind in ("gain", "numbers") else max(1, target.points.count(1))
 
 
-@cache
-def _tuner() -> Callable[..., NoiseTuning]:
-    """What makes them; a checker has no use for it."""
-    from boundcalc.statements.covers.tuning import noise_tuning
-
-    return noise_tuning
-
-
 class Noise(CoverLemma):
     """Gaussian noise, and the law it is compared with.
 
@@ -97,7 +87,9 @@ class Noise(CoverLemma):
 
     def tuned(self, target: Target) -> NoiseTuning:
         """Parameters and costs over all z, found as they are asked for: for the optimiser alone."""
-        return _tuner()(self, *self.sides(target))
+        from boundcalc.statements.covers.tuning import noise_tuning  # a checker has no use for it
+
+        return noise_tuning(self, *self.sides(target))
 
 
 class GaussianNoise(Noise):

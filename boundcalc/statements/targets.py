@@ -35,8 +35,6 @@ class MatrixNorms:
     one_one: Number
     nuclear: Number
     rank: int
-    schatten: tuple[Number, Number] | None = None
-    """(p, R / op^p) of a Schatten budget R."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +104,8 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     fronts = [given[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in given]
     op = ns.minimum(*fronts, *([given["op"]] if "op" in given else []))
     fro = ns.minimum(*fronts, ns.sqrt(ns.number(limit)) * op)
-    spectrum = None
     if power is not None:
         fro = ns.minimum(fro, ns.sqrt(op ** (2 - power) * total))
-        spectrum = (power, total / op**power)
     one_one = [given["one_one"]] if "one_one" in given else []
     fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t", "one_one") if name in given))
     two_one = ns.minimum(ns.sqrt(ns.number(k)) * fro, *one_one, *([given["two_one"]] if "two_one" in given else []))
@@ -120,7 +116,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     nuclear = ns.minimum(two_one, two_one_t, ns.sqrt(ns.number(limit)) * fro, limit * op)
     if budget.schatten is not None and total is not None and isinstance(budget.schatten[0], int | float):
         nuclear = ns.minimum(nuclear, nuclear_of(ns, budget.schatten[0], total, op, limit))
-    return MatrixNorms(op, fro, two_one, two_one_t, entries, nuclear, limit, spectrum)
+    return MatrixNorms(op, fro, two_one, two_one_t, entries, nuclear, limit)
 
 
 def nuclear_of(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:

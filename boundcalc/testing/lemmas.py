@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from flint import arb
@@ -90,10 +89,7 @@ def costs_grow_with_points_unless_uniform(lemma: CoverLemma, at: LemmaExample) -
 def number_systems_agree(lemma: CoverLemma, at: LemmaExample) -> str | None:
     """One formula: in floats, in intervals (which enclose it) and in logarithms."""
     params, value = _params(lemma, at), _sharp(lemma, at)
-    norms = at.target.norms
-    spectrum = None if norms.schatten is None else (arb(norms.schatten[0]), arb(norms.schatten[1]))
-    exact = replace(at.target, norms=replace(norms, schatten=spectrum))
-    high = upper_float(lemma.sharp(INTERVAL, arb(at.y), exact, arb(at.n), params))
+    high = upper_float(lemma.sharp(INTERVAL, arb(at.y), at.target, arb(at.n), params))
     logs = float(LogFloat.of(lemma.sharp(LOG, LogFloat.of(at.y), at.target, LogFloat.of(at.n), params)))
     room = PRECISE * (1 + abs(value))
     if abs(high - value) <= room and abs(logs - value) <= room:
@@ -228,9 +224,6 @@ def _block(target: Target, rows: int, columns: int, reach: float) -> float:
         float(norms.one_one) / math.sqrt(rows * columns),
         float(norms.nuclear) / math.sqrt(least),
     ]
-    if norms.schatten is not None:
-        p, total = (float(value) for value in norms.schatten)
-        whole.append(float(norms.op) * (total / least ** (1 - p / 2)) ** (1 / p))
     row = min(whole) / math.sqrt(rows)
     if target.kind == "score":
         return _balls(rows * columns, 1, row / math.sqrt(columns) * reach)

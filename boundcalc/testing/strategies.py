@@ -19,12 +19,11 @@ from scipy.stats import binom
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.base.theory import page
-from boundcalc.engine.mu import least_mu
+from boundcalc.engine.risks import least_mu
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import Known, Strategy
 from boundcalc.testing.report import Cases, Report, judge
 
-_ALPHAS = (1, 4, 32)
 _TINY = 1e-12
 """A scale so fine that it adds nothing."""
 _LEAST = 1e-30
@@ -59,12 +58,10 @@ def _told(strategy: Strategy, coins: Coins) -> Iterator[Known]:
     scale = 0.5 if strategy.every_scale or strategy.quantity == "risk" else _TINY
     count = max(math.log(coins.size), _LEAST)
     eta = _TINY if "eta" in strategy.parameters else None  # N functions need no noise: their law is uniform on all N
-    for alpha in _ALPHAS if "alpha" in strategy.parameters else (1,):
-        known = Known(0.5, [scale], [count], -math.log(coins.delta), coins.m, coins.train_error, alpha, eta=eta)
-        if strategy.needs_mu(coins.setting):
-            best = least_mu(lambda mu, known=known: strategy.value(FLOAT, replace(known, mu=mu)))[1]
-            known = replace(known, mu=best)
-        yield known
+    known = Known(0.5, [scale], [count], -math.log(coins.delta), coins.m, coins.train_error, eta=eta)
+    if strategy.needs_mu(coins.setting):
+        known = replace(known, mu=least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))[1])
+    yield known
 
 
 def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None:
@@ -73,7 +70,7 @@ def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None
         value = strategy.value(FLOAT, known)
         chance = _chance(strategy, known, coins.size, value * (1 + 1e-9) + 1e-15)
         if chance > coins.delta * (1 + 1e-6):
-            return f"at alpha = {known.alpha} {value:.6g} is exceeded with chance {chance:.4g}"
+            return f"{value:.6g} is exceeded with chance {chance:.4g}"
     return None
 
 
@@ -103,7 +100,6 @@ def _chained(number: Any, strategy: Strategy) -> Known:
         number(math.log(20)),
         number(10**6),
         number(0.01 if "mu" in asks else 0.0),
-        2 if "alpha" in asks else 1,
         number(2.5) if "mu" in asks else None,
         number(1e-3) if "eta" in asks else None,
     )

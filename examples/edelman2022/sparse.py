@@ -69,12 +69,12 @@ def fitted(values: Values, *, exponential: bool) -> float:
 
 
 def samples(quick: bool = False) -> dict[float, dict[str, float]]:
-    """By T, for AND of three bits: m by the log T theorem and by the best bound, the finite class, the counting floor."""
+    """By T, for AND of three bits: m by the closed log T theorem, the best bound, the finite class, the counting floor."""
     lengths = (64, 512) if quick else (128, 512, 4096, 65536)
     found: dict[float, dict[str, float]] = {}
     for T in lengths:
         setting = construct(parse(f"AND(0..{S - 1})"), T, "mean").network.setting(GAMMA, delta=DELTA)
-        needed = {name: solve(setting, "m", RISK, bound=name, quantity="risk").value for name in ("log-T", "best")}
+        needed = {name: solve(setting, "m", RISK, bound=name, quantity="risk").value for name in ("closed", "best")}
         places = math.comb(T, S)
         found[float(T)] = {
             **{name: float(m or math.inf) for name, m in needed.items()},

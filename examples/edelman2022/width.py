@@ -2,8 +2,7 @@
 
     python examples/edelman2022/width.py            (240 networks: two minutes)
 
-Computed: the m at which the bound `log-T` promises a risk of 0.01 (--bound best or trauger: another); measured: m* of training;
-both by d.
+Computed: the m at which the bound `closed` promises a risk of 0.01 (`bound`: another); measured: m* of training; both by d.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ QUICK = {"quick": True}
 SHARE, TARGET = 0.8, 0.01
 
 
-def main(quick: bool = False, store: Path | None = None, bound: str = "log-T") -> tuple[Values, Values]:
+def main(quick: bool = False, store: Path | None = None, bound: str = "closed") -> tuple[Values, Values]:
     """The m of a bound and the measured m*, by width."""
     if quick:
         sweep = {"name": "width", "task": {"task": "conjunction", "s": 2, "T": 8}, **TINY, "seeds": 6}

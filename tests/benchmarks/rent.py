@@ -33,9 +33,6 @@ SAMPLES = [10**6, 10**8, 10**10, 10**12]
 NOTICED = math.log(1.02)
 GROUPS = {
     "T13, T14": ("T13", "T14"),
-    "T12-T14": ("T12", "T13", "T14"),
-    "T5, T6": ("T5", "T6"),
-    "T4r, T4v, T4f": ("T4r", "T4v", "T4f"),
     "V2, V2t": ("V2", "V2t"),
     "all V": tuple(NOISES),
 }

@@ -53,7 +53,7 @@ def test_sweeps_take_it() -> None:
         ("eval", "--bits", "16", "--bound", "closed"),
         ("eval", "--bits", "16", "--bound", "trauger", "--sweep", "T=4,8"),
         ("eval", "--sweep", "bits=8,16", "--bound", "closed"),
-        ("solve", "--for", "m", "--bits", "16", "--bound", "log-T"),
+        ("solve", "--for", "m", "--bits", "16", "--bound", "trauger"),
         ("eval", "--bits", "0"),
         ("eval", "--bits", "200"),
     ],

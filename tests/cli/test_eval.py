@@ -130,10 +130,10 @@ def test_custom_normalisers(run: Run) -> None:
         "--set",
         "normaliser_mu=1",
         "--bound",
-        "log-T",
+        "trauger",
     )
     custom = json.loads(run(*line, "--format", "json").stdout)["results"][0]
-    plain = json.loads(run("eval", "--m", "1e9", "--bound", "log-T", "--format", "json").stdout)["results"][0]
+    plain = json.loads(run("eval", "--m", "1e9", "--bound", "trauger", "--format", "json").stdout)["results"][0]
     assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)
 
 

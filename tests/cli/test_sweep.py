@@ -64,7 +64,7 @@ def test_json_sweeps_carry_their_points(run: Run) -> None:
         "--sweep",
         "T=8,16",
         "--bound",
-        "log-T",
+        "trauger",
         "--m",
         "1e9",
         "--format",

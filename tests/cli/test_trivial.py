@@ -17,7 +17,7 @@ from .conftest import Run, one_line
 
 LINE = ("--depth", "2", "--m", "10000")
 SETTING = Setting.of(depth=2, n_train=10**4)
-TRIVIAL = ("best", "log-T", "trauger", "parameters")
+TRIVIAL = ("best", "trauger", "parameters")
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
@@ -73,8 +73,8 @@ def test_certificates_of_nothing_are_not_written(run: Run, tmp_path: Path) -> No
 
 def test_a_risk_that_has_saturated_shows_no_distance(run: Run) -> None:
     """It was printed as `1 (1.032)`: 17/16 and the like, however far the proof is from saying something."""
-    line = ("eval", "--C", "10", "--m", "100", "--bound", "log-T", "--no-solve")
-    (value,) = compare(Setting.of(C=10, n_train=100), ["log-T"])
+    line = ("eval", "--C", "10", "--m", "100", "--bound", "trauger", "--no-solve")
+    (value,) = compare(Setting.of(C=10, n_train=100), ["trauger"])
     assert value.log_risk > 0.03  # what the theorem's formula gives
     (row,) = json.loads(run(*line, "--format", "json").stdout)["results"]
     assert (row["risk"], row["log10_risk"], row["risk_vacuous"]) == (1.0, 0.0, True)

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.engine.ground import Found
-from boundcalc.engine.search import Search
+from boundcalc.engine.search import Candidate, Search
 from boundcalc.formulas.theorems.policies import POLICIES
 from boundcalc.proof.certificate import Certificate, Cover, Level
 from boundcalc.proof.checker import check
@@ -18,7 +17,7 @@ from tests.proof import alone
 from tests.soundness.network import merged
 
 
-def least(setting: Setting) -> Found:
+def least(setting: Setting) -> Candidate:
     """The least gap by covers."""
     search = Search(setting, replace(POLICIES["best"], comparison=False))
     return min(search.gaps(), key=lambda found: found.log_value)
@@ -27,12 +26,12 @@ def least(setting: Setting) -> Found:
 def coarse() -> Certificate:
     """A chain of two levels: the second refines the read-out alone and keeps all else, so that it adds little."""
     certificate = least(Setting.of(depth=1, d=16, n_train=10**6, margin=1.0)).certificate
-    assert certificate.strategy == "refined-chain"
+    assert certificate.strategy == "chain"
     fine = certificate.levels[0]
     cover = fine.covers["readout"]
     wide = Level(fine.log_scale + 0.3, {**fine.covers, "readout": Cover(cover.log_eps + 0.6, cover.choices)})
     kept = {
-        key: Cover(each.log_eps, tuple(replace(x, lemma="T4r", params={"t": 0.01}, refines=True) for x in each.choices))
+        key: Cover(each.log_eps, tuple(replace(x, lemma="T4", params={"t": 0.01}, refines=True) for x in each.choices))
         for key, each in fine.covers.items()
     }
     return replace(certificate, levels=(wide, Level(fine.log_scale, kept)), log_value=1e6, nats=1e6)

@@ -164,7 +164,7 @@ def test_best_is_the_least_of_the_same_quantity() -> None:
 
 
 def test_uniform_policies_do_not_depend_on_length() -> None:
-    names = [name for name, policy in POLICIES.items() if not {"T1", "T2", "Tpub"} & policy.lemmas]
+    names = [name for name, policy in POLICIES.items() if not ({"T1", "T2", "Tpub"} & policy.lemmas or policy.laws)]
     assert {"trauger", "parameters"} <= set(names)
     compared = 0
     for setting in settings(8, 40):
@@ -175,7 +175,7 @@ def test_uniform_policies_do_not_depend_on_length() -> None:
             assert logs(value) == logs(long[name])
             compared += 1
     assert compared > 40
-    short, long = (values(Setting.of(d=1000, seq_len=t, n_train=10**8), ["log-T"])["log-T"] for t in (4, 10**9))
+    short, long = (values(Setting.of(d=1000, seq_len=t, n_train=10**8), ["closed"])["closed"] for t in (4, 10**9))
     assert logs(short) < logs(long)
 
 
@@ -202,19 +202,15 @@ def test_without_weights_only_the_deviation_is_left() -> None:
 # ------------------------------------------------------------------------------------------------ search and checker
 
 
-def certificates(setting: Setting, policy: Policy) -> Iterator[tuple[str, float, float, float]]:
-    """(strategy, what the search thinks, what the checker finds, one step of a ceiling) for every candidate."""
+def certificates(setting: Setting, policy: Policy) -> Iterator[tuple[str, float, float]]:
+    """(strategy, what the search thinks, what the checker finds) for every candidate."""
     search = Search(setting, policy)
     try:
         found = [*search.gaps(), *search.risks()]
     except Unsupported:
         return
     for each in found:
-        step = 0.0
-        if each.certificate.strategy == "ghost-realizable":
-            errors = math.exp(each.log_value) * each.certificate.alpha * setting.sample.n_train
-            step = math.log1p(1 / max(1.0, errors - 1))
-        yield each.certificate.strategy, each.log_value, check(each.certificate).log_value, step
+        yield each.certificate.strategy, each.log_value, check(each.certificate).log_value
 
 
 def test_the_checker_confirms_every_search_within_a_millionth() -> None:
@@ -222,7 +218,7 @@ def test_the_checker_confirms_every_search_within_a_millionth() -> None:
     strategies: set[str] = set()
     for setting in settings(10, 35):
         for policy in (each for each in POLICIES.values() if each.refuses(setting) is None):
-            for strategy, thought, checked, step in certificates(setting, policy):
+            for strategy, thought, checked in certificates(setting, policy):
                 strategies.add(strategy)
-                assert thought - 1e-9 - step <= checked <= thought + 1e-6, strategy
-    assert len(strategies) >= 8
+                assert thought - 1e-9 <= checked <= thought + 1e-6, strategy
+    assert len(strategies) >= 5

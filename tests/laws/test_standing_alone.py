@@ -83,7 +83,7 @@ def copied(folder: Path, file: Path) -> subprocess.CompletedProcess[str]:
 def test_a_copy_of_its_folder_verifies(tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
-    for name, strategy in (("bert", "uniform-margin"), ("measured", "uniform-chain"), ("normalised", "closed")):
+    for name, strategy in (("bert", "uniform-margin"), ("measured", "chain"), ("normalised", "closed")):
         data = next(c for c in proved(name) if c.strategy == strategy and c.levels).to_json()
         good, bad = tmp_path / "good.json", tmp_path / "bad.json"
         good.write_text(json.dumps(data), encoding="utf-8")
@@ -105,11 +105,9 @@ def test_it_knows_the_same_version_strategies_and_lemmas() -> None:
         what, *words = read.STRATEGIES[name].split()
         alone = strategy.coverless
         flags = {"levels": not (strategy.one_level or alone), "uniform": strategy.uniform and not alone}
-        flags |= {"closed": strategy.every_scale, "stored": strategy.stored, "refines": strategy.refines}
-        flags |= {"coverless": alone}
-        says = set(strategy.parameters) - {"weights"}  # which chains that refine may leave out
+        flags |= {"closed": strategy.every_scale, "stored": strategy.stored, "coverless": alone}
         assert what == strategy.quantity
-        assert set(words) == {*says, *(word for word, holds in flags.items() if holds)}
+        assert set(words) == {*strategy.parameters, *(word for word, holds in flags.items() if holds)}
     covers = second.covers._LEMMAS  # type: ignore[attr-defined]
     assert covers.keys() == LEMMAS.keys()
     assert {name for name, lemma in LEMMAS.items() if lemma.uniform} == second.covers.UNIFORM  # type: ignore[attr-defined]
@@ -205,7 +203,7 @@ def test_no_mutation_of_many_is(name: str, strategy: str) -> None:
 
 def test_both_checkers_read_whole_numbers_and_tiny_parameters_alike() -> None:
     """n_train 1000000.0 is refused by both; a mu near 0 gives both the same number above 1."""
-    certificate = next(c for c in proved("edelman") if c.strategy == "uniform-chain" and c.levels)
+    certificate = next(c for c in proved("edelman") if c.strategy == "chain" and c.levels)
     data = json.loads(json.dumps(certificate.to_json()))
     whole = [path for path in places(data) if type(at(data, path)) is int]
     assert ("setting", "sample", "n_train") in whole
@@ -231,7 +229,7 @@ def test_a_checker_that_reads_less_is_caught(monkeypatch: pytest.MonkeyPatch) ->
         "setting._account": lambda setting: None,
         "covers.within": lambda choice, ranges: None,
     }
-    certificate = next(c for c in proved("edelman") if c.strategy == "uniform-chain" and c.levels)
+    certificate = next(c for c in proved("edelman") if c.strategy == "chain" and c.levels)
     data = {place: json.loads(json.dumps(certificate.to_json())) for place in broken}
     data["strict.keys"]["setting"]["sample"]["extra"] = 1
     data["setting._account"]["setting"]["norms"]["budgets"]["W_9"] = {"op": 2.0}

@@ -48,7 +48,7 @@ def document(name: str, strategy: str) -> Json:
     return found
 
 
-DOCUMENTS = [("bert", "uniform-chain"), ("gpt2", "ghost"), ("heads", "chain"), ("measured", "uniform-chain")]
+DOCUMENTS = [("bert", "chain"), ("gpt2", "uniform-margin"), ("heads", "chain"), ("measured", "chain")]
 
 
 def without(data: Json) -> Iterator[tuple[Place, Json]]:
@@ -103,7 +103,7 @@ def test_nothing_is_filled_in_ignored_or_converted(name: str, strategy: str, cha
 def test_the_law_notices_a_reader_that_fills_in_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: the reader of format 1 took what was missing from the installed version."""
     monkeypatch.setattr(module, "refuse_difference", lambda *_: None)
-    taken = [place for place, changed in without(document("bert", "uniform-chain")) if accepted(changed)]
+    taken = [place for place, changed in without(document("bert", "chain")) if accepted(changed)]
     assert ("setting", "architecture", "depth") in taken
     assert ("setting", "sample", "delta") in taken
 
@@ -126,7 +126,7 @@ def test_keys_twice_and_numbers_that_are_none_are_refused(tmp_path: Path) -> Non
 
 
 def test_other_versions_are_refused_by_name() -> None:
-    data = document("bert", "uniform-chain")
+    data = document("bert", "chain")
     for key, value, why in (
         ("format", "boundcalc-certificate/1", "boundcalc-certificate/1"),
         ("statements", STATEMENTS_VERSION + 1, f"version {STATEMENTS_VERSION + 1}"),

@@ -1,4 +1,4 @@
-"""Covering lemmas added from outside, one uniform and one that counts points: a subclass of `CoverLemma` in `LEMMAS`."""
+"""A covering lemma added from outside: a subclass of `CoverLemma` in `LEMMAS`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.formulas.derivation.covers import limited_norm
 from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
-from boundcalc.statements.covers import LEMMAS, CoverLemma, Power, Profile, Volume
+from boundcalc.statements.covers import LEMMAS, CoverLemma, Profile, Volume
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.testing import Cases, LemmaExample, check_lemma
 from boundcalc.testing.lemmas import scaled
@@ -47,28 +47,6 @@ As T4, with 3 for 2: $\log N(\varepsilon)\le dk\log(1+3bB/\varepsilon)$. Source:
         return Volume(target.size, 3.0)
 
 
-class Doubled(CoverLemma):
-    """Empirical: T2 in its closed form, with a factor to spare."""
-
-    name = "Ttwice"
-    text = r"""
-### Ttwice. Perceptron cover with a factor to spare
-
-As T2, $\log N(\varepsilon)\le2a\Lambda(k,n)$. T2's count is half of it.
-"""
-    uniform = False
-    kinds = frozenset({"map", "query", "key"})
-
-    def norm(self, target: Target) -> Number:
-        return LEMMAS["T2"].norm(target)
-
-    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
-        return 2 * LEMMAS["T2"].closed(ns, y, target, n)
-
-    def profile(self, target: Target, n: int) -> Profile:
-        return Power(2 * LEMMAS["T2"].closed(FLOAT, 1.0, target, n))
-
-
 TARGET = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 1.4, 2), Points(5))
 NUMBER = Target("map", 1, 1, 1.0, MatrixNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1), Points(5))
 
@@ -78,9 +56,9 @@ def cases_of(lemma: CoverLemma) -> Cases[CoverLemma, LemmaExample | Target]:
     return Cases([NUMBER, TARGET], [(replace(TARGET, kind="gain"), "needs a")], {"too small": scaled(lemma, 0.05)})
 
 
-@pytest.fixture(params=[Rounded, Doubled])
-def lemma(request: pytest.FixtureRequest) -> Iterator[CoverLemma]:
-    added = request.param()
+@pytest.fixture
+def lemma() -> Iterator[CoverLemma]:
+    added = Rounded()
     yield LEMMAS.register(added)
     LEMMAS.remove(added.name)
 
@@ -92,11 +70,8 @@ def policy(monkeypatch: pytest.MonkeyPatch, *lemmas: str) -> Policy:
 
 
 def test_it_bounds_alone(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empirical lemma in a policy of its own was `no bound was found`."""
     policy(monkeypatch, lemma.name)
     value = evaluate(SETTING, "mine")
-    named = {value.certificate.strategy, value.risk_certificate.strategy}
-    assert not any("uniform" in name for name in named) or lemma.uniform
     for certificate in (value.certificate, value.risk_certificate):
         again = check(certificate)
         assert again.log_value == certificate.log_value
@@ -105,17 +80,15 @@ def test_it_bounds_alone(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside T4r an empirical lemma was left out of every chain without a word."""
-    made = policy(monkeypatch, lemma.name, "T4r")
-    strategies = {found.certificate.strategy for found in Search(SETTING, made).gaps()}
-    assert "uniform-chain" in strategies
-    assert ("chain" in strategies) == (not lemma.uniform)
+    made = policy(monkeypatch, lemma.name, "T3")
+    (found,) = Search(SETTING, made).gaps()
+    assert found.certificate.strategy == "chain"
     assert evaluate(SETTING, "mine").gap <= 1
 
 
 def test_the_laws_hold_and_see_what_is_too_small(lemma: CoverLemma) -> None:
     check_lemma(lemma, cases_of(lemma)).raise_if_broken()
-    assert limited_norm(lemma, TARGET) == ("op" if lemma.uniform else "two_one")
+    assert limited_norm(lemma, TARGET) == "op"
 
 
 def test_a_name_that_is_taken_is_refused() -> None:

@@ -14,9 +14,6 @@ BUDGETS = {
     "T1": Budget(fro=1.0),
     "T2": Budget(two_one=1.0),
     "T3": Budget(one_one=1.0),
-    "T4v": Budget(two_one=1.0),
-    "T4f": Budget(fro=1.0),
-    "T12": Budget(fro=1.0),
     "T13": Budget(two_one=1.0),
     "T14": Budget(schatten=(1.0, 1.0)),
 }

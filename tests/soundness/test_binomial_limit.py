@@ -11,7 +11,7 @@ from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
-from boundcalc.engine.mu import least_mu
+from boundcalc.engine.risks import least_mu
 from boundcalc.predictors.tails import binomial_tail, float_limit
 from boundcalc.statements import gap
 

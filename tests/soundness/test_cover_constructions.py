@@ -1,4 +1,4 @@
-"""The constructions in the proofs of T1-T6 and T9, run on random and on worst-case inputs, against the counts claimed.
+"""The constructions in the proofs of T1-T5 and T9, run on random and on worst-case inputs, against the counts claimed.
 
 What a construction uses up (steps, units, centres, ranks, cells) is counted exactly, and the package's log-count may not
 be below it, nor a tolerance be missed. Each check takes the claim, so that a smaller one can be shown to fail it.
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.covers.base import lattice, random_cover
-from boundcalc.statements.covers.uniform import LowRank, RandomCover, Schatten, _body
+from boundcalc.statements.covers.base import random_cover
+from boundcalc.statements.covers.uniform import LowRank
 from tests.soundness.claims import claim, subject
 
 Array = NDArray[np.float64]
@@ -145,14 +145,10 @@ def test_t1_codes_of_a_whole_disc_fit_the_count() -> None:
         assert math.log(len(codes)) <= claim("T1", b / eps, 2, 1, len(x))
 
 
-def test_integer_vectors_are_counted_exactly_and_bounded_in_closed_form() -> None:
+def test_integer_vectors_are_counted_exactly() -> None:
     for n, s in itertools.product(range(1, 5), range(6)):
         box = itertools.product(range(-s, s + 1), repeat=n)
         assert log_lattice(n, s) == math.log(sum(sum(map(abs, v)) <= s for v in box))
-    sizes = (1, 2, 3, 5, 10, 33, 100, 1000)
-    for n, s in itertools.product(sizes, sizes):
-        exact = log_lattice(n, s)
-        assert exact * (1 - 1e-12) <= lattice(FLOAT, float(n), float(s)) <= exact * (1.1 if s <= n else 1.4)
 
 
 # ---------------------------------------------------------------- T2
@@ -179,12 +175,13 @@ def t2_cases(seed: int, number: int) -> Iterator[LinearCase]:
                 yield LinearCase(np.eye(n), w, 1.0, k * (1 + 1e-12), k / math.sqrt(a))
 
 
-def t2_failures(cases: Iterator[LinearCase], rho: float, scale: Scale = honest) -> list[str]:
+def t2_failures(cases: Iterator[LinearCase], scale: Scale = honest) -> list[str]:
     """Units over (column, point), the levels of the active columns in the code of the proof, and the tolerance."""
     failures: list[str] = []
     for case in cases:
         b, budget, eps = case.b, case.budget, case.eps
         n, columns, a = len(case.points), case.matrix.shape[1], (b * budget / eps) ** 2
+        rho = 1 + 1 / math.log(2 * n * columns + 1)
         top = max(0, math.ceil(1 + math.log(a) / math.log(rho) - 1e-12))
         share = np.linalg.norm(case.matrix, axis=0) / budget
         v = np.zeros_like(case.matrix)
@@ -201,18 +198,16 @@ def t2_failures(cases: Iterator[LinearCase], rho: float, scale: Scale = honest) 
                 if level > top:
                     failures.append(f"active column at level {level} > {top}")
         needed = log_lattice(n * columns, total) + min(code, active * math.log(top + 1))
-        claimed = claim("T2", math.sqrt(a), len(case.matrix), columns, n, params={"rho": rho})
-        failures += below(needed, scale(claimed), f"T2 at {rho}")
+        failures += below(needed, scale(claim("T2", math.sqrt(a), len(case.matrix), columns, n)), "T2")
         error = float(np.linalg.norm(case.points @ (case.matrix - v), axis=1).max())
         if error > eps * SLACK:
             failures.append(f"error {error} above {eps}")
     return failures
 
 
-@pytest.mark.parametrize("rho", [1.05, 1.2, 1.5, 3.0])
-def test_t2_levels_steps_and_codes_fit_the_claim(rho: float) -> None:
-    assert t2_failures(t2_cases(3, 200), rho) == []
-    assert t2_failures(t2_cases(3, 0), rho, lambda value: value / 2)
+def test_t2_levels_steps_and_codes_fit_the_claim() -> None:
+    assert t2_failures(t2_cases(3, 800)) == []
+    assert t2_failures(t2_cases(3, 0), lambda value: value / 2)
 
 
 # ---------------------------------------------------------------- T3
@@ -247,49 +242,17 @@ def round_by_parts(w: Array, s: int) -> NDArray[np.int64]:
     return down
 
 
-def round_by_weight(w: Array, units: float) -> NDArray[np.int64]:
-    """Raise entries, best gain per weight first, until the squared error is at most units/2."""
-    y, n = units * w, np.zeros(len(w), dtype=np.int64)
-    while ((y - n) ** 2).sum() > units / 2 * SLACK:
-        gain = 2 * (y - n) - 1
-        cost = np.where(n == 0, 2.0, np.where(n == 1, 2 / 3, 1.0))
-        n[int((gain / cost).argmax())] += 1
-    return n
-
-
-def weight_of(n: int) -> float:
-    """psi(n): 0, 2, then n + 2/3."""
-    return 0.0 if n == 0 else 2.0 if n == 1 else n + 2 / 3
-
-
-@cache
-def weights_of(n: int, most: int) -> tuple[float, ...]:
-    """Log of the number of integer vectors of total weight psi at most j/3, j = 0..most, exactly."""
-    costs = [round(3 * weight_of(v)) for v in range(1, most + 2)]
-    ways = [1] + [0] * most
-    one = [1] + [0] * most
-    for cost in costs:
-        if cost <= most:
-            one[cost] += 2
-    for _ in range(n):
-        ways = [sum(ways[j - i] * one[i] for i in range(j + 1) if one[i]) for j in range(most + 1)]
-    return tuple(math.log(total) for total in itertools.accumulate(ways))
-
-
 def t3_failures(cases: Iterator[SparseCase], scale: Scale) -> list[str]:
-    """As many units, or as much weight, as the claim pays for must round every vector within the tolerance."""
+    """As many units as the claim pays for must round every vector within the tolerance."""
     failures: list[str] = []
     for w, a in cases:
         n = min(len(w), 24)
         v = w[:n] / max(1.0, float(w[:n].sum()))
         claimed = scale(claim("T3", math.sqrt(a), n, 1)) + ROOM
         units = max((s for s in range(61) if log_lattice(n, s) <= claimed), default=0)
-        weight = max((j for j, log in enumerate(weights_of(n, 120)) if log <= claimed), default=0) / 3
         rounded = round_by_parts(v, units) / units if units else 0 * v
-        by_units = float(np.linalg.norm(v - rounded)) <= SLACK / math.sqrt(a)
-        by_weight = float(sum(weight_of(int(c)) for c in round_by_weight(v, a / 2)))
-        if not by_units and by_weight > weight + ROOM:
-            failures.append(f"T3: {n} entries, a = {a}: {units} units or {weight} weight are not enough")
+        if float(np.linalg.norm(v - rounded)) > SLACK / math.sqrt(a):
+            failures.append(f"T3: {n} entries, a = {a}: {units} units are not enough")
     return failures
 
 
@@ -313,27 +276,8 @@ def norm_op(w: Array) -> Array:
     return np.sqrt((square + gap) / 2)
 
 
-def norm_21(w: Array) -> Array:
-    return np.sqrt((w**2).sum(axis=-2)).sum(axis=-1)
-
-
-def norm_f(w: Array) -> Array:
-    return np.sqrt((w**2).sum(axis=(-2, -1)))
-
-
-NORMS: dict[str, Norm] = {"op": norm_op, "21": norm_21, "F": norm_f}
-LEMMA = {"op": "T4r", "21": "T4v", "F": "T4f"}
-
-
-def uniform_ball(rng: np.random.Generator, norm: str, d: int, k: int, size: int) -> Array:
-    """Uniform points of the unit ball of a norm of R^(d x k)."""
-    if norm == "21":
-        w = rng.standard_normal((size, d, k))
-        w *= rng.gamma(d, size=(size, 1, k)) / np.sqrt((w**2).sum(axis=1, keepdims=True))
-        return w / (norm_21(w) + rng.exponential(size=size))[:, None, None]
-    if norm == "F":
-        w = rng.standard_normal((size, d, k))
-        return w * (rng.random(size) ** (1 / (d * k)) / norm_f(w))[:, None, None]
+def uniform_ball(rng: np.random.Generator, d: int, k: int, size: int) -> Array:
+    """Uniform points of the spectral unit ball of R^(d x k)."""
     kept: list[Array] = []
     while sum(map(len, kept)) < size:
         w = rng.uniform(-1, 1, (size, d, k))
@@ -341,15 +285,15 @@ def uniform_ball(rng: np.random.Generator, norm: str, d: int, k: int, size: int)
     return np.concatenate(kept)[:size]
 
 
-def targets(rng: np.random.Generator, norm: str, d: int, k: int, size: int) -> Array:
+def targets(rng: np.random.Generator, d: int, k: int, size: int) -> Array:
     """Interior and boundary points of the unit ball, with its extreme points."""
-    w = uniform_ball(rng, norm, d, k, size)
-    edge = w[: size // 2] / NORMS[norm](w[: size // 2])[:, None, None]
+    w = uniform_ball(rng, d, k, size)
+    edge = w[: size // 2] / norm_op(w[: size // 2])[:, None, None]
     corners = np.zeros((2 * d * k, d, k))
     for i, (r, c) in enumerate(itertools.product(range(d), range(k))):
         corners[2 * i, r, c], corners[2 * i + 1, r, c] = 1, -1
     extra = [w, edge, corners]
-    if norm == "op" and d == k == 2:
+    if d == k == 2:
         t = np.linspace(0, 2 * np.pi, 60, endpoint=False)
         c, s = np.cos(t), np.sin(t)
         extra += [np.stack([np.stack([c, s], -1), np.stack([-f * s, f * c], -1)], -2)
@@ -364,43 +308,27 @@ def distance_to(centres: Array, points: Array, metric: Norm) -> Array:
 
 
 class VolumeCase(NamedTuple):
-    """A ball of d x k matrices (norm) covered in spectral norm, the tolerance, and the share of it for the net."""
+    """The spectral ball of d x k matrices, the tolerance, and the share of it for the net."""
 
-    norm: str
     d: int
     k: int
     x: float
     t: float
 
-    @property
-    def body(self) -> tuple[float, float]:
-        """Dilation: the spectral ball of radius h lies in the norm ball of radius dilation * h; log quotient of volumes."""
-        return (1.0, 0.0) if self.norm == "op" else _body(FLOAT, self.norm, self.d, self.k)
-
     def log_count(self) -> float:
         """Log of the number of random centres claimed."""
-        lemma = LEMMAS[LEMMA[self.norm]]
-        assert isinstance(lemma, RandomCover)
-        return lemma.drawn(FLOAT, 1 / self.x, subject(lemma.name, self.d, self.k), self.t)
+        return random_cover(FLOAT, float(self.d * self.k), 1 / self.x, self.t)
 
 
-VOLUME_CASES = [
-    VolumeCase("op", 1, 1, 0.05, 0.5),
-    VolumeCase("op", 2, 1, 0.1, 0.5),
-    VolumeCase("op", 2, 2, 0.5, 0.25),
-    VolumeCase("21", 1, 2, 0.1, 0.5),
-    VolumeCase("21", 2, 2, 0.4, 0.25),
-    VolumeCase("F", 2, 2, 0.4, 0.25),
-]
+VOLUME_CASES = [VolumeCase(1, 1, 0.05, 0.5), VolumeCase(2, 1, 0.1, 0.5), VolumeCase(2, 2, 0.5, 0.25)]
 
 
 def random_cover_failures(case: VolumeCase, seed: int, factor: float = 1.0) -> list[str]:
     """Points missed by the random centres of the statement (their number times `factor`)."""
     rng = np.random.default_rng(seed)
     centres = int(math.exp(case.log_count()) * factor)
-    radius = 1 + case.body[0] * (1 - case.t) * case.x
-    drawn = radius * uniform_ball(rng, case.norm, case.d, case.k, centres)
-    aims = targets(rng, case.norm, case.d, case.k, 1500)
+    drawn = (1 + (1 - case.t) * case.x) * uniform_ball(rng, case.d, case.k, centres)
+    aims = targets(rng, case.d, case.k, 1500)
     far = distance_to(drawn, aims, norm_op)
     return [f"missed by {v - case.x:.3g}" for v in far[far > case.x]]
 
@@ -415,10 +343,9 @@ def test_as_many_random_centres_as_claimed_reach_every_target(case: VolumeCase) 
 def test_hit_probability_of_one_random_centre(case: VolumeCase) -> None:
     """A centre hits the ball of radius (1-t)x around any point of the unit ball with chance p."""
     rng = np.random.default_rng(6)
-    dilation, excess = case.body
     h = (1 - case.t) * case.x
-    drawn = (1 + dilation * h) * uniform_ball(rng, case.norm, case.d, case.k, 200_000)
-    p = math.exp(-excess) * (1 + 1 / (dilation * h)) ** -(case.d * case.k)
+    drawn = (1 + h) * uniform_ball(rng, case.d, case.k, 200_000)
+    p = (1 + 1 / h) ** -(case.d * case.k)
     corner = np.zeros((case.d, case.k))
     corner[0, 0] = 1
     for q in (np.zeros((case.d, case.k)), corner):
@@ -426,7 +353,7 @@ def test_hit_probability_of_one_random_centre(case: VolumeCase) -> None:
         assert abs(hits - p) <= 6 * math.sqrt(p / 200_000)
 
 
-# ---------------------------------------------------------------- T5, T6
+# ---------------------------------------------------------------- T5
 
 
 def separated(points: Array, distance: float, metric: Norm) -> Array:
@@ -454,18 +381,18 @@ def rank_one_failures(eps: float, theta: float | None, seed: int, *, factor: flo
     nets: list[Array] = []
     for x in (first * factor, second * factor):
         if theta is None:
-            nets.append(separated(uniform_ball(rng, "op", 2, 1, 20_000), 0.97 * x, norm_op))
+            nets.append(separated(uniform_ball(rng, 2, 1, 20_000), 0.97 * x, norm_op))
         else:
-            size = int(math.exp(random_cover(FLOAT, 2.0, 1 / x, t, 0.0)))
-            nets.append((1 + (1 - t) * x) * uniform_ball(rng, "op", 2, 1, size))
+            size = int(math.exp(random_cover(FLOAT, 2.0, 1 / x, t)))
+            nets.append((1 + (1 - t) * x) * uniform_ball(rng, 2, 1, size))
     codes = sum(math.log(len(net)) for net in nets)
     target = subject("T5", 2, 2, norms)
     if theta is None:
         claimed = LEMMAS["T5"].closed(FLOAT, 1 / eps, target, 1)
     else:
-        claimed = LowRank.factors(FLOAT, 1 / eps, 1, target, theta)
+        claimed = LowRank.drawn(FLOAT, 1 / eps, target, theta)
     failures += below(codes, claimed, "T5")
-    p, q = targets(rng, "op", 2, 1, 1500), targets(rng, "op", 2, 1, 1500)
+    p, q = targets(rng, 2, 1, 1500), targets(rng, 2, 1, 1500)
     p1, q1 = (net[norm_op(z[:, None] - net[None]).argmin(axis=1)] for z, net in zip((p, q), nets, strict=True))
     if theta is not None:  # worst case over centres: any that is close enough may have been chosen
         close = norm_op(p[:, None] - nets[0][None]) <= first * factor
@@ -479,47 +406,6 @@ def test_t5_products_of_covers_fit_the_claim(theta: float | None) -> None:
     for eps in (0.3, 0.6):
         assert rank_one_failures(eps, theta, 7) == []
     assert rank_one_failures(0.3, theta, 7, factor=2.0)
-
-
-def schatten_failures(rank: Callable[..., int], seed: int) -> list[str]:
-    """Ranks kept by dropping, and by shrinking, the singular values, ties included."""
-    rng = np.random.default_rng(seed)
-    failures: list[str] = []
-    for case in range(1500):
-        d, k = int(rng.integers(1, 7)), int(rng.integers(1, 7))
-        q = min(d, k)
-        p = float(rng.choice([0.25, 0.5, 1.0, 2.0]))
-        eps, b, t = 1.0, 1.0, 0.5
-        sigma = np.sort(rng.exponential(size=q) ** 2)[::-1]
-        if case % 3 == 0:  # all singular values exactly at the threshold, or just above
-            sigma = np.full(q, 0.5) * rng.choice([1.0, 1 + 1e-9])
-        u = np.linalg.qr(rng.standard_normal((d, q)))[0]
-        v = np.linalg.qr(rng.standard_normal((k, q)))[0]
-        if case % 3 == 0:
-            u, v = np.eye(d)[:, :q], np.eye(k)[:, :q]
-        w = (u * sigma) @ v.T
-        budget = float((sigma**p).sum()) * (1 if case % 3 == 0 else 1 + 1e-12)
-        allowed = rank(b, budget, eps, p, t, d, k)
-        hard, soft = np.where(sigma > t * eps / b, sigma, 0), np.maximum(sigma - t * eps / b, 0)
-        for kept in (hard, soft):
-            if (kept > 0).sum() > allowed:
-                failures.append(f"rank {(kept > 0).sum()} > {allowed}")
-            if np.linalg.norm(w - (u * kept) @ v.T, 2) * b > t * eps * SLACK:
-                failures.append("dropped too much")
-        if soft.max() > max(0.0, sigma.max() - t * eps / b) * SLACK:
-            failures.append("shrunk matrix too large")
-    return failures
-
-
-def kept_rank(b: float, budget: float, eps: float, p: float, t: float, d: int, k: int) -> int:
-    """T6's rank (the budget is of a matrix whose spectral norm follows from it)."""
-    target = subject("T6", d, k, Budget(schatten=(p, budget)))
-    return int(Schatten._rank(FLOAT, b * target.norms.op / eps, target, t))
-
-
-def test_t6_ranks_kept_by_the_threshold() -> None:
-    assert schatten_failures(kept_rank, 8) == []
-    assert schatten_failures(lambda *a: max(0, kept_rank(*a) - 1), 8)
 
 
 # ---------------------------------------------------------------- T9

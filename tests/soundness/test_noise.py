@@ -293,7 +293,7 @@ def test_covering_strategies_take_no_noise() -> None:
 def test_noise_and_uniform_covers_stand_beside_each_other_but_no_empirical_ones() -> None:
     """A centre of a uniform cover is a point mass against the uniform law on all centres; no event is counted for it."""
     certificate = found()
-    covered = swapped(certificate, "W_V[0]", Choice("T4", 0))
+    covered = swapped(certificate, "W_V[0]", Choice("T4", 0, {"t": 0.1}))
     value = check(covered).value
     assert value > check(certificate).value
     assert float(alone.log_value(covered)) == pytest.approx(math.log(value), rel=1e-9)

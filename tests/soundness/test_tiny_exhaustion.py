@@ -16,11 +16,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.covers.noise import log_spectral_ball
-from boundcalc.statements.covers.uniform import _body
 from tests.soundness.claims import claim
 
 Array = NDArray[np.float64]
@@ -103,11 +100,11 @@ def tiny_cases(eps: float) -> list[TinyCase]:
     for d, k in ((1, 1), (2, 1), (1, 2)):
         x, steps = np.ones((1, 1)) if d == 1 else ball_points(), 2001 if d * k == 1 else 161
         for gauge, names in (
-            (l2, ("T4", "T4r", "T4f", "T5", "T6", "T12", "T14")),
-            (l21, ("T4v", "T13")),
+            (l2, ("T4", "T5", "T14")),
+            (l21, ("T13",)),
             (l11, ("T3",)),
         ):
-            extra = {"T5": Budget(op=1.0, rank=1), "T6": Budget(op=1.0, schatten=(1.0, 1.0))}
+            extra = {"T5": Budget(op=1.0, rank=1)}
             counts = {name: claim(name, y, d, k, norms=extra.get(name)) for name in names}
             cases.append(TinyCase(x @ matrices(d, k, gauge, steps), eps, counts))
         vectors = np.ones((1, 1)) @ matrices(1, d * k, l2, steps)
@@ -136,9 +133,9 @@ def test_no_claim_is_below_the_packing_number(eps: float) -> None:
 
 def test_claims_that_are_too_small_are_noticed() -> None:
     bad = set[str]().union(*(too_small(tiny_cases(eps), 0.35) for eps in (0.5, 0.15)))
-    assert {"T3", "T4", "T4f", "T4r", "T4v", "T8", "T9", "T10", "T12", "T13", "T14"} <= bad
+    assert {"T4", "T8", "T9", "T10", "T13", "T14"} <= bad
     bad = set[str]().union(*(too_small(tiny_cases(eps), 0.15) for eps in (0.5, 0.23)))
-    assert {"T1", "T2 pair"} <= bad
+    assert {"T1", "T3", "T2 pair"} <= bad
 
 
 def test_every_lemma_is_held_against_something() -> None:
@@ -156,27 +153,3 @@ def test_intervals_and_boxes_need_just_as_many_centres_as_claimed() -> None:
             claimed = math.exp(claim("T9", 1 / eps, 1, d, kind="gain") / d)
             assert packing(interval, eps) <= round(claimed) <= packing(interval, eps) + 1
             assert claimed == pytest.approx(round(claimed))
-
-
-@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 2), (3, 2), (1, 3)])
-def test_volumes(d: int, k: int) -> None:
-    """The volumes of the spectral, (2,1) and l2 balls, by sampling the cube; a tenth of a nat less is seen."""
-    size = 200_000
-    w = np.random.default_rng(11).uniform(-1, 1, (size, d, k))
-    spectral = log_spectral_ball(FLOAT, d, k)
-    logs = {"op": spectral}
-    for norm in ("21", "F"):
-        scale, excess = _body(FLOAT, norm, d, k)
-        logs[norm] = spectral + excess - d * k * math.log(scale)
-    hits = {"op": np.linalg.norm(w, 2, axis=(1, 2)) <= 1, "21": l21(w) <= 1, "F": l2(w) <= 1}
-
-    def off(more: float) -> set[str]:
-        found: set[str] = set()
-        for name, log in logs.items():
-            p = min(1.0, math.exp(log + more) / 2 ** (d * k))
-            if abs(float(hits[name].mean()) - p) > 6 * math.sqrt(p / size) * (p < 1) + 1e-12:
-                found.add(name)
-        return found
-
-    assert off(0.0) == set()
-    assert off(-0.1) == set(logs)

@@ -12,7 +12,7 @@ from boundcalc.base.errors import Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, LOG, Number, NumberSystem
 from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Norms, Pool, Sample, Setting
-from boundcalc.statements.covers import T1, T2, T4, T9
+from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.general import (
     Cost,
     GeneralAttention,
@@ -48,8 +48,8 @@ def value_target(ns: NumberSystem) -> Target:
 def bilinear_head() -> GeneralAttention:
     return GeneralAttention.of(
         Normaliser("softmax", 1.0),
-        score=lemma_cost(T1, score_target, M),
-        feature=lemma_cost(T2, value_target, M),
+        score=lemma_cost(LEMMAS["T1"], score_target, M),
+        feature=lemma_cost(LEMMAS["T2"], value_target, M),
         lipschitz_out=1.0,
         bound_in=B * C_V,
     )
@@ -95,7 +95,10 @@ def test_the_bilinear_head_is_l7_with_t1_and_t2() -> None:
         for ns in SYSTEMS:
             pieces = {piece.key: piece for piece in Network(network, ns).pieces}
             total: Number = ns.number(0)
-            for key, lemma, kind, part in (("W_QK", T1, "score", share), ("W_V", T2, "map", 1 - share)):
+            for key, lemma, kind, part in (
+                ("W_QK", LEMMAS["T1"], "score", share),
+                ("W_V", LEMMAS["T2"], "map", 1 - share),
+            ):
                 target = next(t for t in pieces[key].members[0].targets if t.kind == kind)
                 tolerance = ns.number(part) * ns.number(eps) / pieces[key].gain
                 y = lemma.reach(target) / tolerance
@@ -129,7 +132,9 @@ def test_the_range_of_floats_is_no_limit() -> None:
 
 
 def test_classes_of_one_element_cost_nothing() -> None:
-    gains = lemma_cost(T9, lambda ns: Target("gain", 1, D, ns.number(B), norms_of(ns, 1, 1, 1), Points(0, 1)), M)
+    gains = lemma_cost(
+        LEMMAS["T9"], lambda ns: Target("gain", 1, D, ns.number(B), norms_of(ns, 1, 1, 1), Points(0, 1)), M
+    )
     for attention, share in ((powers(score=fixed, feature=gains), 0.0), (powers(feature=fixed), 1.0)):
         assert choose_share(attention, 0.1) == share
         assert log_count(FLOAT, attention, 0.1, share) > 0
@@ -156,7 +161,7 @@ def test_missing_hypotheses_are_named() -> None:
     with pytest.raises(Unsupported, match="score_radius"):
         GeneralAttention.of(Normaliser("linear"), score=fixed, feature=fixed)
     with pytest.raises(Unsupported, match="T4"):
-        lemma_cost(T4, score_target, M)
+        lemma_cost(LEMMAS["T4"], score_target, M)
     with pytest.raises(ValueError, match="share"):
         log_count(FLOAT, powers(), 0.1, 1.5)
     with pytest.raises(ValueError, match="scales"):

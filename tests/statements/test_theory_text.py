@@ -75,7 +75,6 @@ def test_entries_end_with_a_proof_or_point_to_one() -> None:
         "S2",
         "S3",
         "T10",
-        "T4f",
         "T7",
         "T8",
         "T9b",

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal
-from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, Centres, family
-from boundcalc.statements.covers.uniform import Schatten, Volumetric
+from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, Centres
 from boundcalc.statements.noises import NOISES
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ class Policy:
         meeting: whether linear maps that meet may be covered as one (A6).
         laws: names of the laws with which noise may be compared that stands for covers (G11).
         refining: whether levels of a chain may refine one another.
-        polish: whether the first scale of the best chain is looked at more closely.
         comparison: whether Gaussian comparison (K1, K2) may take the place of covers.
         stored: whether weights of so many bits, where a setting says how many, may be counted instead of covered (G13).
     """
@@ -41,7 +39,6 @@ class Policy:
     meeting: bool = False
     laws: frozenset[str] = frozenset()
     refining: bool = False
-    polish: bool = False
     stored: bool = False
     comparison: bool = False
 
@@ -63,11 +60,11 @@ class Policy:
         return None
 
 
-VOLUMES = family(Volumetric.family)
+VOLUMES = frozenset({"T4"})
 CENTRES = frozenset(name for name, lemma in LEMMAS.items() if isinstance(lemma, Centres))
 LAWS = frozenset(NOISES)
 _UNIFORM = frozenset(name for name, lemma in LEMMAS.items() if lemma.uniform and name not in ALWAYS)
-T_FREE = _UNIFORM - family(Schatten.family)
+T_FREE = _UNIFORM
 _COUNTED = " and ".join(sorted(COUNTING))
 
 POLICIES: dict[str, Policy] = {
@@ -76,11 +73,10 @@ POLICIES: dict[str, Policy] = {
         Policy(
             "best",
             "every lemma, every theorem of G, the least",
-            _UNIFORM | COUNTING,
+            _UNIFORM,
             meeting=True,
             laws=LAWS,
             refining=True,
-            polish=True,
             stored=True,
             comparison=True,
         ),
@@ -90,7 +86,6 @@ POLICIES: dict[str, Policy] = {
             COUNTING,
             "closed",
         ),
-        Policy("log-T", f"log T covers {_COUNTED} alone, explicit constants", COUNTING),
         Policy("trauger", "covers independent of T: Maurey and volumetric", T_FREE),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy(

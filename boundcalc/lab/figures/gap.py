@@ -18,7 +18,7 @@ from boundcalc.lab.figures.names import PALE, in_order, look
 from boundcalc.lab.figures.runs import Run, measured
 from boundcalc.setting import Setting
 
-BOUNDS = ("best", "log-T", "trauger", "parameters", "closed", "published")
+BOUNDS = ("best", "trauger", "parameters", "closed", "published")
 SMALL = 0.1
 """A gap, or a risk, worth having."""
 _LARGEST = 1e300

@@ -37,7 +37,6 @@ class Look(NamedTuple):
 
 LOOKS: Mapping[str, Look] = {
     "best": Look("best bound", BROWN, width=2.4),
-    "log-T": Look("covers of the sample (log T)", "#B5541C", DASHED, "s"),
     "trauger": Look("covers without T", "#7A4A12", LONG, "^"),
     "parameters": Look("parameter count", "#A13D57", MIXED, "v"),
     "closed": Look("closed form", "#8A5A44", DOTTED, "D"),

@@ -1,13 +1,11 @@
-"""T12-T14 in 50 digits: covers by random centres of a chosen law, reached through noise on the spectral ball."""
+"""T13, T14 in 50 digits: covers by random centres of a chosen law, reached through noise on the spectral ball."""
 
 from collections.abc import Mapping
 from functools import lru_cache
 
 from .numbers import MP, Real, num
 
-_A, _S, _R, _T = (0.0, 1e9), (1e-9, 1e9), (1e-12, 1e12), (1e-15, 0.75)
-RANGES = {"T12": {"a": _A, "t": _T}}
-RANGES |= {name: {"a": _A, "s": _S, "r": _R, "t": _T} for name in ("T13", "T14")}
+RANGES = {"a": (0.0, 1e9), "s": (1e-9, 1e9), "r": (1e-12, 1e12), "t": (1e-15, 0.75)}
 
 
 @lru_cache(maxsize=1024)
@@ -40,9 +38,6 @@ def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> R
     eps = 1 / num(y)
     own = n * MP.log(eps) + entropy_used(d, k, a)
     c2 = eps**2 * d / (d + k + 1 + 2 * a)  # by the mean of |u_j|^2 of a column
-    if name == "T12":
-        variance = (1 + k * c2) / n
-        return n / 2 * MP.log(2 * MP.pi * variance) + (1 + k * c2) / (2 * variance) - own
     s = num(params["s"])
     if name == "T13":
         rho, power = num(params["r"]) * c2, num(d) / 2 + s

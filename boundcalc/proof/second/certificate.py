@@ -11,18 +11,15 @@ FORMAT = "boundcalc-certificate/3"
 STATEMENTS = 8  # the version of the statements that are written here a second time
 
 
-STRATEGIES = {"chain": "gap levels", "ghost-chain": "gap levels alpha", "uniform-chain": "gap levels uniform"}
-STRATEGIES |= {"refined-chain": "gap levels uniform refines"}
-STRATEGIES |= {"uniform-single": "gap uniform", "closed": "gap closed", "published": "gap closed"}
-STRATEGIES |= {"uniform-margin": "risk uniform mu", "ghost-realizable": "risk alpha"}
-STRATEGIES |= {"ghost": "risk alpha mu", "noise-margin": "risk uniform mu eta"}
+STRATEGIES = {"chain": "gap levels uniform", "closed": "gap closed", "published": "gap closed"}
+STRATEGIES |= {"uniform-margin": "risk uniform mu", "noise-margin": "risk uniform mu eta"}
 STRATEGIES |= {"comparison-closed": "gap coverless", "comparison": "gap coverless tuning"}
 STRATEGIES |= {"stored-gap": "gap coverless stored", "stored-margin": "risk coverless stored mu"}
-"""Of each what it bounds; whether it may have any number of levels, asks for uniform covers, which may
-refine those before, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""
+"""Of each what it bounds; whether it may have any number of levels, which may refine those before, asks for uniform
+covers, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""
 
 
-class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting alpha mu eta tuning levels log_value")):
+class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting mu eta tuning levels log_value")):
     """A claim and its steps.
 
     `looked`: norms and numbers of the sample that were read off before they were chosen, and what is said to be paid (nats).
@@ -42,7 +39,7 @@ def read_certificate(data: Any) -> Certificate:
     raw = read(line + "found_by:text forward_check:compared?", "the certificate", data)
     demand(raw.statements == STATEMENTS, f"it knows the statements of version {STATEMENTS}, got {raw.statements}")
     setting = read_setting("setting", raw.setting)
-    how = read("name:text meeting:flag", "strategy", raw.strategy, "alpha:alpha mu:positive eta:chance tuning:tuning")
+    how = read("name:text meeting:flag", "strategy", raw.strategy, "mu:positive eta:chance tuning:tuning")
     if how.name not in STRATEGIES:
         raise unknown("strategy", how.name)
     words = set(STRATEGIES[how.name].split())
@@ -52,9 +49,9 @@ def read_certificate(data: Any) -> Certificate:
     demand(not stored or setting.bits is not None, "nobody said how many bits a stored weight has")
     demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
-    says = words & ({"alpha", "eta", "tuning"} if limit else {"alpha", "eta", "mu", "tuning"})
+    says = words & ({"eta", "tuning"} if limit else {"eta", "mu", "tuning"})
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
-    given = {"alpha": 1, "mu": None, "eta": None, "tuning": None} | {name: getattr(how, name) for name in says}
+    given = {"mu": None, "eta": None, "tuning": None} | {name: getattr(how, name) for name in says}
     demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
     claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
     return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
@@ -106,4 +103,4 @@ def _choice(where: str, data: Any) -> Record:
 
 
 KINDS.update(looked=_looked, compared=_compared, level=_level, choice=_choice)
-KINDS.update(alpha=ranged(1, 10**6, whole=True), candidates=ranged(15, 10**6, whole=True))
+KINDS.update(candidates=ranged(3, 10**6, whole=True))

@@ -66,9 +66,8 @@ def against(law: str, view: View, sigma: Real, given: Mapping[str, Any]) -> Real
         largest = majorant(sizes.nuclear / (low * MP.sqrt(rho + high * sigma**2)))
         return mass + beta * low * (MP.log(1 + high * sigma**2 / rho) + largest) - own
     demand(k > 1, f"{law} is for several columns")
-    budget = sizes.two_one_t if law == "V2t" else sizes.two_one
     s, r = num(given["s"]), num(given["r"])
     rho, power = r * d * sigma**2, num(d) / 2 + s
     mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
-    largest = majorant(budget / (k * MP.sqrt(rho + d * sigma**2)))
+    largest = majorant((sizes.two_one_t if law == "V2t" else sizes.two_one) / (k * MP.sqrt(rho + d * sigma**2)))
     return k * (mass + power * (MP.log(1 + d * sigma**2 / rho) + largest)) - own

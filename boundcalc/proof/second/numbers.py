@@ -44,8 +44,3 @@ def within(choice: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
     demand(params.keys() == ranges.keys(), f"{lemma} takes the parameters {', '.join(ranges)}")
     for name, (low, high) in ranges.items():
         demand(low <= num(params[name]) <= high, f"{lemma} needs {low} <= {name} <= {high}")
-
-
-def log_ball(n: int) -> Real:
-    """Log volume of the unit ball of R^n."""
-    return num(n) / 2 * MP.log(MP.pi) - MP.loggamma(num(n) / 2 + 1)

@@ -41,8 +41,7 @@ def follow(certificate: Certificate) -> Found:
         return Found(_value(certificate, (), (count,), log_inverse + nats), (), nats)
     ramp = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
     steep = ramp if sample.lipschitz is None else num(sample.lipschitz)
-    ghosts = _CLOSED_GHOSTS if strategy == "closed" else certificate.alpha if certificate.has("alpha") else 0
-    samples = sample.n_train * (1 + ghosts)
+    samples = sample.n_train * (1 + _CLOSED_GHOSTS if strategy == "closed" else 1)
     chain = [min(num(1) / 2, steep * walk_through(walked).radius)]
     counts: list[Real] = []
     before: Mapping[str, Any] | None = None
@@ -56,7 +55,7 @@ def follow(certificate: Certificate) -> Found:
         depth = noise_depth(seen, certificate.eta) if noisy else None
         how = {"published": strategy == "published", "depth": depth, "before": before}
         walk = walk_through(walked, level.covers, samples, every_scale=certificate.has("closed"), **how)
-        before = level.covers if certificate.has("refines") else None
+        before = level.covers if certificate.has("levels") else None
         chain.append(MP.exp(num(level.log_scale)))
         demand(steep * walk.error <= chain[-1], "a level's covers leave more error than its scale")
         counts.append(walk.count)
@@ -82,22 +81,19 @@ def _carries_noise(layer: Layer) -> bool:
 
 def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Real], log_inverse: Real) -> Real:
     """The bound; `chain` begins with how far the loss is from its centre at most."""
-    setting, strategy, alpha = certificate.setting, certificate.strategy, certificate.alpha
+    setting, strategy = certificate.setting, certificate.strategy
     m, q = setting.sample.n_train, num(setting.sample.train_error)
     deviation = MP.sqrt(log_inverse / (2 * num(m)))
     falling = all(fine < coarse for coarse, fine in pairwise(chain))
     demand(falling or not certificate.has("levels"), "the scales of a chain must fall")
     if certificate.has("levels"):
-        factor = {"chain": num(2), "ghost-chain": 1 + 1 / num(alpha)}.get(strategy, num(1))
-        return 2 * chain[-1] + factor * _links(chain, counts, m, refined=certificate.has("refines")) + deviation
+        return 2 * chain[-1] + _links(chain, counts, m) + deviation
     (count,) = counts
     if strategy.startswith("comparison"):
         return count + deviation
     if strategy == "stored-gap":
         return MP.sqrt((count + log_inverse) / (2 * num(m)))
     scale = num(0) if certificate.has("stored") else chain[1]  # every network is its own centre
-    if strategy == "uniform-single":
-        return 2 * scale + MP.sqrt((count + log_inverse) / (2 * num(m)))
     if strategy == "closed":
         k = (1 + num(1) / _CLOSED_GHOSTS) / 2 * MP.e * MP.sqrt(2 * count * scale**2 / m)
         return 2 * k * (num("1.0853") + max(num(0), MP.log(1 / (2 * k)))) + deviation
@@ -116,10 +112,7 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
         demand(not looked or certificate.eta == 0.25 / m, "after a look at the training error eta is 1/(4m)")
         spent = count + log_inverse + MP.log(2 + MP.sqrt(MP.pi * m / 2))
         return _kl_inverse(q + eta, spent / m, mu) / (1 - eta)
-    if strategy in ("uniform-margin", "stored-margin"):
-        return _binomial_limit(q, count + log_inverse, num(m), mu)
-    c = (count + MP.log(2) + log_inverse) / m
-    return _without_errors(q, c, m, alpha) if strategy == "ghost-realizable" else _with_errors(q, c, m, alpha, mu)
+    return _binomial_limit(q, count + log_inverse, num(m), mu)
 
 
 def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
@@ -149,34 +142,11 @@ def _binomial_limit(q: Real, nats: Real, m: Real, mu: Real | None) -> Real:
     return min(plain, max(first, second))
 
 
-def _without_errors(q: Real, c: Real, m: int, alpha: int) -> Real:
-    """G4."""
-    demand(q == 0, "G4 is for training error 0")
-    ghosts = num(alpha) * m
-    errors = min(MP.ceil(c * m / MP.log(1 + 1 / num(alpha))), MP.ceil((1 + alpha) * m * (1 - MP.exp(-c))))
-
-    def middle(k: Real) -> Real:
-        left = ghosts - max(min(k, ghosts) - 1, num(0)) / 2
-        return c * m / MP.log((left + m) / left)
-
-    least = min(middle(errors), ghosts)
-    return min(errors, MP.ceil(max(least, middle(least)))) / ghosts
-
-
-def _with_errors(q: Real, c: Real, m: int, alpha: int, mu: Real) -> Real:
-    """G5, at the training error up to q where the concave objective is largest."""
-    demand(q > 0, "G5 is for training errors above 0")
-    best = (MP.log((1 + alpha) * mu / -MP.expm1(-mu)) - c) / mu
-    worst = max(num(0), min(q, best))
-    return ((1 + alpha) * _kl_inverse(worst, c, mu) - worst + 1 / num(m)) / alpha
-
-
-def _links(scales: Sequence[Real], counts: Sequence[Real], m: int, *, refined: bool) -> Real:
-    """Sum of e_(j-1) sqrt(2 c_j/m), c_j = log N_j made monotone, or what a level adds, where c_j/e_(j-1)^2 does not fall."""
+def _links(scales: Sequence[Real], counts: Sequence[Real], m: int) -> Real:
+    """Sum of e_(j-1) sqrt(2 c_j/m), c_j what a level adds, where c_j/e_(j-1)^2 does not fall."""
     links, steep = num(0), num(0)
-    for j, count in enumerate(counts):
-        falls = refined and steep * scales[j] ** 2 > count * _ALMOST
-        demand(not falls, "what levels add shrinks faster than their links")
-        steep = count / scales[j] ** 2
-        links += scales[j] * MP.sqrt(2 * (count if refined else min(counts[j:])) / m)
+    for scale, count in zip(scales, counts, strict=False):
+        demand(steep * scale**2 <= count * _ALMOST, "what levels add shrinks faster than their links")
+        steep = count / scale**2
+        links += scale * MP.sqrt(2 * count / m)
     return links

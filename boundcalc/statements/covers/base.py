@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from boundcalc.base.errors import Refusal
+from boundcalc.base.numbers import FLOAT
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.validate import shown
 from boundcalc.statements.targets import Target
@@ -38,25 +39,6 @@ class Volume(NamedTuple):
 
 
 Profile: TypeAlias = "Power | Volume | Curve"
-
-
-def lattice(ns: NumberSystem, n: Number, s: Number) -> Number:
-    """Log of the number D(n, s) of integer vectors of length n with l1 norm at most s: the least of upper bounds.
-
-    (2n+1)^s and (2s+1)^n; ((2n+1)^2 + (s-1)(2s-1)/3)^(s/2) / s!, because q_s = s! D(n, s), a polynomial in M = 2n+1
-    with q_s = M q_(s-1) + (s-1)^2 q_(s-2), has imaginary roots only, whose squares have this mean (s! by Robbins' lower
-    bound); and the generating function ((1+z)/(1-z))^n z^(-s) at its best z, n asinh(s/n) + s asinh(n/s).
-    """
-    if s == 0:
-        return ns.number(0)
-    wide = 2 * n + 1
-    direct = ns.minimum(s * ns.log(wide), n * ns.log(2 * s + 1))
-    mean = s / 2 * ns.log(wide**2 + (s - 1) * (2 * s - 1) / 3)
-    roots = mean - s * ns.log(s) + s - ns.log(2 * ns.pi * s) / 2 - 1 / (12 * s + 1)
-    hypotenuse = ns.sqrt(n * n + s * s)
-    up = s / n * (1 + s / (n + hypotenuse))  # s/n + sqrt(1+(s/n)^2) - 1, and likewise below, without cancellation
-    generating = n * ns.log1p(up) + s * ns.log1p((n + n * n / (hypotenuse + s)) / s)
-    return ns.minimum(direct, roots, generating)
 
 
 class CoverLemma(ABC):
@@ -113,14 +95,9 @@ class CoverLemma(ABC):
         del log_y, target, n
         return {}
 
-    def promising(self, target: Target) -> bool:
-        """Whether a search should try it: another lemma may be known to be better there."""
-        del target
-        return True
-
-    @abstractmethod
     def profile(self, target: Target, n: int) -> Profile:
         """How the cost grows with y, for the optimiser."""
+        return Power(float(self.closed(FLOAT, 1.0, target, n)))
 
 
 def inside(name: str, params: Params, key: str, low: float, high: float) -> str | None:
@@ -133,19 +110,12 @@ def inside(name: str, params: Params, key: str, low: float, high: float) -> str 
     return None
 
 
-def steps(ns: NumberSystem, a: Number) -> Number:
-    """ceil(a) - 1, the most steps of a perceptron whose potential is a."""
-    return ns.ceil(a) - 1
+def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number) -> Number:
+    """log(1 + n log(1+2y/t) (1 + y/(1-t))^n): so many random centres miss less than one point of a net of a ball.
 
-
-def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number, excess: Number) -> Number:
-    """log(1 + (n log(1+2y/t) + R) e^R (1 + y/(1-t))^n): so many random centres miss less than one point of a net.
-
-    R = `excess` >= 0 is the log of how much larger the body is, in volume, than the unit ball of the metric.
     The outer log(1 + x) is taken as log x + 1/x, which is larger and never overflows.
     """
-    net = n * ns.log1p(2 * y / t) + excess
-    tail = n * ns.log1p(y / (1 - t)) + excess
+    net, tail = n * ns.log1p(2 * y / t), n * ns.log1p(y / (1 - t))
     return ns.log(net) + tail + ns.exp(-tail) / net
 
 

@@ -1,4 +1,4 @@
-"""Noise on the spectral ball, and covers by random centres whose density is known (T12-T14).
+"""Noise on the spectral ball, and covers by random centres whose density is known (T13, T14).
 
 The noise u of R^(d x k) has the density det(I - u'u)^a / Z_a on |u|_op <= 1, a >= 0: uniform at a = 0, nearly
 Gaussian for large a. Z_a is a product of gamma functions; all else follows from it.
@@ -7,8 +7,8 @@ Gaussian for large a. Z_a is a product of gamma functions; all else follows from
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.validate import shown
@@ -19,8 +19,23 @@ LARGEST_SIDE = 10**5
 RANGES = {"a": (0.0, 1e9), "s": (1e-9, 1e9), "r": (1e-12, 1e12), "t": (1e-15, 0.75)}
 """What a certificate may say of the law of centres or of noise."""
 
-KEPT = ("float", "log", "interval")
-"""Systems whose values depend on numbers alone and may be kept."""
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def kept(function: _Function) -> _Function:
+    """A function of a number system and plain numbers whose values are kept, where they depend on these alone."""
+    known: dict[tuple[object, ...], Any] = {}
+
+    def remembered(ns: NumberSystem, *args: float) -> Any:
+        key = (ns.name, *args)
+        if key not in known:
+            found = function(ns, *args)
+            if ns.name not in ("float", "log", "interval"):
+                return found
+            known[key] = found
+        return known[key]
+
+    return remembered  # type: ignore[return-value]
 
 
 class Noise(NamedTuple):
@@ -35,40 +50,18 @@ class Noise(NamedTuple):
     energy: Number
 
 
-_KNOWN: dict[tuple[str, int, int, float], Noise] = {}
-
-
+@kept
 def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
     """Entropy (from below) and energy of the noise on d x k matrices; only the sides matter, not which is which."""
     low, high = min(d, k), max(d, k)
-    key = (ns.name, low, high, a)
-    if key in _KNOWN:
-        return _KNOWN[key]
     exponent = ns.number(a)
-    entropy = _log_mass(ns, low, high, exponent)
+    entropy = log_mass(ns, low, high, exponent)
     if a != 0:
         entropy = entropy - exponent * _slope(ns, low, high, exponent)
-    found = Noise(entropy, high / (low + high + 1 + 2 * exponent))
-    if ns.name in KEPT:
-        _KNOWN[key] = found
-    return found
+    return Noise(entropy, high / (low + high + 1 + 2 * exponent))
 
 
-def log_ball(ns: NumberSystem, n: Number) -> Number:
-    """Log volume of the unit ball of R^n."""
-    return n / 2 * ns.log(ns.pi) - ns.lgamma(n / 2 + 1)
-
-
-def log_spectral_ball(ns: NumberSystem, d: int, k: int) -> Number:
-    """Log volume of the unit spectral ball of R^(d x k)."""
-    if ns.name == "log":  # floats hold it, and lose less
-        from boundcalc.base.numbers import FLOAT
-
-        return ns.number(log_spectral_ball(FLOAT, d, k))
-    return _log_mass(ns, min(d, k), max(d, k), ns.number(0))
-
-
-def _log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:
+def log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:
     """Logarithm of Z_a, the integral of det(I - u'u)^a over the unit spectral ball; its volume at a = 0."""
     sizes = ns.number(low * high) / 2 * ns.log(ns.pi)
     return sizes + gammas(ns, a + 1, low) - gammas(ns, a + ns.number(high + 2) / 2, low)
@@ -106,15 +99,6 @@ def drawn_cover(ns: NumberSystem, n: Number, y: Number, t: Number, missed: Numbe
     """
     net = n * ns.log1p(2 * y / t)
     return missed + ns.log(net) + ns.exp(-missed) / net
-
-
-def net_share(size: int) -> float:
-    """t, the part of eps that the net is given; near the best for all sizes."""
-    return min(0.25, 1 / size)
-
-
-ROUGH_SHARE = 0.5
-"""t of the closed forms."""
 
 
 def is_number(value: object, low: float, high: float) -> bool:

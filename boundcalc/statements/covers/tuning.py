@@ -1,4 +1,4 @@
-"""Parameters for T12-T14, chosen on a grid and kept. Any admissible ones are valid: nothing here is trusted.
+"""Parameters for T13 and T14, chosen on a grid and kept. Any admissible ones are valid: nothing here is trusted.
 
 Grids let the gamma functions of a matrix, which depend on its sides and a parameter only, be computed once.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.statements.covers.curve import LAST, STEP, Curve
-from boundcalc.statements.covers.noise import RANGES, drawn_cover, net_share
+from boundcalc.statements.covers.noise import RANGES, drawn_cover
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +35,11 @@ class Tunable(Protocol):
 class Tuning(Curve):
     """The best parameters of one lemma on matrices of one shape, by log y."""
 
-    def __init__(self, lemma: Tunable, d: int, k: int, copies: int) -> None:
-        super().__init__(d * k * copies, self._log_count)
+    def __init__(self, lemma: Tunable, d: int, k: int) -> None:
+        super().__init__(d * k, self._log_count)
         self._lemma = lemma
         self._sides = d, k
-        self._copies = copies
-        self._t = net_share(d * k)
+        self._t = min(0.25, 1 / (d * k))  # the part of eps that the net is given; near the best for all sizes
         self._names = [name for name in lemma.names if name != "t"]
         self._found: dict[int, _Place] = {}
         self._params: dict[int, Mapping[str, float]] = {}
@@ -58,13 +57,13 @@ class Tuning(Curve):
         if log_y <= LAST * STEP:
             return found
         net = math.log(2 / self._t)
-        return math.log(math.exp(found) + self._copies * math.log((net + log_y) / (net + LAST * STEP)))
+        return math.log(math.exp(found) + math.log((net + log_y) / (net + LAST * STEP)))
 
     def _log_count(self, log_y: float) -> float:
         y = math.exp(log_y)
         missed = self._missed(y / (1 - self._t), self.params(log_y))
         d, k = self._sides
-        return math.log(self._copies * drawn_cover(FLOAT, d * k, y, self._t, missed))
+        return math.log(drawn_cover(FLOAT, d * k, y, self._t, missed))
 
     def _missed(self, y: float, params: Mapping[str, float]) -> float:
         return self._lemma.missed(FLOAT, y, *self._sides, params)
@@ -140,16 +139,16 @@ def _neighbours(place: _Place, stride: int) -> Iterator[_Place]:
 
 
 @lru_cache(maxsize=4096)
-def tuning(lemma: Tunable, d: int, k: int, copies: int) -> Tuning:
+def tuning(lemma: Tunable, d: int, k: int) -> Tuning:
     """One per lemma and shape."""
-    return Tuning(lemma, d, k, copies)
+    return Tuning(lemma, d, k)
 
 
 class NoiseTuning(Tuning):
     """The same for noise (V): divergences instead of counts, and no net."""
 
     def __init__(self, lemma: Tunable, d: int, k: int) -> None:
-        super().__init__(lemma, d, k, 1)
+        super().__init__(lemma, d, k)
         self._t = 0.0
 
     def log_cost(self, log_y: float) -> float:

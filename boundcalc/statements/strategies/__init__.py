@@ -10,55 +10,35 @@ from __future__ import annotations
 from boundcalc.base.registry import Registry
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies.base import Known, Quantity, Strategy, Term
-from boundcalc.statements.strategies.chains import (
-    Chain,
-    ChainStrategy,
-    GhostChain,
-    RefinedChain,
-    UniformChain,
-)
+from boundcalc.statements.strategies.chains import Chain
 from boundcalc.statements.strategies.closed import Closed, ClosedStrategy, Published
 from boundcalc.statements.strategies.comparison import Comparison, ComparisonClosed
-from boundcalc.statements.strategies.margins import Ghost, GhostRealizable, MarginStrategy, UniformMargin
+from boundcalc.statements.strategies.margins import MarginStrategy, UniformMargin
 from boundcalc.statements.strategies.noise import NoiseMargin, noise_chance
-from boundcalc.statements.strategies.single import SingleStrategy, UniformSingle
 from boundcalc.statements.strategies.stored import StoredGap, StoredMargin, stored_count, stored_weights
 
 __all__ = [
-    "GHOSTS",
     "STRATEGIES",
-    "ChainStrategy",
+    "Chain",
     "ClosedStrategy",
-    "GhostChain",
     "Known",
     "MarginStrategy",
     "Quantity",
-    "SingleStrategy",
     "Strategy",
     "Term",
-    "UniformChain",
     "noise_chance",
     "risk_candidates",
     "stored_count",
     "stored_weights",
 ]
 
-GHOSTS = (1, 2, 4, 8, 16, 32)
-"""Ghost samples per sample that a search tries: fixed in advance, so that a choice among them can be paid for."""
-
 STRATEGIES: Registry[Strategy] = Registry(
     "strategy",
     (
         Chain(),
-        GhostChain(),
-        UniformChain(),
-        RefinedChain(),
-        UniformSingle(),
         Closed(),
         Published(),
         UniformMargin(),
-        GhostRealizable(),
-        Ghost(),
         NoiseMargin(),
         StoredGap(),
         StoredMargin(),
@@ -73,8 +53,7 @@ def risk_candidates(setting: Setting) -> int:
     """Ways to bound the risk that one may choose among after seeing the training error, which is what the choice costs.
 
     The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
-    counts once, or once per number of ghosts; those about stored weights where the setting says how many bits they have.
+    counts once, those about stored weights where the setting says how many bits they have.
     """
     of_risk = [each for each in STRATEGIES.values() if each.quantity == "risk"]
-    able = [each for each in of_risk if not each.stored or setting.architecture.bits is not None]
-    return 1 + sum(len(GHOSTS) if "alpha" in each.parameters else 1 for each in able)
+    return 1 + sum(not each.stored or setting.architecture.bits is not None for each in of_risk)

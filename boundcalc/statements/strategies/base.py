@@ -28,7 +28,6 @@ class Known:
         log_inverse_delta: log(1/delta), with the price of what was looked at.
         m: samples.
         train_error: share of training sequences with margin at most gamma.
-        alpha: ghost samples per sample.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
         eta: chance that noise moves the loss of an example by more than the scale (G11).
     """
@@ -39,7 +38,6 @@ class Known:
     log_inverse_delta: Number
     m: Number
     train_error: Number
-    alpha: int = 1
     mu: Number | None = None
     eta: Number | None = None
 
@@ -55,8 +53,8 @@ class Term(NamedTuple):
 class Strategy(ABC):
     """A theorem of G, as a way to bound something by counts of covers.
 
-    What the search offers it depends on what it is: a `ChainStrategy` falling scales, a `SingleStrategy` one free scale, a
-    `MarginStrategy` one at half the margin, a `ClosedStrategy` one that is split in proportion.
+    What the search offers it depends on what it is: a `Chain` falling scales, a `MarginStrategy` one at half the margin, a
+    `ClosedStrategy` one that is split in proportion.
 
     Attributes:
         name: in certificates and tables.
@@ -68,7 +66,7 @@ class Strategy(ABC):
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
-        parameters: what a certificate has to say beside its levels: "alpha", "mu", "eta", "tuning".
+        parameters: what a certificate has to say beside its levels: "mu", "eta", "tuning".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds.
@@ -94,18 +92,13 @@ class Strategy(ABC):
     stored: ClassVar[bool] = False
 
     @property
-    def proportional(self) -> bool:
-        """Whether the risk is a share of ghosts that the counts allow, instead of where kl crosses them."""
-        return self.quantity == "risk" and "mu" not in self.parameters
-
-    @property
     def counted(self) -> str:
         """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
         return "I" if self.noisy else "log N"
 
-    def samples(self, m: int, alpha: int) -> int:
+    def samples(self, m: int) -> int:
         """How many samples covers are counted on."""
-        return (1 + alpha) * m if "alpha" in self.parameters else m
+        return m
 
     def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         """The one count of a strategy without covers, given numbers that `unproved` has accepted."""

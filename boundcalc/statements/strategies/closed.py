@@ -33,7 +33,7 @@ class Closed(ClosedStrategy):
     uses = ("G0", "A1", "A4", "G1", "G2")
     formula = "gap <= closed chain + deviation"
 
-    def samples(self, m: int, alpha: int) -> int:
+    def samples(self, m: int) -> int:
         return m * (1 + gap.CLOSED_GHOSTS)
 
     def value(self, ns: NumberSystem, known: Known) -> Number:

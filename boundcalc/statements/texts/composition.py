@@ -9,7 +9,7 @@ from boundcalc.base.statement import Statement
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Setting
 from boundcalc.statements.capacity import capacity
-from boundcalc.statements.covers import CLOSED
+from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS
 from boundcalc.statements.network import Network
 from boundcalc.statements.targets import MatrixNorms, matrix_norms, product
 
@@ -61,7 +61,7 @@ def _least_lemma(ns: NumberSystem, *counts: Number) -> Number:
 
 def _network_capacity(ns: NumberSystem, setting: Setting, samples: int) -> Number:
     """A4: C_F with log N(e) <= C_F/e^2 for the losses, on so many samples; pieces by the closed covers, split by A1."""
-    return capacity(ns, Network(setting, ns), ns.number(samples), CLOSED)
+    return capacity(ns, Network(setting, ns), ns.number(samples), [LEMMAS[name] for name in sorted(COUNTING | ALWAYS)])
 
 
 def _follows(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | None = None) -> Mapping[str, Number]:

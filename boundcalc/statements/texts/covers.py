@@ -6,7 +6,7 @@ from boundcalc.base.errors import Refusal
 from boundcalc.base.statement import Statement
 from boundcalc.base.system import NumberSystem
 from boundcalc.setting import Budget, Norms
-from boundcalc.statements.covers import LEMMAS, T8
+from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.targets import MatrixNorms
 from boundcalc.statements.weights import Weights
 
@@ -23,7 +23,7 @@ def _difference(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | No
 
 T7 = Statement("T7", compute=_difference, applies=_needs_distance)
 
-_T9B = Statement("T9b", compute=T8.closed, sharp=T8.sharp, applies=T8.applies)
+_T9B = Statement("T9b", compute=LEMMAS["T8"].closed, sharp=LEMMAS["T8"].sharp, applies=LEMMAS["T8"].applies)
 
 
 def _with_costs() -> tuple[Statement, ...]:
@@ -31,7 +31,7 @@ def _with_costs() -> tuple[Statement, ...]:
     for lemma in LEMMAS.values():
         statement = Statement(lemma.name, lemma.closed, lemma.sharp, lemma.applies, lemma.text)
         statements.append(statement)
-        if statement.name == "T6":
+        if statement.name == "T5":
             statements.append(T7)
         if statement.name == "T9":
             statements.append(_T9B)

@@ -66,13 +66,6 @@ def _needs_ramp(setting: Setting) -> Refusal | None:
     return None
 
 
-def _needs_no_error(setting: Setting) -> Refusal | None:
-    if setting.sample.train_error:
-        error = f"margin training error {setting.sample.train_error:g}"
-        return Refusal("G4", error, "margin training error 0", "Use G5, or a smaller margin.")
-    return _needs_ramp(setting)
-
-
 def _stored(
     ns: NumberSystem, weights: Number, bits: int, log_inverse_delta: Number, m: Number, train_error: Number, mu: Number
 ) -> Mapping[str, Number]:
@@ -93,8 +86,6 @@ GAP = (
     Statement("G1", compute=_complexity, applies=_falling),
     Statement("G2", compute=_gap, applies=_falling),
     Statement("G3", compute=gap.risk_uniform, applies=_needs_ramp),
-    Statement("G4", compute=gap.risk_realizable, applies=_needs_no_error),
-    Statement("G5", compute=gap.risk_ghost, applies=_needs_ramp),
     Statement("G7", compute=gap.occam_risk),
     Statement("G11", compute=gap.risk_noise, applies=_needs_ramp),
     Statement("G12", compute=_refined, applies=_falling),
