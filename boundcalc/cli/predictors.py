@@ -112,6 +112,9 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         if entry["risk"] is None:
             click.echo(f"  {entry['method']:<10}none: {entry['refused']}")
             continue
+        named = entry  # a rule leads with what knows least of the task: its table or tree
+        if entry.get("function") != entry.get("unnamed"):
+            entry = {**entry, "risk": entry["risk_unnamed"], "bits": entry["bits_unnamed"]}
         facts = "".join(
             f"{_short(entry[name])} {name}, " for name in ("picks", "bits", "nats", "draws") if name in entry
         )
@@ -124,9 +127,9 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         if "rule" in entry:
             margin = f"proved from the weights, least margin {down(entry['margin'], 3)}"
             click.echo(f"            computes {entry['rule']} on {entry['inputs']} ({margin})")
-        if "risk_as_table" in entry and entry["function"] != "table":
-            table = f"{_short(entry['bits_as_table'])} bits: risk <= {up(entry['risk_as_table'], 4)}"
-            click.echo(f"            as a truth table, without the name {entry['function']}, {table}")
+        if named is not entry:
+            name = f"by the name {named['function']}, which the code has since tasks are such functions"
+            click.echo(f"            {name}: {_short(named['bits'])} bits, risk <= {up(named['risk'], 4)}")
         if entry["file"]:
             click.echo(f"            {entry['file']}")
 

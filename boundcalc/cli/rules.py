@@ -46,7 +46,8 @@ def certify_by_rule(
                 "rule": found.rule.to_json(),
                 "proved": found.proved is not None,
                 "margin": found.margin,
-                "parts": len(found.parts),
+                "parts": 0 if found.proved is None else len(found.proved.values),
+                "rounding": found.rounding,
                 "counterexample": None
                 if where is None
                 else {"x": "".join(map(str, where.x)), "output": where.output, "rule": where.answer},
@@ -55,34 +56,30 @@ def certify_by_rule(
             }
         )
     else:
-        for line in _lines(found, certificate, more):
+        for line in _lines(found, certificate):
             click.echo(line)
         if written is not None:
-            click.echo(f"certificate     {written}: boundcalc verify {written} --model {model}")
+            click.echo(f"{'certificate':<10}  {written}: boundcalc verify {written} --model {model}")
     if found.proved is None:
         context.exit(FAILURE)
 
 
-def _lines(found: Any, certificate: Any, more: dict[str, Any]) -> list[str]:
+def _lines(found: Any, certificate: Any) -> list[str]:
     from boundcalc.base.rounding import up
+    from boundcalc.predictors.rules.certify import explained, function_of
 
     lines = [str(found)]
     if found.proved is not None:
-        lines.append(
-            f"{'proof':<15} {len(found.parts)} parts in ball arithmetic, for the real-number function of the weights"
-        )
+        parts = len(found.proved.values)
+        lines.append(f"{'proof':<10}  {parts} parts in ball arithmetic, {function_of(found.rounding, found.margin)}")
     if found.proved is not None and found.counterexample is not None:
-        lines.append(f"{'beyond':<15} it differs from {found.rule} at {found.counterexample}")
+        lines.append(f"{'beyond':<10}  it differs from {found.rule} at {found.counterexample}")
     if certificate is not None:
-        facts = certificate.facts
-        lines.append(
-            f"{'risk':<15} G15: the rule errs on {facts['errors']} of {facts['n']}; its name has {up(facts['bits'])} bits"
-        )
-        if more["function"] != "table":
-            table = f"{up(more['bits_as_table'])} bits, risk <= {up(more['risk_as_table'], 3)}"
-            lines.append(
-                f"{'as a table':<15} {table}: without the name {more['function']}, which the code has since tasks do"
-            )
+        facts, told = certificate.facts, explained(certificate)
+        lines.append(f"{'risk':<10}  G15: the rule errs on {facts['errors']} of {facts['n']} examples")
+        if told["function"] != told["unnamed"]:
+            name = f"the name {told['function']} ({up(facts['bits'], 4)} bits) is in the code since tasks are such functions"
+            lines.append(f"{'':<10}  {name}: risk <= {up(certificate.risk, 3)}")
     return lines
 
 

@@ -8,6 +8,7 @@ local searches find there; by network and pattern.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from boundcalc.lab.figures.names import BLUE, BROWN, GREEN, GREY, INK
 from boundcalc.lab.train.certify import examples_of, trained_network
 from boundcalc.lab.train.sweep import sweep_from_json
 from boundcalc.predictors.rules.check import inputs_of, least_value
-from boundcalc.predictors.rules.code import Cube, Rule
-from boundcalc.predictors.rules.fails import descend, start_at
-from boundcalc.predictors.rules.search import Found, explain, prove_leaves
+from boundcalc.predictors.rules.code import Rule
+from boundcalc.predictors.rules.fails import descend
+from boundcalc.predictors.rules.search import Found, explain, leaves_of
+from boundcalc.predictors.rules.slopes import Part
 from boundcalc.predictors.rules.tables import Tables, tables_of
 
 PROMISES = "below"
@@ -45,14 +47,19 @@ def networks(quick: bool) -> list[tuple[Any, Tables, Found]]:
     return found
 
 
+def patterns(rule: Rule) -> list[dict[int, int]]:
+    """All patterns of the bits that the rule reads."""
+    return [dict(zip(rule.positions, p, strict=True)) for p in itertools.product((0, 1), repeat=len(rule.positions))]
+
+
 def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float, float]]:
     """For each pattern, numbers that the output provably lies between."""
-    cubes = [Cube(pattern) for pattern in rule.patterns]
+    inputs = [inputs_of(rule.T, pattern, low, high) for pattern in patterns(rule)]
     ends = []
     for sign in (1, -1):
-        signed = replace(rule, table=(int(sign > 0),) * len(rule.table), removed=())
-        leaves, _ = prove_leaves(tables.floats, signed, cubes, low, high)
-        ends.append([sign * least_value(tables, leaf, sign, inputs_of(rule, leaf.cube, low, high)) for leaf in leaves])
+        leaves = leaves_of(tables.floats, [Part(each, sign) for each in inputs])
+        values = [least_value(tables, leaf, sign, each, {}) for (leaf, _), each in zip(leaves, inputs, strict=True)]
+        ends.append([sign * (0.0 if value is None else value) for value in values])
     return list(zip(*ends, strict=True))
 
 
@@ -75,21 +82,22 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         rule, proved = found.rule, found.proved
         low, high = rule.ones if found.proof is None else (found.proof.low, found.proof.high)
         outputs = tables.floats.forward(data.x)
-        index = [rule.patterns.index(tuple(row)) for row in data.x[:, list(rule.positions)].tolist()]
+        names = ["".join(map(str, pattern.values())) for pattern in patterns(rule)]
+        index = [names.index("".join(map(str, row))) for row in data.x[:, list(rule.positions)].tolist()]
         failing = found.counterexample
         shown.append(
             {
                 "rule": str(rule),
                 "positions": list(rule.positions),
-                "patterns": ["".join(map(str, pattern)) for pattern in rule.patterns],
-                "answers": list(rule.table),
+                "patterns": names,
+                "answers": [max(rule.answers_on(pattern)) for pattern in patterns(rule)],
                 "ones": [low, high],
                 "everywhere": proved is not None and proved.everywhere,
                 "margin": None if proved is None else proved.margin,
                 "ranges": ranges(tables, rule, low, high),
                 "examples": [
                     [round(float(v), 3) for v, k in zip(outputs, index, strict=True) if k == i]
-                    for i in range(len(rule.table))
+                    for i in range(len(names))
                 ],
                 "attention": attention(tables, data.x),
                 "counterexample": None
@@ -118,17 +126,13 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
     measured: Values = {}
     random = np.random.default_rng(0)
     for number, (_, tables, found) in enumerate(networks(quick), 1):
-        rule = replace(
-            found.rule, window=None if found.proof and found.proof.low == 0 else found.rule.window, removed=()
-        )
+        rule = replace(found.rule, window=None if found.proof and found.proof.low == 0 else found.rule.window)
         low, high = rule.ones
-        for (least, most), pattern, answer in zip(
-            ranges(tables, rule, low, high), rule.patterns, rule.table, strict=True
-        ):
-            sign = 1 if answer else -1
+        for (least, most), pattern in zip(ranges(tables, rule, low, high), patterns(rule), strict=True):
+            answer = max(rule.answers_on(pattern))
             starts = np.linspace(low, high, 5).round().astype(int).tolist()
-            reached = [descend(tables.floats, rule, start_at(rule, pattern, k, random), sign, 60)[1] for k in starts]
-            key = (f"network {number}", "".join(map(str, pattern)))
+            reached = [descend(tables.floats, rule, pattern, answer, k, random)[1] for k in starts]
+            key = (f"network {number}", "".join(map(str, pattern.values())))
             computed[key], measured[key] = (least if answer else -most), min(reached)
     return computed, measured
 
@@ -150,7 +154,7 @@ def draw(figure: Figure) -> Any:
     drawn.colorbar(image, ax=heads, label="mean attention", fraction=0.04, pad=0.02)
     for axes, network in ((left, first), (right, second)):
         names = ", ".join(f"x{position}" for position in network["positions"])
-        reach = "every input" if network["everywhere"] else f"{network['ones'][0]} to {network['ones'][1]} other bits 1"
+        reach = "every input" if network["everywhere"] else f"{network['ones'][0]} to {network['ones'][1]} bits 1"
         axes.set_title(f"{network['rule']}: {reach}", fontsize=7.5, color=INK)
         for i, (low, high) in enumerate(network["ranges"]):
             colour = BLUE if network["answers"][i] else BROWN

@@ -242,7 +242,7 @@ def _pac_bayes() -> Iterator[PredictorExample]:
 
 
 RULE_BITS = 8
-_FIRST_OR_FIFTH = Rule(RULE_BITS, (1, 5), (0, 1, 1, 1))
+_FIRST_OR_FIFTH = Rule(RULE_BITS, (1, (5, 0, 1), 1))
 
 
 def _network_of(recipe: Mapping[str, Any]) -> StoredNetwork:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -276,7 +276,7 @@ def _rule(bench: Bench) -> tuple[PredictorCertificate, _Error]:
         first = data.take(range(prefix))
         weights = learner.weights(learner.fit(learner.start(bench.trial.seed), first, prefix))
         read_off = explain(tables_of(network.architecture, weights), first.x, first.y, progress=bench.progress).rule
-        found = follow(tables, replace(read_off, removed=()), progress=bench.progress)
+        found = follow(tables, read_off, progress=bench.progress)
     else:
         found = explain(tables, data.x, data.y, progress=bench.progress)
     made = certificate_of(network, found, data, bench.asked.delta, prefix=prefix)

@@ -19,23 +19,23 @@ from boundcalc.predictors.certificate import (
     Method,
     PredictorCertificate,
     issue,
-    json_object,
     object_of,
     plain,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.examples import named, readers, refuse_other_examples
-from boundcalc.predictors.rules.check import Leaf, Proof, Proved, prove
-from boundcalc.predictors.rules.code import Cube, Rule
-from boundcalc.predictors.rules.search import Counterexample, Found, explain
+from boundcalc.predictors.rules.check import Proof, Proved, prove
+from boundcalc.predictors.rules.code import CODE, Rule
+from boundcalc.predictors.rules.fails import Counterexample
+from boundcalc.predictors.rules.rounding import rounding_error
+from boundcalc.predictors.rules.search import Found, explain
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
 from boundcalc.predictors.statements import G15, G15P
 from boundcalc.predictors.statements.base import count, real
 from boundcalc.setting import Architecture
 
-CODE = "rules on bits, version 1"
-"""Names the code of `rules.code`, which is fixed before any data."""
+_KINDS = {"table": "truth table", "tree": "decision tree"}
 _CLOSE = 1e-6
 
 
@@ -96,9 +96,10 @@ class Explanation:
 
     Attributes:
         rule: what it computes, or seems to compute.
-        proof: leaves with their hints; None where nothing is proved.
+        proof: the tree of cuts and slopes; None where nothing is proved.
         proved: margin and reach of the proof, from the checker.
         counterexample: an input on which the network does not answer as the rule's function.
+        rounding: how far its float32 forward pass is from it at most, where that is proved.
         certificate: the bound of its risk, where examples were given and a proof was found.
     """
 
@@ -106,12 +107,8 @@ class Explanation:
     proof: Proof | None
     proved: Proved | None
     counterexample: Counterexample | None
+    rounding: float | None = None
     certificate: PredictorCertificate | None = None
-
-    @property
-    def parts(self) -> tuple[Leaf, ...]:
-        """The sets of inputs that the proof goes through one by one."""
-        return () if self.proof is None else self.proof.leaves
 
     @property
     def margin(self) -> float | None:
@@ -123,30 +120,41 @@ class Explanation:
             what = "a network that was not shown to follow a rule"
             return f"{what}; it differs from {self.rule} at {self.counterexample}" if self.counterexample else what
         text = in_words(self.rule, self.proof, self.proved.margin)
-        if self.certificate is not None:
-            c = self.certificate
-            text += f"; risk <= {up(c.risk, 3)} with probability {confidence(c.delta)}"
-        return text
-
-
-def reach(rule: Rule, proof: Proof) -> str:
-    """The inputs that a proof speaks of, in words."""
-    others = rule.T - len(rule.positions)
-    if proof.low <= 0 and proof.high >= others:
-        inputs = "every input"
-    else:
-        inputs = f"every input with {proof.low} to {proof.high} ones among the other {others} bits"
-    cut = len(rule.removed)
-    return inputs if not cut else f"{inputs} outside of {cut} removed set{'s' * (cut != 1)}"
+        return text if self.certificate is None else f"{text}; {_risk_in_words(self.certificate)}"
 
 
 def in_words(rule: Rule, proof: Proof, margin: float) -> str:
     """What was proved, in one sentence."""
-    return f"computes {rule} on {reach(rule, proof)} {_by(margin)}"
+    return f"computes {rule} on {reach(rule, proof)} (proved from the weights, least margin {down(margin, 3)})"
 
 
-def _by(margin: float) -> str:
-    return f"(proved from the weights, least margin {down(margin, 3)})"
+def reach(rule: Rule, proof: Proof) -> str:
+    """The inputs that a proof speaks of, in words."""
+    all_ = proof.low <= 0 and proof.high >= rule.T
+    inputs = "every input" if all_ else f"every input with {proof.low} to {proof.high} ones of {rule.T}"
+    sets = f"{rule.silent} set{'s' * (rule.silent != 1)} without an answer"
+    return f"{inputs} outside of {sets}" if rule.silent else inputs
+
+
+def function_of(rounding: float | None, margin: float) -> str:
+    """Of which function the margin is: the real-number one, and the float32 pass where it exceeds the rounding error."""
+    text = "for the real-number function of the stored weights"
+    if rounding is None:
+        return f"{text}, not for a float32 pass"
+    kept = f"{text} and for its float32 pass" if rounding < margin else f"{text}; a float32 pass may differ"
+    return f"{kept} (rounding error at most {up(rounding, 3)})"
+
+
+def _risk_in_words(certificate: PredictorCertificate) -> str:
+    more, sure = explained(certificate), f"with probability {confidence(certificate.delta)}"
+    if "bits_unnamed" not in more:
+        return f"risk <= {up(certificate.risk, 3)} {sure}"
+    text = f"risk <= {up(more['risk_unnamed'], 3)} {sure}, as a {_KINDS[more['unnamed']]} of {up(more['bits_unnamed'], 4)} bits"
+    if more["function"] == more["unnamed"]:
+        return text
+    return (
+        f"{text} (<= {up(certificate.risk, 3)} by the name {more['function']}, {up(certificate.facts['bits'], 4)} bits)"
+    )
 
 
 def explain_network(
@@ -164,7 +172,7 @@ def explain_network(
         model: the path of a model's file, a `Transformer` of this package, or (architecture, weights).
         data: the examples it was trained on (`Data`, or a pair of arrays), or None.
         delta: failure probability of the bound.
-        names: functions may be named; else their truth table is spelled, which costs more bits.
+        names: functions may be named; else their truth table or decision tree is spelled, which costs more bits.
         seconds: processor time of the search.
         progress: is told what is being done.
 
@@ -174,12 +182,13 @@ def explain_network(
     network = StoredNetwork.of(model)
     examples = None if data is None else data if isinstance(data, Data) else Data(*map(np.asarray, data))
     tables = tables_of(network.architecture, network.weights)
-    x, y = (None, None) if examples is None else (_rows(examples, tables.shape.T), examples.y)
+    x, y = (None, None) if examples is None else (_rows(examples, tables.T), examples.y)
     found = explain(tables, x, y, seconds=seconds, names=names, progress=progress)
     certificate = None
     if examples is not None and found.proved is not None:
         certificate = certificate_of(network, found, examples, delta, names=names)
-    return Explanation(found.rule, found.proof, found.proved, found.counterexample, certificate)
+    rounding = rounding_error(network.architecture, network.weights)
+    return Explanation(found.rule, found.proof, found.proved, found.counterexample, rounding, certificate)
 
 
 def certificate_of(
@@ -194,7 +203,7 @@ def certificate_of(
     return issue(
         "rule",
         "G15p" if prefix else "G15",
-        facts if prefix else {**facts, "bits": rule.bits(names=names)},
+        facts if prefix else {**facts, "bits": rule.price(names=names)[1]},
         delta=delta,
         alternatives=({"prefix": prefix, "delta": delta} if prefix else {"code": CODE, "delta": delta},),
         chosen=0,
@@ -204,29 +213,25 @@ def certificate_of(
             "weights": digest_of_arrays(network.weights),
             "rule": rule.to_json(),
             "named": names,
-            "ones": [proof.low, proof.high],
-            "leaves": [leaf.cube.to_json() for leaf in proof.leaves],
+            "proof": proof.to_json(),
             "margin": proved.margin,
-            "hints": [{"heads": list(leaf.heads), "slopes": list(leaf.slopes)} for leaf in proof.leaves],
             "environment": {"python": platform.python_version(), "numpy": np.__version__},
         },
     )
 
 
 def explained(certificate: PredictorCertificate) -> dict[str, Any]:
-    """The rule in words, its inputs and margin; and what it costs where its function has no name but a truth table."""
-    rule, proof = Rule.from_json(certificate.evidence["rule"]), _proof_of(certificate)
-    found = {
-        "rule": str(rule),
-        "inputs": reach(rule, proof),
-        "margin": certificate.evidence["margin"],
-        "function": rule.name if certificate.evidence["named"] and rule.name else "table",
-    }
+    """The rule in words, its inputs and margin; and what it costs as a truth table or decision tree, without a name."""
+    evidence = certificate.evidence
+    rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
+    found = {"rule": str(rule), "inputs": reach(rule, proof), "margin": evidence["margin"]}
     if "bits" in certificate.facts:
-        bits = rule.bits(names=False)
+        kind, bits = rule.price(names=False)
         found |= {
-            "bits_as_table": bits,
-            "risk_as_table": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
+            "function": rule.price(names=evidence["named"])[0],
+            "unnamed": kind,
+            "bits_unnamed": bits,
+            "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
         }
     return found
 
@@ -235,31 +240,6 @@ def _rows(data: Data, T: int) -> Array:
     if data.x.ndim != 2 or data.x.shape[1] != T or not bool(((data.x == 0) | (data.x == 1)).all()):
         raise InvalidSetting(f"the examples must be rows of {T} bits, got an array of shape {data.x.shape}")
     return data.x
-
-
-def _proof_of(certificate: PredictorCertificate) -> Proof:
-    evidence = certificate.evidence
-    hints = evidence["hints"]
-    if len(hints) != len(evidence["leaves"]):
-        raise CertificateError("there are as many hints as leaves")
-    leaves = [{**cube, **hint} for cube, hint in zip(evidence["leaves"], hints, strict=True)]
-    return Proof.from_json({"ones": evidence["ones"], "leaves": leaves})
-
-
-def _objects(name: str, value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise CertificateError(f"{name} are a list, got {value!r}")
-    return [json_object(name, each) for each in value]
-
-
-def _cubes(name: str, value: object) -> list[Cube]:
-    return [Cube.from_json(each) for each in _objects(name, value)]
-
-
-def _ones(name: str, value: object) -> list[int]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise CertificateError(f"{name} are a least and a largest number, got {value!r}")
-    return [count(name, each) for each in value]
 
 
 def _flag(name: str, value: object) -> bool:
@@ -286,22 +266,20 @@ def _alternative(raw: Mapping[str, Any]) -> object:
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
     evidence, facts = certificate.evidence, certificate.facts
-    rule, proof = Rule.from_json(evidence["rule"]), _proof_of(certificate)
-    if not 0 <= proof.low <= proof.high <= rule.T - len(rule.positions):
-        return f"{proof.low} to {proof.high} ones among {rule.T - len(rule.positions)} bits"
+    rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
+    if not 0 <= proof.low <= proof.high <= rule.T:
+        return f"{proof.low} to {proof.high} ones among {rule.T} bits"
     if not real("margin", evidence["margin"]) > 0:
         return "a margin that is not positive proves nothing"
-    prefix = certificate.taken.get("prefix", 0)
-    if facts["n"] != evidence["data"]["examples"] - prefix:
-        return (
-            f"{facts['n']} examples are claimed, the data have {evidence['data']['examples']} and a prefix of {prefix}"
-        )
+    prefix, examples = certificate.taken.get("prefix", 0), evidence["data"]["examples"]
+    if facts["n"] != examples - prefix:
+        return f"{facts['n']} examples are claimed, the data have {examples} and a prefix of {prefix}"
     if certificate.statement != ("G15p" if prefix else "G15") or any(
         ("prefix" in entry) != bool(prefix) for entry in certificate.alternatives
     ):
         return "G15 rests on the code of rules, G15p on a prefix that the rule is read off"
     if not prefix:
-        bits = rule.bits(names=evidence["named"])
+        bits = rule.price(names=evidence["named"])[1]
         if not bits <= facts["bits"] <= bits * (1 + 1e-9):
             return f"the rule takes {bits!r} bits, {facts['bits']!r} are claimed"
     elif not evidence["named"]:
@@ -317,21 +295,18 @@ def _prove(certificate: PredictorCertificate, network_of: Callable[[Mapping[str,
         raise CertificateError("this is not the network of the certificate: the sha256 of its weights differs")
     if plain(network.architecture.to_json()) != evidence["recipe"]["architecture"]:
         raise CertificateError("this is not the network of the certificate: its architecture differs")
-    rule, proof = Rule.from_json(evidence["rule"]), _proof_of(certificate)
+    rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
     proved = prove(tables_of(network.architecture, network.weights), rule, proof)
     if evidence["margin"] > proved.margin + _CLOSE * (1 + proved.margin):
         raise CertificateError(f"a margin of {evidence['margin']!r} is claimed, {proved.margin!r} is proved")
-    return (
-        f"the network {in_words(rule, proof, proved.margin)}; shown in ball arithmetic, for the real-number function of its "
-        "stored weights"
-    )
+    rounding = rounding_error(network.architecture, network.weights)
+    return f"the network {in_words(rule, proof, proved.margin)}, {function_of(rounding, proved.margin)}"
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     refuse_other_examples(certificate, data)
     rule, n = Rule.from_json(certificate.evidence["rule"]), certificate.facts["n"]
-    x, y = np.asarray(data.x)[-n:], np.asarray(data.y)[-n:]
-    errors = rule.errors(x, y)
+    errors = rule.errors(np.asarray(data.x)[-n:], np.asarray(data.y)[-n:])
     if errors != certificate.facts["errors"]:
         raise CertificateError(f"the rule errs on {errors} examples, {certificate.facts['errors']} are claimed")
     return f"{_prove(certificate, network_of)}; {errors} errors of the rule counted again"
@@ -347,10 +322,8 @@ RULE = METHODS.ours(
             weights=sha256_text,
             rule=lambda _, value: Rule.from_json(value),
             named=_flag,
-            ones=_ones,
-            leaves=_cubes,
+            proof=lambda _, value: Proof.from_json(value),
             margin=real,
-            hints=_objects,
         ),
         _alternative,
         _consistent,

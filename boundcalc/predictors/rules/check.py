@@ -1,87 +1,88 @@
 """The checker of G15's premise: that a network, from its stored weights, answers as a rule wherever the rule answers.
 
-A proof is a list of leaves: a pattern of the bits read, further fixed positions, slopes of lines below the hidden units.
-Everything else is derived here: the tables, the window, that leaves and removed cubes cover all inputs, B1 and B2 on every
-leaf. A wrong leaf can make the proof fail, never succeed.
+A proof is a tree. It cuts the inputs by a bit, or by whether the input of a hidden unit is below a number, until slopes
+of lines below the hidden units show the answer. Everything else is derived here: the tables, the domain, B1 and B2 on
+every leaf. The parts of a cut cover what is cut, so a wrong tree can make the proof fail, never succeed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.intervals import lower_float
+from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.predictors.certificate import object_of
-from boundcalc.predictors.rules.code import Cube, Rule
-from boundcalc.predictors.rules.hidden import ends, offsets
+from boundcalc.predictors.rules.code import Fixed, Rule, whole
+from boundcalc.predictors.rules.hidden import offsets
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
-from boundcalc.predictors.rules.tables import Tables
+from boundcalc.predictors.rules.tables import Tables, phi
 from boundcalc.predictors.statements.base import real
 
-_MOST_NODES = 100_000
+_MOST_DEPTH = 64
+
+Ranges = Mapping[int, tuple[float, float]]
+"""Hidden units whose inputs are cut, with the numbers that these lie between."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Inputs on which one bound decides the answer.
+    """Inputs on which one bound decides the answer. None of its numbers is trusted.
 
     Attributes:
-        cube: which inputs.
-        slopes: of a line below every hidden unit; any numbers.
-        heads: heads whose effect on the hidden layer is bounded unit by unit, not by a box; any of them.
+        slopes: of a line below every hidden unit.
+        heads: heads whose effect on the hidden layer is bounded unit by unit, not by a box.
+        scale: about what the first normalisation multiplies with.
     """
 
-    cube: Cube
     slopes: tuple[float, ...]
     heads: tuple[int, ...]
+    scale: float = 1.0
 
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object."""
-        return {**self.cube.to_json(), "heads": list(self.heads), "slopes": list(self.slopes)}
 
-    @classmethod
-    def from_json(cls, data: object) -> Leaf:
-        """Read strictly."""
-        raw = dict(object_of("a leaf", data, ("pattern", "positions", "values", "heads", "slopes")))
-        heads, slopes = raw.pop("heads"), raw.pop("slopes")
-        if not isinstance(heads, list) or any(not isinstance(h, int) or isinstance(h, bool) for h in heads):
-            raise CertificateError("the heads of a leaf are a list of whole numbers")
-        if not isinstance(slopes, list):
-            raise CertificateError("the slopes of a leaf are a list of numbers")
-        return cls(Cube.from_json(raw), tuple(real("a slope", slope) for slope in slopes), tuple(heads))
+@dataclass(frozen=True)
+class Cut:
+    """Two parts: of a bit (0 and 1), or of a hidden unit (its input at most `at`, and at least `at`)."""
+
+    what: str
+    index: int
+    at: float
+    parts: tuple[Tree, Tree]
+
+
+Tree = Leaf | Cut | None
+"""None is for inputs that the rule does not answer."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Leaves for all inputs with `low` to `high` ones among the bits that the rule does not read."""
+    """A tree for all inputs with `low` to `high` ones."""
 
     low: int
     high: int
-    leaves: tuple[Leaf, ...]
+    tree: Tree
+
+    @property
+    def leaves(self) -> list[tuple[Fixed, Ranges, Leaf | None]]:
+        """What leads to each leaf, and the leaf."""
+        return list(_leaves(self.tree, {}, {}))
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object."""
-        return {"ones": [self.low, self.high], "leaves": [leaf.to_json() for leaf in self.leaves]}
+        return {"ones": [self.low, self.high], "tree": _to_json(self.tree)}
 
     @classmethod
     def from_json(cls, data: object) -> Proof:
         """Read strictly."""
-        raw = object_of("a proof", data, ("ones", "leaves"))
-        ones, leaves = raw["ones"], raw["leaves"]
-        if (
-            not isinstance(ones, list)
-            or len(ones) != 2
-            or any(not isinstance(k, int) or isinstance(k, bool) for k in ones)
-        ):
+        raw = object_of("a proof", data, ("ones", "tree"))
+        ones = raw["ones"]
+        if not isinstance(ones, list) or len(ones) != 2 or not all(map(whole, ones)):
             raise CertificateError(f"ones of a proof are the least and the largest number, got {ones!r}")
-        if not isinstance(leaves, list):
-            raise CertificateError("the leaves of a proof are a list")
-        return cls(ones[0], ones[1], tuple(Leaf.from_json(leaf) for leaf in leaves))
+        return cls(ones[0], ones[1], _from_json(raw["tree"], 0))
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Proved:
     Attributes:
         margin: |f| is at least this wherever the rule answers within the proof's numbers of ones.
         everywhere: whether these are all inputs.
-        values: proved least values of +-f, one per leaf.
+        values: proved least values of +-f, one per leaf with an input.
     """
 
     margin: float
@@ -100,106 +101,207 @@ class Proved:
 
 
 def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str], None] | None = None) -> Proved:
-    """Show that the network answers as the rule does wherever the rule answers; raise `CertificateError` if it is not shown."""
-    if tables.shape.T != rule.T:
-        raise CertificateError(f"the rule is of {rule.T} bits, the network of {tables.shape.T}")
+    """What the proof shows of the network; raises `CertificateError` where it does not show that it follows the rule."""
+    if rule.T != tables.T:
+        raise CertificateError(f"the rule is of {rule.T} bits, the network of {tables.T}")
     low, high = rule.ones
     if proof.low > low or proof.high < high:
         raise CertificateError(
             f"the proof is for {proof.low} to {proof.high} ones, the rule answers from {low} to {high}"
         )
-    refuse_gaps(rule, proof)
     values: list[float] = []
-    for number, leaf in enumerate(proof.leaves, 1):
+    leaves = proof.leaves
+    for number, (fixed, ranges, leaf) in enumerate(leaves, 1):
         if progress is not None:
-            progress(f"leaf {number} of {len(proof.leaves)}")
-        answer = rule.table[rule.patterns.index(leaf.cube.pattern)]
-        inputs = inputs_of(rule, leaf.cube, proof.low, proof.high)
-        if inputs.empty:
+            progress(f"leaf {number} of {len(leaves)}")
+        if any(not 0 <= t < rule.T for t in fixed):
+            raise CertificateError("a proof cuts bits of the input")
+        inputs, answers = inputs_of(rule.T, fixed, proof.low, proof.high), rule.answers_on(fixed) - {-1}
+        if inputs.empty or not answers:
             continue
-        value = least_value(tables, leaf, 1 if answer else -1, inputs)
+        if leaf is None or len(answers) > 1:
+            raise CertificateError(
+                f"the proof leaves out inputs that show {dict(fixed)}, or does not tell their answers apart"
+            )
+        value = least_value(tables, leaf, 1 if 1 in answers else -1, inputs, ranges)
+        if value is None:
+            continue
         if not (value > 0 and math.isfinite(value)):
-            pattern = "".join(map(str, leaf.cube.pattern))
-            raise CertificateError(f"not shown that the network answers {answer} where the bits read are {pattern}")
+            raise CertificateError(
+                f"not shown that the network answers {answers.pop()} on inputs that show {dict(fixed)}"
+            )
         values.append(value)
     if not values or not all(value > 0 and math.isfinite(value) for value in values):
         raise CertificateError("the proof has no leaf with an input, or one that shows nothing")
-    everywhere = not rule.removed and proof.low <= 0 and proof.high >= rule.T - len(rule.positions)
-    return Proved(min(values), everywhere, tuple(values))
+    return Proved(min(values), not rule.silent and proof.low <= 0 and proof.high >= rule.T, tuple(values))
 
 
-def inputs_of(rule: Rule, cube: Cube, low: int, high: int) -> Inputs:
-    """The inputs in a cube with low to high ones among the bits not read."""
-    fixed = (*zip(rule.positions, cube.pattern, strict=True), *zip(cube.positions, cube.values, strict=True))
-    shown = sum(cube.values)
-    return Inputs(rule.T, tuple(fixed), low - shown, high - shown)
+def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
+    """The inputs that show these bits, with low to high ones in all."""
+    shown = sum(fixed.values())
+    return Inputs(T, tuple(fixed.items()), low - shown, high - shown)
 
 
-def refuse_gaps(rule: Rule, proof: Proof) -> None:
-    """Leaves and removed cubes cover every pattern with all values of all other positions."""
-    for leaf in proof.leaves:
-        rule.check_cube(leaf.cube)
-    for pattern in rule.patterns:
-        cubes = [leaf.cube for leaf in proof.leaves if leaf.cube.pattern == pattern]
-        cubes += [cube for cube in rule.removed if cube.pattern == pattern]
-        if not covers(dict(zip(cube.positions, cube.values, strict=True)) for cube in cubes):
-            text = "".join(map(str, pattern))
-            raise CertificateError(f"the leaves leave out inputs whose bits read are {text}")
-
-
-def covers(cubes: Iterable[Mapping[int, int]]) -> bool:
-    """Whether every assignment lies in one of the cubes (positions with their values), by branching on positions."""
-    stack, nodes = [list(cubes)], 0
-    while stack:
-        known = stack.pop()
-        nodes += 1
-        if nodes > _MOST_NODES:
-            raise CertificateError("the leaves are too many to see whether they cover all inputs")
-        if any(not cube for cube in known):
-            continue
-        if not known:
-            return False
-        position = next(iter(min(known, key=len)))
-        for bit in (0, 1):
-            fitting = (cube for cube in known if cube.get(position, bit) == bit)
-            stack.append([{t: c for t, c in cube.items() if t != position} for cube in fitting])
-    return True
-
-
-def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs) -> float:
-    """A number that sign times f is at least on all the inputs (B2); minus infinity where nothing is shown."""
-    n = tables.shape
-    if len(leaf.slopes) != n.d_ff or any(not 0 <= h < n.heads for h in leaf.heads):
+def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: Ranges) -> float | None:
+    """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown; None: there is no input."""
+    a, width = tables.architecture, len(tables.zeta)
+    if len(leaf.slopes) != width or any(not 0 <= h < a.heads for h in leaf.heads):
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
     heads = heads_on(tables, inputs)
-    low, high = _hidden_range(tables, heads, leaf.heads)
-    g = [sign * each for each in tables.g]
-    total = sum(offsets(n.activation, g, leaf.slopes, low, high), sign * tables.c_0)
-    total = sum((arb(a) * zeta for a, zeta in zip(leaf.slopes, tables.zeta, strict=True)), total)
-    column = arb_mat(n.d_ff, 1, list(leaf.slopes))
-    for head in heads:
-        through = (arb_mat(head.table.hidden) * column).entries()
-        direction = [-(sign * u + w) for u, w in zip(head.table.out, through, strict=True)]
-        total = total - head.bounds([direction])[0]
+    low, high = _read_range(tables, heads, leaf.heads)
+    scale = _first_scale(tables, low[width:], high[width:])
+    z_low, z_high = [], []
+    for j, zeta in enumerate(tables.zeta):
+        if not (low[j].is_finite() and high[j].is_finite()):
+            return -math.inf
+        least, most = ranges.get(j, (-math.inf, math.inf))
+        z_low.append(max(least, lower_float(zeta + _least([s * low[j] for s in scale]))))
+        z_high.append(min(most, upper_float(zeta - _least([-s * high[j] for s in scale]))))
+        if z_low[j] > z_high[j]:
+            return None
+    total = sum(offsets(a.activation, [sign * g for g in tables.g], leaf.slopes, z_low, z_high), sign * tables.k_0)
+    total = sum((arb(slope) * zeta for slope, zeta in zip(leaf.slopes, tables.zeta, strict=True)), total)
+    bent = sign * tables.scaled + tables.units * arb_mat([[slope] for slope in leaf.slopes])
+    if tables.centre is None:
+        total = total - _most(tables, heads, [-(sign * tables.straight + bent)])[0]
+        return _shown(total + sign * tables.last)
+    if not math.isfinite(leaf.scale):
+        return -math.inf
+    near = arb(leaf.scale)
+    against, up, down = _most(tables, heads, [-(sign * tables.straight + near * bent), bent, -bent])
+    # s t - near t is bilinear in the scale s and t = <bent, r>, so it is least at a corner
+    total = total + _least([(s - near) * t for s in scale for t in (up, -down)]) - against
+    if not bool(total > 0):
+        return -math.inf
+    last = tables.scale_of_square(_square_of_output(tables, low[width:], high[width:], scale, z_low, z_high))
+    return _shown(last * total + sign * tables.last)
+
+
+def _shown(total: arb) -> float:
     return lower_float(total) if total.is_finite() else -math.inf
 
 
-def _hidden_range(tables: Tables, heads: Sequence[HeadOn], exact: Sequence[int]) -> tuple[list[float], list[float]]:
-    """Floats below and above every z_j."""
-    width = tables.shape.d_ff
-    middle, up, down = list(tables.zeta), [arb(0)] * width, [arb(0)] * width
+def _most(tables: Tables, heads: Sequence[HeadOn], columns: Sequence[arb_mat]) -> list[arb]:
+    """Proved upper bounds of <w, r> for some columns w."""
+    found = [(tables.rho * w)[0, 0] for w in columns]
     for head in heads:
-        matrix = head.table.hidden
+        bounds = head.bounds([(head.table.out * w).entries() for w in columns])
+        found = [a + b for a, b in zip(found, bounds, strict=True)]
+    return found
+
+
+def _read_range(tables: Tables, heads: Sequence[HeadOn], exact: Sequence[int]) -> tuple[list[arb], list[arb]]:
+    """Bounds of <w, r> for every column w that is read."""
+    low = high = (tables.rho * tables.read).entries()
+    for head, through in zip(heads, tables.through, strict=True):
         if head.index in exact:
-            rows = transposed(matrix)
+            rows = transposed(through.tolist())
             most = head.bounds([*rows, *([-entry for entry in row] for row in rows)])
-            up = [a + b for a, b in zip(up, most[:width], strict=True)]
-            down = [a + b for a, b in zip(down, most[width:], strict=True)]
-            continue
-        centre, radius = head.box()
-        at = (arb_mat([centre]) * arb_mat(matrix)).entries()
-        spread = (arb_mat([radius]) * arb_mat([[abs(entry) for entry in row] for row in matrix])).entries()
-        middle = [a + b for a, b in zip(middle, at, strict=True)]
-        up = [a + b for a, b in zip(up, spread, strict=True)]
-        down = [a + b for a, b in zip(down, spread, strict=True)]
-    return ends(middle, down, up)
+            up, down = most[: len(rows)], [-b for b in most[len(rows) :]]
+        else:
+            centre, radius = head.box()
+            at = (arb_mat([centre]) * through).entries()
+            spread = (
+                arb_mat([radius]) * arb_mat([[abs(entry) for entry in row] for row in through.tolist()])
+            ).entries()
+            up, down = (
+                [a + b for a, b in zip(at, spread, strict=True)],
+                [a - b for a, b in zip(at, spread, strict=True)],
+            )
+        low, high = [a + b for a, b in zip(low, down, strict=True)], [a + b for a, b in zip(high, up, strict=True)]
+    return low, high
+
+
+def _first_scale(tables: Tables, low: Sequence[arb], high: Sequence[arb]) -> list[arb]:
+    """The least and the largest scale of the first normalisation, from a box around C r."""
+    if tables.centre is None:
+        return [arb(1)]
+    most, least = arb(0), arb(0)
+    for a, b in zip(low, high, strict=True):
+        most = most + _larger_square(a, b)
+        if bool(a > 0) or bool(b < 0):
+            least = least + _least([a * a, b * b])
+    return [tables.scale_of_square(most), tables.scale_of_square(least)]
+
+
+def _square_of_output(
+    tables: Tables,
+    low: Sequence[arb],
+    high: Sequence[arb],
+    scale: Sequence[arb],
+    z_low: Sequence[float],
+    z_high: Sequence[float],
+) -> arb:
+    """An upper bound of |C y|^2, y the row behind the hidden layer; C only shortens."""
+    w_2, b_2, gain, offset = tables.spread
+    name = tables.architecture.activation
+    ends = []
+    for a, b in zip(z_low, z_high, strict=True):
+        at = [phi(name, arb(a)), phi(name, arb(b))]
+        monotone = name == "relu" or a >= -0.75 or b <= -0.76  # GELU falls, then rises, and is above -0.17
+        ends.append((arb.min(*at) if monotone else arb(-0.17), arb.max(*at)))
+    square = arb(0)
+    for i, column in enumerate(transposed(w_2.tolist())):
+        lower, upper = low[i] + b_2[i], high[i] + b_2[i]
+        if gain is not None and offset is not None:
+            corners = [gain[i] * s * c for s in scale for c in (low[i], high[i])]
+            lower, upper = _least(corners) + b_2[i] + offset[i], -_least([-c for c in corners]) + b_2[i] + offset[i]
+        for w, (bottom, top) in zip(column, ends, strict=True):
+            lower, upper = lower + arb.min(w * bottom, w * top), upper + arb.max(w * bottom, w * top)
+        square = square + _larger_square(lower, upper)
+    return square
+
+
+def _larger_square(low: arb, high: arb) -> arb:
+    return arb.max(low * low, high * high)
+
+
+def _least(values: Sequence[arb]) -> arb:
+    found = values[0]
+    for value in values[1:]:
+        found = arb.min(found, value)
+    return found
+
+
+def _leaves(tree: Tree, fixed: Fixed, ranges: Ranges) -> Iterator[tuple[Fixed, Ranges, Leaf | None]]:
+    if not isinstance(tree, Cut):
+        yield fixed, ranges, tree
+    elif tree.what == "bit":
+        for bit, part in enumerate(tree.parts):
+            if fixed.get(tree.index, bit) == bit:
+                yield from _leaves(part, {**fixed, tree.index: bit}, ranges)
+    else:
+        low, high = ranges.get(tree.index, (-math.inf, math.inf))
+        yield from _leaves(tree.parts[0], fixed, {**ranges, tree.index: (low, min(high, tree.at))})
+        yield from _leaves(tree.parts[1], fixed, {**ranges, tree.index: (max(low, tree.at), high)})
+
+
+def _to_json(tree: Tree) -> Any:
+    if tree is None:
+        return None
+    if isinstance(tree, Leaf):
+        return {"heads": list(tree.heads), "scale": tree.scale, "slopes": list(tree.slopes)}
+    return {"cut": tree.what, "index": tree.index, "at": tree.at, "parts": [_to_json(part) for part in tree.parts]}
+
+
+def _from_json(data: object, depth: int) -> Tree:
+    if data is None:
+        return None
+    if depth > _MOST_DEPTH or not isinstance(data, Mapping):
+        raise CertificateError(f"a proof is a leaf, null, or a cut in two, at most {_MOST_DEPTH} deep")
+    if "cut" not in data:
+        raw = object_of("a leaf", data, ("heads", "scale", "slopes"))
+        if (
+            not isinstance(raw["slopes"], list)
+            or not isinstance(raw["heads"], list)
+            or not all(map(whole, raw["heads"]))
+        ):
+            raise CertificateError("the slopes and heads of a leaf are lists of numbers")
+        slopes = tuple(real("a slope", slope) for slope in raw["slopes"])
+        return Leaf(slopes, tuple(raw["heads"]), real("a scale", raw["scale"]))
+    raw = object_of("a cut", data, ("cut", "index", "at", "parts"))
+    parts = raw["parts"]
+    if raw["cut"] not in ("bit", "unit") or not whole(raw["index"]) or not isinstance(parts, list) or len(parts) != 2:
+        raise CertificateError("a cut has two parts, of the values of a bit or of the input of a hidden unit")
+    below, above = (_from_json(part, depth + 1) for part in parts)
+    return Cut(raw["cut"], raw["index"], real("at", raw["at"]), (below, above))

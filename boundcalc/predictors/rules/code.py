@@ -1,242 +1,283 @@
 """The prefix code of rules on T bits, fixed before any data: which rules there are, what they answer, what they cost.
 
-A message is a path in a tree whose branches have these probabilities, which sum to at most 1 at every fork:
+A message is a path in a tree of choices whose branches have these probabilities, at most 1 at every fork:
 
-- how many positions s the rule reads, 1/((s+1)(s+2)); which, 1/C(T, s);
-- its answers: AND, OR, MAJ or XOR of the bits read, 1/8 each; the negation of one of these, 1/16 each; or a truth table,
-  1/4, all 2^(2^s) tables alike;
-- its domain, by the number of ones among the T - s other bits: within 4 sqrt(T) of the mean, 1/2; within 2, 5/2, 3, 7/2, 5,
-  6 or 8 sqrt(T), or all inputs, 1/16 each;
-- how many cubes are removed, k with 2^-(k+1); each is a pattern of the bits read (2^s alike), u other positions
-  (1/((u+1)(u+2)), which: 1/C(T-s, u)) and, for u >= 1, their values: one value for all (1/4 each), or any (2^-(u+1)).
+- its domain, by the number of ones among the T bits: within 4 sqrt(T) of T/2, 1/2; within 2, 5/2, 3, 7/2, 5, 6 or 8 sqrt(T),
+  or all inputs, 1/16 each;
+- its kind: a decision tree, 1/4; a truth table, 1/4; AND, OR, MAJ or XOR by name, 1/8 each;
+- of a decision tree, at every node: it is a leaf, 1/2 (answer 0 or 1, 15/32 each; no answer, 1/16), or it reads a position
+  that was not read above it, 1/2, all alike;
+- of a table or name: how many positions s it reads, 1/((s+1)(s+2)); which, 1/C(T, s); of a table the answers, 2^-(2^s);
+  then k removed cubes, 2^-(k+1); each is a pattern of the bits read (2^s alike), u other positions (1/((u+1)(u+2)), which:
+  1/C(T-s, u)) and, for u >= 1, their values: one value for all (1/4 each), or any (2^-(u+1)).
 
-The rule answers where its domain does and no cube was removed. Names of functions are a convenience of this list: B of the
-truth table is what the rule costs for somebody who knows no name.
+Names of functions are a convenience of this list: tables and trees know none.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cached_property
 from math import comb, isqrt
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpz
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import object_of
+from boundcalc.predictors.coding import bits_of
 from boundcalc.predictors.data import Array
 
-NAMES = ("AND", "OR", "MAJ", "XOR", "not AND", "not OR", "not MAJ", "not XOR")
-TABLE = "table"
+CODE = "rules on bits, version 2"
+"""Names this code in certificates."""
+Tree = int | tuple[int, "Tree", "Tree"]
+"""An answer (0, 1, or -1 for none), or a position with the trees for its bit 0 and its bit 1."""
+Fixed = Mapping[int, int]
+"""Positions with their bits: the inputs that show them."""
+NAMES = {
+    "AND": lambda ones, s: ones == s,
+    "OR": lambda ones, s: ones > 0,
+    "MAJ": lambda ones, s: 2 * ones > s,
+    "XOR": lambda ones, s: ones % 2 == 1,
+}
+"""Functions of the number of ones among s bits."""
 MAIN_WINDOW = 8
 WINDOWS: tuple[int | None, ...] = (MAIN_WINDOW, 4, 5, 6, 7, 10, 12, 16, None)
-"""Domains: half-multiples of sqrt(T) around the mean number of ones; None is all inputs."""
-_MOST_READ = 16
-
-
-@dataclass(frozen=True)
-class Cube:
-    """Inputs whose read bits show `pattern` and whose `positions` show `values`."""
-
-    pattern: tuple[int, ...]
-    positions: tuple[int, ...] = ()
-    values: tuple[int, ...] = ()
-
-    def contains(self, read: Array, x: Array) -> Array:
-        """Which rows of x, with the read bits `read`, lie in it."""
-        inside = (read == np.array(self.pattern, dtype=read.dtype)).all(1)
-        return inside & (x[:, list(self.positions)] == np.array(self.values, dtype=x.dtype)).all(1)
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object."""
-        return {"pattern": _text(self.pattern), "positions": list(self.positions), "values": _text(self.values)}
-
-    @classmethod
-    def from_json(cls, data: object) -> Cube:
-        """Read strictly; `Rule` checks that it fits."""
-        raw = object_of("a cube", data, ("pattern", "positions", "values"))
-        found = cls(_bits("pattern", raw["pattern"]), _positions(raw["positions"]), _bits("values", raw["values"]))
-        if len(found.positions) != len(found.values):
-            raise CertificateError("a cube has as many values as positions")
-        return found
+"""Domains: half-multiples of sqrt(T) around T/2 ones; None is all inputs."""
+_MOST_READ = 12
+"""Positions of a rule that is also priced as a table."""
+_MOST_DEPTH, _MOST_LEAVES = 64, 4096
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A partial function of T bits.
-
-    Attributes:
-        T: bits of an input.
-        positions: the bits it reads, in rising order.
-        table: its answer for each pattern, patterns read as binary numbers, the first position first.
-        window: its domain, one of `WINDOWS`.
-        removed: cubes on which it has no answer.
-    """
+    """A partial function of T bits: a decision tree on a domain, one of `WINDOWS`."""
 
     T: int
-    positions: tuple[int, ...]
-    table: tuple[int, ...]
+    tree: Tree
     window: int | None = MAIN_WINDOW
-    removed: tuple[Cube, ...] = ()
 
     def __post_init__(self) -> None:
-        s = len(self.positions)
-        if s > _MOST_READ or len(self.table) != 2**s:
-            raise CertificateError(f"a rule that reads {s} bits has 2^{s} answers, got {len(self.table)}")
-        if list(self.positions) != sorted(set(self.positions)) or any(not 0 <= t < self.T for t in self.positions):
-            raise CertificateError(f"a rule reads positions 0 to {self.T - 1} in rising order, got {self.positions}")
         if self.window not in WINDOWS:
             raise CertificateError(f"no rule of the code has the window {self.window!r}: there are {WINDOWS}")
-        for cube in self.removed:
-            self.check_cube(cube)
+        for path, answer in self.paths:
+            if answer not in (-1, 0, 1) or any(not 0 <= t < self.T for t, _ in path):
+                raise CertificateError(f"a rule reads positions 0 to {self.T - 1} and answers 0, 1 or -1 (nothing)")
+            if len({t for t, _ in path}) < len(path):
+                raise CertificateError("a decision tree reads no position twice on one path")
 
-    def check_cube(self, cube: Cube) -> None:
-        """Refuse a cube that is none of this rule's."""
-        others = set(cube.positions)
-        if len(cube.pattern) != len(self.positions) or len(others) != len(cube.positions):
-            raise CertificateError("a cube has one bit per position that its rule reads, and no position twice")
-        if others & set(self.positions) or any(not 0 <= t < self.T for t in others):
-            raise CertificateError("the other positions of a cube are inputs that its rule does not read")
+    @classmethod
+    def of_table(
+        cls, T: int, positions: tuple[int, ...], table: tuple[int, ...], window: int | None = MAIN_WINDOW
+    ) -> Rule:
+        """The rule of a truth table: patterns of the positions are binary numbers, the first position first."""
+        patterns: list[tuple[int, ...]] = [*itertools.product((0, 1), repeat=len(positions))]
+        cells: dict[tuple[int, ...], int] = dict(zip(patterns, table, strict=True))
+        return cls(T, _smallest_tree(positions, cells), window)
+
+    @cached_property
+    def paths(self) -> tuple[tuple[tuple[tuple[int, int], ...], int], ...]:
+        """Every leaf: the positions and bits that lead to it, and its answer."""
+        return tuple(itertools.islice(_paths(self.tree, ()), _MOST_LEAVES + 1))
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The positions that the tree reads."""
+        return tuple(sorted({t for path, _ in self.paths for t, _ in path}))
+
+    @property
+    def silent(self) -> int:
+        """Leaves without an answer."""
+        return sum(answer < 0 for _, answer in self.paths)
 
     @property
     def ones(self) -> tuple[int, int]:
-        """Least and largest number of ones among the bits not read, on its domain."""
-        return window_bounds(self.T, len(self.positions), self.window)
+        """Least and largest number of ones among the T bits, on its domain."""
+        return window_bounds(self.T, self.window)
 
-    @property
-    def patterns(self) -> tuple[tuple[int, ...], ...]:
-        """All patterns of the bits read, in the order of the table."""
-        return tuple(_pattern(k, len(self.positions)) for k in range(len(self.table)))
-
-    @property
-    def name(self) -> str | None:
-        """The name of its function, where the code has one."""
-        return next((name for name in NAMES if _named(name, len(self.positions)) == self.table), None)
-
-    def probability(self, *, names: bool = True) -> Fraction:
-        """Of its likeliest message; without names, of the one that spells the table."""
-        s, others = len(self.positions), self.T - len(self.positions)
-        kind = Fraction(1, 4 * 2 ** (2**s))
-        if names and self.name is not None:
-            kind = max(kind, Fraction(1, 16 if self.name.startswith("not ") else 8))
-        found = _size(s) / comb(self.T, s) * kind * Fraction(1, 2 if self.window == MAIN_WINDOW else 16)
-        found /= 2 ** (len(self.removed) + 1)
-        for cube in self.removed:
-            u = len(cube.positions)
-            found *= Fraction(1, 2**s) * _size(u) / comb(others, u)
-            if u:
-                found *= max(Fraction(1, 4) if len(set(cube.values)) == 1 else Fraction(0), Fraction(1, 2 ** (u + 1)))
-        return found
-
-    def bits(self, *, names: bool = True) -> float:
-        """B = -log2 of that, rounded up."""
-        odds = self.probability(names=names)
-        ratio = arb(fmpz(odds.denominator)) / arb(fmpz(odds.numerator))
-        return max(0.0, upper_float(ratio.log() / arb.const_log2()))
+    def answers_on(self, fixed: Fixed) -> set[int]:
+        """What the tree answers on inputs that show these bits."""
+        return {answer for path, answer in self.paths if all(fixed.get(t, c) == c for t, c in path)}
 
     def answers(self, x: Array) -> Array:
         """1, 0, or -1 for no answer, for every row of bits."""
         if x.ndim != 2 or x.shape[1] != self.T or not bool(((x == 0) | (x == 1)).all()):
             raise CertificateError(f"the rule answers rows of {self.T} bits")
-        read = x[:, list(self.positions)].astype(np.int64)
-        index = read @ (2 ** np.arange(len(self.positions))[::-1]).astype(np.int64)
-        found = np.array(self.table, dtype=np.int64)[index]
+        found = np.full(len(x), -1)
+        for path, answer in self.paths:
+            found[np.all([x[:, t] == c for t, c in path], axis=0) if path else slice(None)] = answer
         low, high = self.ones
-        ones = x.astype(np.int64).sum(1) - read.sum(1)
-        silent = (ones < low) | (ones > high)
-        for cube in self.removed:
-            silent |= cube.contains(read, x)
-        return np.where(silent, -1, found)
+        ones = x.astype(np.int64).sum(1)
+        return np.where((ones < low) | (ones > high), -1, found)
 
     def errors(self, x: Array, y: Array) -> int:
         """e_r: examples on which it answers something else, or nothing."""
         return int((self.answers(x) != y).sum())
 
+    @cached_property
+    def table(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """The positions that its answers depend on and their truth table, where they are few; as if it answered all inputs."""
+        filled = _filled(self.tree)
+        read = tuple(sorted({t for path, _ in _paths(filled, ()) for t, _ in path}))
+        if filled == -1 or len(read) > _MOST_READ:
+            return None
+        cells = {
+            p: _follow(filled, dict(zip(read, p, strict=True))) for p in itertools.product((0, 1), repeat=len(read))
+        }
+        for place in reversed(range(len(read))):
+            halves = [{p[:place] + p[place + 1 :]: a for p, a in cells.items() if p[place] == c} for c in (0, 1)]
+            if halves[0] == halves[1]:
+                cells, read = halves[0], read[:place] + read[place + 1 :]
+        return read, tuple(cells[p] for p in itertools.product((0, 1), repeat=len(read)))
+
+    @property
+    def name(self) -> str | None:
+        """The name of its function, where the code has one."""
+        if self.table is None:
+            return None
+        s = len(self.table[0])
+        ones = [sum(pattern) for pattern in itertools.product((0, 1), repeat=s)]
+        return next((n for n, f in NAMES.items() if tuple(int(f(k, s)) for k in ones) == self.table[1]), None)
+
+    @cached_property
+    def probabilities(self) -> dict[str, Fraction]:
+        """Of its messages by their kind: tree, table, and the name of its function."""
+        domain = Fraction(1, 2 if self.window == MAIN_WINDOW else 16)
+        found = {"tree": domain / 4 * _of_tree(self.tree, self.T)}
+        if self.table is not None:
+            read, answers = self.table
+            by_name = domain * _size(len(read)) / comb(self.T, len(read)) * self._of_removed(read)
+            found["table"] = by_name / 4 / 2 ** len(answers)
+            if self.name is not None:
+                found[self.name] = by_name / 8
+        return found
+
+    def _of_removed(self, read: tuple[int, ...]) -> Fraction:
+        """Of the removed cubes that the paths without an answer are; these leave bits that the table reads open."""
+        found = Fraction(1, 2)
+        for path, answer in self.paths:
+            if answer < 0:
+                values = [c for t, c in path if t not in read]
+                open_, u = len(read) - (len(path) - len(values)), len(values)
+                each = Fraction(1, 2 * 2 ** len(read)) * _size(u) / comb(self.T - len(read), u)
+                if u:
+                    each *= max(Fraction(int(len(set(values)) == 1), 4), Fraction(1, 2 ** (u + 1)))
+                found *= each ** (2**open_)
+        return found
+
+    def price(self, *, names: bool = True) -> tuple[str, float]:
+        """The kind of its likeliest message and B, its -log2, rounded up; without names: of a tree or table."""
+        kinds = {kind: p for kind, p in self.probabilities.items() if names or kind not in NAMES}
+        kind = max(kinds, key=lambda kind: kinds[kind])
+        return kind, bits_of(kinds[kind])
+
     def __str__(self) -> str:
         """The function in words: "x3 & x17 & x90"."""
-        bits = [f"x{t}" for t in self.positions]
-        name = self.name
-        if len(set(self.table)) == 1:
-            return f"the constant {self.table[0]}"
-        if name is None:
-            return f"truth table {_text(self.table)} of {', '.join(bits)}"
-        plain = name.removeprefix("not ")
-        sign = {"AND": " & ", "OR": " | ", "XOR": " ^ "}.get(plain)
-        text = f"majority of {', '.join(bits)}" if sign is None else sign.join(bits)
-        return text if plain == name else f"not ({text})"
+        if self.table is None or (self.name is None and self.price()[0] == "tree"):
+            return f"the decision tree {_words(self.tree)}"
+        read, answers = self.table
+        bits = [f"x{t}" for t in read]
+        if len(set(answers)) == 1:
+            return f"the constant {answers[0]}"
+        if self.name is None:
+            return f"the truth table {''.join(map(str, answers))} of {', '.join(bits)}"
+        sign = {"AND": " & ", "OR": " | ", "XOR": " ^ "}.get(self.name)
+        return f"the majority of {', '.join(bits)}" if sign is None else sign.join(bits)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object."""
-        return {
-            "T": self.T,
-            "positions": list(self.positions),
-            "table": _text(self.table),
-            "window": self.window,
-            "removed": [cube.to_json() for cube in self.removed],
-        }
+        return {"T": self.T, "tree": self.tree, "window": self.window}
 
     @classmethod
     def from_json(cls, data: object) -> Rule:
         """Read strictly."""
-        raw = object_of("a rule", data, ("T", "positions", "table", "window", "removed"))
-        if not isinstance(raw["T"], int) or isinstance(raw["T"], bool) or not 1 <= raw["T"] <= 10**6:
+        raw = object_of("a rule", data, ("T", "tree", "window"))
+        if not whole(raw["T"]) or not 1 <= raw["T"] <= 10**6:
             raise CertificateError(f"T of a rule is a whole number from 1, got {raw['T']!r}")
-        window = raw["window"]
-        if window is not None and (not isinstance(window, int) or isinstance(window, bool)):
-            raise CertificateError(f"the window of a rule is a whole number or null, got {window!r}")
-        if not isinstance(raw["removed"], list):
-            raise CertificateError("the removed cubes of a rule are a list")
-        removed = tuple(Cube.from_json(cube) for cube in raw["removed"])
-        return cls(raw["T"], _positions(raw["positions"]), _bits("table", raw["table"]), window, removed)
+        if raw["window"] is not None and not whole(raw["window"]):
+            raise CertificateError(f"the window of a rule is a whole number or null, got {raw['window']!r}")
+        return cls(raw["T"], _tree_from_json(raw["tree"], 0), raw["window"])
 
 
-def window_bounds(T: int, s: int, window: int | None) -> tuple[int, int]:
-    """All k in 0 .. T - s with |k - (T - s)/2| <= window sqrt(T) / 2, in whole numbers."""
-    others = T - s
+def window_bounds(T: int, window: int | None) -> tuple[int, int]:
+    """All k in 0 .. T with |k - T/2| <= window sqrt(T) / 2, in whole numbers."""
     if window is None:
-        return 0, others
-    reach = isqrt(window**2 * T)  # |2k - others| is whole, so at most the root rounded down
-    low = max(0, -((reach - others) // 2))
-    return low, min(others, (others + reach) // 2)
+        return 0, T
+    reach = isqrt(window**2 * T)  # |2k - T| is whole, so at most the root rounded down
+    return max(0, -((reach - T) // 2)), min(T, (T + reach) // 2)
+
+
+def whole(value: object) -> bool:
+    """Whether it is a whole number, and no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _paths(tree: Tree, path: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
+    if isinstance(tree, int):
+        yield path, tree
+    else:
+        for bit in (0, 1):
+            yield from _paths(tree[1 + bit], (*path, (tree[0], bit)))
+
+
+def _follow(tree: Tree, bits: Fixed) -> int:
+    while not isinstance(tree, int):
+        tree = tree[1 + bits[tree[0]]]
+    return tree
+
+
+def _filled(tree: Tree) -> Tree:
+    """The tree with every answer that is missing taken from beside it."""
+    if isinstance(tree, int):
+        return tree
+    low, high = _filled(tree[1]), _filled(tree[2])
+    return high if low in (-1, high) else low if high == -1 else (tree[0], low, high)
+
+
+def _of_tree(tree: Tree, left: int) -> Fraction:
+    """Its probability where `left` positions are not read yet."""
+    if isinstance(tree, int):
+        return Fraction(1, 2) * (Fraction(1, 16) if tree < 0 else Fraction(15, 32))
+    return Fraction(1, 2 * left) * _of_tree(tree[1], left - 1) * _of_tree(tree[2], left - 1)
 
 
 def _size(count: int) -> Fraction:
     return Fraction(1, (count + 1) * (count + 2))
 
 
-def _pattern(index: int, s: int) -> tuple[int, ...]:
-    return tuple(index >> (s - 1 - i) & 1 for i in range(s))
+def _smallest_tree(positions: tuple[int, ...], cells: dict[tuple[int, ...], int]) -> Tree:
+    """A tree of fewest leaves for a table, among those that split it at one position after the other."""
+    known: dict[tuple[int | None, ...], tuple[int, Tree]] = {}
+
+    def smallest(shown: tuple[int | None, ...]) -> tuple[int, Tree]:
+        if shown not in known:
+            here = {a for p, a in cells.items() if all(c is None or c == b for b, c in zip(p, shown, strict=True))}
+            if len(here) == 1:
+                known[shown] = 1, here.pop()
+            else:
+                splits = []
+                for i in (i for i, c in enumerate(shown) if c is None):
+                    low, high = (smallest((*shown[:i], c, *shown[i + 1 :])) for c in (0, 1))
+                    splits.append((low[0] + high[0], i, (positions[i], low[1], high[1])))
+                size, _, tree = min(splits, key=lambda split: split[:2])
+                known[shown] = size, tree
+        return known[shown]
+
+    return smallest((None,) * len(positions))[1]
 
 
-@cache
-def _named(name: str, s: int) -> tuple[int, ...]:
-    """The truth table of a name: AND of nothing is 1; OR, MAJ and XOR of nothing are 0."""
-    plain = name.removeprefix("not ")
-    ones = [sum(_pattern(k, s)) for k in range(2**s)]
-    found = {
-        "AND": [n == s for n in ones],
-        "OR": [n > 0 for n in ones],
-        "MAJ": [2 * n > s for n in ones],
-        "XOR": [n % 2 == 1 for n in ones],
-    }[plain]
-    return tuple(int(value == (plain == name)) for value in found)
+def _words(tree: Tree) -> str:
+    if isinstance(tree, int):
+        return "?" if tree < 0 else str(tree)
+    return f"(x{tree[0]}: {_words(tree[2])}, else {_words(tree[1])})"
 
 
-def _text(bits: tuple[int, ...]) -> str:
-    return "".join(map(str, bits))
-
-
-def _bits(name: str, value: object) -> tuple[int, ...]:
-    if not isinstance(value, str) or set(value) - {"0", "1"}:
-        raise CertificateError(f"{name} is a text of bits, got {value!r}")
-    return tuple(map(int, value))
-
-
-def _positions(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list) or any(not isinstance(t, int) or isinstance(t, bool) for t in value):
-        raise CertificateError(f"positions are a list of whole numbers, got {value!r}")
-    return tuple(value)
+def _tree_from_json(data: object, depth: int) -> Tree:
+    if whole(data):
+        return data  # type: ignore[return-value]
+    if not isinstance(data, list | tuple) or len(data) != 3 or not whole(data[0]) or depth >= _MOST_DEPTH:
+        raise CertificateError(f"a decision tree is an answer or [position, tree, tree], at most {_MOST_DEPTH} deep")
+    return data[0], _tree_from_json(data[1], depth + 1), _tree_from_json(data[2], depth + 1)

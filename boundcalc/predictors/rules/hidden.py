@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.tables import float_phi, phi, phi_slope
 
@@ -71,12 +70,6 @@ def _least(values: Sequence[arb]) -> arb:
     for value in values[1:]:
         found = arb.min(found, value)
     return found
-
-
-def ends(middle: Sequence[arb], down: Sequence[arb], up: Sequence[arb]) -> tuple[list[float], list[float]]:
-    """Floats around middle - down .. middle + up."""
-    low = [lower_float(a - b) for a, b in zip(middle, down, strict=True)]
-    return low, [upper_float(a + b) for a, b in zip(middle, up, strict=True)]
 
 
 def touching_points(g: Array, a: Array, low: Array, high: Array) -> Array:

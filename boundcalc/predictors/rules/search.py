@@ -1,39 +1,39 @@
-"""The search for a rule and its proof: bits that matter, their function, slopes, windows, removed cubes. It is not trusted."""
+"""The search for a rule and its proof: bits that matter, their function, slopes, cuts, domains. Nothing here is trusted."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.rules.check import Leaf, Proof, Proved, inputs_of, prove
-from boundcalc.predictors.rules.code import Cube, Rule
+from boundcalc.predictors.rules import code
+from boundcalc.predictors.rules.check import Cut, Leaf, Proof, Proved, Tree, inputs_of, prove
+from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.fails import Counterexample, counterexample
-from boundcalc.predictors.rules.quotients import largest
-from boundcalc.predictors.rules.support import Inputs
-from boundcalc.predictors.rules.tables import FloatTables, Tables, float_phi
+from boundcalc.predictors.rules.slopes import Part, ascend, attracting, loosest_unit
+from boundcalc.predictors.rules.tables import FloatTables, Tables
 
 _MOST_READ = 5
 _CANDIDATES = 2
-_EXACT_HEADS = 3
-_STEPS = 40
-_AT_LEAST = 6
-_LOOK = 10
-"""Steps after which an ascent that hardly rises is given up."""
-_HOPELESS = -25.0
-"""No ascent comes back from here."""
-_GRID = np.linspace(0, 1, 33)
 _CHAIN = 12
 _WINDOWS = (8, 4, 7, 6, 5)
 """The code's main window, then the narrowest: where that fails, so do the others."""
+_NEAR = -4.0
+"""Least values above it may rise above 0 by cuts."""
+_MOST_CUTS = 4
+_CUTS = 16
+"""Of all leaves together."""
 _STARTS = 5
-"""Of searches for a counterexample, per pattern without a proof."""
-_DIGITS = 5
+"""Of searches for a counterexample, per leaf without a proof."""
+_MOST_LEAVES = 24
+"""Of a tree that is grown where no few bits decide."""
 
 
 @dataclass
@@ -42,19 +42,21 @@ class Found:
 
     Attributes:
         rule: what the network seems to compute.
-        proof: leaves, if they seem to prove it.
-        doubtful: patterns for which floats see no proof on all inputs.
+        proof: its tree, if it seems to prove it.
+        doubtful: leaves of the rule for which floats see no proof on all inputs.
         proved: what the checker says of them.
         counterexample: where the network does not answer so, on all inputs.
         seconds: processor time of the search, without the checker's.
+        last: whether nothing better of the same rule follows.
     """
 
     rule: Rule
     proof: Proof | None = None
-    doubtful: tuple[tuple[int, ...], ...] = ()
+    doubtful: tuple[Fixed, ...] = ()
     proved: Proved | None = None
     counterexample: Counterexample | None = None
     seconds: float = 0.0
+    last: bool = True
 
 
 @dataclass
@@ -64,6 +66,9 @@ class _Work:
     tables: Tables
     ends: float
     say: Callable[[str], None]
+    x: Array | None = None
+    cuts: int = _CUTS
+    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     floats: FloatTables = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +77,14 @@ class _Work:
     @property
     def late(self) -> bool:
         return time.process_time() > self.ends
+
+    def leaves(self, rule: Rule, cubes: Sequence[Fixed], answer: int) -> list[tuple[Leaf, float]]:
+        """A leaf for each of these inputs of the rule, and the least value that floats see on it."""
+        return leaves_of(self.floats, [_part(rule, fixed, answer) for fixed in cubes])
+
+    def attack(self, rule: Rule, leaves: Sequence[Fixed], starts: int) -> Counterexample | None:
+        """An input in these leaves on which the network is not the rule."""
+        return counterexample(self.tables, rule, self.random, leaves, starts=starts)
 
 
 def explain(
@@ -84,31 +97,30 @@ def explain(
     progress: Callable[[str], None] | None = None,
 ) -> Found:
     """The rule of fewest errors and bits that is proved of the network, or the best guess and where it fails."""
-    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
+    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None), x)
     started = time.process_time()
-    random = np.random.Generator(np.random.PCG64(0))
-    sample = random.integers(0, 2, (64, tables.shape.T)) if x is None else np.asarray(x)[:32]
-    guesses: dict[Rule, None] = {}
-    for positions in candidates(work.floats, sample):
-        guess = read_off(work.floats, positions, random)
-        guesses |= dict.fromkeys((essential(guess), guess))
-    best = Found(next(iter(guesses)))
-    for way in (_whole, _in_parts):
-        for guess in guesses:
-            found = way(work, guess, x)
-            if _cost(found, x, y, names) < _cost(best, x, y, names) or guess == best.rule:
-                best = found
-            if best.proof is not None or work.late:
-                break
-        if best.proof is not None or work.late:
+    sample = work.random.integers(0, 2, (64, tables.T)) if x is None else np.asarray(x)[:32]
+    guesses = [read_off(work.floats, positions, work.random) for positions in candidates(work.floats, sample)]
+    best, best_cost, checking = Found(guesses[0]), math.inf, 0.0
+    for found in _proposals(work, guesses):
+        # about what the bound of its risk is: bits, and a dear price per error
+        errors = 0 if x is None or y is None else found.rule.errors(x, y)
+        cost = found.rule.price(names=names)[1] + 12.0 * errors
+        if found.proof is not None and cost <= best_cost:
+            before = time.process_time()
+            _check(work, found)
+            checking += time.process_time() - before
+        if found.proved is not None and cost <= best_cost:
+            best, best_cost = found, cost
+        elif best.proof is None and not best.doubtful:
+            best.doubtful = found.doubtful
+        if work.late or (best.proved is not None and found.last and not best.rule.silent):
             break
     if best.doubtful:
         work.say("an input where the network is not the rule")
-        whole = replace(best.rule, window=None, removed=())
-        best.counterexample = counterexample(tables, whole, random, best.doubtful, starts=_STARTS)
-    best.seconds = time.process_time() - started
-    if best.proof is not None:
-        _check(work, best, best.proof)
+        whole = replace(guesses[0] if best.rule.silent else best.rule, window=None)
+        best.counterexample = work.attack(whole, best.doubtful, _STARTS)
+    best.seconds = time.process_time() - started - checking
     return best
 
 
@@ -117,50 +129,57 @@ def follow(
 ) -> Found:
     """A proof that the network follows this very rule, on all inputs or on the rule's own."""
     work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
-    patterns = [Cube(pattern) for pattern in rule.patterns]
-    found = Found(rule)
-    leaves, values = prove_leaves(work.floats, rule, patterns, *_all(rule))
-    reach = _all(rule)
-    if not bool((values > 0).all()):
-        found.doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
-        reach = rule.ones
-        leaves, values = _again(work, rule, leaves, values, *reach)
-        whole = replace(rule, window=None, removed=())
-        found.counterexample = counterexample(tables, whole, np.random.Generator(np.random.PCG64(0)), found.doubtful)
-    if bool((values > 0).all()):
-        _check(work, found, Proof(*reach, tuple(leaves)))
+    found, doubtful = Found(rule), tuple[Fixed, ...]()
+    for window in dict.fromkeys((None, rule.window)):
+        domain = replace(rule, window=window)
+        settled = {i: _settle(work, domain, dict(path), answer, None) for i, (path, answer) in enumerate(rule.paths)}
+        failed = tuple(dict(rule.paths[i][0]) for i, each in settled.items() if each is None)
+        found = Found(rule, None, doubtful := doubtful or failed)
+        if not failed:
+            found.proof = Proof(*domain.ones, _assembled(rule.tree, [each[1] for each in settled.values() if each]))
+            _check(work, found)
+        if found.proved is not None:
+            break
+    if doubtful:
+        found.counterexample = work.attack(replace(rule, window=None), doubtful, 13)
     return found
 
 
-def _check(work: _Work, found: Found, proof: Proof) -> None:
+def _check(work: _Work, found: Found) -> None:
     """Keep a proof that the checker takes."""
+    if found.proof is None:
+        return
     work.say("proof")
     try:
-        found.proved = prove(work.tables, found.rule, proof, progress=work.say)
-        found.proof = proof
+        found.proved = prove(work.tables, found.rule, found.proof, progress=work.say)
     except BoundcalcError as error:
         work.say(str(error))
         found.proof = None
 
 
-def _all(rule: Rule) -> tuple[int, int]:
-    return 0, rule.T - len(rule.positions)
+def _proposals(work: _Work, guesses: Sequence[Rule]) -> Iterator[Found]:
+    """Rules with what may be their proofs: guesses on all inputs, in windows, in parts; last, a tree that is grown."""
+    for guess in guesses:
+        yield from _whole(work, guess)
+    for guess in guesses:
+        yield _in_parts(work, guess)
+    yield _in_parts(work, grown(work.floats, work.random))
 
 
-def _cost(found: Found, x: Array | None, y: Array | None, names: bool) -> tuple[bool, float]:
-    """Unproved last; else about what the bound of its risk is: bits, and a dear price per error."""
-    errors = 0 if x is None or y is None else found.rule.errors(x, y)
-    return found.proof is None, found.rule.bits(names=names) + 12.0 * errors
-
-
-def candidates(floats: FloatTables, sample: Array) -> list[tuple[int, ...]]:
-    """Sets of positions that seem to matter: those before the largest falls of influence."""
-    flips = np.zeros(sample.shape[1])
+def influences(floats: FloatTables, sample: Array) -> Array:
+    """How much each bit moves the output, in the mean over a sample."""
     start = floats.forward(sample)
+    flips = np.zeros(sample.shape[1])
     for t in range(sample.shape[1]):
         other = sample.copy()
         other[:, t] = 1 - other[:, t]
         flips[t] = np.abs(floats.forward(other) - start).mean()
+    return flips
+
+
+def candidates(floats: FloatTables, sample: Array) -> list[tuple[int, ...]]:
+    """Sets of positions that seem to matter: those before the largest falls of influence."""
+    flips = influences(floats, sample)
     order = np.argsort(-flips, kind="stable")
     ranked = np.maximum(flips[order], 1e-6)
     most = min(_MOST_READ, len(order) - 1)
@@ -168,212 +187,189 @@ def candidates(floats: FloatTables, sample: Array) -> list[tuple[int, ...]]:
     return [tuple(sorted(order[:s].tolist())) for s in sizes or [1]]
 
 
-def essential(rule: Rule) -> Rule:
-    """The rule without the positions that its answers do not depend on."""
-    for place, position in enumerate(rule.positions):
-        halves = [[a for b, a in zip(rule.patterns, rule.table, strict=True) if b[place] == c] for c in (0, 1)]
-        if halves[0] == halves[1]:
-            left = tuple(t for t in rule.positions if t != position)
-            return essential(Rule(rule.T, left, tuple(halves[0]), rule.window))
-    return rule
-
-
 def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.Generator) -> Rule:
     """The rule of these positions that the network follows on most random inputs."""
-    T, s = floats.e.shape[1], len(positions)
-    table: list[int] = []
-    for k in range(2**s):
+    T, table = floats.e.shape[1], list[int]()
+    for pattern in itertools.product((0, 1), repeat=len(positions)):
         inputs = random.integers(0, 2, (64, T))
-        inputs[:, list(positions)] = [k >> (s - 1 - i) & 1 for i in range(s)]
+        inputs[:, list(positions)] = pattern
         table.append(int((floats.forward(inputs) > 0).mean() > 0.5))
-    return Rule(T, positions, tuple(table))
+    return Rule.of_table(T, positions, tuple(table))
 
 
-def _whole(work: _Work, guess: Rule, x: Array | None) -> Found:
-    """The rule on all inputs; where that fails, in its window; else in a narrower one."""
-    work.say(f"{guess} on all inputs")
-    leaves, values = prove_leaves(work.floats, guess, [Cube(pattern) for pattern in guess.patterns], *_all(guess))
-    if bool((values > 0).all()):
-        return Found(guess, Proof(*_all(guess), tuple(leaves)))
-    doubtful = tuple(leaf.cube.pattern for leaf, value in zip(leaves, values, strict=True) if not value > 0)
-    best = Found(guess, None, doubtful)
-    for window in _WINDOWS if x is not None else _WINDOWS[:1]:
+def grown(floats: FloatTables, random: np.random.Generator) -> Rule:
+    """A decision tree that asks for the bit of most influence until random inputs are answered alike."""
+    T, leaves = floats.e.shape[1], 1
+
+    def grow(fixed: Fixed) -> code.Tree:
+        nonlocal leaves
+        inputs = random.integers(0, 2, (48, T))
+        inputs[:, list(fixed)] = list(fixed.values())
+        share = float((floats.forward(inputs) > 0).mean())
+        if share in (0.0, 1.0) or leaves >= _MOST_LEAVES or len(fixed) == T:
+            return int(share > 0.5)
+        leaves += 1
+        flips = influences(floats, inputs)
+        flips[list(fixed)] = -1
+        position = int(flips.argmax())
+        low, high = (grow({**fixed, position: bit}) for bit in (0, 1))
+        return low if low == high else (position, low, high)
+
+    return Rule(T, grow({}))
+
+
+def _whole(work: _Work, guess: Rule) -> Iterator[Found]:
+    """The rule on all inputs; where that fails, in its window; else in the narrowest, and then in wider ones."""
+    settled: dict[int, tuple[code.Tree, Tree] | None] = {}
+    doubtful: tuple[Fixed, ...] = ()
+    for window in (None, *_WINDOWS):
         rule = replace(guess, window=window)
-        some, reached = _again(work, rule, leaves, values, *rule.ones)
-        held = bool((reached > 0).all())
-        if held:
-            best = Found(rule, Proof(*rule.ones, tuple(some)), doubtful)
-        if work.late or held == (window != _WINDOWS[1]):
-            break
-    return best
+        work.say(
+            f"{guess} on {'all inputs' if window is None else f'inputs with {rule.ones[0]} to {rule.ones[1]} ones'}"
+        )
+        todo = [i for i in range(len(guess.paths)) if settled.get(i) is None]
+        cubes = [(dict(guess.paths[i][0]), guess.paths[i][1]) for i in todo]
+        leaves = leaves_of(work.floats, [_part(rule, *cube) for cube in cubes])
+        settled |= {i: _settle(work, rule, *cube, leaf) for i, cube, leaf in zip(todo, cubes, leaves, strict=True)}
+        failed = [i for i in todo if settled[i] is None]
+        doubtful = doubtful or tuple(dict(guess.paths[i][0]) for i in failed)
+        proof = None
+        if not failed:
+            trees = [each[1] for _, each in sorted(settled.items()) if each]
+            proof = Proof(*rule.ones, _assembled(guess.tree, trees))
+            settled = {} if window == _WINDOWS[1] else settled
+        yield Found(rule if window is not None else guess, proof, doubtful, last=window != _WINDOWS[1])
+        if work.late or (failed and window == _WINDOWS[1]):
+            return
 
 
-def _in_parts(work: _Work, guess: Rule, x: Array | None) -> Found:
-    """The rule in its window without some cubes."""
+def _in_parts(work: _Work, guess: Rule) -> Found:
+    """The rule in its window without an answer on some of its inputs."""
     work.say(f"{guess} on some inputs")
-    low, high = guess.ones
-    patterns = [Cube(pattern) for pattern in guess.patterns]
-    leaves, values = prove_leaves(work.floats, guess, patterns, low, high)
-    removed, kept = list[Cube](), list[Leaf]()
-    for cube, leaf, value in zip(patterns, leaves, values, strict=True):
-        more, cut = ([leaf], []) if value > 0 else _chain(work, guess, cube, low, high, x)
-        kept += more
-        removed += cut
-    proof = Proof(low, high, tuple(kept)) if kept else None
-    doubtful = tuple(cube.pattern for cube, value in zip(patterns, values, strict=True) if not value > 0)
-    return Found(replace(guess, removed=tuple(removed)), proof, doubtful)
+    parts = [_settle(work, guess, dict(path), answer, None, partial=True) for path, answer in guess.paths]
+    trees, proofs = ([part[i] for part in parts if part is not None] for i in (0, 1))
+    rule = replace(guess, tree=_rebuilt(guess.tree, trees))
+    doubtful = tuple(dict(path) for path, answer in rule.paths if answer < 0)
+    answered = any(answer >= 0 for _, answer in rule.paths)
+    return Found(rule, Proof(*rule.ones, _assembled(guess.tree, proofs)) if answered else None, doubtful)
 
 
-def _again(work: _Work, rule: Rule, leaves: list[Leaf], values: Array, low: int, high: int) -> tuple[list[Leaf], Array]:
-    """Leaves for fewer inputs: only those that failed are made again."""
-    failed = np.flatnonzero(~(values > 0))
-    made, reached = prove_leaves(work.floats, rule, [leaves[i].cube for i in failed], low, high)
-    leaves, values = list(leaves), values.copy()
-    for i, leaf, value in zip(failed, made, reached, strict=True):
-        leaves[i], values[i] = leaf, value
-    return leaves, values
+def _rebuilt(tree: code.Tree, leaves: list[Any]) -> code.Tree:
+    """The tree with others in the place of its leaves, from left to right."""
+    return leaves.pop(0) if isinstance(tree, int) else (tree[0], _rebuilt(tree[1], leaves), _rebuilt(tree[2], leaves))
 
 
-def _chain(work: _Work, rule: Rule, cube: Cube, low: int, high: int, x: Array | None) -> tuple[list[Leaf], list[Cube]]:
-    """Fix the positions that draw most weight one after the other; what is left over is removed."""
-    kept, here = list[Leaf](), cube
-    for _ in range(_CHAIN):
-        inputs = inputs_of(rule, here, low, high)
-        if work.late or not inputs.free:
-            break
-        position = _attracting(work.floats, inputs)
-        sides = [Cube(cube.pattern, (*here.positions, position), (*here.values, c)) for c in (0, 1)]
-        leaves, values = prove_leaves(work.floats, rule, sides, low, high)
-        if bool((values > 0).all()):
-            return [*kept, *leaves], []
-        if not bool((values > 0).any()):
-            break
-        good = int(values.argmax())
-        kept.append(leaves[good])
-        here = sides[1 - good]
-        if x is not None and len(here.positions) >= 3 and not bool(here.contains(x[:, list(rule.positions)], x).any()):
-            return kept, [here]
-    return [], [cube]
+def _assembled(tree: code.Tree, proofs: Sequence[Any]) -> Tree:
+    """The proof that cuts as the rule's tree does, with the proofs of its leaves from left to right."""
+    order = iter(proofs)
+
+    def build(node: code.Tree) -> Tree:
+        return next(order) if isinstance(node, int) else Cut("bit", node[0], 0.0, (build(node[1]), build(node[2])))
+
+    return build(tree)
 
 
-def _attracting(f: FloatTables, inputs: Inputs) -> int:
-    """The free position of largest weight in the head that can move the output most."""
-    half = _boxes(f, [inputs])[1]
-    moves = np.einsum("hij,hi,j->h", np.abs(f.M), half[0], np.abs(f.g))
-    return inputs.free[int(f.e[int(moves.argmax())][inputs.free].max(1).argmax())]
+def _settle(
+    work: _Work, rule: Rule, fixed: Fixed, answer: int, leaf: tuple[Leaf, float] | None, *, partial: bool = False
+) -> tuple[code.Tree, Tree] | None:
+    """What the rule says on these inputs, and its proof: by one leaf, or for each value of the other bits it reads, or by cuts.
+
+    Where that fails: None, or, for a rule in parts, a tree that is silent on what is left.
+    """
+    if answer < 0:
+        return -1, None
+    shown, value = leaf or work.leaves(rule, [fixed], answer)[0]
+    if value > 0:
+        return answer, shown
+    unread = [t for t in rule.positions if t not in fixed]
+    if unread and len(rule.positions) <= _MOST_READ:
+        cubes = [{**fixed, unread[0]: bit} for bit in (0, 1)]
+        sides = [
+            _settle(work, rule, cube, answer, side, partial=partial)
+            for cube, side in zip(cubes, work.leaves(rule, cubes, answer), strict=True)
+        ]
+        if sides[0] is None or sides[1] is None:
+            return None
+        (low, first), (high, second) = sides[0], sides[1]
+        return low if low == high else (unread[0], low, high), Cut("bit", unread[0], 0.0, (first, second))
+    if partial:
+        return _chain(work, rule, fixed, answer)
+    if value <= _NEAR or work.attack(rule, [fixed], 3) is not None:
+        return None
+    tree = _by_cuts(work, _part(rule, fixed, answer), value, _MOST_CUTS)
+    return None if tree is None else (answer, tree)
 
 
-def prove_leaves(
-    floats: FloatTables, rule: Rule, cubes: Sequence[Cube], low: int, high: int
-) -> tuple[list[Leaf], Array]:
-    """A leaf for each cube, and the least value that floats see on it (infinite where no input meets it)."""
-    signs = [1.0 if rule.table[rule.patterns.index(cube.pattern)] else -1.0 for cube in cubes]
-    inputs = [inputs_of(rule, cube, low, high) for cube in cubes]
-    values = np.full(len(cubes), math.inf)
-    heads: list[tuple[int, ...]] = [()] * len(cubes)
-    slopes: list[Array] = [np.zeros(len(floats.g))] * len(cubes)
+def _part(rule: Rule, fixed: Fixed, answer: int) -> Part:
+    return Part(inputs_of(rule.T, fixed, *rule.ones), 1 if answer else -1)
+
+
+def leaves_of(floats: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
+    """A leaf for each set of inputs, and the least value that floats see on it (infinite where no input meets it)."""
+    found: list[tuple[Leaf, float]] = [(Leaf((0.0,) * len(floats.g), ()), math.inf)] * len(parts)
     groups: dict[int, list[int]] = {}
-    for i, each in enumerate(inputs):
-        if not each.empty:
-            groups.setdefault(len(each.fixed), []).append(i)
+    for i, part in enumerate(parts):
+        if not part.inputs.empty:
+            groups.setdefault(len(part.inputs.fixed), []).append(i)
     for group in groups.values():
-        found, chosen, exact = _ascend(floats, [inputs[i] for i in group], np.array([signs[i] for i in group]))
-        values[group] = found
-        for i, row in zip(group, chosen, strict=True):
-            slopes[i], heads[i] = row, exact
-    rounded = [tuple(float(f"{a:.{_DIGITS}g}") for a in row) for row in slopes]
-    return [Leaf(cube, row, exact) for cube, row, exact in zip(cubes, rounded, heads, strict=True)], values
+        for i, leaf in zip(group, ascend(floats, [parts[i] for i in group]), strict=True):
+            found[i] = leaf
+    return found
 
 
-def _terms(f: FloatTables, inputs: Sequence[Inputs]) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """For sets with equally many fixed positions: e (sets, heads, n, 2), v, numerator and denominator, counts."""
-    e = np.stack([f.e[:, each.free] for each in inputs])
-    v = np.stack([f.v[:, each.free] for each in inputs])
-    num = np.repeat((f.own_e[:, None] * f.own_v)[None], len(inputs), 0)
-    den = np.repeat(f.own_e[None], len(inputs), 0)
-    for i, each in enumerate(inputs):
-        for t, c in each.fixed:
-            num[i] += f.e[:, t, c, None] * f.v[:, t, c]
-            den[i] += f.e[:, t, c]
-    counts = np.array([each.counts for each in inputs])
-    return e, v, num, den, counts[:, 0], counts[:, 1]
-
-
-def _boxes(f: FloatTables, inputs: Sequence[Inputs]) -> tuple[Array, Array, tuple[Array, ...]]:
-    """Middle and half width of every pooled coordinate, (sets, heads, d_head), and the terms."""
-    terms = _terms(f, inputs)
-    width = f.u.shape[1]
-    unit = np.concatenate([np.eye(width), -np.eye(width)])
-    both = np.stack([_support(terms, np.broadcast_to(w, (*terms[3].shape, width)))[0] for w in unit], -1)
-    up, down = both[..., :width], both[..., width:]
-    return (up - down) / 2, (up + down) / 2, terms
-
-
-def _support(terms: tuple[Array, ...], w: Array) -> tuple[Array, Array]:
-    """For a direction per set and head: the largest <w, p> as floats see it, and the p that has it."""
-    e, v, num, den, low, high = terms
-    sets, heads, n = e.shape[:3]
-    y = np.einsum("shnci,shi->shnc", v, w).reshape(sets * heads, n, 2)
-    flat = e.reshape(sets * heads, n, 2)
-    at = (np.einsum("shi,shi->sh", num, w).ravel(), den.ravel())
-    found = largest(flat, y, *at, np.repeat(low, heads), np.repeat(high, heads))
-    chosen = np.where(found.ones, flat[..., 1], flat[..., 0]).reshape(sets, heads, n)
-    rows = np.where(found.ones.reshape(sets, heads, n)[..., None], v[..., 1, :], v[..., 0, :])
-    p = (num + np.einsum("shn,shni->shi", chosen, rows)) / found.mass.reshape(sets, heads)[..., None]
-    return found.value.reshape(sets, heads), p
-
-
-def _ascend(f: FloatTables, inputs: Sequence[Inputs], signs: Array) -> tuple[Array, Array, tuple[int, ...]]:
-    """The best slopes of some steps of a supergradient ascent, for several sets of inputs at once."""
-    middle, half, terms = _boxes(f, inputs)
-    moves = np.einsum("hij,shi,j->sh", np.abs(f.M), half, np.abs(f.g))
-    exact = tuple(sorted(np.argsort(-moves.max(0))[:_EXACT_HEADS].tolist()))
-    low = f.zeta + np.zeros((len(inputs), 1))
-    high = low.copy()
-    for h in range(len(f.u)):
-        if h in exact:
-            up, down = _both_sides(tuple(part[:, h] if part.ndim > 1 else part for part in terms), f.M[h])
-            low, high = low - down, high + up
-        else:
-            at, spread = middle[:, h] @ f.M[h], half[:, h] @ np.abs(f.M[h])
-            low, high = low + at - spread, high + at + spread
-    g = signs[:, None] * f.g
-    width = np.maximum(high - low, 1e-9)
-    a = g * (float_phi(f.activation, high) - float_phi(f.activation, low)) / width
-    best, slopes = np.full(len(inputs), -np.inf), a.copy()
-    before = best
-    z = low[..., None] + width[..., None] * _GRID
-    lines = g[..., None] * float_phi(f.activation, z)
-    for step in range(_STEPS):
-        below = lines - a[..., None] * z
-        place = below.argmin(2)[..., None]
-        offset = np.take_along_axis(below, place, 2)[..., 0].sum(1)
-        w = signs[:, None, None] * f.u + np.einsum("hij,sj->shi", f.M, a)
-        values, p = _support(terms, -w)
-        total = signs * f.c_0 + offset + a @ f.zeta - values.sum(1)
-        better = total > best
-        best, slopes = np.where(better, total, best), np.where(better[:, None], a, slopes)
-        if step >= _AT_LEAST and bool(((best > 0) | (best < _HOPELESS)).all()):
-            break
-        if step % _LOOK == 0:
-            if bool(((best > 0) | (best < before + 0.05 * np.abs(best))).all()):
-                break
-            before = best
-        reached = f.zeta + np.einsum("shi,hij->sj", p, f.M)
-        nearest = np.take_along_axis(z, place, 2)[..., 0]
-        a = a + (0.3 / (1 + step / 10)) * np.abs(g) * (reached - nearest) / width
-    return best, slopes, exact
-
-
-def _both_sides(terms: tuple[Array, ...], matrix: Array) -> tuple[Array, Array]:
-    """Largest <M_j, p> and <-M_j, p> of one head for every hidden unit j, (sets, units)."""
-    e, v, num, den, low, high = terms
-    rows = np.concatenate([matrix.T, -matrix.T])
-    found = [
-        largest(
-            e[i], np.einsum("nci,ri->rnc", v[i], rows), rows @ num[i], np.full(len(rows), den[i]), low[i], high[i]
-        ).value
-        for i in range(len(e))
+def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Tree:
+    """A proof by cuts of bits or of hidden units, the better one at each step; None where it is not found."""
+    work.cuts -= 1
+    if depth == 0 or work.late or work.cuts < 0:
+        return None
+    f, cuts = work.floats, list[tuple[Cut, list[Part]]]()
+    if part.inputs.free:
+        t = attracting(f, part)
+        cuts.append(
+            (Cut("bit", t, 0.0, (None, None)), [replace(part, inputs=part.inputs.showing(t, c)) for c in (0, 1)])
+        )
+    j, at = loosest_unit(f, part)
+    low, high = part.ranges.get(j, (-math.inf, math.inf))
+    sides = [replace(part, ranges={**part.ranges, j: ends}) for ends in ((low, min(at, high)), (max(at, low), high))]
+    cuts.append((Cut("unit", j, at, (None, None)), sides))
+    tried = [(leaves_of(f, sides), cut, sides) for cut, sides in cuts]
+    leaves, cut, sides = max(tried, key=lambda each: min(v for _, v in each[0]))
+    if min(v for _, v in leaves) <= value:
+        return None
+    parts = [
+        leaf if v > 0 else _by_cuts(work, side, v, depth - 1) for side, (leaf, v) in zip(sides, leaves, strict=True)
     ]
-    both = np.stack(found)
-    return both[:, : matrix.shape[1]], both[:, matrix.shape[1] :]
+    return None if None in parts else replace(cut, parts=(parts[0], parts[1]))
+
+
+def _chain(work: _Work, rule: Rule, fixed: Fixed, answer: int) -> tuple[code.Tree, Tree]:
+    """Fix the positions that draw most weight one after the other; what is left over has no answer."""
+    kept: list[tuple[int, int, Leaf]] = []
+    here, tree = dict(fixed), -1
+    for _ in range(_CHAIN):
+        part = _part(rule, here, answer)
+        if work.late or not part.inputs.free:
+            return -1, None
+        t = attracting(work.floats, part)
+        leaves = work.leaves(rule, [{**here, t: c} for c in (0, 1)], answer)
+        good = [c for c in (0, 1) if leaves[c][1] > 0]
+        if not good:
+            return -1, None
+        kept.append((t, good[0], leaves[good[0]][0]))
+        here[t] = 1 - good[0]
+        if len(good) == 2:
+            return answer, _linked(kept, leaves[1][0])
+        if work.x is None or len(kept) < 3:
+            continue
+        if not bool(np.all([work.x[:, s] == c for s, c in here.items()], axis=0).any()):
+            for s, c, _ in reversed(kept):
+                tree = (s, answer, tree) if c == 0 else (s, tree, answer)
+            return tree, _linked(kept, None)
+    return -1, None
+
+
+def _linked(kept: Sequence[tuple[int, int, Leaf]], last: Tree) -> Tree:
+    """Cuts one after the other: each has a proved side, and goes on in the other."""
+    for t, c, leaf in reversed(kept):
+        last = Cut("bit", t, 0.0, (leaf, last) if c == 0 else (last, leaf))
+    return last

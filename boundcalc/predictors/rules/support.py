@@ -40,6 +40,10 @@ class Inputs:
         taken = {t for t, _ in self.fixed}
         return [t for t in range(self.T) if t not in taken]
 
+    def showing(self, t: int, bit: int) -> Inputs:
+        """Those that show this bit."""
+        return Inputs(self.T, (*self.fixed, (t, bit)), self.low - bit, self.high - bit)
+
     @property
     def empty(self) -> bool:
         """Whether no input meets it."""

@@ -1,9 +1,13 @@
-"""A network of one attention layer on bits as its tables, formula (N), in balls: from the stored weights alone.
+"""A network of one attention layer on bits in tables, in balls: from the stored weights alone.
 
-    f(x) = c_0 + sum_h <u_h, p_h(x)> + sum_j g_j phi(z_j(x)),   z_j(x) = zeta_j + sum_h <M_hj, p_h(x)>,
-    p_h(x) = sum_t e_th(x_t) v_th(x_t) / sum_t e_th(x_t),
+The tokens are 2 (in the row that is read) and the T bits. p_h(x) = sum_t e_th(x_t) v_th(x_t) / sum_t e_th(x_t), the row that
+is read included, and r = rho + sum_h p_h W_O,h is that row behind the attention. With the scales
+s_1, s_2 = 1 / sqrt(|C v|^2 / d + eps) of the normalisations (1 where there is none; C centres for LayerNorm, and is the
+identity for RMSNorm)
 
-t = 0 (the row that is read, which shows token 2) included. docs/certificates.md proves it.
+    f = s_2 F + last,   F = k_0 + <straight, r> + s_1 <scaled, r> + sum_j g_j phi(z_j),   z_j = zeta_j + s_1 <units_j, r>.
+
+docs/certificates.md proves it.
 """
 
 from __future__ import annotations
@@ -22,133 +26,155 @@ from boundcalc.predictors.data import Array
 from boundcalc.setting import Architecture
 
 Balls = list[list[arb]]
-_READ_TOKEN = 2
+READ_TOKEN = 2
 MODEL_FORMAT = "boundcalc-model/1"
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The numbers that a network's architecture is known by once it is of the kind described here."""
-
-    T: int
-    d: int
-    heads: int
-    d_head: int
-    d_ff: int
-    activation: str
-    temperature: float
-
-
-@dataclass(frozen=True)
 class HeadTable:
-    """One head: its unnormalised weights and values.
-
-    Attributes:
-        weights: e_t(c), for c = 0 and 1; all positive.
-        values: v_t(c) likewise, each of d_head numbers.
-        own_weight: of the row that is read.
-        own_value: of the row that is read.
-        hidden: M_h, d_head rows of d_ff numbers.
-        out: u_h.
-    """
+    """One head: its unnormalised weights e_t(c) (all positive) and values v_t(c) for c = 0 and 1, and W_O of the head."""
 
     weights: tuple[list[arb], list[arb]]
     values: tuple[Balls, Balls]
     own_weight: arb
     own_value: list[arb]
-    hidden: Balls
-    out: list[arb]
+    out: arb_mat
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Everything (N) needs, in balls.
+    """Everything the formula needs, in balls; vectors are rows or columns as they are multiplied.
 
     Attributes:
-        shape: of the network.
+        architecture: of the network.
         heads: one table for each.
-        zeta: the hidden layer's offsets.
-        g: how a hidden unit acts on the output.
-        c_0: the output's offset.
+        rho: the row that is read without what the heads add.
+        units: the columns m_j that hidden units read.
+        zeta: their offsets.
+        g: how they act on F.
+        straight: a column, how r acts on F.
+        scaled: the same of s_1 r.
+        k_0: offset of F.
+        last: offset of f.
+        centre: the matrix C, where something is normalised.
+        spread: what `scale_of_output` needs where the output is: W_2, b_2, and gain and offset of s_1 r in it (or None).
     """
 
-    shape: Shape
+    architecture: Architecture
     heads: tuple[HeadTable, ...]
+    rho: arb_mat
+    units: arb_mat
     zeta: list[arb]
     g: list[arb]
-    c_0: arb
+    straight: arb_mat
+    scaled: arb_mat
+    k_0: arb
+    last: arb
+    centre: arb_mat | None
+    spread: tuple[arb_mat, list[arb], list[arb] | None, list[arb] | None]
+
+    @property
+    def T(self) -> int:  # noqa: N802 - as everywhere
+        """Bits of an input."""
+        return self.architecture.seq_len - 1
+
+    @cached_property
+    def read(self) -> arb_mat:
+        """Columns of r whose ranges are wanted: those of the hidden units, then those of C."""
+        if self.centre is None:
+            return self.units
+        rows = zip(self.units.tolist(), self.centre.tolist(), strict=True)
+        return arb_mat([[*a, *b] for a, b in rows])
+
+    @cached_property
+    def through(self) -> list[arb_mat]:
+        """`read` as the heads see it."""
+        return [head.out * self.read for head in self.heads]
 
     @cached_property
     def floats(self) -> FloatTables:
         """Midpoints, for searches."""
-        return FloatTables.of(self)
+        return FloatTables(self)
 
     def value(self, x: Array) -> arb:
         """The output f(x), enclosed."""
-        bits = [int(bit) for bit in x]
-        total, z = self.c_0, list(self.zeta)
+        r = self.rho
         for head in self.heads:
-            chosen = [head.weights[bit][t] for t, bit in enumerate(bits)]
-            rows = [head.values[bit][t] for t, bit in enumerate(bits)]
-            mass = arb_mat(1, len(bits) + 1, [*chosen, head.own_weight])
-            sums = mass * arb_mat([*rows, head.own_value])
-            whole = sum(chosen, head.own_weight)
-            pooled = arb_mat(1, len(head.out), [each / whole for each in sums.entries()])
-            total = total + (pooled * arb_mat([[u] for u in head.out]))[0, 0]
-            z = [a + b for a, b in zip(z, (pooled * arb_mat(head.hidden)).entries(), strict=True)]
-        for g, each in zip(self.g, z, strict=True):
-            total = total + g * phi(self.shape.activation, each)
-        return total
-
-
-@dataclass(frozen=True)
-class FloatTables:
-    """The same in floats: e (H, T, 2), v (H, T, 2, d_head), own weights and values, M (H, d_head, d_ff), u, zeta, g, c_0."""
-
-    e: Array
-    v: Array
-    own_e: Array
-    own_v: Array
-    M: Array
-    u: Array
-    zeta: Array
-    g: Array
-    c_0: float
-    activation: str
-
-    @classmethod
-    def of(cls, tables: Tables) -> FloatTables:
-        """Midpoints of balls."""
-        heads = tables.heads
-        e = np.array([[_mids(side) for side in head.weights] for head in heads]).transpose(0, 2, 1)
-        v = np.array([[[_mids(row) for row in side] for side in head.values] for head in heads]).transpose(0, 2, 1, 3)
-        return cls(
-            e,
-            v,
-            np.array(_mids([head.own_weight for head in heads])),
-            np.array([_mids(head.own_value) for head in heads]),
-            np.array([[_mids(row) for row in head.hidden] for head in heads]),
-            np.array([_mids(head.out) for head in heads]),
-            np.array(_mids(tables.zeta)),
-            np.array(_mids(tables.g)),
-            float(tables.c_0.mid()),
-            tables.shape.activation,
+            weights = [*(head.weights[bit][t] for t, bit in enumerate(map(int, x))), head.own_weight]
+            values = [*(head.values[bit][t] for t, bit in enumerate(map(int, x))), head.own_value]
+            r = r + arb_mat([weights]) * arb_mat(values) * (1 / sum(weights, arb(0))) * head.out
+        first = self.scale(r)
+        z = [zeta + first * m for zeta, m in zip(self.zeta, (r * self.units).entries(), strict=True)]
+        hidden = [phi(self.architecture.activation, each) for each in z]
+        f = self.k_0 + (r * self.straight)[0, 0] + first * (r * self.scaled)[0, 0]
+        f = sum((g * each for g, each in zip(self.g, hidden, strict=True)), f)
+        if self.centre is None:
+            return f + self.last
+        w_2, b_2, gain, offset = self.spread
+        row = (
+            r
+            if gain is None
+            else arb_mat([[first * a * b for a, b in zip(gain, (r * self.centre).entries(), strict=True)]])
         )
+        row = row + arb_mat([hidden]) * w_2 + arb_mat([b_2 if offset is None else add(b_2, offset)])
+        return self.scale(row) * f + self.last
+
+    def scale(self, row: arb_mat) -> arb:
+        """1 / sqrt(|C row|^2 / d + eps); 1 without a normalisation."""
+        if self.centre is None:
+            return arb(1)
+        return self.scale_of_square(sum((a * a for a in (row * self.centre).entries()), arb(0)))
+
+    def scale_of_square(self, square: arb) -> arb:
+        """The same from |C row|^2."""
+        return (square / self.architecture.d + arb(self.architecture.eps)).rsqrt()
+
+
+class FloatTables:
+    """The same in floats: e (H, T, 2), v (H, T, 2, d_head), own weights and values, W_O (H, d_head, d) and what follows."""
+
+    def __init__(self, tables: Tables) -> None:
+        heads = tables.heads
+        self.e = np.array([[mids(side) for side in head.weights] for head in heads]).transpose(0, 2, 1)
+        self.v = np.array([[[mids(row) for row in side] for side in head.values] for head in heads]).transpose(
+            0, 2, 1, 3
+        )
+        self.own_e = np.array(mids([head.own_weight for head in heads]))
+        self.own_v = np.array([mids(head.own_value) for head in heads])
+        self.out = np.array([floats_of(head.out) for head in heads])
+        self.rho = floats_of(tables.rho)[0]
+        self.units, self.read = floats_of(tables.units), floats_of(tables.read)
+        self.straight, self.scaled = floats_of(tables.straight)[:, 0], floats_of(tables.scaled)[:, 0]
+        self.through = np.array([floats_of(matrix) for matrix in tables.through])
+        self.zeta, self.g = np.array(mids(tables.zeta)), np.array(mids(tables.g))
+        self.k_0, self.last = float(tables.k_0.mid()), float(tables.last.mid())
+        self.centre = None if tables.centre is None else floats_of(tables.centre)
+        w_2, b_2, gain, offset = tables.spread
+        self.w_2, self.b_2 = floats_of(w_2), np.array(mids(b_2))
+        self.gain = None if gain is None else np.array(mids(gain))
+        self.offset = np.zeros(len(self.b_2)) if offset is None else np.array(mids(offset))
+        self.activation, self.eps = tables.architecture.activation, tables.architecture.eps
 
     def forward(self, x: Array) -> Array:
         """The output f for rows of bits."""
-        found = np.full(len(x), self.c_0)
-        z = np.tile(self.zeta, (len(x), 1))
         ones = np.ascontiguousarray(x, dtype=np.float64)
-        for h in range(len(self.u)):
+        r = np.tile(self.rho, (len(x), 1))
+        for h, out in enumerate(self.out):
             mass = self.e[h][..., None]
             both = np.concatenate([mass, mass * self.v[h]], -1)  # (T, 2, 1 + d_head)
             own = np.concatenate([[1.0], self.own_v[h]]) * self.own_e[h]
             sums = (1 - ones) @ both[:, 0] + ones @ both[:, 1] + own
-            p = sums[:, 1:] / sums[:, :1]
-            found += p @ self.u[h]
-            z += p @ self.M[h]
-        return found + float_phi(self.activation, z) @ self.g
+            r += sums[:, 1:] / sums[:, :1] @ out
+        first = self._scale(r)
+        hidden = float_phi(self.activation, self.zeta + first[:, None] * (r @ self.units))
+        f = self.k_0 + r @ self.straight + first * (r @ self.scaled) + hidden @ self.g
+        base = r if self.gain is None or self.centre is None else first[:, None] * self.gain * (r @ self.centre)
+        return self._scale(base + hidden @ self.w_2 + self.b_2 + self.offset) * f + self.last
+
+    def _scale(self, rows: Array) -> Array:
+        if self.centre is None:
+            return np.ones(len(rows))
+        return 1 / np.sqrt(((rows @ self.centre) ** 2).mean(1) + self.eps)
 
 
 def phi(name: str, z: arb) -> arb:
@@ -173,40 +199,24 @@ def float_phi(name: str, z: Array) -> Array:
     return z * ndtr(z)
 
 
-def described(architecture: Architecture) -> Shape:
-    """The network's shape; refuses every architecture that (N) does not describe."""
+def refuse_other_architectures(architecture: Architecture) -> None:
+    """Raises `InvalidSetting` for every architecture that the tables do not describe."""
     a = architecture
-    if a.own_row != _READ_TOKEN or a.vocabulary != _READ_TOKEN + 1 or a.activation not in ("gelu", "relu"):
+    if a.own_row not in (None, READ_TOKEN) or a.vocabulary != READ_TOKEN + 1 or a.activation not in ("gelu", "relu"):
         raise InvalidSetting(
             "a rule is proved of networks that read bits (tokens 0, 1), show token 2 in the row that is read, and use "
             "GELU (exact) or ReLU"
         )
-    expected = Architecture(
-        depth=1,
-        seq_len=a.seq_len,
-        heads=a.heads,
-        d=a.d,
-        d_ff=a.d_ff,
-        style="post",
-        activation=a.activation,
-        normalisation="none",
-        residual=True,
-        bias=True,
-        vocabulary=a.vocabulary,
-        own_row=a.own_row,
-        positions="learned",
-    )
-    if a.stages != expected.stages or a.classes != expected.classes or a.seq_len < 2:
+    if a.style not in ("pre", "post") or a.normalisation not in ("none", "layernorm", "rmsnorm") or a.seq_len < 2:
+        raise InvalidSetting("a rule is proved of blocks of style pre or post with layernorm, rmsnorm or none")
+    fields = ("seq_len", "heads", "d", "d_ff", "style", "activation", "normalisation", "vocabulary", "own_row", "eps")
+    given = {name: getattr(a, name) for name in fields if a.unread(name) is None}
+    expected = Architecture(depth=1, residual=True, bias=True, positions="learned", **given)
+    if a.stages != expected.stages or a.classes != expected.classes:
         raise InvalidSetting(
             "a rule is proved of one attention layer with residuals and biases, learned positions, softmax and no "
-            "normalisation, mask or cap, read at its first row as one number; this architecture is another"
+            "mask or cap, read at its first row as one number; this architecture is another"
         )
-    from boundcalc.setting.attention import attentions
-
-    layer = next(attentions(a.stages))
-    assert layer.d_head is not None  # noqa: S101 - by the comparison
-    assert a.d_ff is not None  # noqa: S101 - by the comparison
-    return Shape(a.seq_len - 1, a.d, a.heads, layer.d_head, a.d_ff, a.activation, layer.temperature)
 
 
 def read_weights(path: Path | str) -> tuple[Architecture, dict[str, Array]]:
@@ -226,59 +236,111 @@ def read_weights(path: Path | str) -> tuple[Architecture, dict[str, Array]]:
 
 def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Tables:
     """The tables of stored weights; refuses tensors that are missing, too many, of another shape or not finite."""
-    n = described(architecture)
-    _check(n, weights)
+    refuse_other_architectures(architecture)
+    _check(architecture, weights)
+    a = architecture
 
     def balls(name: str, *index: int) -> arb_mat:
         return _matrix(weights[name][index] if index else weights[name])
 
-    embedding, positions = balls("embedding"), balls("positions")
-    rows = arb_mat([*positions.tolist()[1:], *embedding.tolist()[:2]])
-    read = arb_mat([[a + b for a, b in zip(positions.tolist()[0], embedding.tolist()[2], strict=True)]])
-    scale = arb(n.temperature).union(arb(n.d_head).sqrt())  # whichever of the two the root of d_head is meant to be
-    behind, first, second = balls("W_O[0]"), balls("W_1[0]"), balls("W_2[0]")
-    last = balls("readout")
-    to_hidden, to_out = (behind * first).tolist(), (behind * last).tolist()
-    row = read + balls("b_O[0]") + _matrix(weights["b_V[0]"].reshape(1, -1)) * behind
+    centre = _centre(a)
+
+    def around(which: int) -> tuple[list[arb], list[arb]]:
+        """Gain and offset of a normalisation."""
+        gain, *offset = _norms(a)[which]
+        return balls(gain).entries(), balls(offset[0]).entries() if offset else [arb(0)] * a.d
+
+    token = balls("embedding").tolist()
+    rows = [[add(p, token[c]) for p in balls("positions").tolist()] for c in (0, 1, READ_TOKEN)]
+    read = arb_mat([rows[READ_TOKEN][0]])
+    seen = rows
+    if a.style == "pre" and centre is not None:  # every row is normalised before the attention, by itself
+        seen = [[_normalised(a, row, centre, *around(0)) for row in side] for side in rows]
+    queried = arb_mat([seen[READ_TOKEN][0]])
+    bits = [arb_mat(seen[c][1:]) for c in (0, 1)]
+    width = a.head_width
+    out = balls("W_O[0]")
     heads: list[HeadTable] = []
-    for h in range(n.heads):
-        query = (read * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / scale)
+    for h in range(a.heads):
+        query = (queried * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / arb(width**0.5))
         key = balls("W_K[0]", h) * query.transpose()
+        scores, own = [(side * key).entries() for side in bits], (queried * key)[0, 0]
+        shift = arb(max(float(each.mid()) for each in (*scores[0], *scores[1], own)))
+        zero, one = ([(each - shift).exp() for each in side] for side in scores)
         value = balls("W_V[0]", h)
-        scores, own = (rows * key).entries(), (read * key)[0, 0]
-        values = (rows * value).tolist()
-        by_bit = [[scores[t] + scores[n.T + c] for t in range(n.T)] for c in (0, 1)]
-        shift = arb(max(float(each.mid()) for each in (*by_bit[0], *by_bit[1], own)))
-        part = slice(h * n.d_head, (h + 1) * n.d_head)
         heads.append(
             HeadTable(
-                tuple([(each - shift).exp() for each in side] for side in by_bit),  # type: ignore[arg-type]
-                tuple([_add(values[t], values[n.T + c]) for t in range(n.T)] for c in (0, 1)),  # type: ignore[arg-type]
+                (zero, one),
+                ((bits[0] * value).tolist(), (bits[1] * value).tolist()),
                 (own - shift).exp(),
-                (read * value).entries(),
-                to_hidden[part],
-                [each[0] for each in to_out[part]],
+                (queried * value).entries(),
+                arb_mat(out.tolist()[h * width : (h + 1) * width]),
             )
         )
-    c_0 = (row * last)[0, 0] + (balls("b_2[0]") * last)[0, 0] + balls("b_readout")[0, 0]
-    return Tables(n, tuple(heads), (row * first + balls("b_1[0]")).entries(), (second * last).entries(), c_0)
+    rho = read + balls("b_O[0]") + _matrix(weights["b_V[0]"].reshape(1, -1)) * out
+    first, second, last = balls("W_1[0]"), balls("W_2[0]"), balls("readout")
+    b_1, b_2, b = balls("b_1[0]").entries(), balls("b_2[0]").entries(), balls("b_readout")[0, 0]
+    nothing = arb_mat(a.d, 1)
+    if centre is None:
+        k_0 = (arb_mat([b_2]) * last)[0, 0]
+        spread = (second, b_2, None, None)
+        return Tables(a, tuple(heads), rho, first, b_1, (second * last).entries(), last, nothing, k_0, b, None, spread)
+    gain, offset = around(1 if a.style == "pre" else 0)
+    final_gain, final_offset = around(-1)
+    b = b + (arb_mat([final_offset]) * last)[0, 0]
+    last = centre * arb_mat([[x * y] for x, y in zip(final_gain, last.entries(), strict=True)])
+    zeta = add(b_1, (arb_mat([offset]) * first).entries())
+    units = centre * _scaled_rows(gain, first)
+    k_0 = (arb_mat([b_2]) * last)[0, 0]
+    ends = (arb_mat(heads[0].out.ncols(), 1), nothing)
+    if a.style == "pre":
+        ends, spread = (last, nothing), (second, b_2, None, None)
+    else:
+        ends, spread = (nothing, centre * _scaled_rows(gain, last)), (second, b_2, gain, offset)
+        k_0 = k_0 + (arb_mat([offset]) * last)[0, 0]
+    return Tables(a, tuple(heads), rho, units, zeta, (second * last).entries(), *ends, k_0, b, centre, spread)
 
 
-def _check(n: Shape, weights: Mapping[str, Array]) -> None:
-    each = {"W_Q[0]": (n.d, n.d_head), "W_K[0]": (n.d, n.d_head), "W_V[0]": (n.d, n.d_head)}
+def _centre(a: Architecture) -> arb_mat | None:
+    """C: I - 1 1'/d for LayerNorm, I for RMSNorm, None where nothing is normalised."""
+    if a.normalisation == "none":
+        return None
+    mean = arb(int(a.normalisation == "layernorm")) / a.d
+    return arb_mat([[int(i == j) - mean for j in range(a.d)] for i in range(a.d)])
+
+
+def _norms(a: Architecture) -> list[tuple[str, ...]]:
+    """The names of gain (and offset) of every normalisation, in their order."""
+    parts = {"none": (), "rmsnorm": ("gain",), "layernorm": ("gain", "offset")}[a.normalisation]
+    places = ("norm_attention.{}[0]", "norm_ffn.{}[0]", "norm_final.{}")[: 3 if a.style == "pre" else 2]
+    return [tuple(place.format(part) for part in parts) for place in places if parts]
+
+
+def _normalised(a: Architecture, row: list[arb], centre: arb_mat, gain: list[arb], offset: list[arb]) -> list[arb]:
+    centred = (arb_mat([row]) * centre).entries()
+    scale = (sum((each * each for each in centred), arb(0)) / a.d + arb(a.eps)).rsqrt()
+    return [x * scale * g + o for x, g, o in zip(centred, gain, offset, strict=True)]
+
+
+def _scaled_rows(gain: list[arb], matrix: arb_mat) -> arb_mat:
+    return arb_mat([[g * each for each in row] for g, row in zip(gain, matrix.tolist(), strict=True)])
+
+
+def _check(a: Architecture, weights: Mapping[str, Array]) -> None:
+    d, heads, width, hidden = a.d, a.heads, a.head_width, a.d_ff or 4 * a.d
     shapes: dict[str, tuple[int, ...]] = {
-        "embedding": (_READ_TOKEN + 1, n.d),
-        "positions": (n.T + 1, n.d),
-        **{name: (n.heads, *shape) for name, shape in each.items()},
-        **dict.fromkeys(("b_Q[0]", "b_K[0]", "b_V[0]"), (n.heads, n.d_head)),
-        "W_O[0]": (n.d, n.d),
-        "b_O[0]": (n.d,),
-        "W_1[0]": (n.d, n.d_ff),
-        "b_1[0]": (n.d_ff,),
-        "W_2[0]": (n.d_ff, n.d),
-        "b_2[0]": (n.d,),
-        "readout": (n.d, 1),
+        "embedding": (READ_TOKEN + 1, d),
+        "positions": (a.seq_len, d),
+        **dict.fromkeys(("W_Q[0]", "W_K[0]", "W_V[0]"), (heads, d, width)),
+        **dict.fromkeys(("b_Q[0]", "b_K[0]", "b_V[0]"), (heads, width)),
+        "W_O[0]": (heads * width, d),
+        **dict.fromkeys(("b_O[0]", "b_2[0]"), (d,)),
+        "W_1[0]": (d, hidden),
+        "b_1[0]": (hidden,),
+        "W_2[0]": (hidden, d),
+        "readout": (d, 1),
         "b_readout": (1,),
+        **dict.fromkeys((name for norm in _norms(a) for name in norm), (d,)),
     }
     if weights.keys() != shapes.keys():
         odd = sorted(weights.keys() ^ shapes.keys())
@@ -297,9 +359,16 @@ def _matrix(array: Array) -> arb_mat:
     return arb_mat(flat.shape[0], flat.shape[1], flat.ravel().tolist())
 
 
-def _add(a: list[arb], b: list[arb]) -> list[arb]:
+def add(a: list[arb], b: list[arb]) -> list[arb]:
+    """Entry by entry."""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
-def _mids(balls: list[arb]) -> list[float]:
+def mids(balls: list[arb]) -> list[float]:
+    """Midpoints of balls."""
     return [float(each.mid()) for each in balls]
+
+
+def floats_of(matrix: arb_mat) -> Array:
+    """Midpoints of a matrix."""
+    return np.array(mids(matrix.entries())).reshape(matrix.nrows(), matrix.ncols())

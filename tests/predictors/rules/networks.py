@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_mat
 
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.support import HeadOn, Inputs
 from boundcalc.predictors.rules.tables import FloatTables, HeadTable, Tables
-from boundcalc.predictors.rules.tables import Shape as NetworkShape
 from boundcalc.setting import Architecture
 
 
@@ -39,9 +38,11 @@ def architecture(
 
 
 def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
-    """Weights for it, float32."""
+    """Weights for it, float32; gains around 1."""
     g = np.random.default_rng(seed)
     T, d, h, f = a.seq_len - 1, a.d, a.heads, a.d_ff
+    norms = [f"norm_{name}" for name in ("attention.{}[0]", "ffn.{}[0]", "final.{}")[: 3 if a.style == "pre" else 2]]
+    parts = {"none": (), "rmsnorm": ("gain",), "layernorm": ("gain", "offset")}[a.normalisation]
     shapes = {
         "embedding": (3, d),
         "positions": (T + 1, d),
@@ -55,13 +56,15 @@ def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
         "b_2[0]": (d,),
         "readout": (d, 1),
         "b_readout": (1,),
+        **{norm.format(part): (d,) for norm in norms for part in parts},
     }
-    return {name: (size * g.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
+    weights = {name: (size * g.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
+    return {name: value + np.float32("gain" in name) for name, value in weights.items()}
 
 
-def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float = 6.0, activation: str = "gelu"):
+def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float = 6.0, **more: object):
     """A network whose first head looks at these positions, with small random weights besides; above 0 where one shows 1."""
-    a = architecture(T, activation=activation)
+    a = architecture(T, **more)  # type: ignore[arg-type]
     w = drawn(a, seed, 0.05 if len(positions) > 1 else 0.2)
     for position in positions:
         w["positions"][position + 1, 0] += 1
@@ -88,16 +91,12 @@ def head(scores: Array, values: Array, own_score: float, own_value: Array) -> tu
     weights = [[(arb(float(s)) - arb(top)).exp() for s in scores[:, c]] for c in (0, 1)]
     rows = [[[arb(float(a)) for a in row] for row in values[:, c]] for c in (0, 1)]
     d = values.shape[2]
-    table = HeadTable(
-        (weights[0], weights[1]),
-        (rows[0], rows[1]),
-        (arb(own_score) - arb(top)).exp(),
-        [arb(float(a)) for a in own_value],
-        [[arb(0)] for _ in range(d)],
-        [arb(0)] * d,
-    )
-    shape = NetworkShape(len(scores), d, 1, d, 1, "gelu", 1.0)
-    return table, Tables(shape, (table,), [arb(0)], [arb(0)], arb(0)).floats
+    own = (arb(own_score) - arb(top)).exp(), [arb(float(a)) for a in own_value]
+    table = HeadTable((weights[0], weights[1]), (rows[0], rows[1]), *own, arb_mat(d, d))
+    a, column, nothing = architecture(len(scores), d, 1, 1), arb_mat(d, 1), arb(0)
+    spread = (arb_mat(1, d), [nothing] * d, None, None)
+    tables = (arb_mat(1, d), column, [nothing], [nothing], column, column, nothing, nothing, None, spread)
+    return table, Tables(a, (table,), *tables).floats
 
 
 def largest_by_listing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,168 +13,198 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.rules import code
-from boundcalc.predictors.rules.code import NAMES, WINDOWS, Cube, Rule, window_bounds
-from boundcalc.predictors.statements.counts import G7
+from boundcalc.predictors.rules.code import NAMES, WINDOWS, Rule, Tree, window_bounds
+from boundcalc.predictors.statements import STATEMENTS
 from tests.predictors.rules.networks import all_inputs
 
-
-def functions(T: int, most: int) -> Fraction:
-    """The sum over all rules of up to `most` bits with the main window and nothing removed."""
-    total = Fraction(0)
-    for s in range(most + 1):
-        for table in itertools.product((0, 1), repeat=2**s):
-            total += math.comb(T, s) * Rule(T, tuple(range(s)), table).probability()
-    return total
+DEFINED = {"AND": min, "OR": max, "XOR": lambda b: sum(b) % 2, "MAJ": lambda b: int(2 * sum(b) > len(b))}
 
 
-def spelled(T: int, s: int) -> Fraction:
-    """An upper bound of the same for the rules of s bits: each named once, and all tables spelled."""
-    named = {Rule(T, tuple(range(s)), table_of(name, s)).probability() for name in NAMES}
-    table = Rule(T, tuple(range(s)), (0, 1) * 2 ** (s - 1)).probability(names=False)
-    return math.comb(T, s) * (len(NAMES) * max(named) + 2 ** (2**s) * table)
+def named(T: int, s: int, name: str = "XOR") -> Rule:
+    """A named function of the first s of T bits."""
+    return Rule.of_table(T, tuple(range(s)), tuple(DEFINED[name](b) for b in itertools.product((0, 1), repeat=s)))
 
 
-def table_of(name: str, s: int) -> tuple[int, ...]:
-    """A named function by its definition."""
-    plain = name.removeprefix("not ")
-    by = {"AND": min, "OR": max, "XOR": lambda b: sum(b) % 2, "MAJ": lambda b: int(2 * sum(b) > len(b))}[plain]
-    values = [by(b) for b in itertools.product((0, 1), repeat=s)]
-    return tuple(v if plain == name else 1 - v for v in values)
-
-
-def cubes(T: int, s: int):
-    """Every cube that a rule of the first s bits can remove."""
+def cubes(T: int, s: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Every cube that shows all of the first s bits and some others."""
     for pattern in itertools.product((0, 1), repeat=s):
         for u in range(T - s + 1):
             for positions in itertools.combinations(range(s, T), u):
                 for values in itertools.product((0, 1), repeat=u):
-                    yield Cube(pattern, positions, values)
+                    yield (*enumerate(pattern), *zip(positions, values, strict=True))
+
+
+def removing(T: int, cube: tuple[tuple[int, int], ...]) -> Rule:
+    """A rule that is silent on this cube alone."""
+    tree: Tree = -1
+    for t, c in reversed(cube):
+        tree = (t, tree, 0) if c == 0 else (t, 0, tree)
+    return Rule(T, tree)
+
+
+def sum_of_tables(T: int) -> Fraction:
+    """All messages of tables and names, in all domains, with any number of cubes removed."""
+    total = Fraction(0)
+    for s in range(T + 1):
+        rule = named(T, s) if s else Rule(T, 0)
+        by_kind = 2 ** (2**s) * rule.probabilities["table"]
+        by_kind += len(NAMES) * rule.probabilities[str(rule.name)]
+        none = rule._of_removed(tuple(range(s)))
+        one = sum(removing(T, cube)._of_removed(tuple(range(s))) / none for cube in cubes(T, s))
+        if one >= 1:
+            return Fraction(1000)
+        total += math.comb(T, s) * by_kind / (1 - one)  # any number of cubes: a geometric series
+    return total * domains(T)
+
+
+def domains(T: int) -> Fraction:
+    """All domains, in parts of the main window."""
+    return sum((Rule(T, 0, w).probabilities["tree"] for w in WINDOWS), Fraction(0)) / Rule(T, 0).probabilities["tree"]
+
+
+def sum_of_trees(T: int) -> Fraction:
+    """All decision trees, in all domains: two trees below every position."""
+    total = Fraction(0)
+    for left in range(T + 1):
+        leaf = code._of_tree(0, left - 1) if left else Fraction(0)
+        node = left * code._of_tree((0, 0, 0), left) / leaf**2 if left else Fraction(0)
+        total = sum((code._of_tree(answer, left) for answer in (-1, 0, 1)), node * total**2)
+    return total * Rule(T, 0).probabilities["tree"] / code._of_tree(0, T) * domains(T)
+
+
+def all_trees(left: tuple[int, ...]) -> Iterator[Tree]:
+    """Every decision tree on these positions."""
+    yield from (-1, 0, 1)
+    for t in left:
+        below = [*all_trees(tuple(s for s in left if s != t))]
+        yield from ((t, a, b) for a in below for b in below)
 
 
 @pytest.mark.parametrize("T", [4, 5])
-def test_probabilities_sum_to_at_most_one(T: int):
-    main = functions(T, 4) + (spelled(T, 5) if T == 5 else 0)
-    rule = Rule(T, (0, 1), (0, 0, 0, 1))
-    domains = sum(replace(rule, window=window).probability() for window in WINDOWS) / rule.probability()
-    assert domains == 2  # the main window is half of all domains
-    worst = Fraction(0)
-    for s in range(T + 1):
-        whole = Rule(T, tuple(range(s)), (0,) * 2**s)
-        each = [replace(whole, removed=(cube,)).probability() / whole.probability() for cube in cubes(T, s)]
-        worst = max(worst, sum(each))  # each holds the factor 1/2 of one cube more
-    assert worst <= Fraction(1, 2)
-    assert 0 < main * domains * sum(worst**k for k in range(60)) + main * domains / 2**59 <= 1
+def test_probabilities_of_all_messages_sum_to_at_most_one(T: int, monkeypatch: pytest.MonkeyPatch):
+    assert domains(T) == 2  # the main window is half of all domains
+    assert Fraction(6, 10) < sum_of_tables(T) + sum_of_trees(T) <= 1
+    assert sum_of_tables(T) <= Fraction(3, 4)
+    assert sum_of_trees(T) <= Fraction(1, 4)
+    monkeypatch.setattr(code, "_size", lambda count: Fraction(1, count + 1))  # no prefix code: the control
+    assert sum_of_tables(T) + sum_of_trees(T) > 1
+
+
+def test_all_rules_of_two_bits_listed():
+    rules = [Rule(2, tree, window) for tree in all_trees((0, 1)) for window in WINDOWS]
+    assert sum(rule.probabilities["tree"] for rule in rules) == sum_of_trees(2)
+    cheapest: dict[object, Fraction] = {}
+    for rule in rules:
+        x = all_inputs(2)
+        key = (rule.window, tuple(rule.answers(x).tolist()))
+        cheapest[key] = max(cheapest.get(key, Fraction(0)), *rule.probabilities.values())
+    assert sum(cheapest.values()) <= 1
 
 
 def test_cubes_cost_their_factor_one_by_one():
-    rule = Rule(9, (1, 4), (0, 1, 1, 0))
-    a, b = Cube((0, 1), (0, 2, 3), (1, 1, 1)), Cube((1, 1), (0, 2), (0, 1))
-    alone = [replace(rule, removed=(cube,)).probability() for cube in (a, b)]
-    assert replace(rule, removed=(a, b)).probability() * rule.probability() == alone[0] * alone[1]
-    of_a = Fraction(1, 2) * Fraction(1, 4) * Fraction(1, 20) * Fraction(1, math.comb(7, 3)) * Fraction(1, 4)
-    assert alone[0] == rule.probability() * of_a
-    assert replace(rule, removed=(Cube((0, 0)),)).probability() == rule.probability() / 2 / 4 / 2  # s + 2 bits
+    rule = named(9, 2)
+    t = rule.tree
+    assert not isinstance(t, int)
+    assert not isinstance(t[1], int)
+    long = replace(
+        rule, tree=(t[0], (t[1][0], t[1][1], (2, 1, (3, 1, (4, 1, -1)))), t[2])
+    )  # where the bits read are 01
+    of_long = Fraction(1, 2) * Fraction(1, 4) * Fraction(1, 20) * Fraction(1, math.comb(7, 3)) * Fraction(1, 4)
+    assert long.table == rule.table
+    for kind in ("table", "XOR"):
+        assert long.probabilities[kind] == rule.probabilities[kind] * of_long
+    nodes = Fraction(1, 2 * 7) * Fraction(1, 2 * 6) * Fraction(1, 2 * 5) * Fraction(15, 64) ** 2 / 32
+    assert long.probabilities["tree"] == rule.probabilities["tree"] * nodes
 
 
 def test_a_conjunction_of_three_among_128_bits():
-    rule = Rule(128, (3, 17, 90), (0,) * 7 + (1,))
+    rule = Rule.of_table(128, (3, 17, 90), (0,) * 7 + (1,))
+    assert rule.tree == (3, 0, (17, 0, (90, 0, 1)))
     assert rule.name == "AND"
     assert str(rule) == "x3 & x17 & x90"
-    assert rule.ones == (18, 107)
-    assert 27.7029 < rule.bits() < 27.7030
-    assert 34.7029 < rule.bits(names=False) < 34.7030
-    for bits, m in ((rule.bits(), 211), (rule.bits(names=False), 257)):
-        assert G7.risk({"errors": 0, "n": m, "bits": bits}, 0.05) <= 0.1
-        assert G7.risk({"errors": 0, "n": m - 1, "bits": bits}, 0.05) > 0.1
+    assert rule.ones == (19, 109)
+    assert rule.price()[0] == "AND"
+    assert rule.price(names=False)[0] == "table"
+    bits = {kind: -math.log2(p) for kind, p in rule.probabilities.items()}
+    expected = {"AND": (27.703, 211), "table": (34.703, 257), "tree": (35.338, 261)}
+    for kind, (about, m) in expected.items():
+        assert abs(bits[kind] - about) < 5e-4
+        for examples, enough in ((m, True), (m - 1, False)):
+            risk = STATEMENTS["G15"].risk({"errors": 0, "n": examples, "bits": bits[kind]}, 0.05)
+            assert (risk <= 0.1) == enough
 
 
 @pytest.mark.parametrize("s", [1, 2, 3])
-def test_names_mean_what_they_say(s: int):
-    for name in NAMES:
-        rule = Rule(6, tuple(range(s)), table_of(name, s))
-        assert rule.name is not None
-        assert table_of(rule.name, s) == rule.table
-        assert (rule.probability() > rule.probability(names=False)) or s == 1
+@pytest.mark.parametrize("name", NAMES)
+def test_names_mean_what_they_say(s: int, name: str):
+    rule = named(6, s, name)
+    x = all_inputs(6)
+    assert rule.name is not None
+    assert (replace(rule, window=None).answers(x) == [DEFINED[name](row[:s]) for row in x.tolist()]).all()
+    assert rule.table is not None
+    assert named(6, s, rule.name).table == rule.table
 
 
-@pytest.mark.parametrize(("T", "s"), [(5, 0), (8, 2), (9, 3), (128, 3), (1024, 3)])
-def test_windows_hold_what_their_definition_says(T: int, s: int):
+@pytest.mark.parametrize("T", [5, 8, 128, 1024])
+def test_windows_hold_what_their_definition_says(T: int):
     for window in WINDOWS:
-        low, high = window_bounds(T, s, window)
-        inside = [k for k in range(T - s + 1) if window is None or abs(2 * k - (T - s)) ** 2 <= window**2 * T]
+        low, high = window_bounds(T, window)
+        inside = [k for k in range(T + 1) if window is None or abs(2 * k - T) ** 2 <= window**2 * T]
         assert (low, high) == (inside[0], inside[-1])
         assert len(inside) == high - low + 1
 
 
-def test_a_rule_answers_by_its_table_within_its_window_and_cubes():
+def test_a_rule_answers_by_its_tree_within_its_window():
     T = 7
-    cube = Cube((1, 0), (0, 6), (1, 0))
-    rule = Rule(T, (2, 5), (0, 1, 1, 0), 4, (cube,))
+    rule = Rule(T, (2, (5, 0, 1), (5, (0, 1, (6, -1, 1)), 0)), 4)
     x = all_inputs(T)
-    low, high = rule.ones
-    assert (low, high) == (0, 5)
-    narrow = replace(rule, T=7, window=4)
-    for row, answer in zip(x, narrow.answers(x), strict=True):
-        inside = row[2] == 1 and row[5] == 0 and row[0] == 1 and row[6] == 0
-        assert answer == (-1 if inside else row[2] ^ row[5])
-    y = (x[:, 2] ^ x[:, 5]).astype(np.int64)
-    assert rule.errors(x, y) == 2 ** (T - 4)
+    for row, answer in zip(x, rule.answers(x), strict=True):
+        silent = (row[2], row[5], row[0], row[6]) == (1, 0, 1, 0)
+        assert answer == (-1 if silent else row[2] ^ row[5])
+    assert rule.errors(x, (x[:, 2] ^ x[:, 5]).astype(np.int64)) == 2 ** (T - 4)
+    assert rule.table == ((2, 5), (0, 1, 1, 0))
+    assert rule.answers_on({2: 1}) == {-1, 0, 1}
+    assert rule.answers_on({2: 1, 5: 1}) == {0}
+    assert rule.silent == 1
+    rule = Rule(100, (0, 0, 1), 4)
+    x = (np.arange(100) < np.array([[29], [30], [70], [71]])).astype(np.int64)
+    assert rule.answers(x).tolist() == [-1, 1, 1, -1]  # 2 sqrt(100) around 50
 
 
-def test_inputs_outside_the_window_have_no_answer():
-    rule = Rule(100, (0,), (0, 1), 4)
-    assert rule.ones == (30, 69)  # 99 other bits, 2 sqrt(100) around 49.5
-    x = np.zeros((2, 100), dtype=np.uint8)
-    x[0, 1:31], x[1, 1:30] = 1, 1
-    assert rule.answers(x).tolist() == [0, -1]
-    x[0, 1:70], x[1, 1:71] = 1, 1
-    assert rule.answers(x).tolist() == [0, -1]
+@pytest.mark.parametrize("seed", range(20))
+def test_the_tree_of_a_table_is_the_table(seed: int):
+    random = np.random.default_rng(seed)
+    positions = tuple(sorted(random.permutation(6)[: seed % 5].tolist()))
+    table = tuple(random.integers(0, 2, 2 ** len(positions)).tolist())
+    x = all_inputs(6)
+    index = [int("0" + "".join(str(row[t]) for t in positions), 2) for row in x.tolist()]
+    assert Rule.of_table(6, positions, table, None).answers(x).tolist() == [table[i] for i in index]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"positions": [1, 1]},
-        {"positions": [4, 1]},
-        {"positions": [1, 9]},
-        {"positions": [1, True]},
-        {"table": "000"},
-        {"table": "0002"},
+        {"tree": [1, [1, 0, 1], 1]},
+        {"tree": [9, 0, 1]},
+        {"tree": [-1, 0, 1]},
+        {"tree": [True, 0, 1]},
+        {"tree": [1, 0, 2]},
+        {"tree": [1, 0, True]},
+        {"tree": [1, 0]},
+        {"tree": "0"},
         {"window": 9},
         {"window": True},
         {"T": 0},
-        {"removed": [{"pattern": "1", "positions": [], "values": ""}]},
-        {"removed": [{"pattern": "11", "positions": [1], "values": "0"}]},
-        {"removed": [{"pattern": "11", "positions": [2, 2], "values": "00"}]},
-        {"removed": [{"pattern": "11", "positions": [2], "values": "00"}]},
-        {"removed": [{"pattern": "11", "positions": [9], "values": "0"}]},
         {"more": 1},
     ],
 )
 def test_what_is_no_rule_of_the_code_is_refused(change: dict[str, object]):
-    rule = Rule(9, (1, 4), (0, 0, 0, 1), 8, (Cube((1, 1), (2, 3), (0, 1)),))
+    rule = Rule(9, (1, 0, (4, 0, (2, -1, 1))), 8)
     assert Rule.from_json(rule.to_json()) == rule
     with pytest.raises(CertificateError):
         Rule.from_json({**rule.to_json(), **change})
-
-
-def messages(T: int) -> Fraction:
-    """The sum over all messages that remove nothing, times 2 for the others: names and tables are messages of their own."""
-    total, zero = Fraction(0), Rule(T, (), (0,))
-    for s in range(T + 1):
-        zero = Rule(T, tuple(range(s)), (0,) * 2**s)
-        spelled_out = 2 ** (2**s) * zero.probability(names=False)
-        # a name costs less than a table from s = 3 on; for fewer bits several names may mean one function
-        three = Rule(T + 3, (0, 1, 2), table_of("AND", 3))
-        named = sum(Rule(T + 3, (0, 1, 2), table_of(name, 3)).probability() for name in NAMES)
-        by_name = named / (256 * three.probability(names=False)) * spelled_out
-        total += math.comb(T, s) * (spelled_out + by_name)
-    domains = sum(replace(zero, window=window).probability() for window in WINDOWS) / zero.probability()
-    return 2 * total * domains
-
-
-@pytest.mark.parametrize("T", [4, 5, 9])
-def test_all_messages_sum_to_what_the_forks_say(T: int, monkeypatch: pytest.MonkeyPatch):
-    assert messages(T) == 1 - Fraction(1, T + 2)
-    monkeypatch.setattr(code, "_size", lambda count: Fraction(1, count + 1))  # no prefix code: the control
-    assert messages(T) > 1
+    deep: object = 0
+    for _ in range(100):
+        deep = [1, deep, 0]
+    with pytest.raises(CertificateError):
+        Rule.from_json({**rule.to_json(), "tree": deep})
