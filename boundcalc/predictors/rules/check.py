@@ -147,6 +147,8 @@ def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: R
     a, width = tables.architecture, len(tables.zeta)
     if len(leaf.slopes) != width or any(not 0 <= h < a.heads for h in leaf.heads):
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
+    if tables.centre is None and leaf.scale != 1:
+        raise CertificateError("a leaf of a network without normalisation has the scale 1")
     heads = heads_on(tables, inputs)
     low, high = _read_range(tables, heads, leaf.heads)
     scale = _first_scale(tables, low[width:], high[width:])
@@ -281,7 +283,8 @@ def _to_json(tree: Tree) -> Any:
         return None
     if isinstance(tree, Leaf):
         return {"heads": list(tree.heads), "scale": tree.scale, "slopes": list(tree.slopes)}
-    return {"cut": tree.what, "index": tree.index, "at": tree.at, "parts": [_to_json(part) for part in tree.parts]}
+    at = {"at": tree.at} if tree.what == "unit" else {}
+    return {"cut": tree.what, "index": tree.index, **at, "parts": [_to_json(part) for part in tree.parts]}
 
 
 def _from_json(data: object, depth: int) -> Tree:
@@ -299,9 +302,9 @@ def _from_json(data: object, depth: int) -> Tree:
             raise CertificateError("the slopes and heads of a leaf are lists of numbers")
         slopes = tuple(real("a slope", slope) for slope in raw["slopes"])
         return Leaf(slopes, tuple(raw["heads"]), real("a scale", raw["scale"]))
-    raw = object_of("a cut", data, ("cut", "index", "at", "parts"))
+    raw = object_of("a cut", data, ("cut", "index", "parts", *(("at",) if data["cut"] == "unit" else ())))
     parts = raw["parts"]
     if raw["cut"] not in ("bit", "unit") or not whole(raw["index"]) or not isinstance(parts, list) or len(parts) != 2:
         raise CertificateError("a cut has two parts, of the values of a bit or of the input of a hidden unit")
     below, above = (_from_json(part, depth + 1) for part in parts)
-    return Cut(raw["cut"], raw["index"], real("at", raw["at"]), (below, above))
+    return Cut(raw["cut"], raw["index"], real("at", raw.get("at", 0.0)), (below, above))

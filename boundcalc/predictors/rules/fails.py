@@ -62,7 +62,7 @@ def descend(
     until: float = -math.inf,
     start: Array | None = None,
 ) -> tuple[Array, float]:
-    """From an input with these bits and about `count` ones, flip other bits while the output nears its wrong side.
+    """From an input with these bits and about `count` ones, flip and swap other bits while the output nears its wrong side.
 
     The rule answers on all the way; the value is the output, or its negative where the answer is 0.
     """
@@ -80,12 +80,22 @@ def descend(
             break
         near = np.repeat(x[None], len(others), 0)
         near[np.arange(len(others)), others] ^= 1
+        order = others[np.argsort(sign * f.forward(near), kind="stable")]
+        near = np.repeat(x[None], len(others).bit_length(), 0)
+        for power, row in enumerate(near):  # the best flip, the best two, four, eight, ..
+            row[order[: 2**power]] ^= 1
+        near = np.concatenate([near, _swapped(x, order)])
         near = near[rule.answers(near) == answer]
-        if not len(near):
-            break
         values = sign * f.forward(near)
-        place = int(values.argmin())
-        if not values[place] < value - 1e-9:
+        if not len(near) or not values.min() < value - 1e-9:
             break
-        x, value = near[place], float(values[place])
+        x, value = near[int(values.argmin())], float(values.min())
     return x, value
+
+
+def _swapped(x: Array, order: Array) -> Array:
+    """The input with the best flip of a 0 and the best flip of a 1, which keep its number of ones."""
+    found = x.copy()
+    for bit in (0, 1):
+        found[order[x[order] == bit][:1]] ^= 1
+    return found[None]

@@ -20,8 +20,8 @@ from boundcalc.predictors.verify import verify_predictor
 from boundcalc.testing.report import Cases, Complaint, Report, judge
 
 _CLOSE = 1e-9
-_ON_RECORD = ("environment", "hints")
-"""Evidence that may be anything: where it was made, and what only guides a proof that is checked whole."""
+_ON_RECORD = ("environment", "proof")
+"""Evidence that may be anything: where it was made, and a proof that is checked whole (its own tests forge it)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,11 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
             continue
         part = Part(inputs, 1 if seed % 2 else -1)
         ((good, _),) = leaves_of(tables.floats, [part])
-        some = Leaf(tuple(g.standard_normal(a.d_ff or 0).tolist()), (0,), float(g.random()))
+        some = Leaf(
+            tuple(g.standard_normal(a.d_ff or 0).tolist()),
+            (0,),
+            float(g.random()) if a.normalisation != "none" else 1.0,
+        )
         for leaf in (good, replace(good, heads=()), some):
             value = least_value(tables, leaf, part.sign, inputs, {})
             assert value is not None
@@ -162,9 +166,10 @@ def test_altered_rules_and_proofs_are_refused(good: Any):
         {"ones": [0, True]},
         {"tree": 3},
         {"tree": {"cut": "word", "index": 0, "at": 0.0, "parts": [None, None]}},
-        {"tree": {"cut": "bit", "index": 0.5, "at": 0.0, "parts": [None, None]}},
-        {"tree": {"cut": "bit", "index": 0, "at": math.nan, "parts": [None, None]}},
-        {"tree": {"cut": "bit", "index": 0, "at": 0.0, "parts": [None]}},
+        {"tree": {"cut": "bit", "index": 0.5, "parts": [None, None]}},
+        {"tree": {"cut": "unit", "index": 0, "at": math.nan, "parts": [None, None]}},
+        {"tree": {"cut": "bit", "index": 0, "parts": [None]}},
+        {"tree": {"cut": "bit", "index": 0, "at": 0.0, "parts": [None, None]}},
         {"tree": {"heads": [0], "scale": math.inf, "slopes": []}},
         {"tree": {"heads": [True], "scale": 1.0, "slopes": []}},
         {"tree": {"heads": [], "scale": 1.0, "slopes": [math.nan]}},
