@@ -259,9 +259,10 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
             f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
         )
     if "norms" in result:
+        from boundcalc.base.schema import write
         from boundcalc.lab.train.bounds import by_block
 
-        budgets = {key: budget.to_json() for key, budget in by_block(result).items()}
+        budgets = {key: write(budget) for key, budget in by_block(result).items()}
         click.echo("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():

@@ -12,6 +12,7 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.schema import write
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.errors import CheckpointError
@@ -81,7 +82,7 @@ class Outputs:
             "name": Path(self.found.where).name,
             "answers": by,
             "architecture": self.found.architecture.to_json() if self.live is None else None,
-            "forward_check": None if compared is None else compared.to_json(),
+            "forward_check": None if compared is None else write(compared),
         }
 
     def with_tensors(self, checkpoint: Checkpoint) -> Outputs:
