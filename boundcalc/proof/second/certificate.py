@@ -14,6 +14,7 @@ STATEMENTS = 8  # the version of the statements that are written here a second t
 STRATEGIES = {"chain": "gap levels uniform", "closed": "gap closed", "published": "gap closed"}
 STRATEGIES |= {"uniform-margin": "risk uniform mu", "noise-margin": "risk uniform mu eta"}
 STRATEGIES |= {"comparison-closed": "gap coverless", "comparison": "gap coverless tuning"}
+STRATEGIES |= {"comparison-risk": "risk coverless tuning"}
 STRATEGIES |= {"stored-gap": "gap coverless stored", "stored-margin": "risk coverless stored mu"}
 """Of each what it bounds; whether it may have any number of levels, which may refine those before, asks for uniform
 covers, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""

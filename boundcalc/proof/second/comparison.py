@@ -51,8 +51,21 @@ def expected_gap(setting: Setting, about: Record, tuning: Record | None) -> Real
     steep = 1 / num(setting.sample.margin) if setting.sample.lipschitz is None else num(setting.sample.lipschitz)
     radius = num(setting.input_radius)
     scale, g = _plain(blocks, radius) if tuning is None else _tuned(blocks, radius, tuning, about.heads)
-    lowest = _LOWEST_QUARTER * (1 - num("0.51") / m)
-    return 2 / lowest * steep * readout * scale * (g + _beta() / 2) / MP.sqrt(m)
+    return 2 * steep * readout * scale * (g + _beta() / 2) / _root(m)
+
+
+def _root(m: Real) -> Real:
+    return _LOWEST_QUARTER * (1 - num("0.51") / m) * MP.sqrt(m)
+
+
+def risk_by_comparison(q: Real, expected: Real, log_inverse: Real, m: Real) -> Real:
+    """K3."""
+    s, root = log_inverse / m, _root(m)
+    e = expected + MP.sqrt(2 * MP.pi) * MP.exp(-((expected * root / 2) ** 2) / 2) / root
+    linear, slope = 1 - s / 3, MP.sqrt(2 * s * (1 + 2 * e))
+    if linear <= 0:
+        return num("inf")
+    return ((slope + MP.sqrt(slope**2 + 4 * linear * (q + e))) / (2 * linear)) ** 2
 
 
 def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from .certificate import Certificate
-from .comparison import expected_gap
+from .comparison import expected_gap, risk_by_comparison
 from .covers import UNIFORM
 from .layers import Layer, flat
 from .meeting import joined
@@ -89,11 +89,11 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     if certificate.has("levels"):
         return 2 * chain[-1] + _links(chain, counts, m) + deviation
     (count,) = counts
-    if strategy.startswith("comparison"):
+    if strategy in ("comparison", "comparison-closed"):
         return count + deviation
     if strategy == "stored-gap":
         return MP.sqrt((count + log_inverse) / (2 * num(m)))
-    scale = num(0) if certificate.has("stored") else chain[1]  # every network is its own centre
+    scale = num(0) if certificate.has("coverless") else chain[1]  # every network is its own centre
     if strategy == "closed":
         k = (1 + num(1) / _CLOSED_GHOSTS) / 2 * MP.e * MP.sqrt(2 * count * scale**2 / m)
         return 2 * k * (num("1.0853") + max(num(0), MP.log(1 / (2 * k)))) + deviation
@@ -106,6 +106,8 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     demand(scale <= num(1) / 2, "margin bounds need a cover at half the margin")
     far = q == 1 or largest_margin(setting) > num(setting.sample.margin) * _ALMOST
     demand(far, "no network of the class has a margin above gamma on both labels (G0e)")
+    if strategy == "comparison-risk":
+        return risk_by_comparison(q, count, log_inverse, num(m))
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
         eta, looked = num(certificate.eta), "train_error" in certificate.looked.sample

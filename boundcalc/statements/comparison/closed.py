@@ -50,7 +50,28 @@ def expected_gap(
 ) -> Number:
     """Above E sup (P - P_m) loss, from the complexity G of the last block: three ghosts an example, Gaussians for choices."""
     neurons = gaussian + mean_of_signs(ns) / 2
-    return 2 * steep * network.readout * scale * neurons / (ns.number(LOWEST_QUARTER) * (1 - _LEFT / m) * ns.sqrt(m))
+    return 2 * steep * network.readout * scale * neurons / _root_of_samples(ns, m)
+
+
+def _root_of_samples(ns: NumberSystem, m: Number) -> Number:
+    """Sqrt(m) times the mean that the m lowest of 4m Gaussians are below 0 by, at least."""
+    return ns.number(LOWEST_QUARTER) * (1 - _LEFT / m) * ns.sqrt(m)
+
+
+def risk(ns: NumberSystem, train_error: Number, expected: Number, log_inverse_delta: Number, m: Number) -> Number:
+    """K3: the risk of all members with so large a margin training error at most; `expected`: E sup (P - P_m) ramp, by K1 or K2.
+
+    Multiples of losses by factors in [0, 1] have the expected largest gap e, and Bousquet's inequality at risk r says
+    r - train_error <= e + sqrt(2 s r (1 + 2e)) + r s/3 for s = log(1/delta)/m.
+    """
+    root = _root_of_samples(ns, m)
+    half = expected * root / 2
+    e = expected + ns.sqrt(2 * ns.pi) * ns.exp(-half * half / 2) / root
+    s = log_inverse_delta / m
+    linear = ns.maximum(ns.number(_NEXT_TO_NOTHING), 1 - s / 3)
+    slope = ns.sqrt(2 * s * (1 + 2 * e))
+    side = (slope + ns.sqrt(slope**2 + 4 * linear * (train_error + e))) / (2 * linear)
+    return side**2
 
 
 def score_complexity(ns: NumberSystem, gaussian: Number) -> Number:

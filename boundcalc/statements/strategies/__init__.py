@@ -12,7 +12,7 @@ from boundcalc.setting import Setting
 from boundcalc.statements.strategies.base import Known, Quantity, Strategy, Term
 from boundcalc.statements.strategies.chains import Chain
 from boundcalc.statements.strategies.closed import Closed, ClosedStrategy, Published
-from boundcalc.statements.strategies.comparison import Comparison, ComparisonClosed
+from boundcalc.statements.strategies.comparison import Comparison, ComparisonClosed, ComparisonRisk
 from boundcalc.statements.strategies.margins import MarginStrategy, UniformMargin
 from boundcalc.statements.strategies.noise import NoiseMargin, noise_chance
 from boundcalc.statements.strategies.stored import StoredGap, StoredMargin, stored_count, stored_weights
@@ -44,6 +44,7 @@ STRATEGIES: Registry[Strategy] = Registry(
         StoredMargin(),
         ComparisonClosed(),
         Comparison(),
+        ComparisonRisk(),
     ),
 )
 """Every strategy by name; `register` adds one to search, checker and tables."""
@@ -53,7 +54,6 @@ def risk_candidates(setting: Setting) -> int:
     """Ways to bound the risk that one may choose among after seeing the training error, which is what the choice costs.
 
     The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
-    counts once, those about stored weights where the setting says how many bits they have.
+    counts once, where it may be chosen for the architecture.
     """
-    of_risk = [each for each in STRATEGIES.values() if each.quantity == "risk"]
-    return 1 + sum(not each.stored or setting.architecture.bits is not None for each in of_risk)
+    return 1 + sum(each.quantity == "risk" and each.is_choice(setting.architecture) for each in STRATEGIES.values())

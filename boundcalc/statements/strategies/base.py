@@ -12,9 +12,11 @@ from boundcalc.setting import Setting
 from boundcalc.statements import gap
 
 if TYPE_CHECKING:
+    from boundcalc.setting.architecture import Architecture
     from boundcalc.statements.comparison.sharp import Tuning
 
 Quantity = Literal["gap", "risk"]
+NO_RAMP = "risk bounds by margins need the ramp loss, not a Lipschitz constant of another"
 
 
 @dataclass(slots=True)  # not frozen: a search makes thousands
@@ -113,6 +115,11 @@ class Strategy(ABC):
         """Why the strategy is not about a setting, or None."""
         del setting
         return None
+
+    def is_choice(self, architecture: Architecture) -> bool:
+        """Whether one may choose it for such an architecture after a look at the training error, which must be paid for."""
+        del architecture
+        return True
 
     def needs_mu(self, setting: Setting) -> bool:
         """Whether a finite mu must be given: above training error 0."""

@@ -1,4 +1,4 @@
-"""K1 and K2: the gap by Gaussian comparison, without covers."""
+"""K1 to K3: the gap and the risk by Gaussian comparison, without covers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.comparison import network
-from boundcalc.statements.comparison.closed import closed
+from boundcalc.statements.comparison.closed import closed, risk
 from boundcalc.statements.comparison.sharp import problem, sharp
-from boundcalc.statements.strategies.base import Known, Strategy, Term, deviation_term
+from boundcalc.statements.strategies.base import NO_RAMP, Known, Strategy, Term, confidence_term, deviation_term
 
 if TYPE_CHECKING:
+    from boundcalc.setting.architecture import Architecture
     from boundcalc.statements.comparison.sharp import Tuning
 
 
@@ -25,7 +26,7 @@ class ComparisonClosed(Strategy):
     title = "Gaussian comparison instead of covers, in closed form"
     quantity = "gap"
     uses = ("G0", "K1")
-    formula = "gap <= 2 L_l |w| C_1 V b R/sqrt(m) + sqrt(log(1/delta)/(2m))"
+    formula = "gap <= 2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m)) + sqrt(log(1/delta)/(2m))"
     one_level = False
     uniform = True
     coverless = True
@@ -42,7 +43,10 @@ class ComparisonClosed(Strategy):
         return known.counts[0] + gap.deviation(ns, known.log_inverse_delta, known.m)
 
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        return [Term("2 L_l |w| C_1 V b R/sqrt(m)", known.counts[0], self.uses[-1]), deviation_term(ns, known)]
+        return [
+            Term("2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", known.counts[0], self.uses[-1]),
+            deviation_term(ns, known),
+        ]
 
 
 class Comparison(ComparisonClosed):
@@ -63,6 +67,29 @@ class Comparison(ComparisonClosed):
         if tuning is None:
             return "strategy 'comparison' names its numbers"
         return problem(INTERVAL, network.network_of(INTERVAL, setting), tuning, certainly_le)
+
+
+class ComparisonRisk(Comparison):
+    """K3, from K2."""
+
+    name = "comparison-risk"
+    title = "Gaussian comparison instead of covers, at a risk that is small"
+    quantity = "risk"
+    uses = ("G0", "G0e", "K1", "K2", "K3")
+    formula = "risk <= r with r - train error = e + sqrt(2 s r (1 + 2e)) + r s/3, s = log(1/delta)/m"
+
+    def refuses(self, setting: Setting) -> str | None:
+        return NO_RAMP if setting.sample.lipschitz is not None else super().refuses(setting)
+
+    def is_choice(self, architecture: Architecture) -> bool:
+        return architecture.style == "edelman" and architecture.layers is None
+
+    def value(self, ns: NumberSystem, known: Known) -> Number:
+        return risk(ns, known.train_error, known.counts[0], known.log_inverse_delta, known.m)
+
+    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+        del ns
+        return [Term("e = 2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", known.counts[0], "K2"), confidence_term(known)]
 
 
 def _steep(ns: NumberSystem, setting: Setting) -> Number:

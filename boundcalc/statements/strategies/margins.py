@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
-from boundcalc.statements.strategies.base import Known, Strategy, Term, confidence_term
+from boundcalc.statements.strategies.base import NO_RAMP, Known, Strategy, Term, confidence_term
 
 
 class MarginStrategy(Strategy):
@@ -17,7 +17,7 @@ class MarginStrategy(Strategy):
 
     def refuses(self, setting: Setting) -> str | None:
         if setting.sample.lipschitz is not None:
-            return "risk bounds by margins need the ramp loss, not a Lipschitz constant of another"
+            return NO_RAMP
         return None
 
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:

@@ -14,6 +14,7 @@ from boundcalc.statements.strategies.base import Known, Strategy, Term, confiden
 from boundcalc.statements.strategies.margins import UniformMargin
 
 if TYPE_CHECKING:
+    from boundcalc.setting.architecture import Architecture
     from boundcalc.statements.comparison.sharp import Tuning
 
 
@@ -28,6 +29,9 @@ class _Stored(Strategy):
     def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         del tuning
         return stored_count(ns, setting)
+
+    def is_choice(self, architecture: Architecture) -> bool:
+        return architecture.bits is not None
 
     def refuses(self, setting: Setting) -> str | None:
         if setting.architecture.bits is None:
