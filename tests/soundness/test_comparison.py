@@ -73,6 +73,10 @@ def test_values_of_the_proof(changes: dict[str, Any], closed_form: float | None,
     """The closed form to the digits of an independent evaluation; the search at most what a coarser study found."""
     about = setting(**changes)
     values = {each.strategy: check(each).value for each in certificates(about)}
+    if closed_form is not None:
+        assert values["comparison-closed"] == pytest.approx(closed_form, rel=1e-5)
+    assert values["comparison"] <= from_search
+    assert values["comparison"] <= values["comparison-closed"]
 
 
 def test_the_risk_is_below_gap_and_training_error() -> None:
