@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from boundcalc.base.value import Value as Value
     from boundcalc.engine.arrays import closed_gap as closed_gap
+    from boundcalc.engine.bound import BoundValue as BoundValue
     from boundcalc.engine.evaluate import compare as compare
     from boundcalc.engine.evaluate import evaluate as evaluate
-    from boundcalc.engine.proved import BoundValue as BoundValue
     from boundcalc.engine.solve import solve as solve
     from boundcalc.engine.sweep import sweep as sweep
     from boundcalc.formulas.theorems.own import Bound as Bound
@@ -41,7 +41,7 @@ _HOMES = {
     "boundcalc.proof.checker": ("verify",),
     "boundcalc.engine.arrays": ("closed_gap",),
     "boundcalc.engine.evaluate": ("compare", "evaluate"),
-    "boundcalc.engine.proved": ("BoundValue",),
+    "boundcalc.engine.bound": ("BoundValue",),
     "boundcalc.engine.solve": ("solve",),
     "boundcalc.engine.sweep": ("sweep",),
     "boundcalc.formulas.theorems.own": ("Bound",),

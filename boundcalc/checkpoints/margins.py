@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.engine.proved import BoundValue
 from boundcalc.norms.matrix import Floats
 from boundcalc.setting import Setting
 

@@ -74,8 +74,7 @@ def _pieces(report: Report) -> Mapping[str, float]:
     best = report.best
     if best is None:
         return {}
-    proof = best.by_risk if best.trivial else best.by_gap
-    return {} if proof is None else proof.pieces
+    return best.proof("risk" if best.trivial else "gap").shares if best.risk_refusal is None or not best.trivial else {}
 
 
 def _layers(pieces: Mapping[str, float]) -> None:

@@ -12,10 +12,10 @@ from boundcalc.base.errors import NoSolution
 from boundcalc.base.schema import write
 from boundcalc.cli.described import described
 from boundcalc.cli.setting import Question, full_json
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Desk, compare
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.growth import Growth, growth
-from boundcalc.engine.proved import BoundValue
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, stored_weights
 
@@ -137,7 +137,7 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
 
 def _above(floors: Mapping[Quantity, Floor], value: BoundValue) -> Mapping[Quantity, Floor]:
     """The floors that are about what a row bounds."""
-    if value.kind != "bound" or value.by_gap is None:
+    if value.kind != "bound" or value.refusal is not None:
         return {}
     return {quantity: floor for quantity, floor in floors.items() if quantity == "gap" or value.risk_refusal is None}
 
@@ -160,8 +160,7 @@ def write_certificates(best: BoundValue | None, gap: Path | None, risk: Path | N
 
 def counts_stored(value: BoundValue) -> bool:
     """Whether the gap or the risk rests on how many bits a weight has (G13)."""
-    proofs = (value.by_gap, value.by_risk)
-    return any(proof is not None and STRATEGIES[proof.certificate.strategy].stored for proof in proofs)
+    return any(STRATEGIES[proof.certificate.strategy].stored for proof in value.proofs)
 
 
 def _unstored(values: Sequence[BoundValue]) -> BoundValue | None:
@@ -170,9 +169,9 @@ def _unstored(values: Sequence[BoundValue]) -> BoundValue | None:
 
 
 def _growths(value: BoundValue) -> dict[str, Growth | None]:
-    if value.by_gap is None or value.trivial:
+    if value.refusal is not None or value.trivial:
         return {"T": None, "m": None}
-    return {"T": growth(value.by_gap, "T"), "m": growth(value.by_gap, "m")}
+    return {"T": growth(value.proof("gap"), "T"), "m": growth(value.proof("gap"), "m")}
 
 
 def _need(setting: Setting, bound: str, quantity: Any, desk: Desk) -> Needed:

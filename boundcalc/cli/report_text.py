@@ -11,8 +11,8 @@ from boundcalc.base.rounding import at_least, down, up
 from boundcalc.base.value import Value
 from boundcalc.cli.report import TARGET, Needed, Report, Row
 from boundcalc.cli.values import short, upper
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.growth import Growth
-from boundcalc.engine.proved import BoundValue, Proved
 from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.statements.strategies import stored_weights
 
@@ -179,10 +179,10 @@ def _alike_lines(report: Report) -> list[str]:
 
 
 def _one_proof(one: BoundValue, other: BoundValue) -> bool:
-    def bare(proof: Proved | None) -> object:
-        return None if proof is None else replace(proof.certificate, policy="")
+    def bare(value: BoundValue) -> list[object]:
+        return [replace(proof.certificate, policy="") for proof in value.proofs]
 
-    return bare(one.by_gap) == bare(other.by_gap) and bare(one.by_risk) == bare(other.by_risk)
+    return bare(one) == bare(other)
 
 
 _POWER = re.compile(r"e\+0*")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from boundcalc.base.numbers import LogFloat
-    from boundcalc.engine.proved import BoundValue
+    from boundcalc.engine.bound import BoundValue
 
 _LN10 = 2.302585092994046
 _MOST_PIECES = 12
@@ -41,7 +41,7 @@ def show_proofs(report: Report, *, all_bounds: bool) -> None:
 
 
 def _trees(value: BoundValue) -> list[Tree]:
-    proofs = [proof for proof in (value.by_gap, value.by_risk) if proof is not None and not proof.trivial]
+    proofs = [proof for proof in value.proofs if not proof.trivial]
     if not proofs:
         from rich.text import Text
         from rich.tree import Tree

@@ -9,12 +9,12 @@ from functools import cached_property
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.value import Kind
-from boundcalc.engine.proved import BoundValue, Comparison, Proved
+from boundcalc.engine.bound import BoundValue, Comparison
 from boundcalc.engine.search import Candidate, Search, Shared
 from boundcalc.engine.witness import no_witness
 from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.checker import Checker
+from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements.posthoc import pay, union
@@ -80,8 +80,8 @@ class Desk:
         self._checker = Checker()
         self._shared: Shared = {}
         self._searches: dict[str, Search] = {}
-        self._found: dict[tuple[str, Quantity], list[Candidate] | Refusal] = {}
-        self._proved: dict[int, tuple[Certificate, Proved]] = {}
+        self._candidates: dict[tuple[str, Quantity], list[Candidate] | Refusal] = {}
+        self._checked: dict[int, tuple[Certificate, Checked]] = {}
 
     def search(self, name: str) -> Search:
         """The search of a policy."""
@@ -98,31 +98,52 @@ class Desk:
             return self._premise(self.paid)
         return no_witness(self.paid, measured="train_error" in self.setting.sample.measured)
 
-    def found(self, name: str, quantity: Quantity) -> list[Candidate]:
-        """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply."""
-        found = self._gather(name, quantity)
-        if isinstance(found, Refusal):
-            raise Unsupported(found)
-        return found
+    def candidates(self, name: str, quantity: Quantity) -> list[Candidate]:
+        """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply.
+
+        `best` also takes the narrower policies' candidates, which its own search may miss.
+        """
+        own = self._search(name, quantity)
+        if isinstance(own, Refusal):
+            raise Unsupported(own)
+        if name != "best":
+            return own
+        others = [self._search(part.name, quantity) for part in POLICIES.values() if part.form != "published"]
+        return [found for part in others if not isinstance(part, Refusal) for found in part]
+
+    def _search(self, name: str, quantity: Quantity) -> list[Candidate] | Refusal:
+        key = (name, quantity)
+        if key not in self._candidates:
+            search = self.search(name)
+            try:
+                self._candidates[key] = list(search.gaps() if quantity == "gap" else search.risks())
+            except Unsupported as error:
+                self._candidates[key] = error.refusal
+        return self._candidates[key]
 
     def glance(self, name: str) -> Candidate | None:
-        """A gap certificate of a policy that is found quickly and need not be its least; None where there is none."""
+        """A gap certificate of a policy that is found quickly and need not be its best; None where there is none."""
         try:
             return self.search(name).glance()
         except Unsupported:
             return None
 
     def at_most(self, name: str, found: Candidate) -> BoundValue:
-        """What one certificate of the gap says of a policy's gap and risk."""
-        return BoundValue(name, self.kind, self.setting, self.prove([found]), None, risk_refusal=self.risk_refusal)
+        """What one certificate of the gap gives for a policy's gap and risk."""
+        proof = self.prove([found])
+        return BoundValue(name, self.kind, self.setting, proof, self.risk_refusal or proof)
 
     def value(self, name: str) -> BoundValue:
         """A policy's checked gap and risk."""
-        gaps = self._gather(name, "gap")
-        if isinstance(gaps, Refusal):
-            return BoundValue(name, self.kind, self.setting, None, None, gaps)
-        risks = [] if self.risk_refusal is not None else self._gather(name, "risk")
-        return self._settle(name, self.search(name), self.setting, gaps, [] if isinstance(risks, Refusal) else risks)
+        try:
+            gaps = self.candidates(name, "gap")
+        except Unsupported as error:
+            return BoundValue(name, self.kind, self.setting, error.refusal, error.refusal)
+        try:
+            risks = [] if self.risk_refusal is not None else self.candidates(name, "risk")
+        except Unsupported:
+            risks = []
+        return self._settle(name, self.search(name), self.setting, gaps, risks)
 
     def value_of(self, name: str, search: Search, setting: Setting, *, risks: bool = True) -> BoundValue:
         """The checked gap and risk of one search alone, perhaps for another number of samples."""
@@ -134,49 +155,28 @@ class Desk:
     ) -> BoundValue:
         by_gap = self.prove(gaps)
         needed = search.first_link() if by_gap.trivial else None
-        refusal = self.risk_refusal
-        plain = BoundValue(name, self.kind, setting, by_gap, None, risk_refusal=refusal, needed=needed)
-        if refusal is not None:
+        plain = BoundValue(name, self.kind, setting, by_gap, self.risk_refusal or by_gap, needed)
+        if self.risk_refusal is not None:
             return plain
         ways = [replace(plain, by_risk=self.prove(risks))] if risks else []
-        telling = [plain]
-        if by_gap.trivial:  # a gap proof that compares something, above the trivial one
-            above = [found for found in gaps if not found.certificate.trivial]
-            telling = [replace(plain, by_risk=self.prove(above))] if above else []
-        ways += telling
+        covering = gaps if not by_gap.trivial else [found for found in gaps if not found.certificate.trivial]
+        if covering:  # a gap proof that compares something, perhaps above the trivial one
+            ways.append(replace(plain, by_risk=self.prove(covering)))
         return min(ways, key=lambda value: value.log_risk, default=plain)
 
-    def _gather(self, name: str, quantity: Quantity) -> list[Candidate] | Refusal:
-        """A policy's own certificates; `best` also takes the narrower ones', which its own search may miss."""
-        own = self._find(name, quantity)
-        if isinstance(own, Refusal) or name != "best":
-            return own
-        others = [self._find(part.name, quantity) for part in POLICIES.values() if part.form != "published"]
-        return [found for part in others if not isinstance(part, Refusal) for found in part]
-
-    def _find(self, name: str, quantity: Quantity) -> list[Candidate] | Refusal:
-        key = (name, quantity)
-        if key not in self._found:
-            search = self.search(name)
-            try:
-                self._found[key] = list(search.gaps() if quantity == "gap" else search.risks())
-            except Unsupported as error:
-                self._found[key] = error.refusal
-        return self._found[key]
-
-    def prove(self, found: Sequence[Candidate]) -> Proved:
+    def prove(self, found: Sequence[Candidate]) -> Checked:
         """The least value the search claims that the checker confirms."""
         failure: CertificateError | None = None
         for candidate in sorted(found, key=lambda f: f.log_value):
             try:
-                return self._check(candidate.certificate)
+                return self.check(candidate.certificate)
             except CertificateError as error:
                 failure = error
         raise failure or InvalidSetting("no bound was found")
 
-    def _check(self, certificate: Certificate) -> Proved:
+    def check(self, certificate: Certificate) -> Checked:
+        """A certificate, checked once."""
         key = id(certificate)  # kept alive beside its proof, so the id stays its own
-        if key not in self._proved:
-            checked = self._checker.check(certificate)
-            self._proved[key] = certificate, Proved(checked.claimed, checked)
-        return self._proved[key][1]
+        if key not in self._checked:
+            self._checked[key] = certificate, self._checker.check(certificate)
+        return self._checked[key][1]

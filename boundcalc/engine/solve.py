@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.crossing import Axis, Crossing
 from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
-from boundcalc.engine.proved import BoundValue
 from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
 from boundcalc.formulas.theorems import known_bound
@@ -226,8 +226,8 @@ class _Settings:
 
     def _searched(self, x: float) -> float:
         desk = Desk(self._at(x))
-        risks = desk.found(self.bound, "risk") if self.quantity == "risk" else ()
-        return _least(desk.found(self.bound, "gap"), risks, *self._asked(x))[0]
+        risks = desk.candidates(self.bound, "risk") if self.quantity == "risk" else ()
+        return _least(desk.candidates(self.bound, "gap"), risks, *self._asked(x))[0]
 
     def _glanced(self, x: float) -> Candidate | None:
         """A certificate that meets the target though little was spent on finding it, where trials cost much."""
@@ -289,8 +289,8 @@ class _Samples:
 
     def _strategy(self) -> str | None:
         """The best at the number of samples that is searched anyway."""
-        risks = self.desk.found(self.name, "risk") if self.quantity == "risk" else ()
-        return _least(self.desk.found(self.name, "gap"), risks, self.setting, self.quantity)[1]
+        risks = self.desk.candidates(self.name, "risk") if self.quantity == "risk" else ()
+        return _least(self.desk.candidates(self.name, "gap"), risks, self.setting, self.quantity)[1]
 
     def _miss(self, x: float, only: str | None = None) -> float:
         return self._searched(x, only)[0] - self.log_target

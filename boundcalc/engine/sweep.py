@@ -11,8 +11,8 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
 from boundcalc.base.schema import spelling
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
-from boundcalc.engine.proved import BoundValue
 from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Architecture, Sample, Setting
 from boundcalc.setting.validate import known_keys

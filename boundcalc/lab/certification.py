@@ -15,7 +15,7 @@ from boundcalc.base.rounding import confidence, up
 from boundcalc.base.value import Value
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
-from boundcalc.engine.proved import BoundValue
+from boundcalc.engine.bound import BoundValue
 from boundcalc.lab.outputs import Outputs
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.setting import Setting
@@ -126,10 +126,9 @@ class Certification:
         place = make_folder(folder)
         written: list[Path] = []
         for value in self.bounds:
-            proofs = {"gap": value.by_gap, "risk": value.by_risk} if value.refusal is None else {}
-            for quantity, proof in proofs.items():
-                if proof is not None and not proof.trivial:
-                    written.append(place / f"norms-{value.name}-{quantity}.json")
+            for proof in value.proofs:
+                if not proof.trivial:
+                    written.append(place / f"norms-{value.name}-{proof.certificate.quantity}.json")
                     proof.certificate.save(written[-1], force=force)
         for method, certificate in self.certificates.items():
             written.append(place / f"{method}.json")

@@ -22,8 +22,8 @@ from boundcalc.checkpoints.families import Model, Options
 from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.passes import Call
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
-from boundcalc.engine.proved import BoundValue
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
 from boundcalc.lab.given import GivenNetwork
 from boundcalc.lab.outputs import Examples, Outputs, token_before, weights_digest

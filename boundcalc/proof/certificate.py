@@ -178,7 +178,7 @@ class Certificate:
         """Write the JSON file; `force` replaces a file there."""
         if not math.isfinite(self.log_value) or self.nats is None:
             raise CertificateError(
-                "a certificate is written with its claims: take `checker.check(certificate).claimed`"
+                "a certificate is written with its claims: take `checker.check(certificate).certificate`"
             )
         from boundcalc.base.output import write_json  # checking writes no file
 

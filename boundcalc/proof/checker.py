@@ -16,7 +16,7 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_log
-from boundcalc.proof.certificate import LEAST_COUNT, Certificate, problem_of
+from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Cover, problem_of
 from boundcalc.proof.levels import Booked, Costs, Levels
 from boundcalc.setting import Norms, Setting
 from boundcalc.statements.merge import merge_linear_maps
@@ -33,36 +33,53 @@ _T = TypeVar("_T")
 
 CLAIM_TOLERANCE = 1e-12
 """A claim is a rounded logarithm: it may fall short of what is re-derived by its last printed digits."""
+_ROOM = 1e-12
+"""What rounding may add to a rescaled tolerance."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What the checker found, and everything it found on the way.
+    """A certificate that passed.
 
     Attributes:
-        certificate: what was checked.
-        log_value: a float that is at least the log of the value.
+        certificate: what was checked, claiming just what was found.
         value: a float that is at least the value.
-        log_counts: the same for the log of every level's log count.
-        nats: the same for what a look at weights or sample adds to log(1/delta).
     """
 
     certificate: Certificate
-    log_value: float
     value: float
-    log_counts: tuple[float, ...]
-    nats: float
     _run: _Run = field(repr=False, compare=False)
+
+    @property
+    def log_value(self) -> float:
+        """A float that is at least the log of the value."""
+        return self.certificate.log_value
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the proof covers nothing: its value is how far a loss can vary, not a bound of anything learned."""
+        return self.certificate.trivial
+
+    @cached_property
+    def log_rate(self) -> float:
+        """Log of (count + log 1/delta)/m at the last level: what a bound is made of that itself may have reached 1."""
+        known = self._run.known
+        return upper_log((known.counts[-1] + known.log_inverse_delta) / known.m)
 
     @cached_property
     def shares(self) -> Mapping[str, float]:
         """Each piece's (or stored weight's) part of the log counts, averaged over levels by how much they matter."""
-        if self._run.strategy.stored:
+        run = self._run
+        if run.strategy.stored:
             weights = stored_weights(self.certificate.setting)
             return {kind: number / sum(weights.values()) for kind, number in weights.items()}
-        if self._run.strategy.coverless:
-            return {}
-        return _shares(self._run.booked, STRATEGIES[self.certificate.strategy].weights(INTERVAL, self._run.known))
+        return {} if run.strategy.coverless else _shares(run.booked, run.strategy.weights(INTERVAL, run.known))
+
+    @property
+    def dominant(self) -> tuple[str, float] | None:
+        """The piece that costs most, and its part of the log counts."""
+        name = max(self.shares, key=self.shares.__getitem__, default="")
+        return (name, self.shares[name]) if self.shares.get(name, 0) > 0 else None
 
     @cached_property
     def breakdown(self) -> Breakdown:
@@ -72,18 +89,12 @@ class Checked:
         run = self._run
         return break_down(self.certificate, run.network, run.known, run.value, run.price, run.booked)
 
-    @property
-    def claimed(self) -> Certificate:
-        """The certificate, claiming just what was found."""
-        levels = tuple(
-            replace(level, log_count=count)
-            for level, count in zip(self.certificate.levels, self.log_counts, strict=True)
-        )
-        return replace(self.certificate, log_value=self.log_value, levels=levels, nats=self.nats)
-
     def moved(self, setting: Setting) -> Checked:
-        """The same steps checked for another setting; what both have in common is not done again."""
-        return self._run.checker.check(replace(self.certificate, setting=setting))
+        """The same proof of another setting, every cover leaving the error of the loss that it left before.
+
+        What both settings have in common is not done again. Raises `CertificateError` where the steps do not carry over.
+        """
+        return self._run.checker.check(self._run.rescaled(setting))
 
 
 def verify(certificate: Certificate) -> Checked:
@@ -102,15 +113,18 @@ def verify(certificate: Certificate) -> Checked:
         checked = check(certificate)
     except (TypeError, LookupError, AttributeError) as error:  # whoever built it put something else in its place
         raise CertificateError(f"the steps cannot be followed ({type(error).__name__}: {error})") from error
-    for i, (level, log_count) in enumerate(zip(certificate.levels, checked.log_counts, strict=True)):
-        _hold(level.log_count, log_count, f"the log count claimed for level {i + 1}")
-    _hold(certificate.nats, checked.nats, "what is said to be paid for measured numbers (nats)", logs=False)
+    found = checked.certificate
+    for i, (level, again) in enumerate(zip(certificate.levels, found.levels, strict=True), 1):
+        _hold(level.log_count, again.log_count, f"the log count claimed for level {i}")
+    _hold(certificate.nats, found.nats, "what is claimed to be paid for measured numbers (nats)", logs=False)
     _hold(certificate.log_value, checked.log_value, "the claim")
     return checked
 
 
-def _hold(claimed: float | None, found: float, what: str, *, logs: bool = True) -> None:
+def _hold(claimed: float | None, found: float | None, what: str, *, logs: bool = True) -> None:
     """A claim must be at least what was found."""
+    if found is None:
+        raise CertificateError(f"{what} was not derived")
     if claimed is not None and found <= claimed + CLAIM_TOLERANCE * max(1.0, abs(found)):
         return
     power = "e^" if logs else ""
@@ -166,6 +180,13 @@ class Checker:
             raise CertificateError(problem)
         return strategy.count(INTERVAL, setting, tuning)
 
+    def price(self, certificate: Certificate) -> arb:
+        """What a look at weights or sample adds to log(1/delta) (P1)."""
+        measured, strategy = certificate.measured, STRATEGIES[certificate.strategy]
+        about = "P1", id(measured), certificate.setting.sample, strategy.quantity, certificate.alpha
+        # kept beside the price, so that the id stays its own
+        return self._once(certificate.setting, about, lambda: (arb(posthoc_cost(INTERVAL, certificate)), measured))[0]
+
     def no_member(self, setting: Setting) -> Refusal | None:
         """Why no network of a setting meets the premise of a risk bound (G0e)."""
         sample = setting.sample
@@ -189,7 +210,7 @@ class _Run:
         self.strategy = STRATEGIES[certificate.strategy]
         setting = certificate.setting
         self.m = setting.sample.n_train
-        self.price = arb(posthoc_cost(INTERVAL, certificate))
+        self.price = checker.price(certificate)
         walked = checker.larger(setting) if certificate.meeting else setting
         self.network = None if self.strategy.coverless else checker.network(walked, published=self.strategy.published)
         self.samples = self.strategy.samples(self.m)
@@ -229,14 +250,34 @@ class _Run:
         self.value: arb = self.strategy.value(INTERVAL, self.known)
         if not self.value.is_finite():
             raise CertificateError("the steps give no finite value")
-        return Checked(
-            self.certificate,
-            upper_log(self.value),
-            upper_float(self.value),
-            tuple(max(upper_log(count), LEAST_COUNT) for count in counts),
-            upper_float(self.price),
-            self,
+        levels = tuple(
+            replace(level, log_count=max(upper_log(count), LEAST_COUNT))
+            for level, count in zip(levels, counts, strict=True)
         )
+        nats = upper_float(self.price)
+        claimed = replace(self.certificate, log_value=upper_log(self.value), levels=levels, nats=nats)
+        return Checked(claimed, upper_float(self.value), self)
+
+    def rescaled(self, setting: Setting) -> Certificate:
+        """The certificate of another setting: every eps in proportion to what it counts for in the loss."""
+        certificate = replace(self.certificate, setting=setting)
+        if self.network is None:
+            return certificate
+        walked = self.checker.larger(setting) if certificate.meeting else setting
+        there = self.checker.network(walked, published=self.strategy.published)
+        before, after = ({piece.key: upper_log(piece.gain) for piece in net.pieces} for net in (self.network, there))
+        if before.keys() != after.keys():
+            raise CertificateError("the other setting has other pieces")
+        change = {key: before[key] - after[key] - _ROOM for key in before if before[key] != after[key]}
+
+        def cover(key: str, old: Cover) -> Cover:
+            return replace(old, log_eps=old.log_eps + change[key]) if key in change else old
+
+        levels = (
+            replace(level, covers={key: cover(key, old) for key, old in level.covers.items()})
+            for level in certificate.levels
+        )
+        return replace(certificate, levels=tuple(levels))
 
 
 def _shares(levels: Sequence[Mapping[str, Booked]], weights: Sequence[arb]) -> dict[str, float]:

@@ -34,7 +34,7 @@ SETTINGS = [
 
 def _certificates(setting: Setting) -> list[Certificate]:
     values = [value for value in compare(setting) if value.refusal is None]
-    return [proof.certificate for value in values for proof in (value.by_gap, value.by_risk) if proof is not None]
+    return [proof.certificate for value in values for proof in value.proofs]
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from boundcalc.base.errors import Unsupported
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
-from boundcalc.engine.proved import BoundValue
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES, Policy
 from boundcalc.proof.checker import check

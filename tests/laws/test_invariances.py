@@ -7,8 +7,8 @@ import json
 import math
 from dataclasses import replace
 
+from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
-from boundcalc.engine.proved import BoundValue
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting
@@ -111,7 +111,7 @@ def test_settings_survive_json() -> None:
 
 
 def certificates(value: BoundValue) -> list[Certificate]:
-    return [proof.certificate for proof in (value.by_gap, value.by_risk) if proof is not None]
+    return [proof.certificate for proof in value.proofs]
 
 
 def test_certificates_survive_json() -> None:

@@ -106,7 +106,7 @@ def settings(random: Random, count: int) -> Iterator[Setting]:
                 delta=10 ** random.uniform(-9, -1),
             )
             value = evaluate(setting)
-            if value.trivial or value.by_risk is None or value.log_risk > math.log(0.9):
+            if value.trivial or value.risk_certificate.quantity == "gap" or value.log_risk > math.log(0.9):
                 continue
             yield setting
             count -= 1

@@ -110,8 +110,8 @@ def found(name: str) -> tuple[Certificate, ...]:
     """Every certificate that the policies' searches propose for a setting and the checker accepts."""
     setting = SETTINGS[name]
     if setting.norms.measured or setting.sample.measured:
-        values = [v for v in compare(setting) if v.by_gap is not None]
-        return tuple(proof.certificate for v in values for proof in (v.by_gap, v.by_risk) if proof is not None)
+        values = compare(setting)
+        return tuple(proof.certificate for v in values for proof in v.proofs)
     searches = [Search(setting, policy) for policy in POLICIES.values() if policy.refuses(setting) is None]
     risks = no_member(setting) is None  # else they speak of no network (G0e)
     return tuple(f.certificate for s in searches for f in (*s.gaps(), *(s.risks() if risks else ())))
@@ -122,4 +122,4 @@ def proved(name: str) -> tuple[Certificate, ...]:
     """The same with the value they prove as their claim."""
     from boundcalc.proof.checker import check
 
-    return tuple(check(c).claimed for c in found(name))
+    return tuple(check(c).certificate for c in found(name))

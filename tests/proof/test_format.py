@@ -170,7 +170,7 @@ def test_an_unchecked_certificate_is_not_written(tmp_path: Path) -> None:
         found.save(tmp_path / "c.json")
     assert not (tmp_path / "c.json").exists()
     checked = check(found)
-    checked.claimed.save(tmp_path / "c.json")
+    checked.certificate.save(tmp_path / "c.json")
     assert verify(Certificate.load(tmp_path / "c.json")).log_value == checked.log_value
 
 

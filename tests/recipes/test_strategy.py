@@ -74,7 +74,7 @@ def test_the_search_offers_it_and_the_checker_follows(registered: Looser) -> Non
     parts = checked.breakdown
     assert parts.formula == registered.formula
     assert {"G3", "A0"} <= set(parts.statements)
-    again = Certificate.from_json(json.loads(json.dumps(checked.claimed.to_json())))
+    again = Certificate.from_json(json.loads(json.dumps(checked.certificate.to_json())))
     assert verify(again).log_value == checked.log_value
 
 
@@ -96,7 +96,7 @@ def test_a_choice_after_the_training_error_pays_for_it(registered: Looser) -> No
 
 
 def test_a_reader_without_it_refuses_by_name(registered: Looser) -> None:
-    data = check(found_by_it()).claimed.to_json()
+    data = check(found_by_it()).certificate.to_json()
     STRATEGIES.remove(registered.name)
     with pytest.raises(CertificateError, match="looser-margin"):
         Certificate.from_json(data)

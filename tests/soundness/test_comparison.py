@@ -165,7 +165,7 @@ def test_a_schatten_sum_alone_says_nothing_of_projections() -> None:
         assert "beside Sp" in (refusal(about) or "")
         fixed = replace(about, norms=Norms(C=1.0, budgets={**budgets, kind: Budget(op=0.5, schatten=(2.0, 1e4))}))
         (honest,) = (each for each in certificates(fixed) if each.strategy == "comparison-closed")
-        data = json.loads(json.dumps(check(honest).claimed.to_json()))
+        data = json.loads(json.dumps(check(honest).certificate.to_json()))
         derive(data, claims=True)
         data["setting"]["norms"]["budgets"][kind] = {"Sp": [2.0, 1e4]}
         with pytest.raises(Exception, match="projection acts"):
@@ -208,7 +208,7 @@ def test_both_checkers_find_the_same() -> None:
             continue
         seen += 1
         for certificate in certificates(about):
-            claimed = check(loosened(certificate)).claimed
+            claimed = check(loosened(certificate)).certificate
             verify(claimed)
             found = derive(json.loads(json.dumps(claimed.to_json())), claims=True)
             assert float(found.log_value) == pytest.approx(claimed.log_value, abs=1e-12)
@@ -238,7 +238,7 @@ def test_forged_tunings_are_refused_by_both() -> None:
     about = setting(depth=2)
     tight = next(each for each in certificates(about) if each.strategy == "comparison")
     certificate = loosened(tight)
-    claimed, tuning = check(certificate).claimed, certificate.tuning
+    claimed, tuning = check(certificate).certificate, certificate.tuning
     assert tuning is not None
     (strata,) = tuning.strata
     assert strata is not None

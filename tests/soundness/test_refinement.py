@@ -134,13 +134,13 @@ def test_a_refinement_costs_what_it_costs_at_the_ratio_alone() -> None:
     """A larger budget changes nothing of a refinement, and a coarser predecessor makes it dearer."""
     i, key = where()
     before = refined().levels[i - 1].covers[key]
-    base = check(refined()).log_counts[i]
+    base = check(refined()).certificate.levels[i].log_count
     dearer = changed(i - 1, key, before.choices, before.log_eps + 0.05)
     levels = tuple(
         replace(level, log_scale=level.log_scale + (0.1 if n == i - 1 else 0.0))
         for n, level in enumerate(dearer.levels)
     )
-    assert check(replace(dearer, levels=levels)).log_counts[i] > base
+    assert check(replace(dearer, levels=levels)).certificate.levels[i].log_count > base
 
 
 def test_a_refinement_costs_at_least_what_volumes_ask() -> None:

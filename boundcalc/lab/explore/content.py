@@ -164,10 +164,12 @@ def _parts(bound: Any) -> list[tuple[str, float]]:
         size = math.exp(term.value.log) / whole
         if "delta" in term.formula:
             rows.append(("confidence", size))
-        elif bound.pieces and "sum" in term.formula:
-            rows += [(name, size * share) for name, share in bound.pieces.items()]
+        elif bound.proof("gap").shares and "sum" in term.formula:
+            rows += [(name, size * share) for name, share in bound.proof("gap").shares.items()]
         else:
-            rows.append(("complexity of the class" if not bound.pieces else "resolution of the covers", size))
+            rows.append(
+                ("complexity of the class" if not bound.proof("gap").shares else "resolution of the covers", size)
+            )
     rows.sort(key=lambda row: -row[1])
     return [(name, round(size, 4)) for name, size in rows]
 

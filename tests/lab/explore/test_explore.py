@@ -127,7 +127,7 @@ def test_a_checked_point_is_what_evaluate_says() -> None:
     assert point["gap"] == pytest.approx(10**value.log10, rel=1e-12)
     assert point["strategy"] == value.strategy
     assert sum(share for _, share in point["parts"]) == pytest.approx(1, abs=2e-3)
-    assert {name for name, _ in point["parts"]} >= set(value.pieces) - {"readout"}
+    assert {name for name, _ in point["parts"]} >= set(value.proof("gap").shares) - {"readout"}
     assert value.floor is not None
     assert point["floor"] == value.floor.value
     assert content.floor_alone(COVERED)["floor"] == value.floor.value

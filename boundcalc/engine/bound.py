@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_add
 from boundcalc.base.rounding import log_up, upper, upper_latex
 from boundcalc.base.value import Kind, Value
 from boundcalc.engine.search import Needed
-from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
@@ -21,50 +19,15 @@ from boundcalc.setting.validate import choice
 if TYPE_CHECKING:
     from boundcalc.base.compared import Compared
     from boundcalc.proof.breakdown import Breakdown
+    from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.floor import Floor
     from boundcalc.statements.strategies import Quantity
 
-
-_VALUE_FIELDS = (
+FIELDS = (
     *("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
     *("strategy", "risk_strategy", "dominant"),
 )
-"""What a result says beside its name and kind; null where it is refused or trivial."""
-
-
-class Proved(NamedTuple):
-    """A certificate that passed, with its claims, and what the checker found on the way."""
-
-    certificate: Certificate
-    checked: Checked
-
-    @property
-    def log_value(self) -> float:
-        """Log of the value, uncapped."""
-        return self.checked.log_value
-
-    @property
-    def pieces(self) -> Mapping[str, float]:
-        """Each piece's part of the log counts."""
-        return self.checked.shares
-
-    @property
-    def breakdown(self) -> Breakdown:
-        """The proof taken apart, as it was checked."""
-        return self.checked.breakdown
-
-    @property
-    def trivial(self) -> bool:
-        """Whether the proof covers nothing: its value is how far a loss can vary, not a bound of anything learned."""
-        return self.certificate.trivial
-
-    @property
-    def dominant(self) -> tuple[str, float] | None:
-        """The piece that costs most, and its part of the log counts."""
-        if not self.pieces:
-            return None
-        name = max(self.pieces, key=self.pieces.__getitem__)
-        return (name, self.pieces[name]) if self.pieces[name] > 0 else None
+"""What the JSON of a bound has beside its name and kind; null where it is refused or trivial."""
 
 
 @dataclass(frozen=True)
@@ -73,23 +36,42 @@ class BoundValue:
 
     Attributes:
         name: the policy or theorem.
-        kind: "bound", "a_posteriori" (what was looked at is paid for), "proxy" or "estimate".
-        setting: what was asked.
-        by_gap: the proof of the gap bound.
-        by_risk: the proof of the risk bound; where it is a gap proof, the training error is added.
-        refusal: why there is no value.
-        risk_refusal: why there is no bound of the risk, though there is one of the gap.
-        needed: where the gap is trivial, how far a statement is.
+        kind: "bound", "a_posteriori" (what was looked at is corrected for), "proxy" or "estimate".
+        setting: what is bounded.
+        by_gap: the proof of the gap bound, or why there is none.
+        by_risk: the proof of the risk bound, or why there is none; of a proof of the gap the training error is added.
+        needed: where the gap is trivial, the first link that would bring it below 1.
     """
 
     name: str
     kind: Kind
     setting: Setting
-    by_gap: Proved | None
-    by_risk: Proved | None
-    refusal: Refusal | None = field(default=None)
-    risk_refusal: Refusal | None = field(default=None)
+    by_gap: Checked | Refusal
+    by_risk: Checked | Refusal
     needed: Needed | None = field(default=None)
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why there is no value."""
+        return self.by_gap if isinstance(self.by_gap, Refusal) else None
+
+    @property
+    def risk_refusal(self) -> Refusal | None:
+        """Why there is no bound of the risk, though there is one of the gap."""
+        return self.by_risk if self.refusal is None and isinstance(self.by_risk, Refusal) else None
+
+    @property
+    def proofs(self) -> list[Checked]:
+        """The proofs of gap and risk, each once."""
+        found = [proof for proof in (self.by_gap, self.by_risk) if isinstance(proof, Checked)]
+        return found[:1] if len(found) == 2 and found[0] is found[1] else found
+
+    def proof(self, quantity: str) -> Checked:
+        """The proof of the bound of the gap or the risk; raises `Unsupported` where there is none."""
+        found = self.by_gap if choice("quantity", quantity, ("gap", "risk")) == "gap" else self.by_risk
+        if isinstance(found, Refusal):
+            raise Unsupported(found)
+        return found
 
     def of(self, quantity: str) -> Value:
         """The bound of the gap, or of the risk at the assumed training error, by itself.
@@ -103,35 +85,25 @@ class BoundValue:
         Raises:
             Unsupported: where there is none.
         """
-        choice("quantity", quantity, ("gap", "risk"))
-        proof = self._gap if quantity == "gap" else self._risk
+        proof = self.proof(quantity)
         log, form = proof.log_value, proof.certificate.strategy
         whole = proof.certificate.quantity == quantity
         q = self.setting.sample.train_error
         if not whole:  # a bound of the gap and the training error
             log, form = (log if q == 0 else log_up(log_add(log, math.log(q)))), f"{form} + train error"
-        saturates = whole and quantity == "risk"  # what its formula gives above 1 is no distance from saying something
-        return Value(
-            self.name,
-            quantity,
-            self.kind,
-            log,
-            form,
-            always=1.0,
-            trivial=proof.trivial,
-            saturates=saturates,
-            proof=proof,
-        )
+        saturates = whole and quantity == "risk"  # above 1 its formula is no distance from a bound below 1
+        always = {"always": 1.0, "trivial": proof.trivial, "saturates": saturates, "proof": proof}
+        return Value(self.name, quantity, self.kind, log, form, **always)
 
     @property
     def trivial(self) -> bool:
-        """Whether the least proof of the gap covers nothing: `gap` is then no statement about learning."""
-        return self._gap.trivial
+        """Whether the best proof of the gap covers nothing: `gap` is then no statement about learning."""
+        return self.proof("gap").trivial
 
     @property
     def risk_trivial(self) -> bool:
         """Whether the risk bound rests on a trivial gap."""
-        return self._risk.trivial
+        return self.proof("risk").trivial
 
     @property
     def gap(self) -> float:
@@ -171,7 +143,7 @@ class BoundValue:
     @property
     def strategy(self) -> str:
         """The theorem of G that bounds the gap."""
-        return self._gap.certificate.strategy
+        return self.certificate.strategy
 
     @property
     def risk_strategy(self) -> str:
@@ -179,39 +151,29 @@ class BoundValue:
         return self.of("risk").form
 
     @property
-    def pieces(self) -> Mapping[str, float]:
-        """Each piece's part of the gap bound's log counts."""
-        return self._gap.pieces
-
-    @property
     def dominant(self) -> tuple[str, float] | None:
         """The piece that costs most of the gap bound, and its part."""
-        return self._gap.dominant
+        return self.proof("gap").dominant
 
     @property
     def breakdown(self) -> Breakdown:
         """The proof of the gap bound taken apart, as it was checked."""
-        return self._gap.breakdown
-
-    @property
-    def risk_breakdown(self) -> Breakdown:
-        """The proof of the risk bound taken apart, as it was checked."""
-        return self._risk.breakdown
+        return self.proof("gap").breakdown
 
     @property
     def certificate(self) -> Certificate:
         """What the checker re-derives the gap bound from."""
-        return self._gap.certificate
+        return self.proof("gap").certificate
 
     @property
     def risk_certificate(self) -> Certificate:
         """What the checker re-derives the risk bound from."""
-        return self._risk.certificate
+        return self.proof("risk").certificate
 
     @cached_property
     def floor(self) -> Floor | None:
         """A proved floor under every distribution-free bound of this gap; None where no construction is about the setting."""
-        if self.by_gap is None or self.kind != "bound":
+        if self.refusal is not None or self.kind != "bound":
             return None
         from boundcalc.engine.floors import floor_of
 
@@ -220,7 +182,7 @@ class BoundValue:
     @cached_property
     def risk_floor(self) -> Floor | None:
         """A proved floor under every distribution-free bound of the risk; None as above, or where the risk is refused."""
-        if self.by_gap is None or self.kind != "bound" or self.risk_refusal is not None:
+        if self.refusal is not None or self.kind != "bound" or self.risk_refusal is not None:
             return None
         from boundcalc.engine.floors import floor_of
 
@@ -237,30 +199,20 @@ class BoundValue:
         return None if bound.trivial or bound.log_value >= 0 else bound.value / floor.value
 
     def recording(self, compared: Compared | None) -> BoundValue:
-        """The same, its certificates with what is known of how the architecture was held against a model."""
+        """The same, its certificates with the record of how the architecture was held against a model."""
 
-        def noted(proof: Proved | None) -> Proved | None:
-            return None if proof is None else proof._replace(certificate=replace(proof.certificate, compared=compared))
+        def noted(proof: Checked | Refusal) -> Checked | Refusal:
+            if isinstance(proof, Refusal):
+                return proof
+            return replace(proof, certificate=replace(proof.certificate, compared=compared))
 
-        return replace(self, by_gap=noted(self.by_gap), by_risk=noted(self.by_risk))
-
-    @property
-    def _risk(self) -> Proved:
-        if self.risk_refusal is not None:
-            raise Unsupported(self.risk_refusal)
-        return self.by_risk or self._gap
-
-    @property
-    def _gap(self) -> Proved:
-        if self.by_gap is None:
-            assert self.refusal is not None  # noqa: S101 - one of the two is always there
-            raise Unsupported(self.refusal)
-        return self.by_gap
+        gap = noted(self.by_gap)
+        return replace(self, by_gap=gap, by_risk=gap if self.by_risk is self.by_gap else noted(self.by_risk))
 
     def to_json(self) -> dict[str, Any]:
         """The documented result object; what is refused or trivial has null values."""
-        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(_VALUE_FIELDS)
-        if self.by_gap is None:
+        out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(FIELDS)
+        if self.refusal is not None:
             return out | {"refusal": str(self.refusal)}
         out |= {"vacuous": self.vacuous, "trivial": self.trivial}
         if not self.trivial:
@@ -276,15 +228,29 @@ class BoundValue:
             out |= {"risk": self.risk, "log10_risk": self.log10_risk, "risk_strategy": self.risk_strategy}
         return out
 
+    @property
+    def _cells(self) -> tuple[str, str]:
+        """Gap and risk as a table shows them."""
+        mark = "~" if self.kind == "proxy" else ""
+        gap = "trivial" if self.trivial else mark + upper(self.log10)
+        if self.risk_refusal is not None:
+            return gap, "refused"
+        return gap, "trivial" if self.risk_trivial else mark + upper(self.log10_risk)
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Its row in a table of bounds: name, kind, gap, risk, theorem."""
+        if self.refusal is not None:
+            return self.name, self.kind, "refused", "refused", str(self.refusal).partition(".")[0]
+        return self.name, self.kind, *self._cells, self.strategy
+
     def __str__(self) -> str:
         if self.refusal is not None:
             return f"{self.name}: refused: {self.refusal}"
-        mark = "~" if self.kind == "proxy" else "<="
-        gap = "trivial" if self.trivial else f"{mark} {upper(self.log10)}"
-        risk = "trivial" if self.risk_trivial else f"{mark} {upper(self.log10_risk)}"
-        said = "refused" if self.risk_refusal is not None else risk
-        strategy = "" if self.trivial or self.strategy is None else f", by {self.strategy}"
-        return f"{self.name} ({self.kind}): gap {gap}, risk {said}{strategy}"
+        gap, risk = (
+            text if text in ("trivial", "refused") else f"<= {text}".replace("<= ~", "~ ") for text in self._cells
+        )
+        return f"{self.name} ({self.kind}): gap {gap}, risk {risk}{'' if self.trivial else f', by {self.strategy}'}"
 
     __repr__ = __str__
 
@@ -303,8 +269,8 @@ class Comparison(list[BoundValue]):
     """Bounds of one setting, side by side: a list that shows itself as a table."""
 
     def __str__(self) -> str:
-        rows = [("bound", "kind", "gap <=", "risk <=", "strategy"), *map(_row, self)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        rows = [("bound", "kind", "gap <=", "risk <=", "strategy"), *(value.row for value in self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
 
@@ -313,15 +279,6 @@ class Comparison(list[BoundValue]):
     def _repr_html_(self) -> str:
         from html import escape
 
-        head, *body = [("bound", "kind", "gap \u2264", "risk \u2264", "strategy"), *map(_row, self)]
-        cells = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)
-        return f"<table><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>{cells}</table>"
-
-
-def _row(value: BoundValue) -> tuple[str, ...]:
-    if value.refusal is not None:
-        return value.name, value.kind, "refused", "refused", str(value.refusal).partition(".")[0]
-    mark = "~" if value.kind == "proxy" else ""
-    gap = "trivial" if value.trivial else mark + upper(value.log10)
-    risk = "trivial" if value.risk_trivial else mark + upper(value.log10_risk)
-    return value.name, value.kind, gap, "refused" if value.risk_refusal is not None else risk, value.strategy or ""
+        head = "".join(f"<th>{cell}</th>" for cell in ("bound", "kind", "gap \u2264", "risk \u2264", "strategy"))
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in value.row)}</tr>" for value in self)
+        return f"<table><tr>{head}</tr>{body}</table>"
