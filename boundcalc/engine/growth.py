@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.schema import LETTERS
@@ -71,7 +71,8 @@ def _slope(checked: Checked, variable: str, x: int, log_value: float) -> float:
 
 def _log_value(checked: Checked, variable: str, x: int) -> float:
     certificate = checked.certificate
-    changed = certificate.setting.but(**{variable: x})
+    values: dict[str, Any] = {variable: x}
+    changed = certificate.setting.but(**values)
     if STRATEGIES[certificate.strategy].follows_m:  # so does its scale: the choices cannot be held
         return next(Search(changed, BOUNDS[certificate.policy]).gaps()).log_value
     return checked.moved(changed).log_value
@@ -88,9 +89,13 @@ def changers(setting: Setting) -> dict[str, Changer]:
 
     def scaled(name: str) -> Changer:
         now = value_of(setting, name) or 0.0
-        if name in ("gamma", "delta"):
-            return lambda f: setting.but(**{name: now * f})
-        return lambda f: setting.but(**{name: max(1, round(now * f))})
+        whole = name not in ("gamma", "delta")
+
+        def change(f: float) -> Setting:
+            values: dict[str, Any] = {name: max(1, round(now * f)) if whole else now * f}
+            return setting.but(**values)
+
+        return change
 
     found = {name: scaled(name) for name in ("m", "gamma", "delta", "T")}
     if architecture.layers is None:
