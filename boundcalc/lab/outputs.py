@@ -82,7 +82,7 @@ class Outputs:
             "name": Path(self.found.where).name,
             "answers": by,
             "architecture": self.found.architecture.to_json() if self.live is None else None,
-            "forward_check": None if compared is None else write(compared),
+            "forward_check": None if compared is None else write(compared, complete=True),
         }
 
     def with_tensors(self, checkpoint: Checkpoint) -> Outputs:

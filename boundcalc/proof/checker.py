@@ -183,7 +183,7 @@ class Checker:
     def price(self, certificate: Certificate) -> arb:
         """What a look at weights or sample adds to log(1/delta) (P1)."""
         measured, strategy = certificate.measured, STRATEGIES[certificate.strategy]
-        about = "P1", id(measured), certificate.setting.sample, strategy.quantity, certificate.alpha
+        about = "P1", id(measured), certificate.setting.sample, strategy.quantity
         # kept beside the price, so that the id stays its own
         return self._once(certificate.setting, about, lambda: (arb(posthoc_cost(INTERVAL, certificate)), measured))[0]
 
