@@ -39,6 +39,7 @@ class Mutation(NamedTuple):
 
 _LAWS = "tests/laws/test_predictors.py -k test_laws"
 _STATEMENTS = "tests/predictors/test_statements.py"
+_RULES = "tests/predictors/rules"
 
 _COVERS = "tests/soundness/test_cover_constructions.py"
 _TINY = "tests/soundness/test_tiny_exhaustion.py"
@@ -410,7 +411,7 @@ MUTATIONS = [
     Mutation("NaN is right in a run", "predictors/runs.py", "isnan(scores), -np.inf", "isnan(scores), np.inf", _LAWS),
     Mutation(
         "H at twice its delta",
-        "predictors/statements/counts.py",
+        "predictors/statements.py",
         "limit(errors, n, arb(delta).log())",
         "limit(errors, n, arb(2 * delta).log())",
         _LAWS,
@@ -422,27 +423,25 @@ MUTATIONS = [
         "    p = arb(p)\n    errors -= 1\n    if errors < 0:",
         "tests/predictors/test_statements.py",
     ),
-    Mutation(
-        "G7 without its bits", "predictors/statements/counts.py", ' - arb(facts["bits"]) * arb.const_log2()', "", _LAWS
-    ),
-    Mutation("G10r without the picks", "predictors/statements/joint.py", "limit(picks + e, n,", "limit(e, n,", _LAWS),
+    Mutation("G7 without its bits", "predictors/statements.py", ' - arb(facts["bits"]) * arb.const_log2()', "", _LAWS),
+    Mutation("G10r without the picks", "predictors/statements.py", "limit(picks + e, n,", "limit(e, n,", _LAWS),
     Mutation(
         "G10r with all of delta for each reference",
-        "predictors/statements/joint.py",
+        "predictors/statements.py",
         "(arb(share) * arb(delta)).log()",
         "arb(delta).log()",
         _STATEMENTS,
     ),
     Mutation(
         "G6' without the log ratio",
-        "predictors/statements/draws.py",
+        "predictors/statements.py",
         '_log_weight(errors) - arb(facts["nats"])',
         "_log_weight(errors)",
         _LAWS,
     ),
     Mutation(
         "G6' without the law on the counts",
-        "predictors/statements/draws.py",
+        "predictors/statements.py",
         "arb(delta).log() + _log_weight(errors)",
         "arb(delta).log()",
         _LAWS,
@@ -455,11 +454,11 @@ MUTATIONS = [
         "tests/predictors/test_pac_bayes.py -k lattice",
     ),
     Mutation(
-        "choices that cost less than they have odds",
-        "predictors/coding.py",
-        "self.width *= size",
-        "self.width *= size + 1",
-        "tests/predictors/test_coding.py -k small_space",
+        "numbers that cost less than they have odds",
+        "predictors/updates.py",
+        "return (2 * value.bit_length() - 1) * arb.const_log2()",
+        "return value.bit_length() * arb.const_log2()",
+        "tests/predictors/test_updates.py",
     ),
     Mutation(
         "alternatives that spend more than delta",
@@ -468,6 +467,20 @@ MUTATIONS = [
         "if spent > 2 * Fraction(delta):",
         "tests/predictors/test_certificate.py",
     ),
+    Mutation("a leaf that ends below 0", "predictors/rules/check.py", "value > 0 and", "value > -9 and", _RULES),
+    Mutation(
+        "B1 without its count", "predictors/rules/support.py", "arb.max(low * theta, high * theta)", "arb(0)", _RULES
+    ),
+    Mutation("a corner left out", "predictors/rules/check.py", "for t in (up, -down)", "for t in (up,)", _RULES),
+    Mutation(
+        "cuts that lose a side",
+        "predictors/rules/check.py",
+        "max(low, tree.at), high)",
+        "max(low, tree.at), low)",
+        _RULES,
+    ),
+    Mutation("scores without errors", "predictors/rules/rounding.py", "ds.max() + _UNIT", "_UNIT", _RULES),
+    Mutation("trees for free", "predictors/rules/code.py", "Fraction(1, 2 * left)", "Fraction(1, left)", _RULES),
     Mutation(
         "draws that are left out",
         "predictors/pac_bayes.py",

@@ -12,7 +12,7 @@ from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option, write_json
 
 if TYPE_CHECKING:
-    from boundcalc.predictors.statements.base import Fact
+    from boundcalc.predictors.statements import Fact
 
 
 @click.command(

@@ -22,7 +22,7 @@ from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
 from boundcalc.base.value import Value
-from boundcalc.predictors.statements.base import PredictorStatement, real
+from boundcalc.predictors.statements import PredictorStatement, real
 
 _FORMAT = "boundcalc-predictor-certificate/2"
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import PredictorCertificate, json_object, object_of, sha256_text
-from boundcalc.predictors.statements.base import positive_count
+from boundcalc.predictors.statements import positive_count
 
 
 def named(data: Any) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from boundcalc.predictors.certificate import (
 )
 from boundcalc.predictors.examples import data_evidence, readers, refuse_other_examples
 from boundcalc.predictors.plans import Member
-from boundcalc.predictors.statements import G10R, H
-from boundcalc.predictors.statements.base import count
+from boundcalc.predictors.statements import G10R, H, count
 
 
 def _picks(name: str, value: object) -> list[int]:

@@ -1,8 +1,8 @@
 """Occam: a predictor that few bits say, relative to weights fixed before the data. Any search may have found it.
 
-A certificate holds the code (reference weights, unit of updates), the file in this code, and the errors of what the file
-decodes to. Its bits are -log2 of the probability that the code gives the message: these sum to at most 1 by
-construction (`predictors.coding`). Decoding needs NumPy alone; counting errors needs the network.
+A certificate holds the code (reference weights, unit of updates), the message in this code, and the errors of the weights that
+it says. Its bits are -log2 of the probability that the code gives the message (`predictors.updates`). Decoding needs NumPy
+alone; counting errors needs the network.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from boundcalc.predictors.examples import Answers, of_another_count, readers, re
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G7
 from boundcalc.predictors.tails import float_limit
-from boundcalc.predictors.updates import Message, read, write
+from boundcalc.predictors.updates import Message, message_bits
 
 
 class Network(Answers, Protocol):
@@ -70,13 +70,9 @@ class Code:
         reference = Reference.from_json({name: raw[name] for name in ("tensors", "checkpoint")})
         return cls(reference, exponent)
 
-    def write(self, message: Message) -> tuple[str, float]:
-        """The file and its bits."""
-        return write(message, self.reference.shapes, self.exponent)
-
-    def read(self, file: str) -> tuple[Message, float]:
-        """The message of a file and its bits."""
-        return read(file, self.reference.shapes, self.exponent)
+    def bits(self, message: Message) -> float:
+        """What a message takes."""
+        return message_bits(message, self.reference.shapes, self.exponent)
 
     def weights(self, message: Message, checkpoint: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """What a message decodes to, in float64."""
@@ -93,40 +89,32 @@ def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A certificate, what its file says, and the weights that it decodes to."""
+    """A certificate, and the weights that its message says."""
 
     certificate: PredictorCertificate
-    message: Message
     state: Mapping[str, Array]
 
 
 def certify_message(
     network: Network, code: Code, message: Message, data: Data, delta: float, *, beside: Sequence[Code] = ()
 ) -> Decoded:
-    """The certificate of a message: written, read back, decoded, and its errors counted.
+    """The certificate of a message: its weights, bits and errors.
 
     `beside` are the other codes that were tried: delta is shared with them.
     """
     share = equal_shares(delta, 1 + len(beside))
-    file, bits = code.write(message)
-    again, _ = code.read(file)
-    weights = code.weights(again, network.checkpoint)
+    weights = code.weights(message, network.checkpoint)
+    errors = count_wrong(network.scores(weights, data), len(data))
     certificate = issue(
         "occam",
         "G7",
-        {"errors": count_wrong(network.scores(weights, data), len(data)), "n": len(data), "bits": bits},
+        {"errors": errors, "n": len(data), "bits": code.bits(message)},
         delta=delta,
         alternatives=tuple({**each.to_json(), "delta": share} for each in (code, *beside)),
         chosen=0,
-        evidence=told(data, network, file=file, weights=digest_of_arrays(weights)),
+        evidence=told(data, network, message=message.to_json(), weights=digest_of_arrays(weights)),
     )
-    return Decoded(certificate, again, weights)
-
-
-def _file(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise CertificateError(f"{name} is a text of bits, got {value!r}")
-    return value
+    return Decoded(certificate, weights)
 
 
 def _code_of(certificate: PredictorCertificate) -> Code:
@@ -137,10 +125,10 @@ def _code_of(certificate: PredictorCertificate) -> Code:
 def _consistent(certificate: PredictorCertificate) -> str | None:
     if (other := of_another_count(certificate)) is not None:
         return other
-    _, bits = _code_of(certificate).read(certificate.evidence["file"])
+    bits = _code_of(certificate).bits(Message.from_json(certificate.evidence["message"]))
     claimed = certificate.facts["bits"]
     if not bits <= claimed <= bits * (1 + 1e-9):
-        return f"the file takes {bits!r} bits in its code, {claimed!r} are claimed"
+        return f"the message takes {bits!r} bits in its code, {claimed!r} are claimed"
     return None
 
 
@@ -157,19 +145,17 @@ def count_again(certificate: PredictorCertificate, data: Data, weights: Mapping[
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     network = network_of(certificate.evidence["recipe"])
-    code, file = _code_of(certificate), certificate.evidence["file"]
-    message, _ = code.read(file)
-    errors = count_again(certificate, data, code.weights(message, network.checkpoint), network)
-    bits = file.partition(":")[0]
-    return f"the file of {bits} bits decodes to the weights, equal to the bit; {errors} errors counted again"
+    message = Message.from_json(certificate.evidence["message"])
+    errors = count_again(certificate, data, _code_of(certificate).weights(message, network.checkpoint), network)
+    return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
 OCCAM = METHODS.ours(
     Method(
         "occam",
         (G7,),
-        "decoded from the file",
-        readers(file=_file, weights=sha256_text),
+        "decoded from the message",
+        readers(message=lambda _, value: Message.from_json(value), weights=sha256_text),
         lambda entry: Code.from_json(dict(entry)),
         _consistent,
         _establish,

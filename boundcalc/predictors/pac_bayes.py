@@ -34,8 +34,7 @@ from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.examples import of_another_count, readers, told
 from boundcalc.predictors.occam import Network, count_again
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import G6_PRIME
-from boundcalc.predictors.statements.base import count, real
+from boundcalc.predictors.statements import G6_PRIME, count, real
 
 _REACH = 12
 """Deviations within which a lattice law lives."""

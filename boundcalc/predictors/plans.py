@@ -9,7 +9,7 @@ from typing import Any
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.certificate import equal_shares, object_of
-from boundcalc.predictors.statements.base import MOST, count, shares
+from boundcalc.predictors.statements import MOST, count, shares
 
 _References = tuple[tuple[int, float], ...]
 

@@ -13,7 +13,7 @@ import numpy as np
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import object_of, sha256_text
 from boundcalc.predictors.data import Array, digest_of_arrays
-from boundcalc.predictors.statements.base import positive_count, real
+from boundcalc.predictors.statements import positive_count, real
 
 LAWS = ("uniform", "normal", "constant")
 

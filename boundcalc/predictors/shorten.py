@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError
@@ -23,7 +22,7 @@ from boundcalc.predictors.updates import Message, Update
 MOST = 2 * 10**6
 """Numbers of a network of which a rounding is looked for."""
 MOST_WRITTEN = 2**14
-"""Numbers other than 0 in a file: writing and reading take the square of their number."""
+"""Numbers other than 0 in a message."""
 
 
 _SAYS = 0.999
@@ -66,53 +65,32 @@ class _Search:
     share: float
     some: Data
 
-    def numbers(self, rounding: _Rounding) -> dict[str, Array]:
-        """The whole numbers of each tensor."""
-        found: dict[str, Array] = {}
+    def message(self, rounding: _Rounding) -> Message | None:
+        """What is written; None where it is too long."""
+        updates: dict[str, Update] = {}
         for name, exponent in rounding.exponents.items():
             far = self.moved[rounding.code][name]
-            steps = np.rint(np.ldexp(far, -exponent))
-            steps[np.abs(far) < rounding.least] = 0
-            if steps.any() and np.abs(steps).max() < 2**62:
-                found[name] = steps.astype(np.int64)
-        return found
-
-    def message(self, rounding: _Rounding) -> Message:
-        """What is written."""
-        updates: dict[str, Update] = {}
-        for name, steps in self.numbers(rounding).items():
-            flat = steps.ravel()
-            places = np.flatnonzero(flat)
-            updates[name] = Update(
-                rounding.exponents[name], dict(zip(places.tolist(), flat[places].tolist(), strict=True))
-            )
+            steps = np.rint(np.ldexp(far, -exponent)).ravel()
+            steps[np.abs(far).ravel() < rounding.least] = 0
+            places = np.flatnonzero(steps)
+            if sum(len(update.rows) for update in updates.values()) + len(places) > MOST_WRITTEN:
+                return None
+            if len(places) and np.abs(steps).max() < 2**62:
+                numbers = steps[places].astype(np.int64)
+                updates[name] = Update(exponent, dict(zip(places.tolist(), numbers.tolist(), strict=True)))
         return Message(0, updates)
 
     def bits(self, rounding: _Rounding) -> float:
-        """About how many bits it takes; infinite where it is too long to write."""
-        found = self.numbers(rounding)
-        if sum(np.count_nonzero(steps) for steps in found.values()) > MOST_WRITTEN:
-            return math.inf
-        usual = self.codes[rounding.code].exponent
-        return 4.0 + sum(_about(steps, rounding.exponents[name] - usual) for name, steps in found.items())
+        """How many bits it takes; infinite where it is too long to write."""
+        message = self.message(rounding)
+        return math.inf if message is None else self.codes[rounding.code].bits(message)
 
     def risk(self, rounding: _Rounding, bits: float) -> float:
         """About the bound, its errors counted on some examples."""
         code = self.codes[rounding.code]
-        weights = code.weights(self.message(rounding), self.network.checkpoint)
+        weights = code.weights(self.message(rounding) or Message(0, {}), self.network.checkpoint)
         wrong = count_wrong(self.network.scores(weights, self.some), len(self.some)) / len(self.some)
         return float_risk(round(wrong * len(self.data)), len(self.data), bits, self.share)
-
-
-def _about(steps: Array, apart: int) -> float:
-    """About the bits of a sparse update: exponent, places, signs, which are 1, and how large the others are."""
-    count, size = int(np.count_nonzero(steps)), steps.size
-    large = np.abs(steps[np.abs(steps) > 1]) - 1
-    share = len(large) / count
-    odds = 0.0 if share in (0.0, 1.0) else -share * math.log2(share) - (1 - share) * math.log2(1 - share)
-    places = float(gammaln(size + 1) - gammaln(count + 1) - gammaln(size - count + 1)) / math.log(2)
-    sizes = float((2 * np.floor(np.log2(large)) + 1).sum()) if len(large) else 0.0
-    return 6 + 2 * math.log2(2 * abs(apart) + 1) + 2 * math.log2(count + 1) + places + count * (1 + odds) + sizes
 
 
 def refuse_large(size: int) -> None:
@@ -155,7 +133,8 @@ def shorten(
     risk, found = _coarse(run, rule.tries)
     risk, found = _finer(run, rule.moves, risk, found)
     beside = [code for i, code in enumerate(codes) if i != found.code]
-    return certify_message(network, codes[found.code], run.message(found), data, delta, beside=beside)
+    message = run.message(found) or Message(0, {})
+    return certify_message(network, codes[found.code], message, data, delta, beside=beside)
 
 
 def _coarse(run: _Search, tries: int) -> tuple[float, _Rounding]:

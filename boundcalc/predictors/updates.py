@@ -1,27 +1,31 @@
-"""Few whole numbers that change weights: sparse and rank-one updates of tensors, and their code.
+"""Few whole numbers that change weights: sparse and rank-one updates of tensors, and what their code takes.
 
 A message is the seed of the reference weights and, for some tensors, an update 2^e N: N sparse, or u v' with sparse u and v.
-A tensor of more than two dimensions counts as a matrix of its last one.
+A tensor of more than two dimensions counts as a matrix of its last one. The code is a tree of choices: every choice depends on
+those before it alone, and the probabilities at each fork sum to at most 1, so those of all messages do (Kraft's inequality).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from flint import arb
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.coding import Coder, Flags, Reader, Writer, bits_of, choose, positive, signed, subset
+from boundcalc.base.intervals import upper_float
+from boundcalc.predictors.certificate import object_of
 from boundcalc.predictors.data import Array
+from boundcalc.predictors.statements import count
 
 _Entries = Mapping[int, int]
 """Whole numbers other than 0 by their places."""
 _Shapes = Mapping[str, tuple[int, ...]]
-
-_UNIT = (1, 3)
-"""Odds that some numbers of an update are larger than 1, or none."""
+_UNITS = 3
+"""Odds against 1 that all numbers of an update are 1 or -1."""
 _FARTHEST = 1000
 """Largest exponent of two."""
 
@@ -33,6 +37,11 @@ class Update:
     exponent: int
     rows: _Entries
     columns: _Entries | None = None
+
+    def __post_init__(self) -> None:
+        for name, side in (("rows", self.rows), ("columns", self.columns)):
+            if side is not None:
+                object.__setattr__(self, name, dict(sorted(side.items())))
 
     def dense(self, shape: tuple[int, ...]) -> Array:
         """As an array of this shape, exact: powers of two times whole numbers."""
@@ -49,99 +58,126 @@ class Update:
 
 @dataclass(frozen=True)
 class Message:
-    """What a code word says."""
+    """What a certificate says of its weights."""
 
     seed: int
     updates: Mapping[str, Update] = field(default_factory=dict[str, Update])
 
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object: an update is [exponent, rows, columns or null], entries are [place, number]."""
+        updates = {
+            name: [u.exponent, *(None if side is None else [*map(list, side.items())] for side in (u.rows, u.columns))]
+            for name, u in self.updates.items()
+        }
+        return {"seed": self.seed, "updates": updates}
+
+    @classmethod
+    def from_json(cls, data: object) -> Message:
+        """Read strictly; `message_bits` checks that it fits."""
+        raw = object_of("a message", data, ("seed", "updates"))
+        if not isinstance(raw["updates"], Mapping):
+            raise CertificateError("the updates of a message are a JSON object")
+        updates: dict[str, Update] = {}
+        for name, entry in raw["updates"].items():
+            if not isinstance(entry, list) or len(entry) != 3 or not _whole(entry[0]):
+                raise CertificateError(f"an update is [exponent, rows, columns], got {entry!r:.80}")
+            columns = None if entry[2] is None else _entries(entry[2])
+            updates[name] = Update(entry[0], _entries(entry[1]), columns)
+        return cls(count("seed of a message", raw["seed"]), updates)
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _entries(data: object) -> dict[int, int]:
+    if not isinstance(data, list) or not all(isinstance(p, list) and len(p) == 2 and all(map(_whole, p)) for p in data):
+        raise CertificateError("the entries of an update are pairs [place, number] of whole numbers")
+    places = [place for place, _ in data]
+    if places != sorted(set(places)) or any(value == 0 for _, value in data):
+        raise CertificateError("the entries of an update are numbers other than 0 at places in rising order")
+    return dict(data)
+
 
 def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     """Rows and columns of a tensor."""
-    if len(shape) < 2:
-        return math.prod(shape), 1
-    return math.prod(shape[:-1]), shape[-1]
+    return (math.prod(shape), 1) if len(shape) < 2 else (math.prod(shape[:-1]), shape[-1])
 
 
-def describe(coder: Coder, shapes: _Shapes, exponent: int, message: Message | None = None) -> Message:
-    """The code: the same lines write a message and read one.
+def message_bits(message: Message, shapes: _Shapes, exponent: int) -> float:
+    """-log2 of the probability of a message, rounded up; raises `CertificateError` for what the code cannot say.
 
     Args:
-        coder: writes, reads or lists.
+        message: what is said.
         shapes: of the tensors that may change.
         exponent: of two, that updates have most often.
-        message: what is to be written.
     """
-    seed = positive(coder, None if message is None else message.seed + 1) - 1
-    names = tuple(shapes)
-    # none, or a few: one more is half as likely
-    odds = [1 << max(0, len(names) - 1 - i) for i in range(len(names))]
+    names, changed = len(shapes), len(message.updates)
+    # no update has odds of 1/8 to one update; of more, one more is half as likely
+    odds = [1 << max(0, names - 1 - i) for i in range(names)]
     odds = [max(1, odds[0] // 8), *odds]
-    count = choose(coder, odds, None if message is None else len(message.updates))
-    changed = None if message is None else sorted(names.index(name) for name in message.updates)
-    found: dict[str, Update] = {}
-    for place in subset(coder, len(names), count, changed):
-        name = names[place]
-        found[name] = _update(coder, shapes[name], exponent, None if message is None else message.updates[name])
-    return Message(seed, found)
+    total = _positive(message.seed + 1) + _log(sum(odds)) - _log(odds[min(changed, names)]) + _choose(names, changed)
+    for name, update in message.updates.items():
+        if name not in shapes:
+            raise CertificateError(f"the code has no tensor {name!r}")
+        total = total + _update(update, *matrix(shapes[name]), exponent)
+    return max(0.0, upper_float(total / arb.const_log2()))
 
 
-def _update(coder: Coder, shape: tuple[int, ...], exponent: int, update: Update | None) -> Update:
-    rows, columns = matrix(shape)
-    product = False
+def _update(update: Update, rows: int, columns: int, exponent: int) -> arb:
+    if abs(update.exponent) > _FARTHEST:
+        raise CertificateError(f"an update in steps of 2^{update.exponent}: at most 2^{_FARTHEST} is read")
+    away = update.exponent - exponent
+    total = _positive(2 * away if away > 0 else 1 - 2 * away)  # 0, 1, -1, 2, .. as 1, 2, 3, 4, ..
     if min(rows, columns) > 1:
-        product = bool(choose(coder, (1, 1), None if update is None else int(update.columns is not None)))
-    elif update is not None and update.columns is not None:
+        total = total + _log(2)  # sparse, or a product
+    elif update.columns is not None:
         raise CertificateError("a tensor of one row or column has sparse updates alone")
-    power = exponent + signed(coder, None if update is None else update.exponent - exponent)
-    if abs(power) > _FARTHEST:
-        raise CertificateError(f"an update in steps of 2^{power}: at most 2^{_FARTHEST} is read")
-    small = (
-        None if update is None else all(abs(v) == 1 for v in (*update.rows.values(), *(update.columns or {}).values()))
-    )
-    units = bool(choose(coder, _UNIT, None if small is None else int(small)))
-    if not product:
-        return Update(power, _entries(coder, rows * columns, units, None if update is None else update.rows))
-    down = _entries(coder, rows, units, None if update is None else update.rows)
-    across = _entries(coder, columns, units, None if update is None else update.columns, first_positive=True)
-    return Update(power, down, across)
+    across = None if update.columns is None else list(update.columns.values())
+    numbers = [*update.rows.values(), *(across or ())]
+    units = all(abs(value) == 1 for value in numbers)
+    total = total + _log(_UNITS + 1) - (_log(_UNITS) if units else 0)
+    if update.columns is None or across is None:
+        return total + _sparse(update.rows, rows * columns, units, list(update.rows.values()))
+    if not across or across[0] < 0:
+        raise CertificateError("the first factor of a column must be positive: its sign belongs to the rows")
+    total = total + _sparse(update.rows, rows, units, list(update.rows.values()))
+    return total + _sparse(update.columns, columns, units, across[1:])
 
 
-def _entries(
-    coder: Coder, size: int, units: bool, given: _Entries | None, *, first_positive: bool = False
-) -> dict[int, int]:
-    """Whole numbers other than 0 at some of `size` places."""
-    count = positive(coder, None if given is None else len(given))
-    if count > size:
-        raise CertificateError(f"the code holds {count} numbers for {size} places")
-    places = subset(coder, size, count, None if given is None else sorted(given))
-    signs, ones = Flags(), Flags()
-    found: dict[int, int] = {}
-    for i, place in enumerate(places):
-        value = None if given is None else given[place]
-        if first_positive and i == 0:
-            if value is not None and value < 0:
-                raise CertificateError("the first factor of a column must be positive: its sign belongs to the rows")
-            up = True
-        else:
-            up = signs.take(coder, None if value is None else value > 0)
-        size_ = 1
-        if not units and not ones.take(coder, None if value is None else abs(value) == 1):
-            size_ = 1 + positive(coder, None if value is None else abs(value) - 1)
-        found[place] = size_ if up else -size_
-    return found
+def _sparse(entries: _Entries, size: int, units: bool, signed: Sequence[int]) -> arb:
+    """Nats of how many numbers, where, the signs of `signed`, and where not all are 1 or -1 which are, and the others."""
+    if not entries or min(entries) < 0 or max(entries) >= size:
+        raise CertificateError(f"an update has numbers at some of {size} places")
+    total = _positive(len(entries)) + _choose(size, len(entries)) + _flags(sum(v > 0 for v in signed), len(signed))
+    if units:
+        return total
+    large = [abs(value) - 1 for value in entries.values() if abs(value) > 1]
+    total = total + _flags(len(large), len(entries))
+    return total + (2 * sum(value.bit_length() for value in large) - len(large)) * arb.const_log2()
 
 
-def write(message: Message, shapes: _Shapes, exponent: int) -> tuple[str, float]:
-    """The file of a message, and its bits: -log2 of its probability, rounded up. The file has ceil(bits) bits."""
-    writer = Writer()
-    describe(writer, shapes, exponent, message)
-    return writer.file(), bits_of(writer.probability)
+def _log(value: int) -> arb:
+    return arb(value).log()
 
 
-def read(file: str, shapes: _Shapes, exponent: int) -> tuple[Message, float]:
-    """The message of a file, and its bits; a file that is not the one `write` gives is refused."""
-    message = describe(Reader(file), shapes, exponent)
-    again, bits = write(message, shapes, exponent)
-    if again != file:
-        raise CertificateError("the code is not the shortest of its message: it was changed")
-    return message, bits
+def _choose(size: int, chosen: int) -> arb:
+    """Nats of which of so many, all alike."""
+    if chosen > size:
+        raise CertificateError(f"{chosen} of {size} cannot be chosen")
+    return arb.bin_uiui(size, chosen).log()
+
+
+def _positive(value: int) -> arb:
+    """Nats of a whole number from 1: its number of binary digits (each more has half the probability), then the digits."""
+    return (2 * value.bit_length() - 1) * arb.const_log2()
+
+
+def _flags(true: int, total: int) -> arb:
+    """Nats of truth values of an unknown share: each has the odds of those before it, half a one added to either side.
+
+    The product of the probabilities does not depend on the order: Gamma(a + 1/2) Gamma(b + 1/2) / (pi Gamma(a + b + 1)).
+    """
+    half = arb(1) / 2
+    of_each = (true + half).lgamma() + (total - true + half).lgamma()
+    return arb(total + 1).lgamma() + arb.pi().log() - of_each

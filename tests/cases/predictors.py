@@ -24,7 +24,7 @@ from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.search import follow
 from boundcalc.predictors.rules.tables import tables_of
-from boundcalc.predictors.statements.base import PredictorStatement
+from boundcalc.predictors.statements import PredictorStatement
 from boundcalc.predictors.updates import Message, Update
 from boundcalc.testing.report import Cases
 from tests.laws.kinds.predictors import PredictorExample, World

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import json
-import math
-import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +12,6 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import PredictorCertificate
-from boundcalc.predictors.coding import Reader, Writer, subset
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.occam import Code, Decoded, certify_message, float_risk
 from boundcalc.predictors.reference import LAWS, Law, Reference
@@ -49,12 +45,12 @@ def test_the_search_guesses_the_number_that_is_proved() -> None:
     assert 0.1 < found.risk < 0.5
 
 
-def test_other_files_examples_and_counts_are_refused() -> None:
+def test_other_messages_examples_and_counts_are_refused() -> None:
     raw = made().certificate.to_json()
     other = made(message=BIT[4]).certificate.to_json()
     for forge in (
-        lambda r: r["evidence"].update(file=other["evidence"]["file"]),
-        lambda r: r["evidence"].update(file=CODE.write(Message(0, {}))[0]),
+        lambda r: r["evidence"].update(message=other["evidence"]["message"]),
+        lambda r: r["evidence"].update(message=Message(0, {}).to_json()),
         lambda r: r["facts"].update(bits=raw["facts"]["bits"] - 1),
         lambda r: r["alternatives"][0].update(exponent=3),
         lambda r: r["alternatives"][0].update(more=3),
@@ -143,26 +139,6 @@ def trained(seed: int = 0) -> dict[str, Array]:
     votes = 0.02 * rng.standard_normal((BITS, 1))
     votes[3] += 1.3
     return {"votes": votes, "bias": 0.01 * rng.standard_normal(1)}
-
-
-def test_a_walk_and_a_search_number_subsets_alike() -> None:
-    """The two ways to a rank give the same code, as many or few places as there are."""
-    for size, count in ((n, k) for n in range(1, 9) for k in range(1, n + 1)):
-        ranks = []
-        for chosen in itertools.combinations(range(size), count):
-            writer = Writer()
-            assert subset(writer, size, count, chosen) == chosen
-            assert subset(Reader(writer.file()), size, count) == chosen
-            ranks.append(sum(math.comb(place, i + 1) for i, place in enumerate(chosen)))
-            assert writer.low == ranks[-1]
-        assert sorted(ranks) == list(range(math.comb(size, count)))
-    rng = random.Random(1)
-    for size, count in ((1000, 40), (1000, 20), (3000, 2500)):
-        chosen = tuple(sorted(rng.sample(range(size), count)))
-        writer = Writer()
-        subset(writer, size, count, chosen)
-        assert writer.low == sum(math.comb(place, i + 1) for i, place in enumerate(chosen))
-        assert subset(Reader(writer.file()), size, count) == chosen
 
 
 def test_rounded_weights_are_certified_and_decode_to_the_bit() -> None:

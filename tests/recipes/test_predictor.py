@@ -16,8 +16,7 @@ from boundcalc import PredictorCertificate, verify_predictor
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import METHODS, Method, issue, json_object
-from boundcalc.predictors.statements import PredictorStatement
-from boundcalc.predictors.statements.base import ERRORS, Facts, N, errors_within
+from boundcalc.predictors.statements import ERRORS, Facts, N, PredictorStatement, errors_within
 from boundcalc.testing import Cases
 from tests.laws.kinds.predictors import PredictorExample, World, check_predictor
 

@@ -122,7 +122,7 @@ class _Search:
         """The bound of a message, its errors counted as a certificate counts them."""
         weights = self.code.weights(message)
         wrong = count_wrong(self.network.scores(weights, self.data), len(self.data))
-        return float_risk(wrong, len(self.data), self.code.write(message)[1], self.delta)
+        return float_risk(wrong, len(self.data), self.code.bits(message), self.delta)
 
 
 def search(
@@ -192,7 +192,7 @@ def _candidates(run: _Search, supports: list[dict[int, int]], width: int) -> lis
             for turn in (1, -1):
                 rows = {place: value * turn for place, value in support.items()}
                 for e in range(run.code.exponent - 2, run.code.exponent + 3):
-                    bits = run.code.write(Message(s, {"positions": Update(e, rows, {0: 1})}))[1]
+                    bits = run.code.bits(Message(s, {"positions": Update(e, rows, {0: 1})}))
                     found += [(bits, Message(s, {"positions": Update(e, rows, {j: 1})})) for j in range(width)]
     return sorted(found, key=lambda pair: pair[0])
 

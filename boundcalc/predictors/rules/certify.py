@@ -31,8 +31,7 @@ from boundcalc.predictors.rules.fails import Counterexample
 from boundcalc.predictors.rules.rounding import rounding_error
 from boundcalc.predictors.rules.search import Found, explain
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
-from boundcalc.predictors.statements import G15, G15P
-from boundcalc.predictors.statements.base import count, real
+from boundcalc.predictors.statements import G15, G15P, count, real
 from boundcalc.setting import Architecture
 
 _KINDS = {"table": "truth table", "tree": "decision tree"}

@@ -21,7 +21,7 @@ from boundcalc.predictors.rules.code import Fixed, Rule, whole
 from boundcalc.predictors.rules.hidden import offsets
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
 from boundcalc.predictors.rules.tables import Tables, phi
-from boundcalc.predictors.statements.base import real
+from boundcalc.predictors.statements import real
 
 _MOST_DEPTH = 64
 

@@ -28,8 +28,8 @@ import numpy as np
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import object_of
-from boundcalc.predictors.coding import bits_of
 from boundcalc.predictors.data import Array
+from boundcalc.predictors.statements import bits_of
 
 CODE = "rules on bits, version 2"
 """Names this code in certificates."""
