@@ -129,19 +129,13 @@ def follow(
 ) -> Found:
     """A proof that the network follows this very rule, on all inputs or on the rule's own."""
     work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
-    found, doubtful = Found(rule), tuple[Fixed, ...]()
-    for window in dict.fromkeys((None, rule.window)):
-        domain = replace(rule, window=window)
-        settled = {i: _settle(work, domain, dict(path), answer, None) for i, (path, answer) in enumerate(rule.paths)}
-        failed = tuple(dict(rule.paths[i][0]) for i, each in settled.items() if each is None)
-        found = Found(rule, None, doubtful := doubtful or failed)
-        if not failed:
-            found.proof = Proof(*domain.ones, _assembled(rule.tree, [each[1] for each in settled.values() if each]))
-            _check(work, found)
+    found = Found(rule)
+    for found in _whole(work, rule, (None, rule.window)):
+        _check(work, found)
         if found.proved is not None:
             break
-    if doubtful:
-        found.counterexample = work.attack(replace(rule, window=None), doubtful, 13)
+    if found.doubtful:
+        found.counterexample = work.attack(replace(rule, window=None), found.doubtful, 13)
     return found
 
 
@@ -218,11 +212,11 @@ def grown(floats: FloatTables, random: np.random.Generator) -> Rule:
     return Rule(T, grow({}))
 
 
-def _whole(work: _Work, guess: Rule) -> Iterator[Found]:
+def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WINDOWS)) -> Iterator[Found]:
     """The rule on all inputs; where that fails, in its window; else in the narrowest, and then in wider ones."""
     settled: dict[int, tuple[code.Tree, Tree] | None] = {}
     doubtful: tuple[Fixed, ...] = ()
-    for window in (None, *_WINDOWS):
+    for window in windows:
         rule = replace(guess, window=window)
         work.say(
             f"{guess} on {'all inputs' if window is None else f'inputs with {rule.ones[0]} to {rule.ones[1]} ones'}"

@@ -117,8 +117,6 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
     scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
     z_low, z_high = _hidden(f, low, high, scale, parts)
     empty = (z_low > z_high).any(1)
-    # what the output's own offset takes away, in terms of F
-    against = np.minimum(0, signs * f.last) / _output_scale(f, low, high, scale, z_low, z_high)
     g = signs[:, None] * f.g
     width = np.maximum(z_high - z_low, 1e-9)
     a = g * (float_phi(f.activation, z_high) - float_phi(f.activation, z_low)) / width
@@ -133,7 +131,7 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
         bent = signs[:, None] * f.scaled + a @ f.units.T
         kappa, rest = _bilinear(sets, bent, scale)
         worst, row = sets.most_of_row(-(signs[:, None] * f.straight + kappa[:, None] * bent))
-        total = signs * f.k_0 + offset + a @ f.zeta + rest - worst + (signs * f.last if f.centre is None else against)
+        total = signs * f.k_0 + offset + a @ f.zeta + rest - worst + (signs * f.last if f.centre is None else 0)
         better = total > best
         best, slopes, kappas = (
             np.where(better, total, best),
@@ -174,23 +172,6 @@ def _hidden(
         for j, (least, most) in part.ranges.items():
             low[i, j], high[i, j] = max(low[i, j], least), min(high[i, j], most)
     return low, high
-
-
-def _output_scale(
-    f: FloatTables, low: Array, high: Array, scale: tuple[Array, Array], z_low: Array, z_high: Array
-) -> Array:
-    if f.centre is None:
-        return np.ones(len(low))
-    low, high = low[:, len(f.g) :], high[:, len(f.g) :]
-    if f.gain is not None:
-        corners = np.stack([f.gain * s * c for s in scale for c in (low, high)])
-        low, high = corners.min(0) + f.offset, corners.max(0) + f.offset
-    ends = float_phi(f.activation, z_low), float_phi(f.activation, z_high)
-    turns = (z_low < -0.75) & (z_high > -0.76) & (f.activation == "gelu")
-    bottom, top = np.where(turns, -0.17, np.minimum(*ends)), np.maximum(*ends)
-    up, down = np.maximum(f.w_2, 0), np.minimum(f.w_2, 0)
-    low, high = low + f.b_2 + bottom @ up + top @ down, high + f.b_2 + top @ up + bottom @ down
-    return 1 / np.sqrt(np.maximum(low**2, high**2).mean(1) + f.eps)
 
 
 def _bilinear(sets: _Sets, bent: Array, scale: tuple[Array, Array]) -> tuple[Array, Array]:

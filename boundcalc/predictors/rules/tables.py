@@ -96,37 +96,8 @@ class Tables:
         """Midpoints, for searches."""
         return FloatTables(self)
 
-    def value(self, x: Array) -> arb:
-        """The output f(x), enclosed."""
-        r = self.rho
-        for head in self.heads:
-            weights = [*(head.weights[bit][t] for t, bit in enumerate(map(int, x))), head.own_weight]
-            values = [*(head.values[bit][t] for t, bit in enumerate(map(int, x))), head.own_value]
-            r = r + arb_mat([weights]) * arb_mat(values) * (1 / sum(weights, arb(0))) * head.out
-        first = self.scale(r)
-        z = [zeta + first * m for zeta, m in zip(self.zeta, (r * self.units).entries(), strict=True)]
-        hidden = [phi(self.architecture.activation, each) for each in z]
-        f = self.k_0 + (r * self.straight)[0, 0] + first * (r * self.scaled)[0, 0]
-        f = sum((g * each for g, each in zip(self.g, hidden, strict=True)), f)
-        if self.centre is None:
-            return f + self.last
-        w_2, b_2, gain, offset = self.spread
-        row = (
-            r
-            if gain is None
-            else arb_mat([[first * a * b for a, b in zip(gain, (r * self.centre).entries(), strict=True)]])
-        )
-        row = row + arb_mat([hidden]) * w_2 + arb_mat([b_2 if offset is None else add(b_2, offset)])
-        return self.scale(row) * f + self.last
-
-    def scale(self, row: arb_mat) -> arb:
-        """1 / sqrt(|C row|^2 / d + eps); 1 without a normalisation."""
-        if self.centre is None:
-            return arb(1)
-        return self.scale_of_square(sum((a * a for a in (row * self.centre).entries()), arb(0)))
-
     def scale_of_square(self, square: arb) -> arb:
-        """The same from |C row|^2."""
+        """1 / sqrt(|C row|^2 / d + eps)."""
         return (square / self.architecture.d + arb(self.architecture.eps)).rsqrt()
 
 

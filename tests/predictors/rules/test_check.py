@@ -54,8 +54,6 @@ def test_tables_give_the_network(number: int):
         a, w = dictator(seed, 1.0, number)
         tables, truth = tables_of(a, w), values_by_definition(a, w)
         assert np.abs(tables.floats.forward(all_inputs(T)) - truth).max() < 1e-11 * (1 + np.abs(truth).max())
-        for i in (0, 77, 255):
-            assert abs(float(tables.value(all_inputs(T)[i]).mid()) - truth[i]) < 1e-11 * (1 + abs(truth[i]))
 
 
 @pytest.mark.parametrize("size", [0.3, 1.0, 4.0])
