@@ -20,11 +20,13 @@ extensions = [
     "sphinx.ext.napoleon",
     "mathml",
     "run",
+    "theory_pages",
     "linked",
+    "thumbnails",
     "accessible",
     "embedded",
 ]
-exclude_patterns = ["_site"]
+exclude_patterns = ["_site", "theory.md"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 myst_fence_as_directive = ["math"]
@@ -36,6 +38,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_static_path = ["_site/static"]
 html_css_files = ["boundcalc.css"]
+html_favicon = "_site/static/favicon.svg"
 html_extra_path = ["results.schema.json"]
 highlight_language = "none"
 autodoc_typehints = "signature"

@@ -18,8 +18,9 @@ def statements(doctree: nodes.document) -> dict[str, str]:
     found: dict[str, str] = {}
     for section in doctree.findall(nodes.section):
         named = _TITLE.match(section[0].astext()) if section.children else None
-        if named is not None and re.search(r"\d", named[1]):  # H is a letter of formulas, too
-            found[named[1]] = section["ids"][0]
+        name = section.get("statement") or (named[1] if named is not None else "")
+        if re.search(r"\d", name):  # H is a letter of formulas, too
+            found[name] = section["ids"][0]
     return found
 
 
@@ -38,7 +39,7 @@ def linked(text: str, places: Mapping[str, str]) -> list[nodes.Node]:
 
 
 def _collect(app: Any, doctree: nodes.document) -> None:
-    if app.env.docname in ("theory", "certificates"):
+    if app.env.docname == "certificates" or app.env.docname.startswith("theory/"):
         for name, anchor in statements(doctree).items():
             app.env.metadata[app.env.docname][f"statement {name}"] = anchor
 
@@ -48,8 +49,8 @@ def _link(app: Any, doctree: nodes.document, docname: str) -> None:
         return
     places = {
         key.removeprefix("statement "): f"{app.builder.get_relative_uri(docname, page)}#{anchor}"
-        for page in ("theory", "certificates")
-        for key, anchor in app.env.metadata.get(page, {}).items()
+        for page, kept in app.env.metadata.items()
+        for key, anchor in kept.items()
         if key.startswith("statement ")
     }
     for text in list(doctree.findall(nodes.Text)):

@@ -1,32 +1,47 @@
-"""Mathematics as MathML, made when the site is built: no script, no font, no network, and it can be selected and read out."""
+"""Mathematics by KaTeX when the site is built, as MathML: no script, no font, no network; it can be selected and read out."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
 from sphinx.errors import ExtensionError
 
-_SIZES = re.compile(r"\\[bB]igg?[lrm]?\s*(?=\\[lr](?:brace|ceil|floor|vert|Vert|angle)(?![a-zA-Z]))")
-"""Sizes before delimiters with names, which the converter would print as they stand; MathML stretches these by itself."""
-_FUNCTIONS = re.compile(r"\\(log|min|max|sup|inf|exp)\s*(?=[A-Za-z]|\\[A-Z])")
-"""Names of functions before a letter, where the converter leaves no space."""
-_WORDS = {r"\coloneqq": r"\mathrel{:=}", r"\operatorname*": r"\operatorname", r"\tfrac": r"\frac", r"\dfrac": r"\frac"}
+_START = """
+  var katex = typeof module.exports.renderToString === "function" ? module.exports : globalThis.katex;
+  (text, display) => katex.renderToString(text, {displayMode: display, output: "mathml", strict: "error"});
+"""
+_SPACE = '<mspace width="0.17em"></mspace>'
+_AFTER = re.compile(r'(<mo>\u2061</mo>)(?!<mspace|<mo stretchy="false">|<mo fence="true">)')
+_BEFORE = re.compile(r"(</(?:mi|mn|msup|msub|msubsup|mfrac|mrow)>)(<mi>[a-z]{2,}</mi><mo>\u2061</mo>)")
+"""Browsers leave no space around the names of functions, where TeX does."""
+
+
+@cache
+def _katex() -> Any:
+    """KaTeX's function, from the copy that sphinxcontrib-katex brings, in a JavaScript engine of its own."""
+    import quickjs
+
+    package = find_spec("sphinxcontrib.katex")
+    if package is None or package.origin is None:
+        raise ExtensionError("the site needs sphinxcontrib-katex: pip install -e '.[docs]'")
+    engine = quickjs.Context()
+    engine.eval("var module = {exports: {}}, exports = module.exports;")
+    engine.eval((Path(package.origin).parent / "katex.min.js").read_text(encoding="utf-8"))
+    return engine.eval(_START)
 
 
 def mathml(latex: str, *, display: bool) -> str:
-    """MathML of a formula; one that cannot be converted whole fails the build."""
-    text = _SIZES.sub("", latex)
-    for word, plain in _WORDS.items():
-        text = text.replace(word, plain)
-    text = _FUNCTIONS.sub(r"\\\1\\,", text)
-    found = convert(text, display="block" if display else "inline")
-    shown = re.sub(r"<annotation.*?</annotation>|<[^>]*>", " ", found)
-    if "\\" in shown.replace("\\;", ""):
-        raise ExtensionError(f"not all of this formula became MathML: {latex!r} gave {' '.join(shown.split())!r}")
-    return found
+    """MathML of a formula; one that KaTeX does not know whole fails the build."""
+    try:
+        found = _katex()(latex.strip(), display).removeprefix('<span class="katex">').removesuffix("</span>")
+    except Exception as error:
+        raise ExtensionError(f"this formula is not LaTeX that KaTeX knows: {latex!r}: {error}") from None
+    return _AFTER.sub(r"\1" + _SPACE, _BEFORE.sub(r"\1" + _SPACE + r"\2", found))
 
 
 def _inline(self: Any, node: nodes.math) -> None:
@@ -35,7 +50,7 @@ def _inline(self: Any, node: nodes.math) -> None:
 
 
 def _display(self: Any, node: nodes.math_block) -> None:
-    self.body.append(f'<div class="formula">{mathml(node.astext(), display=True)}</div>')
+    self.body.append(f'<div class="formula" tabindex="0">{mathml(node.astext(), display=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -20,7 +20,7 @@ from tests.docs.commands import PAGES, ROOT
 from tests.lab.explore import axe
 from tests.lab.explore.browser import Browser
 
-NEEDED = ("sphinx", "myst_parser", "furo", "latex2mathml")
+NEEDED = ("sphinx", "myst_parser", "furo", "quickjs", "sphinxcontrib.katex")
 ADDRESSES = {
     "https://arxiv.org/abs/": "papers, by the numbers of boundcalc/base/sources.py",
     "https://keepachangelog.com/en/1.1.0/": "the form of the changelog",
@@ -189,20 +189,22 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert broken(site) == []
     assert len(pages_of(site)) > 20
-    theory = (site / "theory.html").read_text(encoding="utf-8")
+    theory = "".join(page.read_text(encoding="utf-8") for page in (site / "theory").glob("*.html"))
     assert theory.count("<math") > 500
-    assert len(re.findall(r'href="#[a-z]+\d+[a-z]*-[^"]*">[A-Z]+\d+[a-z]*<', theory)) > 200  # statements by name
+    assert len(re.findall(r'href="[\w./]*#[a-z]+\d+[a-z]*-[^"]*">[A-Z]+\d+[a-z]*<', theory)) > 200  # statements by name
+    assert len(list((site / "theory").glob("*.html"))) == 9
+    assert "Perceptron cover of a matrix with a (2,1) budget (T2)" in theory
     assert [page for page in site.glob("*.html") if unknown_papers(page.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["index", "theory", "gallery", "explore", "explore-page", "tutorial"])
+@pytest.mark.parametrize("name", ["index", "theory/covers", "gallery", "explore", "explore-page", "tutorial"])
 def test_axe_finds_nothing_grave_on_the_site(name: str, site: Path, browser: Browser) -> None:
     """Wide and on a phone. The rules take seconds per thousand elements of a formula, so in theory a word stands for each."""
     browser.resize(1200, 1000)
     browser.forget()
     browser.open((site / f"{name}.html").as_uri())
-    if name == "theory":
+    if name == "theory/covers":
         browser.run("document.querySelectorAll('math').forEach(e => e.replaceWith('formula'))")
     for width in (1200, 390):
         browser.resize(width, 900)
@@ -214,12 +216,48 @@ def test_axe_finds_nothing_grave_on_the_site(name: str, site: Path, browser: Bro
 
 
 @pytest.mark.slow
-def test_search_finds_a_statement_without_a_server(site: Path, browser: Browser) -> None:
-    browser.open(f"{(site / 'search.html').as_uri()}?q=rounding")
+@pytest.mark.parametrize(
+    ("words", "page"), [("rounding", "Covers"), ("install", "boundcalc"), ("how many samples", "Quickstart")]
+)
+def test_search_finds_pages_without_a_server(words: str, page: str, site: Path, browser: Browser) -> None:
+    browser.open(f"{(site / 'search.html').as_uri()}?q={words}")
     found: list[str] = []
     for _ in range(100):
         found = browser.run("return [...document.querySelectorAll('#search-results a')].map(e => e.textContent)")
         if found:
             break
         time.sleep(0.1)
-    assert "The mathematics of boundcalc" in found
+    assert page in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_page_scrolls_sideways(width: int, site: Path, browser: Browser) -> None:
+    """Wide tables and formulas scroll inside the page."""
+    browser.resize(width, 900)
+    for page in sorted(site.rglob("*.html")):
+        if "_static" not in page.parts and page.stem not in ("genindex", "search", "explore-page"):
+            browser.open(page.as_uri())
+            sizes = browser.run("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+            assert sizes[0] <= sizes[1], page.name
+
+
+def test_a_section_without_a_page_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_site"))
+    import theory_pages  # type: ignore[import-not-found]
+
+    homes = theory_pages.homes()
+    assert homes["k-the-gap-by-gaussian-comparison"] == "theory/comparison"
+    text = "[t](theory.md), [k](theory.md#k-the-gap-by-gaussian-comparison), [own](#here)"
+    assert theory_pages.expanded(text, "papers") == (
+        "[t](theory/index.md), [k](theory/comparison.md#k-the-gap-by-gaussian-comparison), [own](#here)"
+    )
+    with pytest.raises(Exception, match="no heading"):
+        theory_pages.expanded("[k](theory.md#nothing)", "papers")
+    more = {**theory_pages.sections(), "Z": "## Z: new"}
+    monkeypatch.setattr(theory_pages, "sections", lambda: more)
+    theory_pages.homes.cache_clear()
+    with pytest.raises(Exception, match="not on one page"):
+        theory_pages.homes()
+    theory_pages.homes.cache_clear()
