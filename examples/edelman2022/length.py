@@ -39,9 +39,9 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         "length",
         title,
         describe(SETTING, but="T"),
-        f"Each bound of the generalization gap divided by its value at T = {LENGTHS[0]:g}. The closed form counts covers on the "
-        f"sample and grows with log T. Gaussian comparison (best bound), covers without T, and the proved floor do not change: "
-        f"at bounded norms no part of log T is unavoidable.",
+        f"Each bound of the generalization gap divided by its value at T = {LENGTHS[0]:g}. The closed form counts covers on "
+        "the sample and grows with log T. Gaussian comparison (best bound), covers without T, and the proved floor do not "
+        "change: at bounded norms no part of log T is unavoidable.",
         f"Relative growth of bounds against sequence length. The closed form, which counts covers on the sample, rises by "
         f"{_percent(most)}; the best bound, covers without T and the floor are flat.",
         series,
