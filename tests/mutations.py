@@ -248,9 +248,9 @@ STATEMENTS = [
     ),
     Mutation(
         "construction E with the better of its key rows",
-        "statements/floors/e.py",
-        "ns.minimum(*ends) if sign > 0 else ns.maximum(*ends)",
-        "ns.maximum(*ends) if sign > 0 else ns.minimum(*ends)",
+        "statements/floors/base.py",
+        "self.ns.minimum(*values) if sign > 0 else self.ns.maximum(*values)",
+        "self.ns.maximum(*values) if sign > 0 else self.ns.minimum(*values)",
         _MEMBERS,
     ),
     Mutation(

@@ -92,7 +92,7 @@ SMALL = ((0.5, 0.9, 0.4, 0.6, 0.61, 1.0), (0.2, 1.5, 0.7, 0.9, 1.3, 0.9))
 
 
 def network(*blocks: tuple[float, ...], readout: float = 1.0) -> Network:
-    return Network(tuple(Budgets(*block) for block in blocks), 1.0, readout, 1)
+    return Network(tuple(Budgets(*(*block, block[-1])) for block in blocks), 1.0, readout, 1)
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,14 @@ def test_rows_and_weights_may_be_rescaled() -> None:
 
 def test_what_it_is_not_about_is_refused() -> None:
     for changes, why in (
-        ({"C": 1.0001}, "no projection acts"),
+        ({"C": 1.0001, "depth": 2}, "no projection acts"),
         ({"activation": "gelu"}, "relu"),
         ({"causal": True}, "every row"),
         ({"classes": 3}, "one output"),
-        ({"heads": 2}, "no projection acts"),
-        ({"input_radius": 1.0000001}, "no projection acts"),
+        ({"heads": 2, "depth": 2}, "no projection acts"),
+        ({"input_radius": 1.0000001, "depth": 2}, "no projection acts"),
+        ({"C": 101.0}, "within 200"),
+        ({"C": 1e300}, "within 200"),
     ):
         assert why in (refusal(setting(**changes)) or ""), changes
     assert refusal(setting()) is None
@@ -157,18 +159,18 @@ def test_what_it_is_not_about_is_refused() -> None:
 
 
 def test_a_schatten_sum_alone_says_nothing_of_projections() -> None:
-    """|W_V| may be 100 at rows of length 0.3: the projection acts, whatever roots would say."""
+    """|W_V| may be 100 at rows of length 0.3: the projection acts, whatever roots would say; at depth 2 it must not."""
     for kind in ("W_V", "W_1"):
         other = {"W_V": "W_1", "W_1": "W_V"}[kind]
         budgets = {kind: Budget(schatten=(2.0, 1e4)), other: Budget(op=0.5, two_one=0.5)}
-        about = replace(setting(input_radius=0.3), norms=Norms(C=1.0, budgets=budgets))
+        about = replace(setting(input_radius=0.3, depth=2), norms=Norms(C=1.0, budgets=budgets))
         assert "beside Sp" in (refusal(about) or "")
         fixed = replace(about, norms=Norms(C=1.0, budgets={**budgets, kind: Budget(op=0.5, schatten=(2.0, 1e4))}))
         (honest,) = (each for each in certificates(fixed) if each.strategy == "comparison-closed")
         data = json.loads(json.dumps(check(honest).certificate.to_json()))
         derive(data, claims=True)
         data["setting"]["norms"]["budgets"][kind] = {"Sp": [2.0, 1e4]}
-        with pytest.raises(Exception, match="projection acts"):
+        with pytest.raises(Exception, match="projection may act"):
             derive(data, claims=True)
 
 
@@ -176,7 +178,7 @@ def random_setting(rng: random.Random) -> Setting:
     depth, heads = rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
     budgets: dict[str, Budget] = {}
     for block in range(depth):
-        op = rng.uniform(0.1, 1.0) / heads
+        op = rng.uniform(0.1, 1.6 if depth == 1 else 1.0) / heads
         budgets[f"W_V[{block}]"] = Budget(op=op, fro=op * rng.uniform(1, 1.5), two_one=op * rng.uniform(1.5, 2.5))
         size = rng.uniform(0.05, 1.5)
         budgets[f"W_QK[{block}]"] = Budget(op=size, fro=size * rng.uniform(1, 1.3))
@@ -466,6 +468,46 @@ def test_networks_of_small_risk_do_not_look_better_than_the_bound_says() -> None
         assert failed[1] > 400 * delta  # the control: next to nothing above q is exceeded
 
 
+def test_projections_of_one_block() -> None:
+    """|df| <= |d Lambda| + |w|/2 max(|d q1|, |d q3|), both projections done one by one; attained."""
+    rng = np.random.default_rng(14)
+    worst = 0.0
+    for trial in range(20_000):
+        d, readout = int(rng.integers(1, 4)), rng.uniform(0.3, 2)
+        hidden, w = rng.uniform(0.3, 3) * rng.standard_normal((d, d)), rng.standard_normal(d)
+        w *= readout / np.linalg.norm(w)
+        z = rng.uniform(0.2, 3) * rng.standard_normal(d)
+        if trial % 2:  # where the second projection acts, in the direction of the read-out
+            hidden, w, z = np.eye(d) * 1.1, readout * np.eye(d)[0], np.abs(z[0]) * np.eye(d)[0] + 1e-3
+        found: list[tuple[float, float, float, float]] = []
+        step = 10 ** rng.uniform(-4, 0) * (np.eye(d)[0] if trial % 2 else rng.standard_normal(d))
+        for row in (z, z + step):
+            h = np.maximum(row, 0)
+            projected = np.maximum(row / max(1.0, np.linalg.norm(row)), 0) @ hidden
+            f = projected / max(1.0, float(np.linalg.norm(projected))) @ w
+            found.append((float(f), float(h @ hidden @ w), float(row @ row), float((h @ hidden) @ (h @ hidden))))
+        f, moved, first, second = (abs(a - b) for a, b in zip(*found, strict=True))
+        room = moved + readout / 2 * max(first, second)
+        assert f <= room * (1 + 1e-9) + 1e-12
+        worst = max(worst, f / room)
+    assert worst > 0.95
+
+
+@pytest.mark.parametrize(
+    ("changes", "value"),
+    [
+        ({"C": 1.3}, 0.250092993933),
+        ({"norms": Norms(C=1.0, budgets={"W_1": Budget(op=1.5, fro=1.6)})}, 0.0862003809286),
+        ({"norms": Norms(C=1.0, budgets={"W_V": Budget(op=1.5, fro=1.6, two_one=2.0)})}, 0.0842642195916),
+    ],
+)
+def test_values_where_projections_act(changes: dict[str, Any], value: float) -> None:
+    """K1 as a reader of its text evaluated it, for both forms of the second length, and where one projection acts."""
+    about = setting(**changes)
+    exact = {each.strategy: check(each).value for each in certificates(about)}["comparison-closed"]
+    assert exact == pytest.approx(value, rel=1e-10)
+
+
 def block(x: Array, scores: Array, values: Array, hidden: Array) -> Array:
     """A block without projections, on one input."""
     return np.maximum(softmax(x @ scores @ x.T, axis=1) @ x @ values, 0) @ hidden
@@ -485,8 +527,8 @@ def test_scores_of_a_later_block_oscillate_by_at_most_twice_r() -> None:
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         op, fro = [np.linalg.norm(each, 2) for each in w], [np.linalg.norm(each) for each in w]
         columns = np.linalg.norm(w[1], axis=0).sum()
-        first = Budgets(op[0], fro[0], op[1], fro[1], columns, op[2])
-        about = Network((first, Budgets(op[3], fro[3], 1.0, 1.0, 1.0, 1.0)), 1.0, 1.0, 1)
+        first = Budgets(op[0], fro[0], op[1], fro[1], columns, op[2], fro[2])
+        about = Network((first, Budgets(op[3], fro[3], 1.0, 1.0, 1.0, 1.0, 1.0)), 1.0, 1.0, 1)
         y = block(x, *w[:3])
         moved = float(np.ptp(y @ w[3] @ y.T, axis=1).max())
         for told_apart in (False, True):
@@ -583,7 +625,7 @@ def test_a_network_without_numbers_is_told_apart() -> None:
 
 def test_the_policy_refuses_what_the_theorem_does() -> None:
     with pytest.raises(Exception, match="no projection acts"):
-        evaluate(setting(C=2.0), "comparison")
+        evaluate(setting(C=2.0, depth=2), "comparison")
     assert evaluate(setting(C=2.0)).strategy != "comparison"
     with pytest.raises(InvalidSetting):
         evaluate(setting(), "compare")

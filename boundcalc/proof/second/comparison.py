@@ -17,11 +17,14 @@ _HALF = num(1) / 2
 _MOST_CELLS = 20_000
 _SMALLEST = 2.0**-24
 _LARGEST_SCORE = 2
+_LARGEST_RANGE = 100
+_UNKNOWN = Fraction(10) ** 600
+"""In place of a norm that is not said: a projection may act."""
 _LOWEST_QUARTER = num("1.2711")
 _ORDERS = range(4, 61)
 
-Block = namedtuple("Block", "op fro value value_fro value_columns hidden")
-"""Spectral and Frobenius norm of the scores, three norms of the values summed over heads, spectral norm of W_1."""
+Block = namedtuple("Block", "op fro value value_fro value_columns hidden hidden_fro")
+"""Norms of the scores (spectral, Frobenius), of the values summed over heads (and columns), of W_1 (spectral, Frobenius)."""
 
 
 def _tuning(where: str, data: Any) -> Record:
@@ -46,12 +49,27 @@ KINDS.update(tuning=_tuning, kernel=_kernel, strata=_strata, chance1=_chance1)
 
 def expected_gap(setting: Setting, about: Record, tuning: Record | None) -> Real:
     """2 L |w| b complexity/sqrt(m): by K without a tuning, by K2 with one."""
-    blocks, readout = _norms(setting, about)
+    blocks, readout, acts = _norms(setting, about)
     m = num(setting.sample.n_train)
     steep = 1 / num(setting.sample.margin) if setting.sample.lipschitz is None else num(setting.sample.lipschitz)
     radius = num(setting.input_radius)
     scale, g = _plain(blocks, radius) if tuning is None else _tuned(blocks, radius, tuning, about.heads)
-    return 2 * steep * readout * scale * (g + _beta() / 2) / _root(m)
+    outputs = scale * (g + _beta() / 2)
+    if acts:
+        outputs = _combined(outputs, _lengths(blocks[0], radius, g))
+    return 2 * steep * readout * outputs / _root(m)
+
+
+def _lengths(block: Block, radius: Real, g: Real) -> Real:
+    """Of the squared lengths that projections divide by."""
+    before, values, total = radius * block.value, radius * block.value_fro, num(0)
+    if before > 1:
+        total += values**2 * g
+    if block.hidden * min(num(1), before) > 1:
+        squares = block.hidden_fro**2 * before * values * (g + _beta() / 2)
+        hull = min((block.hidden * radius * block.value_columns) ** 2, block.hidden * block.hidden_fro * values**2)
+        total += min(squares, hull / 2 * ((1 + MP.sqrt(2)) * g + _beta()))
+    return total
 
 
 def _root(m: Real) -> Real:
@@ -68,15 +86,16 @@ def risk_by_comparison(q: Real, expected: Real, log_inverse: Real, m: Real) -> R
     return ((slope + MP.sqrt(slope**2 + 4 * linear * (q + e))) / (2 * linear)) ** 2
 
 
-def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real]:
-    """The norms of every block; refuses networks that theorem K is not about."""
+def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real, bool]:
+    """The norms of every block, and whether projections may act; refuses networks that theorem K is not about."""
     plain = about.layers is None and about.style == "edelman" and about.normaliser.name == "softmax"
     plain = plain and about.activation == "relu" and about.normalisation in ("ball", "none") and about.classes == 1
     inputs = about.vocabulary or about.d_patch or about.embedding_norm or about.pooler or about.positions != "none"
     demand(plain and not about.causal and not inputs, "theorem K is about relu networks of softmax heads on vectors")
     walk, d = Walk(setting, None, 1), about.d
     blocks: list[Block] = []
-    radius = Fraction(about.input_radius)
+    radius, ball = Fraction(about.input_radius), about.normalisation == "ball"
+    acts = False
     for layer in flat(setting.stages):
         if layer.label != "attention":
             continue
@@ -87,22 +106,22 @@ def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real]:
         hidden = walk.matrix("W_1", layer.block, None, d, d)[0]
         sums = [sum(getattr(each, name) for each in values) for name in ("op", "fro", "two_one")]
         most = (max(each.op for each in scores) / tau, max(each.fro for each in scores) / tau)
-        blocks.append(Block._make((*most, *sums, hidden.op)))
-        if about.normalisation == "none":
-            continue
-        exact = sum((_spectral(walk.limit("W_V", layer.block, head)) for head in heads), start=Fraction(0))
-        inside = exact * radius
-        radius = inside * _spectral(walk.limit("W_1", layer.block))
-        demand(max(inside, radius) <= 1, "a projection may act")
-    return blocks, walk.matrix("readout", None, None, d, 1)[0].op
+        blocks.append(Block._make((*most, *sums, hidden.op, hidden.fro)))
+        if ball:
+            inside = (
+                sum((_spectral(walk.limit("W_V", layer.block, head)) for head in heads), start=Fraction(0)) * radius
+            )
+            radius = inside * _spectral(walk.limit("W_1", layer.block))
+            acts = acts or max(inside, radius) > 1
+    demand(not acts or len(blocks) == 1, "a projection may act")
+    return blocks, walk.matrix("readout", None, None, d, 1)[0].op, acts
 
 
 def _spectral(budget: Budget) -> Fraction:
-    """The spectral norm of a budget, exactly; a Schatten sum has none without roots."""
+    """The spectral norm of a budget, exactly; a Schatten sum has none without roots: it stops no projection here."""
     given = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
     exact = [Fraction(each) for each in given if each is not None]
-    demand(exact, "whether a projection acts is not said")
-    return min(exact)
+    return min(exact, default=_UNKNOWN)
 
 
 # -- constants
@@ -135,11 +154,13 @@ def _sizes(blocks: Sequence[Block], radius: Real, *, columns: bool) -> tuple[lis
     """(S, r) of every block after the first, and the scale of the rows that are read."""
     found: list[tuple[Real, Real]] = []
     scale, reach, before = radius, radius, num(0)
+    demand(blocks[0].op * radius**2 <= _LARGEST_RANGE, "scores move too far")
     for i, block in enumerate(blocks):
         if i:
             hull = block.fro * scale**2
             hull = hull if columns else min(hull, block.op * before**2)
             found.append((hull, min(hull / 2, block.op * reach**2)))
+            demand(found[-1][1] <= _LARGEST_RANGE, "scores move too far")
         before = block.hidden * block.value_columns * scale
         scale *= block.hidden * (block.value_columns if columns else block.value_fro)
         reach *= block.hidden * block.value

@@ -50,7 +50,26 @@ def expected_gap(
 ) -> Number:
     """Above E sup (P - P_m) loss, from the complexity G of the last block: three ghosts an example, Gaussians for choices."""
     neurons = gaussian + mean_of_signs(ns) / 2
-    return 2 * steep * network.readout * scale * neurons / _root_of_samples(ns, m)
+    outputs = scale * neurons
+    if network.acts:
+        outputs = hoelder(ns, outputs, _lengths(ns, network, gaussian, neurons))
+    return 2 * steep * network.readout * outputs / _root_of_samples(ns, m)
+
+
+def _lengths(ns: NumberSystem, network: Network, gaussian: Number, neurons: Number) -> Number:
+    """Complexity of half the squared lengths that the two projections of a network of one block divide by."""
+    block, radius = network.blocks[0], network.radius
+    before, values, total = radius * block.values_op, radius * block.values_fro, ns.number(0)
+    if not bool(before <= 1):
+        total = total + values**2 * gaussian
+    if not bool(block.hidden_op * ns.minimum(ns.number(1), before) <= 1):
+        squares = block.hidden_fro**2 * before * values * neurons
+        hull = block.hidden_op * ns.minimum(
+            block.hidden_op * (radius * block.values_columns) ** 2, block.hidden_fro * values**2
+        )
+        products = (1 + ns.sqrt(ns.number(2))) * gaussian + mean_of_signs(ns)
+        total = total + ns.minimum(squares, hull * products / 2)
+    return total
 
 
 def _root_of_samples(ns: NumberSystem, m: Number) -> Number:

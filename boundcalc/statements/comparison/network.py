@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from boundcalc.base.numbers import FLOAT
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Budget, Setting
 from boundcalc.setting.attention import attentions
@@ -13,7 +14,7 @@ from boundcalc.statements.weights import Weights
 
 @dataclass(frozen=True)
 class Budgets:
-    """The norms of one block in a number system: score matrix, value matrices (sums over heads), first linear map."""
+    """The norms of one block in a number system: score matrix, value matrices (sums over heads), linear map behind them."""
 
     scores_op: Number
     scores_fro: Number
@@ -21,23 +22,26 @@ class Budgets:
     values_fro: Number
     values_columns: Number
     hidden_op: Number
+    hidden_fro: Number
 
 
 @dataclass(frozen=True)
 class Network:
-    """What theorem K needs of a network whose balls never act.
+    """What theorem K needs of a network.
 
     Attributes:
         blocks: their norms, first to last; scores are divided by the temperature.
         radius: of an input row.
         readout: spectral norm of the read-out.
         heads: query heads of a block.
+        acts: whether projections may act, in a network of one block.
     """
 
     blocks: tuple[Budgets, ...]
     radius: Number
     readout: Number
     heads: int
+    acts: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ def sizes_of(ns: NumberSystem, network: Network, *, columns: bool) -> list[Sizes
     return found
 
 
+LARGEST_RANGE = 100
+"""Half the range of scores."""
 _LEAST_SUM = 1e-100
 """Schatten sums below this give norms beyond floats."""
 
@@ -92,7 +98,18 @@ def refusal(setting: Setting) -> str | None:
     missing = next((what for holds, what in wanted if not holds), None)
     if missing is not None:
         return f"theorem K needs {missing}"
-    return _active_ball(setting) if a.normalisation == "ball" else None
+    return (_active_ball(setting) if a.normalisation == "ball" and a.depth > 1 else None) or _far_scores(setting)
+
+
+def _far_scores(setting: Setting) -> str | None:
+    """Why exponentials of scores are beyond floats; every value would be vacuous."""
+    try:
+        sizes = sizes_of(FLOAT, network_of(FLOAT, setting), columns=False)
+    except OverflowError:
+        sizes = None
+    if sizes is not None and all(size.half_range <= LARGEST_RANGE for size in sizes):
+        return None
+    return f"theorem K needs scores that lie within {2 * LARGEST_RANGE}"
 
 
 def _active_ball(setting: Setting) -> str | None:
@@ -145,7 +162,9 @@ def network_of(ns: NumberSystem, setting: Setting) -> Network:
                 sum((each.fro for each in values), start=zero),
                 sum((each.two_one for each in values), start=zero),
                 hidden.op,
+                hidden.fro,
             )
         )
+    acts = a.normalisation == "ball" and _active_ball(setting) is not None
     readout = weights.matrix("readout", None, None, a.d, 1).whole.op
-    return Network(tuple(blocks), ns.number(a.input_radius), readout, a.heads)
+    return Network(tuple(blocks), ns.number(a.input_radius), readout, a.heads, acts)

@@ -128,6 +128,10 @@ class Room:
             y = self.layer(block, y)
         return self._readout * y
 
+    def worst(self, values: Sequence[Number], sign: int) -> Number:
+        """The lowest value on cells of sign +1, the highest on those of sign -1."""
+        return self.ns.minimum(*values) if sign > 0 else self.ns.maximum(*values)
+
     def ramp(self, output: Number) -> Number:
         """The loss of an output with label +1."""
         ns = self.ns

@@ -138,7 +138,7 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
             return (room.ramp(output(-radius * t)) - room.ramp(output(radius * t))) / 2
 
         return sphere(ns, pairs, odd, steep * radius / room.gamma, m, delta, cells)
-    if by == "F1-errors" and not errs(room, construction):
+    if construction.cells(room) < 2 or (by == "F1-errors" and not errs(room, construction)):
         return None
     high, low = drop(room, construction)
     return two_values(ns, construction.cells(room), high, low, m, delta)

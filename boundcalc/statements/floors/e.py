@@ -45,7 +45,7 @@ class E(Construction):
         eta, keys, value = ns.number(self.eta), ns.number(self.keys), room.one("W_V", 0)
         of_queries = r * half * pooled(room, keys, keys, self.queries, sign * s, eta)
         ends = [r * half * keys * (1 - eta) / (2 * keys + self.queries * ns.exp(way * s)) for way in (1, -1)]
-        of_keys = ns.minimum(*ends) if sign > 0 else ns.maximum(*ends)
+        of_keys = room.worst(ends, sign)
         both = self.queries * room.layer(0, of_queries, value) + 2 * self.keys * room.layer(0, of_keys, value)
         return room.rest(room.layer(1, both / room.seq_len), 2)
 
