@@ -78,16 +78,16 @@ STATEMENTS = [
     Mutation("V4 with one event", "statements/noises.py", "return 2 * max(1,", "return 1 * max(1,", _HIDDEN),
     Mutation(
         "A6 with a nuclear norm of |A| |B| / 1.2",
-        "statements/product_norms.py",
-        "left.fro * right.fro)",
-        "left.fro * right.fro / 1.2)",
+        "statements/targets.py",
+        "left.nuclear * right.op, left.fro * right.fro)",
+        "left.nuclear * right.op, left.fro * right.fro / 1.2)",
         _NORMS,
     ),
     Mutation(
         "A6 without the row below",
-        "statements/product_norms.py",
-        "nuclear=a.nuclear + row",
-        "nuclear=a.nuclear",
+        "statements/targets.py",
+        "a.nuclear + row",
+        "a.nuclear",
         _NORMS,
     ),
     Mutation(
@@ -140,8 +140,15 @@ STATEMENTS = [
     Mutation(
         "G0e with a margin on both labels below those built",
         "statements/premise.py",
-        "longest = self._through(before, self.radius) / arb(2).sqrt()",
-        "longest = self._through(before, self.radius) / 2",
+        "longest = self.behind(before) / arb(2).sqrt()",
+        "longest = self.behind(before) / 2",
+        _BOTH_LABELS,
+    ),
+    Mutation(
+        "a witness whose columns are as long as those of one copy",
+        "engine/witness.py",
+        "fro, root * columns, copies * rows",
+        "fro, columns, copies * rows",
         _BOTH_LABELS,
     ),
     Mutation(
