@@ -1,4 +1,4 @@
-"""A6 with offsets, with any kind of attention, inside branches, and where heads end: same functions, budgets that hold.
+"""A6: joined networks are the same functions, their budgets hold, and nothing is joined across what acts.
 
 Products are made here by their own definitions, from the network as it is written and the layers that are left of it.
 """
@@ -14,6 +14,8 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.search import Search
+from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -54,8 +56,27 @@ def heads(d: int, out: int | None = None, **given: Any) -> Attention:
     return Attention(d, **{"d_value": out, "normaliser": SOFTMAX, "block": 1, **given})
 
 
+def between(*layers: Layer, radius: float = 1.0, pool: str = "cls") -> Setting:
+    """A map, some layers, a map."""
+    stages = (map_("A", 3, 3), *layers, Pool(pool), Linear("readout", 3, 1))  # type: ignore[arg-type]
+    return Setting(Architecture(layers=stages, input_radius=radius, seq_len=3), Norms(C=1.0))
+
+
 TANH = Activation("tanh")
 JOINED = {
+    "nothing": between(),
+    "identity": between(Activation("identity")),
+    "a ball out of reach": between(Ball(1.0)),
+    "pooling": between(pool="mean"),
+    "depth 1": Setting.of(depth=1, d=4, seq_len=3),
+    "depth 3": Setting.of(depth=3, d=4, seq_len=3, C=0.8),
+    "tanh and mean": Setting.of(depth=2, d=4, seq_len=3, activation="tanh", readout="mean"),
+    "budgets of their own": Setting.of(
+        depth=2,
+        d=4,
+        seq_len=3,
+        norms=Norms(C=1.0, budgets={"W_1[0]": Budget(op=0.5, two_one=0.9), "W_V": Budget(op=2.0, two_one=3.0)}),
+    ),
     "offsets in a row": setting(map_("A", 3, 3, "a"), map_("B", 3, 3, "b"), TANH),
     "an offset that moves on": setting(map_("A", 3, 3, "a"), map_("B", 3, 3), TANH),
     "an offset before attention": setting(map_("A", 3, 3, "a"), heads(3)),
@@ -95,6 +116,12 @@ JOINED = {
     "post with RoPE": Setting.of(depth=2, d=4, seq_len=4, style="post", normalisation="none", rope=True, bias=True),
 }
 APART = {
+    "an activation": between(Activation("relu")),
+    "an activation of slope 1 at 0": between(TANH),
+    "a ball within reach": between(Ball(1.0), radius=5.0),
+    "LayerNorm": between(LayerNorm("norm", 3, gain=False, centred=False)),
+    "a residual": setting(Residual((map_("A", 3, 3),)), map_("B", 3, 3), TANH),
+    "large weights": Setting.of(depth=2, d=4, seq_len=3, C=1.5),
     "an activation after heads": setting(heads(3, 3, combine="concat"), TANH, map_("W_O", 3, 3), TANH),
     "LayerNorm after heads": setting(
         heads(3, 3, combine="concat"), LayerNorm("norm", 3, gain=False), map_("W_O", 3, 3), TANH
@@ -236,13 +263,14 @@ def faults(base: Setting, rounds: int = 12) -> set[str]:
     base = split_readout(base) or base  # which test_products.py is about
     larger = merged(base)
     assert larger is not None
-    before, after = (Network(s.architecture.stages, s.norms, s.architecture.seq_len) for s in (base, larger))
+    radius = base.architecture.input_radius
+    before, after = (Network(s.architecture.stages, s.norms, s.architecture.seq_len, radius) for s in (base, larger))
     found: set[str] = set()
     for seed in range(rounds):
         dice = Dice(np.random.default_rng(seed), aligned=seed % 3 == 0)
         p = before.draw(dice)
         made = Products(base, larger, p).p
-        x = dice.unit(base.architecture.seq_len, 3 if base.architecture.layers else 4)
+        x = radius * dice.unit(base.architecture.seq_len, 3 if base.architecture.layers else 4)
         plain, product = (plainly(net, q, x) for net, q in ((before, p), (after, made)))
         if np.abs(plain - product).max() > 1e-10:
             found.add("another function")
@@ -308,6 +336,12 @@ def test_a_condition_on_scores_that_is_dropped_is_noticed(what: str, monkeypatch
     assert "another function" in faults(APART[what])
 
 
+@pytest.mark.parametrize("what", ["an activation", "an activation of slope 1 at 0", "a ball within reach", "LayerNorm"])
+def test_a_condition_on_what_is_between_that_is_dropped_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge, "_idle", lambda layer, radius: isinstance(layer, Activation | Ball | LayerNorm))
+    assert "another function" in faults(APART[what])
+
+
 def test_an_activation_between_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = merge._idle
     monkeypatch.setattr(merge, "_idle", lambda layer, radius: isinstance(layer, Activation) or honest(layer, radius))
@@ -357,3 +391,23 @@ def test_wide_heads_pay() -> None:
     assert value.certificate.meeting
     assert value.gap <= 0.01701 < 0.95 * 0.01796  # apart
     assert value.risk <= 3.90e-4 < 0.9 * 4.42e-4
+
+
+def test_the_checker_asks_for_the_conditions_itself() -> None:
+    search = Search(Setting.of(depth=1, n_train=10**6, margin=1.0), replace(POLICIES["best"], comparison=False))
+    honest = min(search.gaps(), key=lambda each: each.log_value).certificate
+    assert honest.meeting
+    for wrong in (
+        replace(honest, meeting=False),
+        replace(honest, setting=honest.setting.but(C=1.5)),
+        replace(honest, setting=honest.setting.but(normalisation="none", input_radius=3.0, C=1.01)),
+    ):
+        with pytest.raises(CertificateError):
+            check(wrong)
+
+
+@pytest.mark.parametrize(("depth", "before", "now"), [(1, 0.1002, 0.0566), (2, 0.1760, 0.1187), (4, 0.3234, 0.2502)])
+def test_the_gap_of_the_preset(depth: int, before: float, now: float) -> None:
+    """Old values, by T1-T10 and one map after the other, beside new ones."""
+    value = evaluate(Setting.of(depth=depth, n_train=10**6, seq_len=512, margin=1.0))
+    assert value.gap <= now < 0.8 * before
