@@ -159,11 +159,11 @@ STATEMENTS = [
         _BOTH_LABELS,
     ),
     Mutation(
-        "A7 with values that are a longest row",
-        "testing/drawing.py",
-        "np.abs(w).max(axis=0)",
-        "np.abs(w).max(axis=1)",
-        "tests/soundness/test_layer_facts.py",
+        "A7 with the values of one table",
+        "statements/layers/lookup.py",
+        "radius = radius + longest",
+        "radius = longest",
+        "tests/laws/test_limits.py",
     ),
     Mutation(
         "K1 with a fifth for the lowest quarter",

@@ -106,9 +106,9 @@ def test_the_value_is_that_of_the_statement() -> None:
     nats = sum(stored_weights(setting).values()) * 4 * math.log(2) - math.log(0.05)
     assert (value.strategy, value.risk_strategy) == ("stored-gap", "stored-margin")
     assert value.gap == pytest.approx(math.sqrt(nats / (2 * 10**5)), rel=1e-12)
-    assert {"G13", "G3"} <= set(value.risk_breakdown.statements)
+    assert {"G13", "G3"} <= set(check(value.risk_certificate).breakdown.statements)
     assert not value.trivial
-    assert sum(value.pieces.values()) == pytest.approx(1)
+    assert sum(check(value.certificate).shares.values()) == pytest.approx(1)
 
 
 def test_nothing_is_gained_without_the_premise() -> None:
