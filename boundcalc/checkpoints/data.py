@@ -120,7 +120,7 @@ def _examples_in(path: Path) -> Sequences:
     if path.suffix == ".csv":
         return _columns(_csv(path), str(path))
     if path.suffix == ".parquet":
-        return _columns(_parquet(path), str(path))
+        return _columns(read_parquet(path), str(path))
     raise InvalidSetting(f"{path} has no known ending: need {FILES}")
 
 
@@ -134,7 +134,8 @@ def _csv(path: Path) -> dict[str, list[Any]]:
     return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
 
 
-def _parquet(path: Path) -> dict[str, list[Any]]:
+def read_parquet(path: Path) -> dict[str, list[Any]]:
+    """The columns of a Parquet file."""
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:

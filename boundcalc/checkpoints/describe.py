@@ -7,6 +7,7 @@ mask, the number of heads, epsilons) is tried; what agrees with the module in do
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -17,7 +18,7 @@ from boundcalc.checkpoints.families.mapping import OPEN, read_mapping
 from boundcalc.checkpoints.families.table import Model, Options
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, agreeing, held
-from boundcalc.checkpoints.passes import Call, Recorded, record
+from boundcalc.checkpoints.passes import Call, Recorded, patch_map, record, rows_read
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.template import open_places, template
 
@@ -40,6 +41,15 @@ def describe(
     choices = _choices(bare(module), mapping, heads)
     mapping = _changed(mapping, [options[0] for options in choices.values()])
     recorded = record(module, *_seen(checkpoint, mapping), inputs, call=call)
+    if (
+        patch_map(_seen(checkpoint, mapping)[0])
+        and recorded.x.ndim < 5
+        and "input_radius" not in mapping["architecture"]
+    ):
+        rows = rows_read(_seen(checkpoint, mapping)[0], recorded.x, recorded.calls)
+        if rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
+            mapping["architecture"]["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
+            mapping["architecture"].setdefault("seq_len", rows.shape[1])
     best = _search(recorded, checkpoint, mapping, choices)
     try:
         return best, held(recorded, *_seen(checkpoint, best))
@@ -132,6 +142,8 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
         {"architecture.activation": name}
         for name in dict.fromkeys((*_activations(module), said["activation"], "gelu", "gelu_tanh", "relu", "silu"))
     ]
+    if "pooler" in mapping:
+        found["pooler"] = [{"pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
     if "classes" in said:
         found["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
     return found

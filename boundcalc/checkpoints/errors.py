@@ -9,5 +9,9 @@ class CheckpointError(BoundcalcError):
     """A checkpoint that cannot be read, is not what it says it is, or is not of a known family."""
 
 
+class NoFunction(CheckpointError):
+    """A module whose answers depend on more than the example: no certificate is about it."""
+
+
 class NotRun(CheckpointError):
     """A module that cannot be loaded, or does not take the inputs: nothing is known of whether it is what was described."""

@@ -71,6 +71,9 @@ class Tensors:
         return self._matrix(kind, weight.block)
 
     def _not_trained(self, kind: str) -> Rows:
+        if self.model.has(kind):
+            table = read(self.model.place(kind).tensor)
+            return np.asarray(table.reshape(table.shape[-2:]), np.float64)[: self.seq_len]
         table = self.model.checkpoint.tensors.get(kind)
         if table is None:
             where = self.model.checkpoint.where

@@ -21,7 +21,7 @@ from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.layers import Fixed, Rows, Step
 from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_of_images, tokens_before
+from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_read, tokens_before
 from boundcalc.setting import Architecture, Layer, Pool
 from boundcalc.setting.attention import is_causal
 from boundcalc.setting.layer import of_class
@@ -166,7 +166,7 @@ class _Beside:
 
 
 def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None) -> _Beside:
-    rows = rows_of_images(model, recorded.x) if recorded.x.ndim == 4 else recorded.x
+    rows = rows_read(model, recorded.x, recorded.calls)
     network = Network(model, architecture, fixed_beside(recorded.module, model) if fixed is None else fixed)
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     ours, steps = network.trace(rows, every_row=every_row)

@@ -41,10 +41,10 @@ class Recorded:
 
 
 def record(
-    module: Any, model: Model, architecture: Architecture, inputs: Any = None, *, call: Call | None = None
+    module: Any, model: Model, architecture: Architecture | None, inputs: Any = None, *, call: Call | None = None
 ) -> Recorded:
-    """A module's forward pass in double precision."""
-    x = example_inputs(model, architecture) if inputs is None else np.asarray(inputs)
+    """A module's forward pass in double precision; without inputs on some that the architecture reads."""
+    x = np.asarray(inputs) if architecture is None or inputs is not None else example_inputs(model, architecture)
     try:
         return Recorded(module, x, *_run(module, x, call))
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
@@ -123,6 +123,23 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
     width = architecture.stages[0].widths()[0] or next(attentions(architecture.stages)).d
     x = rng.standard_normal((n, length, width))
     return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
+
+
+def patch_map(model: Model) -> str | None:
+    """The part of the module that maps patches which it cuts itself, where this is a linear map and no convolution."""
+    if not model.has("W_patch") or len(model.place("W_patch").tensor.shape) != 2:
+        return None
+    return model.place("W_patch").tensor.name.rpartition(".")[0]
+
+
+def rows_read(model: Model, x: Rows, calls: Calls) -> Rows:
+    """What the description reads, where the module was given x: rows as they enter the map of patches."""
+    if x.ndim == 4 and patch_map(model) is None:
+        return rows_of_images(model, x)
+    entered = calls.reads.get(patch_map(model) or "", [])
+    if len(entered) != 1 or entered[0].ndim != 3:
+        return x
+    return np.concatenate([np.zeros((len(x), tokens_before(model), entered[0].shape[2])), entered[0]], axis=1)
 
 
 def tokens_before(model: Model) -> int:

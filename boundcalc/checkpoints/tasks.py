@@ -29,6 +29,10 @@ class Plan:
         self.reference = reference
         self.read: dict[tuple[str, int | None], tuple[int, str]] = {}
         self.shared = 0
+        for layer in flat(architecture.stages):
+            for weight, _ in layer.fixed(architecture.seq_len):
+                if model.has(weight.kind):
+                    self.read[weight.kind, None] = 0, "fixed before the data, as the architecture says its norm"
         self.missing: list[str] = []
         """Kinds that the architecture has and the checkpoint has not (a read-out yet to be trained)."""
         self.tasks = tuple(self._of(architecture.stages))

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.mapping import OPEN, ROLES
 from boundcalc.checkpoints.families.names import offset_of, stripped
@@ -60,9 +64,12 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
     """The mapping, with "?" where nothing in the file says what is there."""
     short = stripped(list(checkpoint.tensors))
     ignored = {short[n]: "a mask, not a weight" for n, t in checkpoint.tensors.items() if _is_mask(short[n], t)}
-    ignored |= {short[name]: "a buffer of the module, not a weight" for name in checkpoint.buffers & set(short)}
+    buffers = {short[name] for name in checkpoint.buffers & set(short)}
+    ignored |= dict.fromkeys(buffers, "a buffer of the module, not a weight")
     floats = {short[n]: t for n, t in checkpoint.tensors.items() if t.is_float and short[n] not in ignored}
     stack, inside, outside, depth = _split(floats)
+    inside, apart = _heads_together(inside)
+    heads = heads or apart
     parts = {where: _parts(tensors) for where, tensors in (("inside", inside), ("outside", outside))}
     d = _width(parts["inside"])
     _roles_inside(parts["inside"], d)
@@ -74,9 +81,27 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
         _write(part, tensors, flat)
     architecture = _architecture(parts["inside"], parts["outside"], d, depth, heads)
     found: dict[str, Any] = {"architecture": architecture, "tensors": tensors}
+    if "W_pool" in {part.role for part in parts["outside"]}:
+        found["pooler"] = "tanh"
+    if "positions" not in tensors.values() and (fixed := _fixed_positions(checkpoint, short, d)):
+        name, rows, radius = fixed
+        ignored.pop(name, None)
+        tensors[name] = "positions"
+        architecture |= {"positions": "fixed", "seq_len": rows, "position_radius": radius}
     if ignored:
         found["ignored"] = ignored
     return found
+
+
+def _fixed_positions(checkpoint: Checkpoint, short: Mapping[str, str], d: int) -> tuple[str, int, float] | None:
+    """A buffer that is a table of positions, how many rows it has, and the largest norm of one, rounded up."""
+    for name in checkpoint.buffers & set(short):
+        tensor = checkpoint.tensors[name]
+        wide = len(tensor.shape) >= 2 and tensor.shape[-1] == d and tensor.size == d * tensor.shape[-2]
+        if tensor.is_float and wide and not _MASK.search(short[name]):
+            rows = np.asarray(read(tensor), np.float64).reshape(-1, d)
+            return short[name], len(rows), float(np.sqrt((rows**2).sum(1)).max()) * (1 + 1e-12)
+    return None
 
 
 def _is_mask(name: str, tensor: Tensor) -> bool:
@@ -120,6 +145,25 @@ def _split(tensors: Mapping[str, Tensor]) -> tuple[str | None, dict[str, Tensor]
     outside = {n: t for n, t in tensors.items() if not re.match(rf"{re.escape(before)}\d+\.", n)}
     first = f"{before}{numbers[0]}.{next(iter(blocks[numbers[0]]))}"
     return first, inside, outside, len(numbers) // period
+
+
+_OF_HEAD = re.compile(
+    r"(.*?)(?<=\.)(\d+)(\.(?:.*[._])?(?:[qkv]|query|key|value|queries|keys|values|w_?[qkv]|to_[qkv])\..*)"
+)
+
+
+def _heads_together(inside: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], int | None]:
+    """Heads that have tensors of their own as one tensor of all ("heads.{h}.key.weight"), and how many there are."""
+    found: dict[str, Tensor] = {}
+    patterns = {name: f"{head[1]}{{h}}{head[3]}" for name in inside if (head := _OF_HEAD.fullmatch(name))}
+    counts = Counter(patterns.values())
+    for name, tensor in inside.items():
+        pattern = patterns.get(name, "")
+        if counts[pattern] > 1 or "head" in pattern.partition("{h}")[0]:
+            found[pattern] = replace(tensor, shape=(tensor.shape[0] * counts[pattern], *tensor.shape[1:]))
+        else:
+            found[name] = tensor
+    return found, next((counts[pattern] for pattern in found if pattern in counts), None)
 
 
 def _parts(tensors: Mapping[str, Tensor]) -> list[_Part]:
@@ -213,7 +257,7 @@ def _roles_outside(parts: Sequence[_Part], d: int, early: Mapping[str, bool]) ->
         path, shape = part.path.lower(), _shape(part)
         size = tensor.size if tensor is not None else 0
         named = next((role for regex, role in _OUTSIDE if re.search(regex, path)), OPEN)
-        if len(shape) == 1 and shape[0] == d and (_NORM.search(path) or named == OPEN):
+        if len(shape) == 1 and shape[0] == d and named != "class_token":
             part.role = "norm_embedding" if early[name] else "norm_final"
         elif len(shape) == 4:
             part.role = "W_patch"
@@ -223,6 +267,9 @@ def _roles_outside(parts: Sequence[_Part], d: int, early: Mapping[str, bool]) ->
             part.role = "W_patch" if named == "embedding" and part.bias is not None else named
         elif len(shape) in (2, 3) and d in shape[-2:]:
             part.role = _unnamed(parts, part, early[name])
+    last = [part for part in parts if part.role == "readout"]
+    if len(last) == 2 and len(_shape(last[0])) == 2:  # a head of two maps
+        last[0].role = "W_pool"
     _unique(parts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit
+from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit, teller
 from boundcalc.cli.files import FileCommand, Input, PythonName, output_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
-from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option
+from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option, write_json
 from boundcalc.cli.theorem import refuse_idle_bits
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -27,11 +26,13 @@ _NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
 @click.command(
     cls=FileCommand,
     name="certify",
-    short_help="A-posteriori bounds for a trained checkpoint.",
+    short_help="What is proved of a trained model: a verdict, by every certificate that applies.",
     epilog="""\b
 Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
   boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
+  boundcalc certify predictions.csv
+  boundcalc certify ours.csv --against theirs.csv --groups document --looks 3
   boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
   boundcalc certify model.safetensors --data examples.npz --by rule
@@ -61,6 +62,19 @@ before the data.""",
     "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."
 )
 @click.option(
+    "--against",
+    type=PythonName(),
+    metavar="OTHER",
+    help="Another model on the same test examples: an exact paired test, and an interval of the difference. A file of "
+    "predictions or a column of MODEL's; of a module FILE.py:NAME, a trained module or a function.",
+)
+@click.option(
+    "--groups", metavar="COLUMN", help="Of predictions: what each example belongs to; each group has one vote."
+)
+@click.option(
+    "--looks", type=WHOLE, default=1, show_default=True, help="Models or looks at these examples that share delta."
+)
+@click.option(
     "--by",
     "methods",
     multiple=True,
@@ -88,6 +102,9 @@ def command(
     train_error: float | None,
     data: str | None,
     test: str | None,
+    against: str | None,
+    groups: str | None,
+    looks: int,
     methods: tuple[str, ...],
     bounds: tuple[str, ...],
     certificate: Path | None,
@@ -100,7 +117,14 @@ def command(
     schatten: float | None,
     **options: Any,
 ) -> None:
-    """Bounds for a model as it was trained: its norms are measured, and having looked at them is paid for."""
+    """What is proved of a model as it was trained, or of the answers it gave."""
+    if Path(model).suffix in (".csv", ".parquet"):
+        _predictions(context, model, against, groups, looks, delta, certificates, form)
+        return
+    if groups is not None:
+        raise InvalidSetting(
+            "--groups names a column of predictions: give MODEL as .csv or .parquet (in Python groups=)"
+        )
     if "rule" in methods:
         from boundcalc.cli.rules import certify_by_rule
 
@@ -110,15 +134,18 @@ def command(
         return
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    if data is not None:
-        why_not = "with --data, which says it"
+    given_examples = data is not None or test is not None
+    if against is not None and test is None:
+        raise InvalidSetting("--against compares answers to test examples: --test FILE")
+    if given_examples:
+        why_not = "with --data or --test, which say it"
         refuse_given({"n_train": why_not, "train_error": why_not})
-        refuse_given({"readout_norm": "with --data: a model without a read-out answers nothing"})
+        refuse_given({"readout_norm": "with --data or --test: a model without a read-out answers nothing"})
         if form not in ("table", "json"):
-            raise InvalidSetting(f"--data is written as table or json: leave out --format {form}, or --data")
+            raise InvalidSetting(f"a verdict is written as table or json: leave out --format {form}")
     else:
-        refuse_given(dict.fromkeys(("test", "methods", "certificates"), "without --data"))
-    seen = None if data is not None else _sample(n_train, delta, gamma, fixed_gamma, train_error)
+        refuse_given(dict.fromkeys(("methods", "certificates", "looks"), "without --data or --test"))
+    seen = None if given_examples else _sample(n_train, delta, gamma, fixed_gamma, train_error)
 
     from boundcalc.lab.reading import whole
 
@@ -126,9 +153,24 @@ def command(
     from boundcalc.setting import Setting
 
     certified = None
-    if data is not None:
-        certified = _with_data(model, data, test, methods, options, inspect, bits, delta, gamma, fixed_gamma, schatten)
+    if given_examples:
+        certified = _with_data(
+            model, data, test, methods, options, inspect, bits, delta, gamma, fixed_gamma, schatten, against, looks
+        )
+        written = [] if certificates is None else certified.save(certificates)
+        if form == "table":
+            click.echo(certified.text)
+            if written:
+                click.echo(f"{len(written)} certificates are in {certificates}: boundcalc verify {written[0]}")
         found, setting = certified.audit, certified.setting
+        if found is None or setting is None or "norms" not in (methods or ("norms",)):
+            if certificate is not None or certificate_risk is not None:
+                raise InvalidSetting(
+                    "--certificate writes a norm bound, and there is none; --certificates FOLDER writes all"
+                )
+            if form == "json":
+                write_json(certified.to_json())
+            return
     else:
         assert seen is not None  # noqa: S101 - without data the sample is said
         found = take_audit(model, options, inspect)
@@ -141,8 +183,8 @@ def command(
     # what the model's files say is not assumed; where they say nothing, it is
     read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
     given = ["n_train", "delta"]
-    given += ["margin"] * (gamma is not None or data is not None)
-    given += ["train_error"] * (train_error is not None or data is not None)
+    given += ["margin"] * (gamma is not None or given_examples)
+    given += ["train_error"] * (train_error is not None or given_examples)
     origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
     if bits is not None:
         origin["bits"] = "given"
@@ -151,11 +193,7 @@ def command(
     report = ask(question, bounds, solve=solve, why=why)
     best = None if report.best is None else report.best.recording(found.compared)
     write_certificates(best, certificate, certificate_risk)
-    written = [] if certified is None or certificates is None else certified.save(certificates)
     if certified is not None and form == "table":
-        click.echo(certified.text)
-        if written:
-            click.echo(f"{len(written)} certificates are in {certificates}: boundcalc verify {written[0]}")
         click.echo("\nThe norm bounds in full:\n")
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
@@ -172,9 +210,37 @@ def command(
         context.exit(FAILURE)
 
 
+def _predictions(
+    context: click.Context,
+    file: str,
+    against: str | None,
+    groups: str | None,
+    looks: int,
+    delta: float,
+    certificates: Path | None,
+    form: str,
+) -> None:
+    """The verdict on a file of predictions."""
+    from boundcalc.lab.predictions import certify_predictions
+
+    takes = ("model", "against", "groups", "looks", "delta", "certificates", "form", "force")
+    others = sorted(name for name in context.params if name not in takes)
+    refuse_given(dict.fromkeys(others, "of predictions, of which only the answers are known"))
+    if form not in ("table", "json"):
+        raise InvalidSetting(f"a verdict is written as table or json: leave out --format {form}")
+    found = certify_predictions(file, against=against, groups=groups, looks=looks, delta=delta)
+    written = [] if certificates is None else found.save(certificates)
+    if form == "json":
+        write_json(found.to_json())
+        return
+    click.echo(found.text)
+    if written:
+        click.echo(f"{len(written)} certificates are in {certificates}: boundcalc verify {written[0]}")
+
+
 def _with_data(
     model: str,
-    data: str,
+    data: str | None,
     test: str | None,
     methods: tuple[str, ...],
     options: dict[str, Any],
@@ -184,25 +250,24 @@ def _with_data(
     gamma: float | None,
     fixed_gamma: bool,
     schatten: float | None,
+    against: str | None,
+    looks: int,
 ) -> Certification:
     """The table of every method that applies."""
+    from boundcalc.base.load import load_name
     from boundcalc.checkpoints.data import sequences
     from boundcalc.lab.certify import answered, wanted_methods
-    from boundcalc.lab.outputs import Outputs
 
     make, seed, reference = None, options["seed"] or 0, options["reference"]
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
-        from boundcalc.base.load import load_name
-
         make = load_name(options["compare"])
-    wanted = wanted_methods(methods or None, test, make)
-    known, tests = sequences(data), None if test is None else sequences(test)
-    say = None if options["quiet"] or not sys.stderr.isatty() else lambda text: click.echo(f"{text} ...", err=True)
-    taken = take(model, options, inspect, known)
+    wanted = wanted_methods(methods or None, data, test, make)
+    known, tests = None if data is None else sequences(data), None if test is None else sequences(test)
+    say = teller(options["quiet"])
     return answered(
-        Outputs(taken.model, taken.audit if bits is None else taken.audit.with_bits(bits), taken.live),
+        take(model, options, inspect, known or tests, bits),
         known,
         tests,
         delta=delta,
@@ -211,11 +276,12 @@ def _with_data(
         methods=wanted,
         make=make,
         seed=seed,
-        mapping=taken.mapping,
-        progress=say or (lambda _: None),
+        progress=say,
         fixed_gamma=fixed_gamma,
         power=schatten,
         reference=reference,
+        against=None if against is None else load_name(against),
+        looks=looks,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,7 @@ from boundcalc.cli.values import NUMBER, WHOLE
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
     from boundcalc.checkpoints.examples import Sequences
-    from boundcalc.checkpoints.families import Model
+    from boundcalc.lab.reading import Reading
 
 _OPTIONS = (
     click.option(
@@ -61,73 +61,56 @@ model_options = all_of(_OPTIONS)
 """The options that say how to read a checkpoint."""
 
 
-class _Taken(NamedTuple):
-    """A checkpoint that was measured: the audit, the model, the module where one is at hand, how it described itself."""
-
-    audit: Audit
-    model: Model
-    live: Any
-    mapping: Mapping[str, Any] | None
+def teller(quiet: bool) -> Callable[[str], None]:
+    """Tells on a terminal what is being done."""
+    if quiet or not sys.stderr.isatty():
+        return lambda _: None
+    return lambda text: click.echo(f"{text} ...", err=True)
 
 
 def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None) -> Audit:
     """Removes the model's options from a command's and measures the checkpoint, if `inspect` has nothing against it."""
-    return take(model, options, inspect).audit
+    found = take(model, options, inspect).audit
+    assert found is not None  # noqa: S101 - without data a model that is not described is refused
+    return found
 
 
 def take(
-    model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None, data: Sequences | None = None
-) -> _Taken:
-    """The same, with the module that was compared; `data` are inputs to compare on."""
+    model: str,
+    options: dict[str, Any],
+    inspect: Callable[..., None] | None = None,
+    data: Sequences | None = None,
+    bits: int | None = None,
+) -> Reading:
+    """The model as it was read; with `data`, inputs to compare on, a module that is not described answers all the same."""
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    from dataclasses import replace
-
     from boundcalc.base.strict_json import assignments
-    from boundcalc.checkpoints import Options, Want, audit
-    from boundcalc.checkpoints.at_hand import at_hand
-    from boundcalc.checkpoints.audit import chosen_family, open_model
-    from boundcalc.checkpoints.readers import open_checkpoint
-    from boundcalc.lab.reading import TRIED, described, held_against, with_buffers
+    from boundcalc.checkpoints import Options, Want
+    from boundcalc.checkpoints.audit import chosen_family
+    from boundcalc.lab.reading import TRIED, read_model
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
     taken = {name: options.pop(name) for name in (*names, "exact", "seed", "quiet", "compare")}
     chosen = chosen_family(taken["family"], taken["mapping"])
     known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
-    said = Options(**known, settings=assignments(taken["settings"], "--set"))
-    checkpoint = open_checkpoint(model)
-    hand = at_hand(model, checkpoint, taken["compare"])
-    checkpoint = with_buffers(checkpoint, hand.module)
-    inputs = None if data is None else data.first(TRIED)
-    chosen, mapping, parity = described(checkpoint, hand.module, chosen, said, inputs, None)
-    said = said if mapping is None else replace(said, heads=None)
-    seen, live, why_not = open_model(checkpoint, chosen, said), hand.module, ""
-    talks = not taken["quiet"] and sys.stderr.isatty()
-
-    def say(text: str) -> None:
-        if talks:
-            click.echo(f"{text} (--compare none: not) ...", err=True, nl=False)
-
-    if parity is None:
-        try:
-            parity, live, why_not = held_against(seen, hand, inputs, say=say)
-        finally:
-            if talks:
-                click.echo("\r\x1b[2K", err=True, nl=False)
     with measuring(taken["quiet"]) as progress:
-        found = audit(
-            checkpoint,
+        return read_model(
+            model,
+            taken["compare"],
             family=chosen,
-            options=said,
+            options=Options(**known, settings=assignments(taken["settings"], "--set")),
             want=Want(taken["spectra"], taken["exact"]),
             reference=taken["reference"],
             seed=taken["seed"],
-            progress=progress,
+            inputs=None if data is None else data.first(TRIED),
             inspect=inspect,
-            parity=parity,
+            described_only=data is None or chosen is not None,
+            bits=bits,
+            progress=progress,
+            say=teller(taken["quiet"]),
         )
-    return _Taken(replace(found, why_not=why_not), seen, live, mapping)
 
 
 def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:

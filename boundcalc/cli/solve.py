@@ -8,12 +8,13 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, down, log10_up
+from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.theorem import alone, refuse_idle_bits
-from boundcalc.cli.values import NUMBER, upper
+from boundcalc.cli.values import NUMBER, WHOLE, upper
 
-_VARIABLES = ("m", "T", "C", "depth", "gamma", "delta")
+_VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "n")
 _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 
 
@@ -25,6 +26,8 @@ Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
   boundcalc solve --for T --target 0.2 --m 1e8 --bound closed
   boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
+  boundcalc solve --for n --certify held-out --truth 0.05 --target 0.1
+  boundcalc solve --for n --certify difference --truth 0.02 --discordant 0.06 --power 0.8
 \b
 Exit code 1 when no value in the range searched is enough.""",
 )
@@ -33,12 +36,47 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option("--target", type=NUMBER, default=0.1, show_default=True, help="The bound must be at most this.")
 @click.option("--bound", default="best", show_default=True, help="Which bound.")
 @click.option("--quantity", type=click.Choice(("gap", "risk")), show_default="gap", help="Bound of what.")
+@click.option(
+    "--certify",
+    type=click.Choice(("held-out", "difference")),
+    help="With --for n: test examples for a limit of the error at most --target, or to tell which of two models is better.",
+)
+@click.option(
+    "--truth", type=NUMBER, help="The error supposed for planning n (of a difference: by how much they differ)."
+)
+@click.option("--discordant", type=NUMBER, help="Share of examples on which one of the two alone errs, likewise.")
+@click.option("--power", type=NUMBER, default=0.9, show_default=True, help="Probability that n examples are enough.")
+@click.option(
+    "--looks", type=WHOLE, default=1, show_default=True, help="Models or looks at these examples that share delta."
+)
 @form_option("table", "json")
-def command(variable: str, target: float, bound: str, quantity: str | None, form: str, **options: Any) -> None:
-    """The smallest m, gamma or delta, or the largest T, C or depth, at which a bound is at most a target.
+@click.pass_context
+def command(
+    context: click.Context,
+    variable: str,
+    target: float,
+    bound: str,
+    quantity: str | None,
+    form: str,
+    certify: str | None,
+    truth: float | None,
+    discordant: float | None,
+    power: float,
+    looks: int,
+    **options: Any,
+) -> None:
+    """The smallest m, n, gamma or delta, or the largest T, C or depth, at which a bound is at most a target.
 
-    The value is rounded to the safe side, and the bound is checked there.
+    The value is rounded to the safe side, and the bound is checked there. n is the number of test examples (--certify).
     """
+    planning = ("certify", "truth", "discordant", "power", "looks")
+    if variable == "n":
+        takes = {"variable", "target", "form", "n_train", "delta", *planning}
+        others = sorted(name for name in context.params if name not in takes)
+        refuse_given(dict.fromkeys(others, "with --for n, which is about one fixed predictor"))
+        _plan(certify, target, truth, discordant, power, float(options["delta"] or 0.05), looks, form)
+        return
+    refuse_given(dict.fromkeys(planning, "without --for n"))
     question = take_setting(options)
     theorem = alone([bound])
     if theorem is not None:
@@ -107,6 +145,55 @@ def command(variable: str, target: float, bound: str, quantity: str | None, form
             if found.some_between_miss
             else f"every {variable} searched meets the target; {end}"
         )
+
+
+def _plan(
+    certify: str | None,
+    target: float,
+    truth: float | None,
+    discordant: float | None,
+    power: float,
+    delta: float,
+    looks: int,
+    form: str,
+) -> None:
+    """How many test examples are needed."""
+    from boundcalc.predictors.needed import plan_difference, plan_held_out
+
+    if certify is None or truth is None:
+        raise InvalidSetting(
+            "--for n needs --certify held-out (or difference) and --truth: the error supposed for planning"
+        )
+    if (certify == "difference") != (discordant is not None):
+        raise InvalidSetting(
+            "--discordant goes with --certify difference: the share of examples on which one alone errs"
+        )
+    if discordant is None:
+        plan = plan_held_out(target, truth, power, delta, looks)
+        what = f"the certified error is at most {target:g} where the true one is {truth:g}"
+    else:
+        refuse_given({"target": "with --certify difference"})
+        plan = plan_difference(truth, discordant, power, delta, looks)
+        supposed = f"errors differ by {truth:g} and {discordant:g} are discordant"
+        what = f"the exact paired test finds the better model where {supposed}"
+    if form == "json":
+        write_json(
+            {
+                "for": "n",
+                "certify": certify,
+                "n": plan.n,
+                "always": plan.always,
+                "power": plan.power,
+                "allowed": plan.allowed,
+            }
+        )
+        return
+    click.echo(f"n = {plan.always} test examples: with probability {power:g} or more {what} (delta {delta:g})")
+    if plan.n < plan.always:
+        allowed = "" if plan.allowed is None else f", {plan.allowed} errors allowed"
+        click.echo(f"{plan.n} is the smallest n that is enough{allowed}; from {plan.always} on every n is")
+    elif plan.allowed is not None:
+        click.echo(f"{plan.allowed} errors allowed")
 
 
 def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity: Any) -> Any:

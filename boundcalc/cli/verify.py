@@ -68,6 +68,9 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
         return
     if data is not None or model is not None:
         raise click.UsageError("--data and --model belong to the certificate of a predictor; this one is of a class")
+    if isinstance(raw, dict) and str(raw.get("format")).startswith("boundcalc-score/"):
+        _verify_score(file, raw, form)
+        return
     if isinstance(raw, dict) and raw.get("format") == FLOOR_FORMAT:
         _verify_floor(file, raw, form)
         return
@@ -84,6 +87,25 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
         return
     for line in _lines(certificate, found):
         click.echo(line)
+
+
+def _verify_score(file: str, raw: Any, form: str) -> None:
+    """The score of a test set, from its facts."""
+    from boundcalc.lab.certification import of_score
+    from boundcalc.predictors.scores import Score
+
+    try:
+        score = Score.from_json(raw)
+    except CertificateError as error:
+        raise CertificateError(f"{file}: {error}") from error
+    if form == "json":
+        write_json({"verified": True, **score.to_json()})
+        return
+    line = of_score("score", score)
+    click.echo(f"verified: {score.claim}")
+    click.echo(f"{'proof':10}  {line.rests_on}")
+    click.echo(f"{'model':10}  {', '.join(score.names)} (on record, not checked here)")
+    click.echo(f"{'facts':10}  taken as they stand, of independent examples that the models had not met")
 
 
 def _verify_floor(file: str, raw: Any, form: str) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 
 from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, up
+from boundcalc.base.rounding import down as _down
 from boundcalc.base.value import Value
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.engine.bound import BoundValue
 from boundcalc.lab.outputs import Outputs
 from boundcalc.predictors.certificate import PredictorCertificate
+from boundcalc.predictors.scores import STATEMENTS, Score
 from boundcalc.setting import Setting
 
 _WIDE = 120
@@ -32,6 +34,7 @@ class Line:
         method: how it was come by.
         values: what it bounds: the probability of a wrong answer, and (of norm bounds) the gap of that and the share of
             training margins at most gamma.
+        quantity: what is bounded, in a word.
         rests_on: the statement, and what it was given.
         speaks_of: which predictor it is about.
         refusal: why there is nothing.
@@ -42,6 +45,7 @@ class Line:
     rests_on: str = ""
     speaks_of: str = ""
     refusal: str | None = None
+    quantity: str = "Error"
 
     def of(self, quantity: str) -> Value | None:
         """Its bound of the risk or of the gap."""
@@ -92,11 +96,12 @@ class Certification:
         model: what was certified.
         lines: the table.
         delta: failure probability of each line.
-        audit: norms, and where every tensor went.
-        setting: the architecture, its norms and the sample of the norm bounds.
+        audit: norms, and where every tensor went; None where the model is not described.
+        setting: the architecture, its norms and the sample of the norm bounds, likewise.
         bounds: the norm bounds, with their checked certificates.
         certificates: of the predictor, by method.
-        errors: wrong answers among the training sequences, and how many these are.
+        scores: of test examples, by what they are of: "error" (or "loss"), "difference".
+        errors: wrong answers among the training sequences, and how many these are; None where none were given.
         notes: what else must be said.
         mapping: how the model was described, where no family was known for it.
         states: the weights of certified predictors that are not the trained network, by method.
@@ -106,11 +111,12 @@ class Certification:
     model: str
     lines: tuple[Line, ...]
     delta: float
-    audit: Audit
-    setting: Setting
-    bounds: tuple[BoundValue, ...]
-    certificates: Mapping[str, PredictorCertificate]
-    errors: tuple[int, int]
+    audit: Audit | None = None
+    setting: Setting | None = None
+    bounds: tuple[BoundValue, ...] = ()
+    certificates: Mapping[str, PredictorCertificate] = field(default_factory=dict[str, PredictorCertificate])
+    scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
+    errors: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
     mapping: Mapping[str, Any] | None = field(default=None, repr=False)
     states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
@@ -119,7 +125,7 @@ class Certification:
     @property
     def parity(self) -> Parity | None:
         """The forward check; None where no module was at hand."""
-        return self.audit.parity
+        return None if self.audit is None else self.audit.parity
 
     def save(self, folder: str | Path, *, force: bool = False) -> list[Path]:
         """Write every certificate into a folder; `boundcalc verify` reads each. What says nothing has none."""
@@ -130,7 +136,7 @@ class Certification:
                 if not proof.trivial:
                     written.append(place / f"norms-{value.name}-{proof.certificate.quantity}.json")
                     proof.certificate.save(written[-1], force=force)
-        for method, certificate in self.certificates.items():
+        for method, certificate in (*self.certificates.items(), *self.scores.items()):
             written.append(place / f"{method}.json")
             certificate.save(written[-1], force=force)
         return written
@@ -140,23 +146,64 @@ class Certification:
         return next(line for line in self.lines if line.method == method)
 
     @property
-    def head(self) -> tuple[str, ...]:
-        """What the table is about."""
-        account, (wrong, n) = self.audit.account, self.errors
-        rows, gamma = self.setting.architecture.seq_len, self.setting.sample.margin
+    def verdict(self) -> str:
+        """The best that is proved, in one sentence."""
+        found = [(line.risk, line) for line in self.lines if line.risk is not None]
+        sure = f"with probability {confidence(self.delta)}"
+        risk, best = min(found, key=lambda pair: pair[0], default=(1.0, None))
+        if best is None or risk >= 1:
+            return f"Nothing below an error of 1 is proved of {self.model}: {self._why_nothing}"
+        others = sum(line is not best and line.quantity != "Difference" for line in self.lines)
+        less = f"; 0 of {others} other methods give less" if others else ""
         return (
-            f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them bounded; "
-            f"T {rows}, gamma {gamma:g}",
-            self.audit.comparison,
-            f"{wrong} of {n} training sequences are answered wrongly; {self.setting.sample.train_error:g} of them have "
-            f"margins at most {self.setting.sample.margin:g}",
-            *self.notes,
+            f"{best.quantity} of {self.model} at most {percent(risk)} {sure}, by {best.method} ({best.rests_on}){less}."
+        )
+
+    @property
+    def _why_nothing(self) -> str:
+        tested = "held-out" in {line.method for line in self.lines if line.refusal is None}
+        return (
+            "too many errors for so few examples." if tested else "give examples that it has not met (test=, --test)."
+        )
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the table is about."""
+        found: list[str] = []
+        if self.audit is not None and self.setting is not None:
+            account, gamma = self.audit.account, self.setting.sample.margin
+            found.append(
+                f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them bounded; "
+                f"T {self.setting.architecture.seq_len}, gamma {gamma:g}"
+            )
+            found.append(self.audit.comparison)
+        if self.errors is not None:
+            wrong, n = self.errors
+            margins = ""
+            if self.setting is not None:
+                sample = self.setting.sample
+                margins = f"; {sample.train_error:g} of them have margins at most {sample.margin:g}"
+            found.append(f"{wrong} of {n} training examples are answered wrongly{margins}")
+        return (*found, *self.notes)
+
+    @property
+    def next_step(self) -> str:
+        """What to do for a smaller number."""
+        score = self.scores.get("error")
+        if score is None:
+            return "" if self.scores else "Next: give examples that the model has not met (test=, --test)."
+        if score.value == 0:
+            return "Next: with twice as many test examples and no error the limit halves."
+        target = score.value + (score.upper - score.value) / 2
+        return (
+            f"Next: for a limit half as far above the {score.value:.3g} that was seen, plan with boundcalc solve --for n "
+            f"--certify held-out --truth {score.value:.3g} --target {target:.3g}."
         )
 
     @property
     def table(self) -> tuple[tuple[str, ...], ...]:
         """Headings and rows, as text; values are rounded up."""
-        rows = [("method", "risk <=", "gap <=", "speaks of", "rests on")]
+        rows = [("method", "risk <=", "gap <=", "certifies", "based on")]
         for line in self.lines:
             if line.refusal is not None:
                 rows.append((line.method, "-", "-", "", line.refusal))
@@ -175,14 +222,16 @@ class Certification:
             first, *rest = textwrap.wrap(row[4], max(40, _WIDE - len(start)), break_long_words=False) or [""]
             lines += [(start + first).rstrip(), *(" " * len(start) + more for more in rest)]
         lines.insert(1, "-" * max(map(len, lines)))
-        return "\n".join([*self.head, "", *lines, "", self.foot])
+        words = [*self.details, self.foot, *filter(None, [self.next_step])]
+        wrapped = [part for word in words for part in textwrap.wrap(word, _WIDE, subsequent_indent="  ")]
+        return "\n".join([*textwrap.wrap(self.verdict, _WIDE), "", *lines, "", *wrapped])
 
     @property
     def foot(self) -> str:
         """How the lines are to be read together."""
         return (
-            f"Each line holds by itself with probability at least {confidence(self.delta)}; which is smallest was not fixed "
-            "before. Values are rounded up; 1 says nothing."
+            f"Each line holds by itself with probability at least {confidence(self.delta)}, for independent examples; choosing "
+            "the smallest afterwards is not covered (delta divided by the number of lines is). Values are rounded up."
         )
 
     def __str__(self) -> str:
@@ -194,7 +243,7 @@ class Certification:
         head, *rows = ([html.escape(cell) for cell in row] for row in self.table)
         top = "".join(f"<th>{cell}</th>" for cell in head)
         body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-        said = "".join(f"<p>{html.escape(line)}</p>" for line in (*self.head, self.foot))
+        said = "".join(f"<p>{html.escape(line)}</p>" for line in (self.verdict, *self.details, self.foot))
         return f"{said}<table><tr>{top}</tr>{body}</table>"
 
     def to_json(self) -> dict[str, Any]:
@@ -202,9 +251,11 @@ class Certification:
         return {
             "model": self.model,
             "delta": self.delta,
-            "forward_check": self.audit.to_json()["forward_check"],
-            "training": {"errors": self.errors[0], "n": self.errors[1]},
-            "margin": self.setting.sample.margin,
+            "verdict": self.verdict,
+            "forward_check": None if self.audit is None else self.audit.to_json()["forward_check"],
+            "training": None if self.errors is None else {"errors": self.errors[0], "n": self.errors[1]},
+            "margin": None if self.setting is None else self.setting.sample.margin,
+            "scores": {name: score.to_json() for name, score in self.scores.items()},
             "lines": [line.to_json() for line in self.lines],
             "bounds": [value.to_json() for value in self.bounds],
             "notes": list(self.notes),
@@ -221,8 +272,47 @@ def of_bound(value: BoundValue) -> Line:
     if value.risk_refusal is not None:
         rests.append(f"no risk bound: {value.risk_refusal}")
     if any(each.trivial for each in values):
-        rests.append("trivial: no cover is worth its price at this m")
-    return Line(method, tuple(values), "; ".join(["norms, P1 paid", *rests]), "the trained network")
+        rests.append("trivial: every covering argument gives a bound above 1 at this m")
+    return Line(
+        method,
+        tuple(values),
+        "; ".join(["norms, corrected for having been measured (P1)", *rests]),
+        "the trained network",
+    )
+
+
+def of_score(method: str, score: Score) -> Line:
+    """The line of a score; of two predictors, which is better."""
+    low, high = score.interval
+    interval = f"{percent(low, down=True)} to {percent(high)}"
+    if score.kind in ("difference", "graded difference"):
+        values: tuple[Value, ...] = ()
+        told = (
+            f"{score.facts['first']} errors of the first alone, {score.facts['second']} of the second alone, "
+            if "first" in score.facts
+            else ""
+        )
+        test = "" if score.p_value is None else f", exact paired test p = {up(score.p_value, 3)}"
+        shown = f"{told}{score.n} examples: the first errs more often by {interval}{test}"
+        return Line(method, values, f"{STATEMENTS[score.kind]}: {shown}", _better(low, high), quantity="Difference")
+    value = Value.of(STATEMENTS[score.kind], "risk", "bound", score.upper, method, always=1.0, proof=score)
+    seen = (
+        f"{score.facts['errors']} errors of {score.n}"
+        if score.kind == "error"
+        else f"mean {score.value:.3g} of {score.n}{' groups' * (score.evidence.get('groups') is not None)}"
+    )
+    looks = f", 1 of {score.looks} looks" if score.looks > 1 else ""
+    told = f"{STATEMENTS[score.kind]}: {seen}{looks}; two-sided {interval}"
+    return Line(method, (value,), told, "the predictor", quantity="Error" if score.kind == "error" else "Mean loss")
+
+
+def _better(low: float, high: float) -> str:
+    return "the second is better" if low > 0 else "the first is better" if high < 0 else "which is better is open"
+
+
+def percent(value: float, *, down: bool = False) -> str:
+    """A share in percent, rounded up (or down)."""
+    return f"{(_down if down else up)(100 * value, 3)}%"
 
 
 def of_predictor(method: str, certificate: PredictorCertificate) -> Line:

@@ -61,27 +61,31 @@ class GivenNetwork:
             make: makes a fresh module: where there is no checkpoint, one of this seed is what updates may be relative to.
             seed: see make.
         """
-        model = outputs.model
-        tensors = {name: tensor for name, tensor in model.checkpoint.tensors.items() if tensor.is_float and tensor.size}
-        short, one = stripped(list(model.checkpoint.tensors)), _one_parameter(outputs.live)
+        checkpoint, model = outputs.checkpoint, outputs.model
+        tensors = {name: tensor for name, tensor in checkpoint.tensors.items() if tensor.is_float and tensor.size}
+        short, one = stripped(list(checkpoint.tensors)), _one_parameter(outputs.live)
         same: dict[str, str] = {}
         first: dict[str, str] = {}
         for name, tensor in tensors.items():
             parameter = one.get(name, one.get(short[name]))
-            if parameter is None and name in model.ignored:
+            if parameter is None and (name in checkpoint.buffers if model is None else name in model.ignored):
                 continue
             keys = [key for key in (parameter and f"parameter {parameter}", tensor.storage) if key]
             same[name] = next((first[key] for key in keys if key in first), name)
             first |= dict.fromkeys(keys, same[name])
         trained = {name: _numbers(tensors[name]) for name in dict.fromkeys(same.values())}
-        gains = {line.tensor for line in outputs.found.account.lines if line.role.partition("[")[0].endswith(".gain")}
+        if outputs.found is None:  # vectors that are no offsets
+            gains = {name for name, value in trained.items() if value.ndim == 1 and name.endswith("weight")}
+        else:
+            lines = outputs.found.account.lines
+            gains = {line.tensor for line in lines if line.role.partition("[")[0].endswith(".gain")}
         before, what = _before(trained, reference, make, seed)
         return cls(outputs, trained, same, frozenset(gains & set(trained)), before, what)
 
     @property
     def kept(self) -> dict[str, Any]:
         """The tensors that are not written down and stay as they are: by name, and by their digest."""
-        rest = {name: t.fetch() for name, t in self.outputs.model.checkpoint.tensors.items() if name not in self.same}
+        rest = {name: t.fetch() for name, t in self.outputs.checkpoint.tensors.items() if name not in self.same}
         return {"names": sorted(rest), "sha256": digest_of_arrays(rest)}
 
     @property
@@ -115,7 +119,7 @@ class GivenNetwork:
 
     def scores(self, weights: Mapping[str, Array], examples: Any) -> Array:
         """How far the right answer is ahead, with these weights in the place of its own."""
-        checkpoint = self.outputs.model.checkpoint
+        checkpoint = self.outputs.checkpoint
         tensors = {
             name: replace(tensor, dtype="float64", fetch=partial(weights[self.same[name]].reshape, tensor.shape))
             if name in self.same

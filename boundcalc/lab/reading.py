@@ -1,32 +1,123 @@
-"""A model that is given: read, described, held against its module, and whether data fit it."""
+"""A model that is given: read, described, held against its module, measured; and whether data fit it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from boundcalc.base.compared import ROUNDING
-from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.at_hand import AtHand, at_hand
-from boundcalc.checkpoints.audit import Audit
+from boundcalc.checkpoints.audit import CHEAP, Audit, Progress, audit
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.layers import Fixed
+from boundcalc.checkpoints.maps import Want
 from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.parity import Parity, compare
-from boundcalc.checkpoints.passes import Call
+from boundcalc.checkpoints.passes import Call, patch_map
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before
 from boundcalc.setting.layers import token_tables
 
 TRIED = 4
 """Sequences of the data in the forward check."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A model that was read.
+
+    Attributes:
+        name: of the model.
+        checkpoint: its tensors.
+        live: its module, where it is at hand.
+        model: the checkpoint as it is described; None where nothing describes it.
+        audit: its norms, likewise.
+        mapping: how it was described, where no family was known for it.
+        why_not: why it is not described.
+    """
+
+    name: str
+    checkpoint: Checkpoint
+    live: Any
+    model: Model | None = None
+    audit: Audit | None = None
+    mapping: Mapping[str, Any] | None = None
+    why_not: str = ""
+
+
+def read_model(
+    source: Any,
+    module: Any = None,
+    *,
+    family: str | Family | None = None,
+    options: Options,
+    want: Want = CHEAP,
+    reference: Any = None,
+    seed: int | None = None,
+    inputs: Any = None,
+    inspect: Callable[[str, Any, tuple[str, ...]], None] | None = None,
+    described_only: bool = True,
+    fixed: Fixed | None = None,
+    call: Call | None = None,
+    bits: int | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Reading:
+    """The tensors, the module where there is one, how the model is described, and its norms.
+
+    Args:
+        source: a path of weights, or a module.
+        module: with a path, the module of these weights (see `checkpoints.at_hand`).
+        family: of the model, or None to recognise it.
+        options: what the user says beyond the files.
+        want: what to measure.
+        reference: weights fixed before the data, to measure the distance from.
+        seed: of random probes.
+        inputs: a batch of the model's own inputs, for the forward check.
+        inspect: asked before anything is measured; may raise.
+        described_only: whether a model that is not described is refused; else its module answers all the same.
+        fixed: what is fixed before the data, where the module does not say it.
+        call: how the module is called, where module(x) is not it.
+        bits: of every stored weight, fixed before the data (G13).
+        progress: told what is measured.
+        say: told when a forward pass begins.
+    """
+    checkpoint, hand, name = opened(source, module)
+    live = hand.module
+    try:
+        chosen, mapping, parity = _described(checkpoint, live, family, options, inputs, call)
+        options = options if mapping is None else replace(options, heads=None)
+        seen, why_not = Model(checkpoint, chosen, options), ""
+        if parity is None:
+            parity, live, why_not = held_against(seen, hand, inputs, fixed=fixed, call=call, say=say)
+        found = audit(
+            checkpoint,
+            family=chosen,
+            options=options,
+            want=want,
+            reference=reference,
+            seed=seed,
+            progress=progress,
+            inspect=inspect,
+            parity=parity,
+        )
+        found = found if bits is None else found.with_bits(bits)
+        return Reading(name, checkpoint, live, seen, replace(found, where=name, why_not=why_not), mapping)
+    except BoundcalcError as error:
+        if described_only or isinstance(error, NotRun):
+            raise
+        live = hand.load() if live is None and hand.load is not None else live
+        if live is None:
+            raise
+        return Reading(name, checkpoint, live, why_not=str(error))
 
 
 def opened(model: Any, module: Any) -> tuple[Checkpoint, AtHand, str]:
@@ -50,7 +141,7 @@ def with_buffers(checkpoint: Checkpoint, module: Any) -> Checkpoint:
     return replace(checkpoint, buffers=frozenset(name for name in short if own & {name, short[name]}))
 
 
-def described(
+def _described(
     checkpoint: Checkpoint, live: Any, chosen: str | Family | None, options: Options, inputs: Any, call: Call | None
 ) -> tuple[Family, Mapping[str, Any] | None, Parity | None]:
     """The family; of a module of none the mapping that agrees with it, and the forward check that found it."""
@@ -134,9 +225,14 @@ def whole(
     return inspect
 
 
-def fits(data: Sequences, found: Audit) -> None:
-    """Data that the class of inputs does not hold would make the bound one of something else."""
+def fits(data: Sequences, found: Audit, model: Model | None = None) -> None:
+    """Data that the class of inputs does not hold would make the bound one of something else.
+
+    Of a `model` that cuts patches itself the rows that enter their map are checked, when it has run.
+    """
     architecture = found.architecture
+    if model is not None and patch_map(model) is not None and not data.tokens:
+        return
     tables = token_tables(architecture.stages)
     if bool(tables) != data.tokens:
         have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")

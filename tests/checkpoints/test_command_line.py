@@ -114,7 +114,7 @@ def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
         certificate = Certificate.load(path)
         assert verify(certificate).log_value == certificate.log_value
         assert certificate.measured is not None
-        assert certificate.measured.sample == Seen(0.7, 0.02, 15)
+        assert certificate.measured.sample == Seen(0.7, 0.02, 3)
         assert certificate.setting.sample.margin == 0.5
         assert "verified" in done("verify", path)
 

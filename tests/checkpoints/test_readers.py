@@ -19,6 +19,7 @@ from boundcalc.checkpoints.decode import float8_values, read
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.readers.base import TORCH_NAMES
 from boundcalc.cli import main
+from boundcalc.setting import Pool
 from tests.checkpoints import handmade
 
 TYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
@@ -363,6 +364,26 @@ def test_pooling_is_a_doubt_that_a_forward_check_does_not_settle(bert: Path) -> 
         done = CliRunner().invoke(main, ["certify", str(bert), "--m", "1e6", "--compare", word])
         assert done.exit_code != 0
         assert said in done.output
+
+
+@pytest.mark.parametrize(("mode", "how"), [("mean_tokens", "mean"), ("cls_token", "cls"), ("max_tokens", None)])
+def test_the_pooling_of_sentence_transformers_is_read(mode: str, how: str | None, tmp_path: Path) -> None:
+    tensors, config = handmade.bert(np.random.default_rng(0))
+    body = {name: values for name, values in tensors.items() if not name.startswith("classifier")}
+    folder = handmade.save(tmp_path / "m", body, config | {"architectures": ["BertModel"]})
+    kinds = [{"idx": 0, "type": "m.Transformer", "path": ""}, {"idx": 1, "type": "m.Pooling", "path": "1_Pooling"}]
+    (folder / "modules.json").write_text(json.dumps(kinds))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(
+        json.dumps({f"pooling_mode_{mode}": True, "word_embedding_dimension": 8})
+    )
+    found = audit(folder)
+    assert bool(found.account.doubts) == (how is None)
+    assert found.missing == ("readout",)
+    if how is not None:
+        assert [layer.how for layer in found.architecture.stages if isinstance(layer, Pool)] == [how]
+    (folder / "modules.json").write_text(json.dumps([*kinds, {"idx": 2, "type": "m.Normalize", "path": "2_Normalize"}]))
+    assert "no Lipschitz constant near 0" in audit(folder).account.doubts[0]
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "awq"])

@@ -14,6 +14,7 @@ from boundcalc.checkpoints.families.config import activation, rotation_factor
 from boundcalc.checkpoints.families.heads import fused_groups
 from boundcalc.checkpoints.families.table import LANGUAGE, Model
 from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.checkpoints.readers.locate import POOLING
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -216,8 +217,12 @@ def normalisation(model: Model, kind: str, shape: Shape, index: int | None = Non
 def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
     """From rows to logits, by what there is of a transform, a pooler and a read-out; and how many logits."""
     tied_to_embedding = _tied(model)
-    mean = model.said("pooling") == "mean" and model.head == "ForSequenceClassification"
+    sentence = model.settings.get(POOLING)
+    mean = sentence == "mean" or (model.said("pooling") == "mean" and model.head == "ForSequenceClassification")
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
+    if sentence is not None:
+        classes = model.option("classes") or 1
+        return [*layers, Linear("readout", d, classes)], classes
     if model.has("W_transform"):
         into, d = model.shape("W_transform")
         layers.append(Linear("W_transform", into, d, bias=_bias(model, "b_transform")))

@@ -3,27 +3,25 @@
 {"architecture": {"style": "pre", "depth": 6, ...},          as in a setting; offsets are those the file has
  "tensors": {"blocks.{b}.attn.q.weight": "W_Q.T", ...},      name pattern -> role (".T": torch.nn.Linear)
  "ignored": {"blocks.{b}.attn.mask": "a buffer"},
+ "pooler": "gelu",                                            the activation after W_pool, where it is not tanh
  "prefixes": ["net."], "fused": "by head", "scales": {"positions": 0.125}, "rotary": {"theta": 10000}}
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
-from boundcalc.setting import (
-    Architecture,
-    Layer,
-    Normaliser,
-)
+from boundcalc.setting import Activation, Architecture, Layer, Linear, Normaliser
 from boundcalc.setting.attention import attentions
 from boundcalc.setting.layer import weights_of
 from boundcalc.setting.validate import choice, flag, known_keys, positive
@@ -71,7 +69,7 @@ ROLES: Mapping[str, str] = {
 OPEN = "?"
 """What a template writes where it does not know."""
 
-_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms")
+_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "pooler")
 
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:
@@ -120,6 +118,10 @@ def _mapping_family(data: Any, where: str) -> Family:
         )
     plain = flag(f"{where}: plain_norms", raw.get("plain_norms", False))
 
+    pooler = raw.get("pooler")
+    if pooler is not None:
+        choice(f"{where}: pooler", pooler, sorted(set(ACTIVATIONS.values())))
+
     def build(model: Model) -> Architecture:
         heads = None if "heads" in said or "layers" in said else model.option("heads")
         built = architecture if heads is None else architecture.with_fields(heads=heads)
@@ -129,9 +131,8 @@ def _mapping_family(data: Any, where: str) -> Family:
             if getattr(model.options, name, None) is None:
                 value = getattr(built, name)
                 model.settings.assumed[name] = value.name if isinstance(value, Normaliser) else value
-        return said_otherwise(
-            model, built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where)
-        )
+        built = built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where)
+        return said_otherwise(model, built if pooler is None else _pooled(model, built, pooler))
 
     return Family(
         "mapping",
@@ -180,6 +181,20 @@ def _fitted(model: Model, architecture: Architecture, bias: bool | None, plain: 
     tokens = architecture.unread("input_radius") is not None
     radius: dict[str, Any] = {} if tokens else {"input_radius": architecture.input_radius}
     return Architecture(layers=stages, seq_len=architecture.seq_len, classes=architecture.classes, **radius)
+
+
+def _pooled(model: Model, architecture: Architecture, activation: str) -> Architecture:
+    """The same with another activation between W_pool and the read-out, and the width that the tensors have."""
+    stages = list(architecture.stages)
+    at = next((place for place, layer in enumerate(stages) if getattr(layer, "kind", None) == "W_pool"), None)
+    if at is None:
+        raise InvalidSetting("'pooler' is the activation after W_pool: say pooler true in the architecture")
+    pool, out = cast("Linear", stages[at]), cast("Linear", stages[at + 2])
+    width = model.shape("W_pool")[1]
+    stages[at : at + 3] = [replace(pool, d_out=width), Activation(activation), replace(out, d_in=width)]
+    tokens = architecture.unread("input_radius") is not None
+    radius: dict[str, Any] = {} if tokens else {"input_radius": architecture.input_radius}
+    return Architecture(layers=tuple(stages), seq_len=architecture.seq_len, classes=architecture.classes, **radius)
 
 
 def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool) -> tuple[Layer, ...]:

@@ -20,8 +20,13 @@ def stripped(names: Sequence[str], but: Sequence[str] = ()) -> dict[str, str]:
     return dict(zip(names, short, strict=True))
 
 
-_NUMBERS = {r"\{b\}": r"(?P<b>\d+)", r"\{2b\}": r"(?P<even>\d*[02468])", r"\{2b\+1\}": r"(?P<odd>\d*[13579])"}
-"""The number of a block: its own, or where sublayers are numbered one by one, twice it or one more."""
+_NUMBERS = {
+    r"\{b\}": r"(?P<b>\d+)",
+    r"\{h\}": r"(?P<h>\d+)",
+    r"\{2b\}": r"(?P<even>\d*[02468])",
+    r"\{2b\+1\}": r"(?P<odd>\d*[13579])",
+}
+"""The number of a block: its own, or where sublayers are numbered one by one, twice it or one more; and of a head."""
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

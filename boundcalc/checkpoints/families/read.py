@@ -49,7 +49,7 @@ def _family(name: str, data: Mapping[str, Any]) -> Family:
         stack,
         data["ignored"],
         tuple(data.get("prefixes", ())),
-        reads={parameter: (field, *default, None)[:2] for parameter, (field, *default) in data["reads"].items()},
+        reads={name: (said[0], said[1] if len(said) > 1 else None) for name, said in data["reads"].items()},
         fixed=data["fixed"],
         only={field: tuple(values) for field, values in data["only"].items()},
         neutral=data.get("neutral", ""),

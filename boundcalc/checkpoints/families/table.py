@@ -29,7 +29,8 @@ class Family:
         name: in reports and for `--family`.
         model_types: values of "model_type" in config.json that it is for.
         tensors: name pattern -> role. "{b}" stands for the block number, a trailing ".T" says that the file holds the
-            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not). Roles are the kinds of norms files, and
+            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not); "{h}" stands for the number of a head that has
+            tensors of its own. Roles are the kinds of norms files, and
             "W_QKV", "b_QKV" (fused, equal thirds), "segments", "class_token".
         architecture: builds the architecture from what is there (families/blocks.py).
         ignored: pattern -> why such a tensor is no weight of the bounded model.
@@ -118,6 +119,18 @@ def _derived(place: Place, make: Callable[..., Any], *others: Tensor) -> Place:
     return Place(tensor, place.transposed)
 
 
+def _stacked(heads: list[Tensor], transposed: bool) -> Tensor:
+    """The maps of heads that are tensors of their own, side by side in one; as they are stored."""
+    first, axis = heads[0], 0 if transposed or len(heads[0].shape) == 1 else 1
+    shape = tuple(size * (len(heads) if at == axis else 1) for at, size in enumerate(first.shape))
+
+    def fetch() -> Any:
+        return np.concatenate([np.asarray(each.fetch()) for each in heads], axis)
+
+    name = f"{first.name} and the other heads'" if len(heads) > 1 else first.name
+    return Tensor(name, shape, first.dtype, fetch, " ".join(each.storage for each in heads))
+
+
 def _times(place: Place, scale: Tensor) -> Place:
     """A map, or its offset, with its outputs scaled one by one."""
     rows = place.transposed and len(place.tensor.shape) > 1
@@ -198,6 +211,7 @@ class Model:
         ignored: dict[str, str] = {}
         unknown: list[str] = []
         gave: list[tuple[Tensor, Tensor]] = []
+        apart: dict[tuple[str, int | None], dict[int, Tensor]] = {}
         for name, tensor in self.checkpoint.tensors.items():
             plain = self._plain(name)
             found = next(((m, role) for regex, role in roles if (m := regex.fullmatch(plain))), None)
@@ -214,6 +228,9 @@ class Model:
                 continue
             match, role = found
             block = block_of(match)
+            if "h" in match.groupdict():
+                apart.setdefault((role, block), {})[int(match["h"])] = tensor
+                continue
             key = (role.removesuffix(".T"), block)
             if key in places and places[key].tensor.storage == tensor.storage:
                 ignored[name] = f"the same parameter as {places[key].tensor.name}"
@@ -231,6 +248,19 @@ class Model:
                 )
             else:
                 places[key] = Place(tensor, role.endswith(".T"))
+        for (role, block), heads in apart.items():
+            key = role.removesuffix(".T"), block
+            if (
+                sorted(heads) != list(range(len(heads)))
+                or len({each.shape for each in heads.values()}) > 1
+                or key in places
+            ):
+                raise CheckpointError(
+                    f"{heads[min(heads)].name} and its like are no heads 0, 1, ... of one shape for {role}"
+                )
+            places[key] = Place(
+                _stacked([heads[at] for at in range(len(heads))], role.endswith(".T")), role.endswith(".T")
+            )
         self._fold(places, ignored)
         return _Sorted(places, ignored, unknown, gave)
 

@@ -48,7 +48,7 @@ def open_checkpoint(source: object) -> Checkpoint:
     if not found.config and (path.parent / "config.json").is_file():
         found = replace(found, config=_read_config(path.parent / "config.json"))
     if path.name in _IN_DIRECTORY:
-        found = replace(found, doubts=_doubts(path.parent))
+        found = _with_pooling(found, path.parent)
     return _plain(found)
 
 
@@ -70,16 +70,31 @@ def _refuse_adapter(folder: Path) -> None:
         )
 
 
-def _doubts(folder: Path) -> tuple[str, ...]:
-    """Files in a folder that say that the model is more than its weights and its config.json."""
+POOLING = "sentence pooling"
+"""Where a config keeps how a sentence-transformers folder pools rows: "mean" or "cls"."""
+_NORMALISES = "its last part divides each answer by its norm, and x / |x| has no Lipschitz constant near 0"
+
+
+def _with_pooling(found: Checkpoint, folder: Path) -> Checkpoint:
+    """The checkpoint with the pooling of a sentence-transformers folder, or a doubt where more follows its encoder."""
     path = folder / "modules.json"
     if not path.is_file():
-        return ()
-    parts = read_json(path, "a table of modules", CheckpointError)
-    kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts if isinstance(part, dict)]
-    return (
-        f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and what follows its encoder is not read",
-    )
+        return found
+    parts = [part for part in read_json(path, "a table of modules", CheckpointError) if isinstance(part, dict)]
+    kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts]
+    modes: set[str] = set()
+    if (
+        kinds == ["Transformer", "Pooling"]
+        and (config := folder / str(parts[1].get("path", "")) / "config.json").is_file()
+    ):
+        said = _read_config(config)
+        modes = {name.removeprefix("pooling_mode_") for name, value in said.items() if value is True}
+    how = {"mean_tokens": "mean", "cls_token": "cls"}.get(next(iter(modes - {"include_prompt"}), ""))
+    if len(modes - {"include_prompt"}) == 1 and how is not None:
+        return replace(found, config={**found.config, POOLING: how})
+    why = _NORMALISES if kinds[-1:] == ["Normalize"] else "what follows its encoder is not read"
+    doubt = f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and {why}"
+    return replace(found, doubts=(doubt,))
 
 
 _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")
@@ -108,7 +123,7 @@ def _directory(path: Path) -> Checkpoint:
             found = _index(file) if name.endswith(".json") else _file(file)
             config = path / "config.json"
             said = {**found.config, **(_read_config(config) if config.is_file() else {})}
-            return _plain(replace(found, where=str(path), config=said, doubts=_doubts(path)))
+            return _plain(_with_pooling(replace(found, where=str(path), config=said), path))
     raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
 
 

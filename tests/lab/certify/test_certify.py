@@ -126,7 +126,7 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
     assert certificate.alternatives[certificate.chosen]["checkpoint"] is not None
     assert "from the checkpoint init.pt on" in found["occam"].rests_on
     assert certificate.risk < 0.3
-    assert found["occam"].speaks_of == "decoded from the file"
+    assert found["occam"].speaks_of == "decoded from the message"
     decoded = NanoGPT().double()
     state = {name: torch.tensor(value) for name, value in found.states["occam"].items()}
     assert not decoded.load_state_dict(state, strict=False).unexpected_keys

@@ -1,0 +1,59 @@
+"""What test examples prove of a file of predictions, of an estimator, or of any function: nothing else is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.certification import Certification, of_score
+from boundcalc.lab.scores import Judged, difference, judge, read_predictions, score
+
+
+def certify_predictions(
+    path: str | Path, *, against: Any = None, groups: str | None = None, looks: int = 1, delta: float = 0.05
+) -> Certification:
+    """What a file of predictions proves: no model, and no torch, is needed."""
+    found = read_predictions(path, groups)
+    other = None
+    if against is not None:
+        column = found.table is not None and str(against) in found.table
+        other = read_predictions(path, None, str(against)) if column else read_predictions(against)
+        other = replace(other, name=str(against)) if column else other
+    return _scored(found, other, delta, looks)
+
+
+def certify_function(
+    model: Any, data: Any, test: Any, against: Any, groups: Any, looks: int, delta: float
+) -> Certification:
+    """Held-out examples of any function; nothing else is known of it."""
+    if data is not None:
+        raise InvalidSetting(
+            "of a function or an estimator only test examples tell: give test=(x, y), and no training data"
+        )
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise InvalidSetting("give the examples that it has not met as test=(x, y)")
+    x, y = test
+    found = replace(judge(model, x, y), groups=group_names(groups, len(y)))
+    return _scored(found, None if against is None else judge(against, x, y, "the other"), delta, looks)
+
+
+def group_names(groups: Any, n: int) -> tuple[str, ...] | None:
+    """What each test example belongs to."""
+    if groups is None:
+        return None
+    names = tuple(str(each) for each in groups)
+    if isinstance(groups, str) or len(names) != n:
+        raise InvalidSetting(f"groups names what each of the {n} test examples belongs to; got {len(names)} names")
+    return names
+
+
+def _scored(found: Judged, other: Judged | None, delta: float, looks: int) -> Certification:
+    """The lines of one predictor's test examples."""
+    scores = {"error": score(found, delta, looks)}
+    lines = [of_score("held-out", scores["error"])]
+    if other is not None:
+        scores["difference"] = difference(found, replace(other, groups=found.groups), delta, looks)
+        lines.append(of_score(f"against {other.name}", scores["difference"]))
+    return Certification(found.name, tuple(lines), delta, scores=scores, notes=found.notes)

@@ -1,0 +1,255 @@
+"""Scores of fixed predictors with a guarantee: the error of one, the difference of two on the same examples, a mean loss.
+
+Each is a certificate that holds its facts, and is computed again from them in ball arithmetic (docs/certificates.md, S1 to S3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from flint import arb
+
+from boundcalc.base.errors import CertificateError
+from boundcalc.base.output import write_json
+from boundcalc.base.rounding import confidence, down, up
+from boundcalc.predictors.certificate import digest_of, json_object, object_of, plain
+from boundcalc.predictors.data import fixed_order
+from boundcalc.predictors.statements import count, positive_count, real
+from boundcalc.predictors.tails import binomial_tail, limit, rounded_up, turn
+
+FORMAT = "boundcalc-score/1"
+
+STATEMENTS = {"error": "S1", "difference": "S2", "loss": "S3", "graded difference": "S3"}
+"""What a score of each kind follows from."""
+_FACTS = {
+    "error": ("errors", "n"),
+    "difference": ("first", "second", "n"),
+    "loss": ("losses",),
+    "graded difference": ("losses",),
+}
+_FRACTION = 0.8
+"""Of delta, what S2 spends on which of the two errs where one does; the rest goes to how often."""
+_BOLDEST = 0.9
+"""The largest share of its capital that S3 puts on one example."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """An interval of the true value, with probability at least 1 - delta, and an upper limit that holds as often.
+
+    Attributes:
+        kind: "error" (of one predictor), "difference" (error of the first less that of the second), "loss" (a mean of losses
+            in [0, 1]) or "graded difference" (of two such losses).
+        facts: "errors" of "n"; "first", "second" and "n": how often the first alone errs, the second alone, of how many; or
+            "losses", one an example (of a graded difference (1 + difference) / 2).
+        delta: failure probability of each claim by itself.
+        looks: how many scores share delta: models, data sets or looks fixed beforehand.
+        evidence: names of predictors and data, with their digests.
+    """
+
+    kind: str
+    facts: Mapping[str, Any]
+    delta: float = 0.05
+    looks: int = 1
+    evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        if self.kind not in _FACTS:
+            raise CertificateError(f"a score is of the kind {', '.join(_FACTS)}, got {self.kind!r}")
+        facts = object_of(f"facts of the kind {self.kind!r}", self.facts, _FACTS[self.kind])
+        if not 0 < real("delta", self.delta) < 1:
+            raise CertificateError(f"delta must lie between 0 and 1, got {self.delta!r}")
+        positive_count("looks", self.looks)
+        json_object("evidence", self.evidence)
+        if "losses" in facts:
+            losses = facts["losses"]
+            if not isinstance(losses, list | tuple) or not losses:
+                raise CertificateError("losses must be a list of numbers, one an example")
+            if any(not 0 <= real("a loss", loss) <= 1 for loss in losses):
+                raise CertificateError("a loss lies between 0 and 1")
+            return
+        wrong = sum(count(name, value) for name, value in facts.items() if name != "n")
+        if wrong > positive_count("n", facts["n"]):
+            raise CertificateError(f"{wrong} errors among {facts['n']} examples")
+
+    @property
+    def n(self) -> int:
+        """Examples (or groups)."""
+        return len(self.facts["losses"]) if "losses" in self.facts else int(self.facts["n"])
+
+    @property
+    def value(self) -> float:
+        """What was seen: the share of errors, the difference of shares, or the mean."""
+        facts = self.facts
+        if self.kind == "error":
+            return facts["errors"] / self.n
+        if self.kind == "difference":
+            return (facts["first"] - facts["second"]) / self.n
+        mean = math.fsum(facts["losses"]) / self.n
+        return 2 * mean - 1 if self.kind == "graded difference" else mean
+
+    @cached_property
+    def upper(self) -> float:
+        """The true value is at most this (rounded up)."""
+        if self.kind == "error":
+            return limit(self.facts["errors"], self.n, self._log(1))
+        if self.kind == "difference":
+            return _difference(self.facts, self._log, 1)[1]
+        return _mapped(self.kind, upper_mean(self.facts["losses"], self._log(1)), math.inf)
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The true value lies within (rounded outwards)."""
+        log = self._log(2)
+        if self.kind == "error":
+            errors = self.facts["errors"]
+            return _lower(errors, self.n, log), limit(errors, self.n, log)
+        if self.kind == "difference":
+            return _difference(self.facts, self._log, 2)
+        losses = self.facts["losses"]
+        low = math.nextafter(1 - upper_mean([_complement(loss) for loss in losses], log), -math.inf)
+        return _mapped(self.kind, max(0.0, low), -math.inf), _mapped(self.kind, upper_mean(losses, log), math.inf)
+
+    @property
+    def p_value(self) -> float | None:
+        """Of a difference: how likely so uneven errors are where both err equally often (exact sign test), rounded up."""
+        if self.kind != "difference":
+            return None
+        first, second = self.facts["first"], self.facts["second"]
+        tail = 2 * binomial_tail(min(first, second), first + second, arb(0.5)) * self.looks
+        return min(1.0, float(tail.upper()) * (1 + 1e-15))
+
+    @property
+    def names(self) -> list[str]:
+        """Of the predictors, as the evidence has them."""
+        both = (self.evidence.get(which) for which in ("first", "second"))
+        return [str(each.get("name")) for each in both if isinstance(each, Mapping)]
+
+    @property
+    def claim(self) -> str:
+        """What is proved, in one sentence."""
+        low, high = self.interval
+        sure = f"with probability {confidence(self.delta)}"
+        if self.kind in ("difference", "graded difference"):
+            return f"error of the first less that of the second between {down(low)} and {up(high)}, {sure}"
+        what = "error" if self.kind == "error" else "mean loss"
+        return f"{what} at most {up(self.upper)}, {sure} (between {down(low)} and {up(high)} likewise)"
+
+    def _log(self, sides: int, share: float = 1.0) -> arb:
+        """The logarithm of the failure probability of one side."""
+        return (arb(self.delta) * arb(share) / (sides * self.looks)).log()
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate, with a digest of all of it: against damage, not against forgery."""
+        low, high = self.interval
+        body = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "statement": STATEMENTS[self.kind],
+            "facts": plain(self.facts),
+            "delta": self.delta,
+            "looks": self.looks,
+            "claims": {"upper": self.upper, "interval": [low, high], "p_value": self.p_value},
+            "evidence": plain(self.evidence),
+        }
+        return {**body, "sha256": digest_of(body)}
+
+    def save(self, path: Path | str, *, force: bool = False) -> None:
+        """Write the JSON file."""
+        write_json(path, self.to_json(), force=force)
+
+    @classmethod
+    def from_json(cls, data: object) -> Score:
+        """A certificate whose claims follow from its facts; all others raise `CertificateError`."""
+        names = ("format", "kind", "statement", "facts", "delta", "looks", "claims", "evidence", "sha256")
+        raw = object_of("a score", data, names)
+        if raw["format"] != FORMAT:
+            raise CertificateError(f"not a score of this version: format {raw['format']!r}, need {FORMAT!r}")
+        if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
+            raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
+        found = cls(raw["kind"], raw["facts"], raw["delta"], raw["looks"], raw["evidence"])
+        if raw["statement"] != STATEMENTS[found.kind]:
+            raise CertificateError(f"a score of the kind {found.kind!r} follows from {STATEMENTS[found.kind]}")
+        found.check(raw["claims"])
+        return found
+
+    def check(self, claims: object) -> None:
+        """Refuse claims that are not what follows from the facts (to a relative 1e-6, outwards)."""
+        raw = object_of("claims", claims, ("upper", "interval", "p_value"))
+        if not isinstance(raw["interval"], list | tuple) or len(raw["interval"]) != 2:
+            raise CertificateError("the claimed interval is a pair of numbers")
+        (low, high), p = self.interval, self.p_value
+        pairs = [("upper", raw["upper"], self.upper), ("interval", raw["interval"][1], high)]
+        pairs.append(("interval", -real("interval", raw["interval"][0]), -low))
+        if (p is None) != (raw["p_value"] is None):
+            raise CertificateError("a p-value is claimed of a difference, and of nothing else")
+        pairs += [] if p is None else [("p_value", raw["p_value"], p)]
+        for name, claimed, found in pairs:
+            if not found <= real(name, claimed) <= found + 1e-6 * max(abs(found), 1e-9):
+                raise CertificateError(f"the claim does not follow: {name} {raw[name]!r}, these facts give {found!r}")
+
+
+def _lower(errors: int, n: int, log_delta: arb) -> float:
+    """Clopper and Pearson's lower limit, rounded down."""
+    return 0.0 if errors == 0 else max(0.0, math.nextafter(1 - limit(n - errors, n, log_delta), -math.inf))
+
+
+def _difference(facts: Mapping[str, Any], log: Callable[[int, float], arb], sides: int) -> tuple[float, float]:
+    """Limits of p (2 q - 1) (S2): p is the share of examples on which one alone errs, q of these where it is the first.
+
+    Each limit of each has its part of delta.
+    """
+    first, second, n = facts["first"], facts["second"], facts["n"]
+    one = first + second
+    q, p = log(sides, _FRACTION), log(2, 1 - _FRACTION)  # which limit of p counts depends on the sign of 2 q - 1
+    often = _lower(one, n, p), limit(one, n, p)
+    which = (_lower(first, one, q), limit(first, one, q)) if one else (0.0, 1.0)
+    low, high = (math.nextafter(2 * share - 1, way) for share, way in zip(which, (-math.inf, math.inf), strict=True))
+    bottom = low * often[low < 0]
+    top = high * often[high > 0]
+    return max(-1.0, math.nextafter(bottom, -math.inf)), min(1.0, math.nextafter(top, math.inf))
+
+
+def _complement(loss: float) -> float:
+    """At least 1 - loss."""
+    return min(1.0, math.nextafter(1 - loss, math.inf)) if loss else 1.0
+
+
+def _mapped(kind: str, mean: float, way: float) -> float:
+    return math.nextafter(2 * mean - 1, way) if kind == "graded difference" else mean
+
+
+def upper_mean(losses: Sequence[float], log_delta: arb) -> float:
+    """S3: the least m at which betting against a mean of m or more has multiplied its capital by 1 / delta, rounded up.
+
+    The capital is prod_i (1 + t_i (m - x_i) / (1 - m)), and t_i in [0, 0.9] depends on the losses before x_i alone.
+    """
+    x = np.asarray(losses, np.float64)[fixed_order(len(losses))]
+    n, needed = len(x), -log_delta
+    before = np.arange(1, n + 1)
+    mean = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]])) / before
+    spread = (0.25 + np.concatenate([[0.0], np.cumsum((x - mean) ** 2)[:-1]])) / before
+    bets = np.minimum(_BOLDEST, np.sqrt(2 * float(needed) / (n * spread)) * (1 - mean))
+
+    def rich(m: float) -> bool:
+        return float(np.log1p(bets * (m - x) / (1 - m)).sum()) >= float(needed)
+
+    def certainly(m: float) -> bool:
+        capital = arb(1)
+        wealth, whole = arb(0), 1 - arb(m)
+        for t, loss in zip(bets.tolist(), x.tolist(), strict=True):
+            capital *= 1 + arb(t) * (arb(m) - arb(loss)) / whole
+            if not bool(capital < 1e100) or not bool(capital > 1e-100):
+                wealth, capital = wealth + capital.log(), arb(1)
+        return bool(wealth + capital.log() >= needed)
+
+    top = 1 - 2.0**-40
+    if not rich(top):
+        return 1.0
+    return rounded_up(turn(lambda m: not rich(m), 0.0, top), certainly, step=1e-12)

@@ -1,0 +1,161 @@
+"""Anyone's model: twelve as their users write them, each from what is at hand to a verdict; nothing ends in a traceback."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import boundcalc
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.certification import Certification
+from boundcalc.lab.scores import overlapping, read_predictions
+from boundcalc.predictors.scores import Score
+from tests.checkpoints.layouts import MinGPT, NanoGPT, torch
+from tests.lab.certify import models
+
+RNG = np.random.default_rng(0)
+
+
+def tokens(n: int) -> tuple[Any, Any]:
+    return RNG.integers(0, models.VOCABULARY, (n, models.ROWS)), RNG.integers(0, 2, n)
+
+
+def images(n: int, channels: bool = False) -> tuple[Any, Any]:
+    x = RNG.uniform(-1, 1, (n, 8, 8)).astype(np.float32)
+    return (x[:, None] if channels else x), RNG.integers(0, 10, n)
+
+
+MODULES: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, Any]], str]] = {
+    "a lecture's GPT": (models.LectureGPT, tokens, ""),
+    "its mask under another name": (lambda: models.LectureGPT("lower"), tokens, ""),
+    "nanoGPT": (NanoGPT, tokens, ""),
+    "minGPT": (MinGPT, tokens, ""),
+    "torch's tutorial": (models.TutorialTransformer, tokens, ""),
+    "a head of two maps": (models.MlpHead, tokens, ""),
+    "a ViT with linear patches": (models.LinearViT, images, ""),
+    "a ViT of the web": (models.WebViT, lambda n: images(n, channels=True), ""),
+    "an LSTM": (models.Recurrent, tokens, "no tensors are numbered as blocks"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_gets_every_certificate_that_applies(name: str) -> None:
+    make, data, why_not = MODULES[name]
+    torch.manual_seed(0)
+    model = make().eval()
+    found = boundcalc.certify(model, data(60), test=data(40))
+    assert found["held-out"].risk is not None
+    assert found["occam"].refusal is None
+    assert str(found).startswith(("Error of", "Nothing below an error of 1"))
+    if why_not:
+        assert why_not in str(found["norms: best"].refusal)
+        assert found.audit is None
+        return
+    assert found.parity is not None
+    assert found.parity.worst <= 1e-9
+    assert found.parity.outputs is not None
+    buffers = {name for name, _ in model.named_buffers()}
+    assert found.audit is not None
+    used = {line.tensor for line in found.audit.account.lines if line.used}
+    assert not used & buffers  # no buffer counts as a weight
+
+
+def test_a_downloaded_model_needs_no_training_data() -> None:
+    found = boundcalc.certify(NanoGPT().eval(), test=tokens(40))
+    assert [line.method for line in found.lines if line.refusal is None] == ["held-out"]
+    assert found.errors is None
+
+
+def test_a_pipeline_and_a_function() -> None:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices(["good", "bad", "dull", "fine"], k=5)) for _ in range(120)]
+    labels = ["pos" if text.count("good") + text.count("fine") > 2 else "neg" for text in texts]
+    pipeline = make_pipeline(CountVectorizer(), LogisticRegression()).fit(texts[:60], labels[:60])
+    found = boundcalc.certify(
+        pipeline, test=(texts[60:], labels[60:]), against=lambda batch: ["pos"] * len(batch), looks=2
+    )
+    wrong = int((pipeline.predict(texts[60:]) != np.array(labels[60:])).sum())
+    assert found.scores["error"].facts == {"errors": wrong, "n": 60}
+    assert found.scores["error"].looks == 2
+    assert found.scores["difference"].interval[1] < 0
+    with pytest.raises(InvalidSetting, match="no function of one example"):
+        boundcalc.certify(lambda batch: ["pos" if len(batch) > 1 else "neg"] * len(batch), test=(texts, labels))
+    for nothing in (3, None, type(pipeline)):
+        with pytest.raises(InvalidSetting):
+            boundcalc.certify(nothing, test=(texts, labels))
+
+
+def test_scores_that_are_no_numbers_are_wrong() -> None:
+    scores = np.array([[0.1, 0.9], [np.nan, 0.9], [0.9, np.nan], [0.5, 0.5], [np.inf, 0.0]])
+    found = boundcalc.certify(lambda rows: scores[np.asarray(rows).reshape(-1)], test=(np.arange(5), [1, 1, 0, 0, 0]))
+    assert found.scores["error"].facts["errors"] == 4
+
+
+def predictions(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8-sig")
+    return path
+
+
+def test_files_of_predictions(tmp_path: Path) -> None:
+    path = predictions(tmp_path / "p.csv", "answer,label\ncat,cat\ndog,cat\n1.0,1\n,cat\nnan,nan\n")
+    assert read_predictions(path).losses.tolist() == [0, 1, 0, 1, 1]
+    path = predictions(tmp_path / "s.csv", 'scores,label\n"[0.1, 0.9]",1\n0.5 0.5,0\nx 0.1,0\n')
+    assert read_predictions(path).losses.tolist() == [0, 1, 1]
+    path = predictions(tmp_path / "c.csv", "score_0,score_1,score_10,score_2,label\n1,2,9,3,3\n")
+    assert read_predictions(path).losses.tolist() == [0]  # score_10 is the last
+    path = predictions(tmp_path / "l.csv", "loss,doc\n0.25,a\n0.75,a\n0,b\n")
+    assert boundcalc.certify(path, groups="doc").scores["error"].facts["losses"] == [0.5, 0]
+    for text, message in (
+        ("answer\ncat\n", "no column label"),
+        ("label\ncat\n", "no column answer"),
+        ("answer,label\ncat,\n", "line 2 has no label"),
+        ("scores,label\n1 2,5\n", "none of the 2 scores"),
+        ("loss\n2\n", "between 0 and 1"),
+        ("loss\nx\n", "line 2 has loss 'x'"),
+        ("answer,label\n", "a line for each example"),
+    ):
+        with pytest.raises(InvalidSetting, match=message):
+            read_predictions(predictions(tmp_path / "w.csv", text))
+    with pytest.raises(InvalidSetting, match="labels differ"):
+        boundcalc.certify(
+            predictions(tmp_path / "a.csv", "answer,label\nx,x\ny,y\n"),
+            against=predictions(tmp_path / "b.csv", "answer,label\ny,y\nx,x\n"),
+        )
+
+
+def test_what_is_saved_is_verified(tmp_path: Path) -> None:
+    rows = "".join(f"{'cat' if i % 9 else 'dog'},cat,{'cat' if i % 3 else 'dog'},d{i // 2}\n" for i in range(90))
+    path = predictions(tmp_path / "p.csv", "answer,label,other,doc\n" + rows)
+    found = boundcalc.certify(path, against="other")
+    assert found["against other"].speaks_of == "the first is better"
+    for file in found.save(tmp_path / "out"):
+        score = Score.from_json(json.loads(file.read_text()))
+        assert score.claim
+    assert {file.stem for file in (tmp_path / "out").iterdir()} == {"error", "difference"}
+
+
+def test_dependent_examples_are_said(tmp_path: Path) -> None:
+    text = RNG.integers(0, 50, 600)
+    windows = [text[at : at + 32] for at in range(0, 500, 8)]
+    assert "begin inside of another" in overlapping(windows)[0]
+    assert overlapping([text[at : at + 32] for at in range(0, 500, 32)]) == []
+    assert "repeat an earlier one" in overlapping([windows[0], windows[0]])[0]
+    assert overlapping([RNG.integers(0, 2, 64) for _ in range(200)]) == []
+    path = predictions(tmp_path / "p.csv", "text,answer,label\nx,a,a\nx,a,a\ny,b,b\n")
+    assert "1 of 3 examples repeat an earlier text" in str(boundcalc.certify(path))
+
+
+def test_the_verdict_is_the_first_line(tmp_path: Path) -> None:
+    found = boundcalc.certify(predictions(tmp_path / "p.csv", "answer,label\n" + "a,a\n" * 99 + "b,a\n"))
+    assert isinstance(found, Certification)
+    assert found.text.splitlines()[0].startswith("Error of p.csv at most 4.66% with probability 0.95, by held-out")

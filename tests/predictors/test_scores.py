@@ -1,0 +1,194 @@
+"""Scores of test sets: against SciPy on random cases, coverage by exact enumeration, files that claim too much, and plans."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import betaincinv
+from scipy.stats import binom, binomtest, multinomial
+
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.predictors.needed import plan_difference, plan_held_out
+from boundcalc.predictors.scores import Score
+
+CASES = 1000
+
+
+def error(errors: int, n: int, delta: float = 0.05, looks: int = 1) -> Score:
+    return Score("error", {"errors": errors, "n": n}, delta, looks)
+
+
+def beta(a: int, b: int, share: float) -> float:
+    return 0.0 if a == 0 else float(betaincinv(a, b, share))
+
+
+def pair(first: int, second: int, n: int, delta: float = 0.05) -> Score:
+    return Score("difference", {"first": first, "second": second, "n": n}, delta)
+
+
+def test_intervals_and_paired_tests_are_scipys() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(CASES):
+        n = int(10 ** rng.uniform(0, 4))
+        errors, delta, looks = (
+            int(rng.integers(0, n + 1)),
+            float(rng.choice([0.5, 0.1, 0.05, 0.001])),
+            int(rng.integers(1, 9)),
+        )
+        found = error(errors, n, delta, looks)
+        exact = binomtest(errors, n).proportion_ci(1 - delta / looks, "exact")
+        upper = binomtest(errors, n, alternative="less").proportion_ci(1 - delta / looks, "exact").high
+        assert found.interval == (pytest.approx(exact.low, rel=1e-9, abs=1e-12), pytest.approx(exact.high, rel=1e-9))
+        assert found.interval[0] <= beta(errors, n - errors + 1, delta / looks / 2) * (1 + 1e-12)
+        assert found.upper == pytest.approx(upper, rel=1e-9)
+        first = int(rng.integers(0, errors + 1))
+        p = pair(first, errors - first, n).p_value
+        assert p == pytest.approx(binomtest(first, errors).pvalue if errors else 1.0, rel=1e-9)
+
+
+def test_a_published_table() -> None:
+    """Clopper and Pearson's limits as R's binom.test prints them: 10 of 100, and 0 of 25."""
+    assert error(10, 100).interval == (pytest.approx(0.04900469, abs=5e-9), pytest.approx(0.17622260, abs=5e-9))
+    assert error(0, 25).interval == (0.0, pytest.approx(0.1371852, abs=5e-8))
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05])
+def test_errors_are_covered(delta: float) -> None:
+    n = 12
+    found = [error(k, n, delta) for k in range(n + 1)]
+    least = 1.0
+    for risk in np.linspace(0.01, 0.99, 99):
+        mass = binom.pmf(range(n + 1), n, risk)
+        for covers in ([s.interval[0] <= risk <= s.interval[1] for s in found], [risk <= s.upper for s in found]):
+            least = min(least, float(mass @ covers))
+    assert 1 - delta - 1e-12 <= least < 1 - delta / 8  # and not by saying nothing
+
+
+def differences(n: int, delta: float) -> Iterator[tuple[tuple[int, int], Score]]:
+    for first in range(n + 1):
+        for second in range(n + 1 - first):
+            yield (first, second), pair(first, second, n, delta)
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05])
+def test_differences_are_covered(delta: float) -> None:
+    n = 8
+    found = dict(differences(n, delta))
+    worst = {"interval": 1.0, "upper": 1.0, "test": 0.0}
+    grid = np.linspace(0, 1, 13)
+    for a, b in itertools.product(grid, grid):
+        if a + b > 1:
+            continue
+        mass = {k: float(multinomial.pmf([*k, n - sum(k)], n, [a, b, max(0.0, 1 - a - b)])) for k in found}
+        true = a - b
+        inside = sum(m for k, m in mass.items() if found[k].interval[0] <= true <= found[k].interval[1])
+        below = sum(m for k, m in mass.items() if true <= found[k].upper)
+        worst["interval"], worst["upper"] = min(worst["interval"], inside), min(worst["upper"], below)
+        if a == b:
+            worst["test"] = max(worst["test"], sum(m for k, m in mass.items() if (found[k].p_value or 0) <= delta))
+    assert worst["interval"] >= 1 - delta - 1e-12
+    assert worst["upper"] >= 1 - delta - 1e-12
+    assert worst["test"] <= delta + 1e-12
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05])
+@pytest.mark.parametrize("values", [(0.0, 1.0), (0.0, 0.5, 1.0), (0.2, 0.3, 0.9)], ids=str)
+def test_means_are_covered(delta: float, values: tuple[float, ...]) -> None:
+    """Every sample of 7 losses from a few values, in every order."""
+    n = 7
+    found = {x: Score("loss", {"losses": list(x)}, delta) for x in itertools.product(values, repeat=n)}
+    rng, least = np.random.default_rng(0), 1.0
+    for _ in range(12):
+        chances = rng.dirichlet(np.ones(len(values)))
+        true = float(np.dot(chances, values))
+        mass = {x: math.prod(chances[values.index(each)] for each in x) for x in found}
+        inside = sum(m for x, m in mass.items() if found[x].interval[0] <= true <= found[x].interval[1])
+        below = sum(m for x, m in mass.items() if true <= found[x].upper)
+        least = min(least, inside, below)
+    assert least >= 1 - delta - 1e-12
+
+
+def test_limits_of_means_come_near_the_exact_ones_of_errors() -> None:
+    x = [1.0] * 40 + [0.0] * 460
+    betting, exact = Score("loss", {"losses": x}).upper, error(40, 500).upper
+    assert exact < betting < 1.2 * exact
+    wide = Score("graded difference", {"losses": [(1 + each) / 2 for each in x]}).interval
+    assert wide[0] < 0.08 < wide[1]
+
+
+def forged(score: Score, change: dict[str, Any]) -> dict[str, Any]:
+    from boundcalc.predictors.certificate import digest_of
+
+    body = {name: value for name, value in score.to_json().items() if name != "sha256"} | change
+    return {**body, "sha256": digest_of(body)}
+
+
+def test_what_a_file_claims_is_what_follows() -> None:
+    score = pair(40, 20, 1000)
+    assert Score.from_json(forged(score, {})).to_json() == score.to_json()
+    claims = score.to_json()["claims"]
+    low, high = claims["interval"]
+    for change in (
+        {"claims": {**claims, "upper": claims["upper"] * 0.99}},
+        {"claims": {**claims, "interval": [low * 1.01, high]}},
+        {"claims": {**claims, "interval": [low, high * 0.99]}},
+        {"claims": {**claims, "p_value": claims["p_value"] / 2}},
+        {"claims": {**claims, "p_value": None}},
+        {"claims": {**claims, "upper": math.inf}},
+        {"delta": 0.5},
+        {"looks": 10},
+        {"looks": 0},
+        {"kind": "error"},
+        {"statement": "S1"},
+        {"facts": {"first": 40, "second": 961, "n": 1000}},
+        {"facts": {"first": True, "second": 2, "n": 1000}},
+        {"more": 1},
+        {"format": "boundcalc-score/2"},
+    ):
+        with pytest.raises(CertificateError):
+            Score.from_json(forged(score, change))
+    with pytest.raises(CertificateError, match="changed after"):
+        Score.from_json({**score.to_json(), "looks": 2})
+    for losses in ([], [0.5, 1.1], [float("nan")], [-0.1], "0.5"):
+        with pytest.raises(CertificateError):
+            Score("loss", {"losses": losses})
+
+
+def power_by_hand(n: int, target: float, truth: float, delta: float) -> float:
+    """The chance that the limit comes out at most the target, one number of errors after the other."""
+    return sum(float(binom.pmf(k, n, truth)) for k in range(n + 1) if error(k, n, delta).upper <= target)
+
+
+def test_plans_are_what_they_promise() -> None:
+    plan = plan_held_out(0.1, 0.05)
+    assert (plan.n, plan.always) == (239, 263)
+    assert power_by_hand(plan.n, 0.1, 0.05, 0.05) == pytest.approx(plan.power, rel=1e-9)
+    assert all(power_by_hand(n, 0.1, 0.05, 0.05) < 0.9 for n in (*range(200, plan.n, 7), plan.n - 1, plan.always - 1))
+    assert all(power_by_hand(n, 0.1, 0.05, 0.05) >= 0.9 for n in range(plan.always, plan.always + 60, 6))
+    assert plan_held_out(0.1, 0.08).always == 1845
+    assert plan_held_out(0.1, 0.05, looks=10).n > plan.n
+    with pytest.raises(InvalidSetting, match="must be above"):
+        plan_held_out(0.05, 0.05)
+
+
+def test_plans_of_comparisons() -> None:
+    plan = plan_difference(0.1, 0.2, 0.8)
+
+    def power(n: int) -> float:
+        total = 0.0
+        for first in range(n + 1):
+            for second in range(first + 1, n + 1 - first):
+                chance = float(multinomial.pmf([first, second, n - first - second], n, [0.05, 0.15, 0.8]))
+                if chance > 1e-9 and binomtest(first, first + second).pvalue <= 0.05:
+                    total += chance
+        return total
+
+    assert power(plan.n) == pytest.approx(plan.power, abs=1e-4)
+    assert power(plan.n - 1) < 0.8
+    with pytest.raises(InvalidSetting, match="differ by"):
+        plan_difference(0.3, 0.2)
