@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from boundcalc.cli.described import described
 from boundcalc.cli.options import write_json
 from boundcalc.cli.report import Report, Row
-from boundcalc.cli.report_text import HEADINGS, cells, notes
+from boundcalc.cli.report_text import cells, headings, notes, verdict
 from boundcalc.cli.text import Line, wrapped, write_table
 
 if TYPE_CHECKING:
@@ -30,24 +30,27 @@ def show(report: Report, form: str) -> None:
 
 
 def _table(report: Report) -> None:
-    for text in setting_lines(report.question):
-        click.echo(text)
-    lines: list[Line] = []
-    refused: list[str] = []
-    best = report.best
-    for row in report.rows:
-        texts = cells(row)
-        if row.value.refusal is not None:
-            lines.append(Line((*texts[:2], "-", "-"), "dim"))
-            refused.append(f"{texts[0]} refused: {texts[2]}")
-        else:
-            lines.append(Line(texts, "bold" if row.value is best else "dim" if texts[4] == "yes" else ""))
-    write_table(HEADINGS, lines)
+    for text in verdict(report):
+        click.echo("\n".join(wrapped(text.split(), first=f"{text.split()[0]:7} ", skip=1)))
     click.echo()
-    for text in [*refused, *notes(report)]:
+    names = headings(report)
+    lines = [Line(cells(row, names), _style(report, row)) for row in report.rows]
+    write_table(names, lines, droppable=("growth in m", "dominated by", "growth in T", "strategy"))
+    click.echo()
+    for text in notes(report):
         click.echo("\n".join(wrapped(text.split())))
+    click.echo()
+    for text in setting_lines(report.question)[:-1]:
+        click.echo(text)
     if report.why is not None:
         _why(report)
+
+
+def _style(report: Report, row: Row) -> Literal["bold", "dim", ""]:
+    """The best row is bold; rows without a bound below 1 are dim."""
+    if row.value is report.best:
+        return "bold"
+    return "dim" if row.value.refusal is not None or row.value.vacuous else ""
 
 
 def _why(report: Report) -> None:
@@ -105,11 +108,11 @@ def write_csv(columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:
     writer.writerows(rows)
 
 
-def _padded(row: Row) -> list[str]:
-    texts = list(cells(row))
-    if row.value.refusal is not None:
-        texts = [texts[0], texts[1], *[""] * (len(HEADINGS) - 3), texts[2]]
-    return texts
+def _padded(report: Report) -> list[list[str]]:
+    """Every row, with a cell under each heading."""
+    names = headings(report)
+    rows = [cells(row, names) for row in report.rows]
+    return [[*texts, *[""] * (len(names) - len(texts))] for texts in rows]
 
 
 def _markdown(report: Report) -> None:
@@ -118,18 +121,20 @@ def _markdown(report: Report) -> None:
 
     lines = setting_lines(report.question, width=10**6)[:-1]
     click.echo("\n".join(f"- {' '.join(text.split())}" for text in lines).replace("*", "\\*") + "\n")
-    click.echo(line(HEADINGS))
-    click.echo("|" + " --- |" * len(HEADINGS))
-    for row in report.rows:
-        click.echo(line(_padded(row)))
-    click.echo("\n" + "\n\n".join(notes(report)))
+    names = headings(report)
+    click.echo(line(names))
+    click.echo("|" + " --- |" * len(names))
+    for texts in _padded(report):
+        click.echo(line(texts))
+    click.echo("\n" + "\n\n".join([*verdict(report), *notes(report)]))
 
 
 def _latex(report: Report) -> None:
-    body = [" & ".join(_latex_cell(text) for text in _padded(row)) + r" \\" for row in report.rows]
-    head = " & ".join(_latex_cell(text) for text in HEADINGS) + r" \\"
-    comments = [f"% {line}" for line in [*setting_lines(report.question)[:-1], *notes(report)]]
-    lines = [*comments, r"\begin{tabular}{" + "l" * len(HEADINGS) + "}", r"\toprule", head, r"\midrule"]
+    names = headings(report)
+    body = [" & ".join(_latex_cell(text) for text in texts) + r" \\" for texts in _padded(report)]
+    head = " & ".join(_latex_cell(text) for text in names) + r" \\"
+    comments = [f"% {line}" for line in [*setting_lines(report.question)[:-1], *verdict(report), *notes(report)]]
+    lines = [*comments, r"\begin{tabular}{" + "l" * len(names) + "}", r"\toprule", head, r"\midrule"]
     click.echo("\n".join([*lines, *body, r"\bottomrule", r"\end{tabular}", "% needs \\usepackage{booktabs}"]))
 
 

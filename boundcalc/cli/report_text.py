@@ -4,65 +4,63 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boundcalc.base.rounding import at_least, down, up
-from boundcalc.base.value import Value
-from boundcalc.cli.report import TARGET, Needed, Report, Row
+from boundcalc.base.value import VACUOUS_MARGIN, Value
+from boundcalc.cli.report import TARGET, Report, Row
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.growth import Growth
 from boundcalc.formulas.theorems import BOUNDS
-from boundcalc.statements.strategies import stored_weights
+from boundcalc.statements.strategies import Quantity, stored_weights
 
 if TYPE_CHECKING:
     from boundcalc.engine.search import Needed as FirstLink
 
-TRIVIAL = "trivial"
-"""Shown in place of a value whose proof is trivial."""
+VACUOUS = "vacuous"
+"""Shown in place of a bound that is 1 or more, with the uncapped value where there is one."""
 NO_MEMBER = "-"
-"""Shown in place of a risk bound that speaks of no network."""
+"""Shown in place of a risk bound whose premise no known network meets."""
 
 
 def _amounts(value: BoundValue) -> tuple[str, str]:
-    """The gap and the risk bound as they are shown: capped at 1, with the uncapped value beside; proxies with '~'."""
+    """The gap and the risk bound as they are shown; proxies with '~'."""
     mark = "~" if value.kind == "proxy" else ""
     risk = NO_MEMBER if value.risk_refusal is not None else _amount(value.of("risk"))
     return (mark + _amount(value.of("gap")), mark + risk)
 
 
 def _amount(value: Value) -> str:
-    return TRIVIAL if value.trivial else amount(value.log10)
+    return VACUOUS if value.trivial else amount(value.log10)
 
 
 def amount(log10: float) -> str:
-    """A value by its logarithm: capped at 1, with the uncapped value beside it."""
-    return upper(log10) if log10 < -1e-9 else f"1 ({upper(log10)})" if log10 > 1e-9 else "1"
+    """A value by its logarithm; "vacuous" from 0.999 on, with the uncapped value beside it."""
+    if log10 < math.log10(math.exp(-VACUOUS_MARGIN)):
+        return upper(log10)
+    return f"{VACUOUS} ({upper(log10)})" if log10 > 1e-9 else VACUOUS
 
 
-def _vacuity(value: BoundValue) -> str:
-    """Which of the two says nothing: "no", "gap", "risk" or "yes" for all there is."""
-    if value.risk_refusal is not None:
-        return "yes" if value.vacuous else "no"
-    gap, risk = value.vacuous, value.risk_vacuous
-    return "yes" if gap and risk else "gap" if gap else "risk" if risk else "no"
+def headings(report: Report) -> tuple[str, ...]:
+    """Names of the columns; kinds are shown where they differ from "bound"."""
+    kinds = ("kind",) if any(row.value.kind != "bound" for row in report.rows) else ()
+    return ("bound", *kinds, "gap <=", "risk <=", "strategy", "growth in T", "growth in m", "dominated by")
 
 
-HEADINGS = ("bound", "kind", "gap <=", "risk <=", "vacuous", "strategy", "growth in T", "growth in m", "dominated by")
-
-
-def cells(row: Row) -> tuple[str, ...]:
-    """A row's text under `HEADINGS`; a refused bound has its name, its kind and the reason."""
+def cells(row: Row, names: Sequence[str]) -> tuple[str, ...]:
+    """A row's text under `headings`; of a refused bound its name and kind."""
     value = row.value
+    kind = ("refused" if value.refusal is not None else value.kind.replace("_", " "),) if "kind" in names else ()
     if value.refusal is not None:
-        return value.name, "refused", str(value.refusal)
+        return (value.name, *kind, NO_MEMBER, NO_MEMBER)
     dominant = None if value.trivial else value.dominant
     return (
         value.name,
-        value.kind.replace("_", " "),
+        *kind,
         *_amounts(value),
-        _vacuity(value),
         *(("", "", "") if value.trivial else (value.strategy, _growth(row.growth["T"]), _growth(row.growth["m"]))),
         "" if dominant is None else f"{dominant[0]} {dominant[1]:.0%}",
     )
@@ -72,10 +70,39 @@ def _growth(found: Growth | None) -> str:
     return "?" if found is None else str(found)
 
 
+def verdict(report: Report) -> list[str]:
+    """The answer: the best bounds with the floors under them, and from which m on they are small."""
+    lines = [line for quantity in ("gap", "risk") if (line := _verdict_of(report, quantity))]
+    enough = [
+        f"{needed.quantity} <= {TARGET:g} from m = {at_least(needed.m)} on" for needed in report.needed if needed.m
+    ]
+    return lines + ([f"Enough  {', '.join(enough)}"] if enough else [])
+
+
+def _verdict_of(report: Report, quantity: Quantity) -> str:
+    """One quantity: its best bound, and the floor under it."""
+    sample = report.question.setting.sample
+    rows = [row for row in report.rows if row.value.refusal is None and row.value.kind != "proxy"]
+    if quantity == "risk":
+        rows = [row for row in rows if row.value.risk_refusal is None]
+    best = min(rows, key=lambda row: row.value.of(quantity).log_value, default=None)
+    name = f"{quantity.capitalize():7}"
+    if best is None:
+        return "" if quantity == "gap" else f"{name} no bound (see below)"
+    bound, floor = best.value.of(quantity), best.floors.get(quantity)
+    default = ", the default" if report.question.assumed("train_error") else ""
+    at = f" at train error {sample.train_error:g}{default}" if quantity == "risk" and sample.lipschitz is None else ""
+    least = "" if floor is None else f"no such bound is below {down(floor.value)} (floor)"
+    if bound.says_nothing:
+        return f"{name} {VACUOUS}: the best bound{at} is 1 or more" + (f"; {least}" if least else "")
+    ratio = best.value.ratio_to(floor, quantity) if floor is not None else None
+    far = "" if ratio is None else f", at most {up(ratio, 2)} times from optimal"
+    return f"{name} at most {upper(bound.log10)}{at}, by {best.value.name!r}" + (f"; {least}{far}" if least else "")
+
+
 def notes(report: Report) -> list[str]:
     """What must be said below the table."""
     sample = report.question.setting.sample
-    assumed = " (default)" if report.question.assumed("train_error") else ""
     refusals = {str(row.value.risk_refusal): None for row in report.rows if row.value.risk_refusal is not None}
     if sample.lipschitz is not None:
         lines = [
@@ -84,38 +111,18 @@ def notes(report: Report) -> list[str]:
         ]
     else:
         lines = [f"The gap bound holds for every training error. No risk bound: {text}" for text in refusals] or [
-            f"The gap bound holds for every training error; the risk bound at train error {sample.train_error:g}"
-            f"{assumed}. Gap and risk are different quantities: do not compare the columns."
+            f"The gap bound holds for every training error, the risk bound at train error {sample.train_error:g}. "
+            "They are different quantities."
         ]
+    lines += [f"{row.value.name} refused: {row.value.refusal}" for row in report.rows if row.value.refusal is not None]
     if any(row.value.kind == "proxy" for row in report.rows):
-        lines.append("~ marks proxies: numbers that lack constants or the price of a choice, not bounds.")
-    lines = [*_floor_lines(report), *lines, *_stored_lines(report)]
-    lines += _trivial_lines(report)
-    lines += _alike_lines(report)
-    said = [
-        _need_line(needed, sample.train_error, assumed) for needed in report.needed if needed.why_not not in refusals
+        lines.append("~ marks proxies: numbers that lack constants or the union bound over what was tried, not bounds.")
+    lines += [*_stored_lines(report), *_vacuous_lines(report), *_alike_lines(report)]
+    return lines + [
+        f"No m is known to give {needed.quantity} <= {TARGET:g}: {needed.why_not.rstrip('.')}."
+        for needed in report.needed
+        if needed.m is None and needed.why_not not in refusals
     ]
-    return lines + said
-
-
-def _floor_lines(report: Report) -> list[str]:
-    """How far the best bounds are from numbers that no bound of this kind can go below."""
-    lines: list[str] = []
-    for quantity in ("gap", "risk"):
-        rows = [row for row in report.rows if quantity in row.floors]
-        best = min(rows, key=lambda row: row.value.of(quantity).log_value, default=None)
-        if best is None:
-            continue
-        floor, bound = best.floors[quantity], best.value.of(quantity)
-        least, ratio = down(floor.value), best.value.ratio_to(floor, quantity)
-        if ratio is None:
-            lines.append(f"Proved floor: no bound of this kind can promise a {quantity} below {least}.")
-        else:
-            lines.append(
-                f"{quantity.capitalize()} between {least} (proved floor) and {upper(bound.log10)} (proved bound, "
-                f"{best.value.name!r}): at most {up(ratio, 2)} times from optimal."
-            )
-    return lines
 
 
 def _stored_lines(report: Report) -> list[str]:
@@ -137,17 +144,15 @@ def _stored_lines(report: Report) -> list[str]:
 
 
 def _at_most(amount: str) -> str:
-    return {TRIVIAL: TRIVIAL, NO_MEMBER: "of no network"}.get(amount, f"<= {amount}")
+    return amount if amount.startswith(VACUOUS) else "without a bound" if amount == NO_MEMBER else f"<= {amount}"
 
 
-def _trivial_lines(report: Report) -> list[str]:
-    """What `trivial` means here, and how far each such row is from a statement."""
+def _vacuous_lines(report: Report) -> list[str]:
+    """How far covering arguments that are vacuous at every radius are from a bound below 1."""
     trivial = [row.value for row in report.rows if row.value.refusal is None and row.value.trivial]
-    if not trivial:
-        return []
     parts = [f"{value.name!r} {_distance(value.needed)}" for value in trivial if value.needed is not None]
     m = short(report.question.setting.sample.n_train)
-    return [f"trivial: at m = {m} every covering argument gives a bound above 1. " + "; ".join(parts) + "."]
+    return [f"At m = {m} every cover is too large for a bound below 1: {'; '.join(parts)}."] if parts else []
 
 
 def _alike_lines(report: Report) -> list[str]:
@@ -196,10 +201,3 @@ def _distance(needed: FirstLink) -> str:
         whole = math.ceil(float(size))
         would = f"m = {at_least(whole) if whole < 10**6 else _POWER.sub('e', size)} suffices"
     return f"needs a cover of log N = {count}, {would}"
-
-
-def _need_line(needed: Needed, train_error: float, assumed: str) -> str:
-    at = f" (train error {train_error:g}{', default' if assumed else ''})" if needed.quantity == "risk" else ""
-    if needed.m is None:
-        return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {needed.why_not.rstrip('.')}."
-    return f"Smallest m with {needed.quantity} <= {TARGET:g}{at}: {at_least(needed.m)}, by {needed.bound!r}."

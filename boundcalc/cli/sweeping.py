@@ -13,7 +13,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
 from boundcalc.cli.progress import counted
-from boundcalc.cli.report_text import NO_MEMBER, TRIVIAL, amount
+from boundcalc.cli.report_text import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.setting import WITH_LAYERS, Entry, Question, changed, full_json
 from boundcalc.cli.text import Line, write_table
 from boundcalc.cli.theorem import refuse_idle_bits
@@ -124,8 +124,8 @@ def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several
             continue
         dominant = "" if row["dominant"] is None else f"{row['dominant']} {row['dominant_share']:.0%}"
         mark = "~" if row["kind"] == "proxy" else ""
-        gap = TRIVIAL if row["trivial"] else amount(row["log10_gap"])
-        risk = TRIVIAL if row["risk_trivial"] else NO_MEMBER if row["risk_refusal"] else amount(row["log10_risk"])
+        gap = VACUOUS if row["trivial"] else amount(row["log10_gap"])
+        risk = VACUOUS if row["risk_trivial"] else NO_MEMBER if row["risk_refusal"] else amount(row["log10_risk"])
         if row["risk_refusal"] is not None:
             text = f"risk {row['risk_refusal']}"
             reasons[text] = reasons.get(text, 0) + 1

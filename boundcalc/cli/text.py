@@ -25,8 +25,8 @@ class Line(NamedTuple):
     style: Literal["bold", "dim", ""] = ""
 
 
-def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) -> list[str]:
-    """Words put into lines, the later ones indented as far as the first."""
+def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None, skip: int = 0) -> list[str]:
+    """Words (without the first `skip`) put into lines, the later ones indented as far as the first."""
     if width is None:
         width = (
             min(_PARAGRAPH, os.get_terminal_size(sys.stdout.fileno()).columns or _PARAGRAPH)
@@ -34,17 +34,35 @@ def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None) 
             else _PARAGRAPH
         )
     lines = [first]
-    for word in words:
+    for word in list(words)[skip:]:
         if len(lines[-1]) + len(word) > width and lines[-1].strip():
             lines.append(" " * len(first))
         lines[-1] += word + " "
     return [line.rstrip() for line in lines]
 
 
-def write_table(headings: Sequence[str], lines: Sequence[Line], *, right: frozenset[int] = frozenset()) -> None:
-    """Columns under a rule; `right` names the columns aligned to the right."""
-    rows = [headings, *(line.cells for line in lines)]
-    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(headings))]
+def write_table(
+    headings: Sequence[str],
+    lines: Sequence[Line],
+    *,
+    right: frozenset[int] = frozenset(),
+    droppable: Sequence[str] = (),
+) -> None:
+    """Columns under a rule; `right` are aligned to the right, `droppable` are left out where the terminal is too narrow."""
+    kept = list(range(len(headings)))
+
+    def measure() -> list[int]:
+        rows = [headings, *(line.cells for line in lines)]
+        return [max(len(row[i]) for row in rows if i < len(row)) for i in kept]
+
+    room = os.get_terminal_size(sys.stdout.fileno()).columns if droppable and sys.stdout.isatty() else 10**6
+    for name in droppable:
+        if sum(measure()) + len(_GAP) * (len(kept) - 1) > room > 0 and name in headings:
+            kept.remove(list(headings).index(name))
+    widths = measure()
+    right = frozenset(kept.index(i) for i in right if i in kept)
+    headings = [headings[i] for i in kept]
+    lines = [line._replace(cells=[line.cells[i] for i in kept if i < len(line.cells)]) for line in lines]
 
     def aligned(cells: Sequence[str]) -> str:
         padded = [c.rjust(widths[i]) if i in right else c.ljust(widths[i]) for i, c in enumerate(cells)]
