@@ -14,18 +14,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from boundcalc.base import strict_json
-from boundcalc.base.errors import CertificateError
+from boundcalc.base import schema, strict_json
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
 from boundcalc.base.value import Value
 from boundcalc.predictors.statements import PredictorStatement, real
 
-_FORMAT = "boundcalc-predictor-certificate/2"
+_FORMAT = "boundcalc-predictor-certificate/3"
 
+T = TypeVar("T")
 _TOLERANCE = 1e-6
 """By how much, relative to it, a claim may exceed the value of its facts: another version may search a little better."""
 
@@ -281,6 +282,14 @@ def object_of(what: str, data: object, names: tuple[str, ...], optional: tuple[s
         if name not in raw:
             raise CertificateError(f"{what} has no field {name!r}")
     return raw
+
+
+def read_as(kind: type[T], what: str, data: object) -> T:
+    """A dataclass from the JSON object of all its fields."""
+    try:
+        return schema.read_complete(kind, data, what)
+    except InvalidSetting as error:
+        raise CertificateError(str(error)) from None
 
 
 def sha256_text(name: str, value: object) -> str:

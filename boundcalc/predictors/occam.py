@@ -14,13 +14,14 @@ from typing import Any, Protocol
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
+from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
     Method,
     PredictorCertificate,
     equal_shares,
     issue,
-    object_of,
+    read_as,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
@@ -58,16 +59,15 @@ class Code:
 
     def to_json(self) -> dict[str, Any]:
         """As a certificate lists it."""
-        return {**self.reference.to_json(), "exponent": self.exponent}
+        return {**write(self.reference, complete=True), "exponent": self.exponent}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Code:
         """Read strictly."""
-        raw = object_of("a code", data, ("tensors", "checkpoint", "exponent"))
-        exponent = raw["exponent"]
+        exponent = data.get("exponent")
+        reference = read_as(Reference, "a code", {name: value for name, value in data.items() if name != "exponent"})
         if not isinstance(exponent, int) or isinstance(exponent, bool) or abs(exponent) > 1000:
             raise CertificateError(f"exponent of a code must be a whole number within 1000, got {exponent!r}")
-        reference = Reference.from_json({name: raw[name] for name in ("tensors", "checkpoint")})
         return cls(reference, exponent)
 
     def bits(self, message: Message) -> float:

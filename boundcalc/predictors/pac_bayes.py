@@ -18,8 +18,9 @@ import numpy as np
 from flint import arb, fmpz
 
 from boundcalc.base.answers import count_wrong
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import upper_float
+from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
     Method,
@@ -27,7 +28,7 @@ from boundcalc.predictors.certificate import (
     digest_of,
     equal_shares,
     issue,
-    object_of,
+    read_as,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
@@ -158,36 +159,30 @@ class Prior:
             found[group.tensor] = value + moved.reshape(value.shape)
         return found
 
+    def __post_init__(self) -> None:
+        if abs(self.exponent) > 100:
+            raise InvalidSetting(f"exponent of a prior must be a whole number within 100, got {self.exponent!r}")
+        if not self.groups or len({group.tensor for group in self.groups}) != len(self.groups):
+            raise InvalidSetting("a prior has at least one group, and each tensor once")
+        for group in self.groups:
+            law = self.reference.laws.get(group.tensor)
+            if law is None or (group.direction is not None and len(group.direction) != law.shape[-1]):
+                raise InvalidSetting(
+                    f"a group of a prior moves a tensor, in a direction of a number per column: {group}"
+                )
+            _deviation(f"deviation of {group.tensor}", math.ldexp(group.deviation, -self.exponent))
+
     def to_json(self) -> dict[str, Any]:
         """As a certificate lists it."""
-        groups = [
-            [group.tensor, None if group.direction is None else list(group.direction), group.deviation]
-            for group in self.groups
-        ]
-        return {**self.reference.to_json(), "seed": self.seed, "groups": groups, "exponent": self.exponent}
+        found = write(self, complete=True)
+        return {**found.pop("reference"), **found}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Prior:
         """Read strictly."""
-        raw = object_of("a prior", data, ("tensors", "checkpoint", "seed", "groups", "exponent"))
-        reference = Reference.from_json({name: raw[name] for name in ("tensors", "checkpoint")})
-        exponent = raw["exponent"]
-        if not isinstance(exponent, int) or isinstance(exponent, bool) or abs(exponent) > 100:
-            raise CertificateError(f"exponent of a prior must be a whole number within 100, got {exponent!r}")
-        groups: list[Group] = []
-        for entry in raw["groups"] if isinstance(raw["groups"], list | tuple) else [None]:
-            if not isinstance(entry, list | tuple) or len(entry) != 3 or entry[0] not in reference.laws:
-                raise CertificateError(f"a group of a prior is [tensor, direction, deviation], got {entry!r}")
-            name, direction, deviation = cast("list[Any]", entry)
-            if direction is not None:
-                if not isinstance(direction, list | tuple) or len(direction) != reference.shapes[name][-1]:
-                    raise CertificateError(f"the direction of {name} needs a number per column, got {direction!r}")
-                direction = tuple(real(f"the direction of {name}", value) for value in direction)
-            _deviation(f"deviation of {name}", math.ldexp(real(f"deviation of {name}", deviation), -exponent))
-            groups.append(Group(name, direction, float(deviation)))
-        if not groups or len({group.tensor for group in groups}) != len(groups):
-            raise CertificateError("a prior has at least one group, and each tensor once")
-        return cls(reference, count("seed of the reference", raw["seed"]), tuple(groups), exponent)
+        reference = {name: data.get(name) for name in ("laws", "checkpoint")}
+        rest = {name: value for name, value in data.items() if name not in reference}
+        return read_as(cls, "a prior", {"reference": reference, **rest})
 
 
 def _deviation(name: str, value: float) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import PredictorCertificate, issue, plain
 from boundcalc.predictors.data import Data, fixed_order
 from boundcalc.predictors.examples import named, told
@@ -96,7 +97,7 @@ def pick_to_learn(
         member.statement,
         _facts(member, stop, len(data)),
         delta=delta,
-        alternatives=tuple(other.to_json() for other in members),
+        alternatives=tuple(write(other, complete=True) for other in members),
         chosen=index,
         evidence=told(data, learner, picks=[int(places[place]) for place in stop.picks], weights=stop.weights),
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.predictors.certificate import equal_shares, object_of
-from boundcalc.predictors.statements import MOST, count, shares
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.predictors.certificate import equal_shares, read_as
+from boundcalc.predictors.statements import MOST, shares
 
 _References = tuple[tuple[int, float], ...]
 
@@ -33,11 +33,17 @@ class Member:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("prefix", "seed"):
-            _whole(name, getattr(self, name))
-        object.__setattr__(self, "batches", tuple(_whole("a batch", size, least=1) for size in self.batches))
+        for name, values, least in (
+            ("prefix", [self.prefix], 0),
+            ("seed", [self.seed], 0),
+            ("a batch", self.batches, 1),
+        ):
+            if any(not isinstance(v, int) or isinstance(v, bool) or not least <= v <= MOST for v in values):
+                raise InvalidSetting(f"{name} must be a whole number from {least}, got {values!r}")
         if bool(self.references) != bool(self.batches):
             raise InvalidSetting("references belong to runs with picks: give both, batches and references, or none")
+        if self.references:
+            shares("references", self.references)
 
     @property
     def stop(self) -> int:
@@ -54,40 +60,10 @@ class Member:
         """What its number follows from."""
         return "G10r" if self.batches else "H"
 
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object of an alternative."""
-        return {
-            "prefix": self.prefix,
-            "batches": list(self.batches),
-            "seed": self.seed,
-            "references": [list(pair) for pair in self.references],
-            "delta": self.delta,
-        }
-
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], delta: float = 0.0) -> Member:
+    def from_json(cls, data: Mapping[str, Any]) -> Member:
         """A member from an alternative without its delta."""
-        raw = object_of("an alternative", data, ("prefix", "batches", "seed", "references"))
-        batches = raw["batches"]
-        if not isinstance(batches, list):
-            raise CertificateError(f"batches must be a list of whole numbers, got {batches!r}")
-        references = raw["references"]
-        try:
-            return cls(
-                prefix=count("prefix", raw["prefix"]),
-                batches=tuple(count("a batch", size) for size in batches),
-                seed=count("seed", raw["seed"]),
-                references=shares("references", references) if references != [] else (),
-                delta=delta,
-            )
-        except InvalidSetting as error:
-            raise CertificateError(str(error)) from None
-
-
-def _whole(name: str, value: object, least: int = 0) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
-        raise InvalidSetting(f"{name} must be a whole number from {least}, got {value!r}")
-    return value
+        return read_as(cls, "an alternative", {**data, "delta": 0})
 
 
 def shared(members: Iterable[Member], delta: float) -> tuple[Member, ...]:

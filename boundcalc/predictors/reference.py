@@ -6,16 +6,15 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
-from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import object_of, sha256_text
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.predictors.certificate import sha256_text
 from boundcalc.predictors.data import Array, digest_of_arrays
-from boundcalc.predictors.statements import positive_count, real
 
 LAWS = ("uniform", "normal", "constant")
+_MOST = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,12 @@ class Law:
     shape: tuple[int, ...]
     law: str
     scale: float
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise InvalidSetting(f"a law of a tensor is one of {', '.join(LAWS)}, got {self.law!r}")
+        if not self.shape or min(self.shape) < 1 or math.prod(self.shape) > _MOST:
+            raise InvalidSetting(f"a tensor has sizes from 1 and at most {_MOST} numbers, got {self.shape}")
 
     def draw(self, label: str) -> Array:
         """The tensor: whole numbers out of SHAKE-256 of a label, and float64 operations that round in one way only."""
@@ -57,6 +62,12 @@ class Reference:
     laws: Mapping[str, Law]
     checkpoint: str | None = None
 
+    def __post_init__(self) -> None:
+        if not self.laws:
+            raise InvalidSetting("a reference lists its tensors")
+        if self.checkpoint is not None:
+            sha256_text("the checkpoint of the reference", self.checkpoint)
+
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the tensors, by name."""
@@ -80,31 +91,3 @@ class Reference:
         """Relative to given weights, of a public model say."""
         laws = {name: Law(tuple(value.shape), "constant", 0.0) for name, value in arrays.items()}
         return cls(laws, digest_of_arrays(arrays))
-
-    def to_json(self) -> dict[str, Any]:
-        """As a certificate has it."""
-        laws = {name: [list(law.shape), law.law, law.scale] for name, law in self.laws.items()}
-        return {"tensors": [[name, *law] for name, law in laws.items()], "checkpoint": self.checkpoint}
-
-    @classmethod
-    def from_json(cls, data: object) -> Reference:
-        """Read strictly."""
-        raw = object_of("the reference", data, ("tensors", "checkpoint"))
-        if not isinstance(raw["tensors"], list | tuple) or not raw["tensors"]:
-            raise CertificateError("a reference lists its tensors")
-        laws: dict[str, Law] = {}
-        for entry in cast("list[Any]", raw["tensors"]):
-            if not isinstance(entry, list | tuple) or len(entry) != 4 or not isinstance(entry[0], str):
-                raise CertificateError(f"a tensor of a reference is [name, shape, law, scale], got {entry!r}")
-            name, shape, law, scale = entry
-            if not isinstance(shape, list | tuple) or not shape or name in laws or law not in LAWS:
-                raise CertificateError(f"a tensor of a reference is [name, shape, law, scale], got {entry!r}")
-            sizes = tuple(positive_count(f"a size of {name}", size) for size in shape)
-            if math.prod(sizes) > _MOST:
-                raise CertificateError(f"{name} has {math.prod(sizes)} numbers: at most {_MOST} are read")
-            laws[name] = Law(sizes, law, real(f"scale of {name}", scale))
-        digest = raw["checkpoint"]
-        return cls(laws, None if digest is None else sha256_text("the checkpoint of the reference", digest))
-
-
-_MOST = 2**31

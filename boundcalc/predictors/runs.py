@@ -14,6 +14,7 @@ import numpy as np
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import write_text
+from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import digest_of, plain
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.learner import Learner
@@ -108,7 +109,7 @@ class Saved:
         self.runs: dict[str, Any] = {}
         if path is None:
             return
-        whose = [plain(learner.recipe), data.sha256, [member.to_json() for member in members], delta]
+        whose = [plain(learner.recipe), data.sha256, write(tuple(members), complete=True), delta]
         self.name = digest_of(whose)
         if not path.exists():
             return

@@ -137,20 +137,20 @@ def _occam(facts: Facts, delta: float) -> float:
     return limit(facts["errors"], facts["n"], arb(delta).log() - arb(facts["bits"]) * arb.const_log2())
 
 
-def _errors_within(facts: Facts) -> str | None:
+def errors_within(facts: Facts) -> str | None:
     return f"{facts['errors']} errors among {facts['n']} examples" if facts["errors"] > facts["n"] else None
 
 
-_ERRORS = Fact(count, "wrong ones among the examples that test")
+ERRORS = Fact(count, "wrong ones among the examples that test")
 _RULE_ERRORS = Fact(count, "examples on which the rule answers something else, or nothing")
-_N = Fact(positive_count, "examples that may be picked or that test")
+N = Fact(positive_count, "examples that may be picked or that test")
 _BEHIND = Fact(positive_count, "examples behind the prefix that the rule is read off")
 _BITS = Fact(_length, "length of the code word of the predictor or rule")
 
-H = PredictorStatement("H", {"errors": _ERRORS, "n": _N}, _holdout, _errors_within)
-G7 = PredictorStatement("G7", {"errors": _ERRORS, "n": _N, "bits": _BITS}, _occam, _errors_within)
-G15 = PredictorStatement("G15", {"errors": _RULE_ERRORS, "n": _N, "bits": _BITS}, _occam, _errors_within)
-G15P = PredictorStatement("G15p", {"errors": _RULE_ERRORS, "n": _BEHIND}, _holdout, _errors_within)
+H = PredictorStatement("H", {"errors": ERRORS, "n": N}, _holdout, errors_within)
+G7 = PredictorStatement("G7", {"errors": ERRORS, "n": N, "bits": _BITS}, _occam, errors_within)
+G15 = PredictorStatement("G15", {"errors": _RULE_ERRORS, "n": N, "bits": _BITS}, _occam, errors_within)
+G15P = PredictorStatement("G15p", {"errors": _RULE_ERRORS, "n": _BEHIND}, _holdout, errors_within)
 
 # -- G6': PAC-Bayes for weights drawn once from a posterior and tested on the examples the posterior was made from
 
@@ -175,7 +175,7 @@ def _single_draw(facts: Facts, delta: float) -> float:
 
 
 _NATS = Fact(real, "log of dQ_S/dP at the weights drawn, and log of the draws made")
-G6_PRIME = PredictorStatement("G6'", {"errors": _ERRORS, "n": _N, "nats": _NATS}, _single_draw, _errors_within)
+G6_PRIME = PredictorStatement("G6'", {"errors": ERRORS, "n": N, "nats": _NATS}, _single_draw, errors_within)
 
 # -- G10r: predictors that learned from few picked examples and answer for all the others
 
@@ -252,8 +252,8 @@ def _picks_within(facts: Facts) -> str | None:
 G10R = PredictorStatement(
     "G10r",
     {
-        "errors": _ERRORS,
-        "n": _N,
+        "errors": ERRORS,
+        "n": N,
         "picks": Fact(count, "examples that were picked and learned from"),
         "references": Fact(shares, "numbers of errors the bound was made for, with shares of delta, fixed beforehand"),
     },
