@@ -138,6 +138,7 @@ def _occam(facts: Facts, delta: float) -> float:
 
 
 def errors_within(facts: Facts) -> str | None:
+    """No more errors than examples."""
     return f"{facts['errors']} errors among {facts['n']} examples" if facts["errors"] > facts["n"] else None
 
 

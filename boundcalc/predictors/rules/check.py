@@ -10,27 +10,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
-from boundcalc.predictors.certificate import object_of
-from boundcalc.predictors.rules.code import Fixed, Rule, whole
+from boundcalc.base.schema import write
+from boundcalc.predictors.certificate import read_as
+from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.hidden import offsets
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
 from boundcalc.predictors.rules.tables import Tables, phi
-from boundcalc.predictors.statements import real
-
-_MOST_DEPTH = 64
 
 Ranges = Mapping[int, tuple[float, float]]
 """Hidden units whose inputs are cut, with the numbers that these lie between."""
 
 
+class Node:
+    """Of a proof's tree."""
+
+    TAG: ClassVar[str] = "kind"
+    KINDS: ClassVar[dict[str, type[Node]]] = {}
+
+
 @dataclass(frozen=True)
-class Leaf:
+class Leaf(Node):
     """Inputs on which one bound decides the answer. None of its numbers is trusted.
 
     Attributes:
@@ -39,23 +44,32 @@ class Leaf:
         scale: about what the first normalisation multiplies with.
     """
 
+    label: ClassVar[str] = "leaf"
     slopes: tuple[float, ...]
     heads: tuple[int, ...]
     scale: float = 1.0
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Two parts: of a bit (0 and 1), or of a hidden unit (its input at most `at`, and at least `at`)."""
+class Bit(Node):
+    """A cut: inputs with bit 0, and with bit 1. A part that is None has inputs that the rule does not answer."""
 
-    what: str
+    label: ClassVar[str] = "bit"
+    index: int
+    parts: tuple[Node | None, Node | None]
+
+
+@dataclass(frozen=True)
+class Unit(Node):
+    """A cut: inputs at which what a hidden unit reads is at most `at`, and at least `at`."""
+
+    label: ClassVar[str] = "unit"
     index: int
     at: float
-    parts: tuple[Tree, Tree]
+    parts: tuple[Node | None, Node | None]
 
 
-Tree = Leaf | Cut | None
-"""None is for inputs that the rule does not answer."""
+Node.KINDS |= {"leaf": Leaf, "bit": Bit, "unit": Unit}
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,7 @@ class Proof:
 
     low: int
     high: int
-    tree: Tree
+    tree: Node | None
 
     @property
     def leaves(self) -> list[tuple[Fixed, Ranges, Leaf | None]]:
@@ -73,16 +87,12 @@ class Proof:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object."""
-        return {"ones": [self.low, self.high], "tree": _to_json(self.tree)}
+        return write(self, complete=True)
 
     @classmethod
     def from_json(cls, data: object) -> Proof:
         """Read strictly."""
-        raw = object_of("a proof", data, ("ones", "tree"))
-        ones = raw["ones"]
-        if not isinstance(ones, list) or len(ones) != 2 or not all(map(whole, ones)):
-            raise CertificateError(f"ones of a proof are the least and the largest number, got {ones!r}")
-        return cls(ones[0], ones[1], _from_json(raw["tree"], 0))
+        return read_as(cls, "a proof", data)
 
 
 @dataclass(frozen=True)
@@ -265,46 +275,14 @@ def _least(values: Sequence[arb]) -> arb:
     return found
 
 
-def _leaves(tree: Tree, fixed: Fixed, ranges: Ranges) -> Iterator[tuple[Fixed, Ranges, Leaf | None]]:
-    if not isinstance(tree, Cut):
-        yield fixed, ranges, tree
-    elif tree.what == "bit":
+def _leaves(tree: Node | None, fixed: Fixed, ranges: Ranges) -> Iterator[tuple[Fixed, Ranges, Leaf | None]]:
+    if isinstance(tree, Bit):
         for bit, part in enumerate(tree.parts):
             if fixed.get(tree.index, bit) == bit:
                 yield from _leaves(part, {**fixed, tree.index: bit}, ranges)
-    else:
+    elif isinstance(tree, Unit):
         low, high = ranges.get(tree.index, (-math.inf, math.inf))
         yield from _leaves(tree.parts[0], fixed, {**ranges, tree.index: (low, min(high, tree.at))})
         yield from _leaves(tree.parts[1], fixed, {**ranges, tree.index: (max(low, tree.at), high)})
-
-
-def _to_json(tree: Tree) -> Any:
-    if tree is None:
-        return None
-    if isinstance(tree, Leaf):
-        return {"heads": list(tree.heads), "scale": tree.scale, "slopes": list(tree.slopes)}
-    at = {"at": tree.at} if tree.what == "unit" else {}
-    return {"cut": tree.what, "index": tree.index, **at, "parts": [_to_json(part) for part in tree.parts]}
-
-
-def _from_json(data: object, depth: int) -> Tree:
-    if data is None:
-        return None
-    if depth > _MOST_DEPTH or not isinstance(data, Mapping):
-        raise CertificateError(f"a proof is a leaf, null, or a cut in two, at most {_MOST_DEPTH} deep")
-    if "cut" not in data:
-        raw = object_of("a leaf", data, ("heads", "scale", "slopes"))
-        if (
-            not isinstance(raw["slopes"], list)
-            or not isinstance(raw["heads"], list)
-            or not all(map(whole, raw["heads"]))
-        ):
-            raise CertificateError("the slopes and heads of a leaf are lists of numbers")
-        slopes = tuple(real("a slope", slope) for slope in raw["slopes"])
-        return Leaf(slopes, tuple(raw["heads"]), real("a scale", raw["scale"]))
-    raw = object_of("a cut", data, ("cut", "index", "parts", *(("at",) if data["cut"] == "unit" else ())))
-    parts = raw["parts"]
-    if raw["cut"] not in ("bit", "unit") or not whole(raw["index"]) or not isinstance(parts, list) or len(parts) != 2:
-        raise CertificateError("a cut has two parts, of the values of a bit or of the input of a hidden unit")
-    below, above = (_from_json(part, depth + 1) for part in parts)
-    return Cut(raw["cut"], raw["index"], real("at", raw.get("at", 0.0)), (below, above))
+    else:
+        yield fixed, ranges, tree if isinstance(tree, Leaf) else None

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import object_of
+from boundcalc.base.schema import write
+from boundcalc.predictors.certificate import read_as
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.statements import bits_of
 
@@ -57,10 +58,13 @@ class Rule:
     """A partial function of T bits: a decision tree on a domain, one of `WINDOWS`."""
 
     T: int
-    tree: Tree
+    tree: Any
     window: int | None = MAIN_WINDOW
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "tree", _as_tree(self.tree))
+        if not 1 <= self.T <= 10**6 or len(self.paths) > _MOST_LEAVES:
+            raise CertificateError(f"a rule is of 1 to 10^6 bits and has at most {_MOST_LEAVES} leaves")
         if self.window not in WINDOWS:
             raise CertificateError(f"no rule of the code has the window {self.window!r}: there are {WINDOWS}")
         for path, answer in self.paths:
@@ -189,17 +193,12 @@ class Rule:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object."""
-        return {"T": self.T, "tree": self.tree, "window": self.window}
+        return write(self, complete=True)
 
     @classmethod
     def from_json(cls, data: object) -> Rule:
         """Read strictly."""
-        raw = object_of("a rule", data, ("T", "tree", "window"))
-        if not whole(raw["T"]) or not 1 <= raw["T"] <= 10**6:
-            raise CertificateError(f"T of a rule is a whole number from 1, got {raw['T']!r}")
-        if raw["window"] is not None and not whole(raw["window"]):
-            raise CertificateError(f"the window of a rule is a whole number or null, got {raw['window']!r}")
-        return cls(raw["T"], _tree_from_json(raw["tree"], 0), raw["window"])
+        return read_as(cls, "a rule", data)
 
 
 def window_bounds(T: int, window: int | None) -> tuple[int, int]:
@@ -208,11 +207,6 @@ def window_bounds(T: int, window: int | None) -> tuple[int, int]:
         return 0, T
     reach = isqrt(window**2 * T)  # |2k - T| is whole, so at most the root rounded down
     return max(0, -((reach - T) // 2)), min(T, (T + reach) // 2)
-
-
-def whole(value: object) -> bool:
-    """Whether it is a whole number, and no truth value."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _paths(tree: Tree, path: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
@@ -275,9 +269,10 @@ def _words(tree: Tree) -> str:
     return f"(x{tree[0]}: {_words(tree[2])}, else {_words(tree[1])})"
 
 
-def _tree_from_json(data: object, depth: int) -> Tree:
-    if whole(data):
-        return data  # type: ignore[return-value]
-    if not isinstance(data, list | tuple) or len(data) != 3 or not whole(data[0]) or depth >= _MOST_DEPTH:
+def _as_tree(data: object, depth: int = 0) -> Tree:
+    """A tree of tuples from one of lists."""
+    if isinstance(data, int) and not isinstance(data, bool):
+        return data
+    if not isinstance(data, list | tuple) or len(data) != 3 or not isinstance(data[0], int) or depth >= _MOST_DEPTH:
         raise CertificateError(f"a decision tree is an answer or [position, tree, tree], at most {_MOST_DEPTH} deep")
-    return data[0], _tree_from_json(data[1], depth + 1), _tree_from_json(data[2], depth + 1)
+    return data[0] + 0, _as_tree(data[1], depth + 1), _as_tree(data[2], depth + 1)

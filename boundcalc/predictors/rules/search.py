@@ -14,7 +14,7 @@ import numpy as np
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules import code
-from boundcalc.predictors.rules.check import Cut, Leaf, Proof, Proved, Tree, inputs_of, prove
+from boundcalc.predictors.rules.check import Bit, Leaf, Node, Proof, Proved, Unit, inputs_of, prove
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.fails import Counterexample, counterexample
 from boundcalc.predictors.rules.slopes import Part, ascend, attracting, loosest_unit
@@ -214,7 +214,7 @@ def grown(floats: FloatTables, random: np.random.Generator) -> Rule:
 
 def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WINDOWS)) -> Iterator[Found]:
     """The rule on all inputs; where that fails, in its window; else in the narrowest, and then in wider ones."""
-    settled: dict[int, tuple[code.Tree, Tree] | None] = {}
+    settled: dict[int, tuple[code.Tree, Node | None] | None] = {}
     doubtful: tuple[Fixed, ...] = ()
     for window in windows:
         rule = replace(guess, window=window)
@@ -253,19 +253,19 @@ def _rebuilt(tree: code.Tree, leaves: list[Any]) -> code.Tree:
     return leaves.pop(0) if isinstance(tree, int) else (tree[0], _rebuilt(tree[1], leaves), _rebuilt(tree[2], leaves))
 
 
-def _assembled(tree: code.Tree, proofs: Sequence[Any]) -> Tree:
+def _assembled(tree: code.Tree, proofs: Sequence[Any]) -> Node | None:
     """The proof that cuts as the rule's tree does, with the proofs of its leaves from left to right."""
     order = iter(proofs)
 
-    def build(node: code.Tree) -> Tree:
-        return next(order) if isinstance(node, int) else Cut("bit", node[0], 0.0, (build(node[1]), build(node[2])))
+    def build(node: code.Tree) -> Node | None:
+        return next(order) if isinstance(node, int) else Bit(node[0], (build(node[1]), build(node[2])))
 
     return build(tree)
 
 
 def _settle(
     work: _Work, rule: Rule, fixed: Fixed, answer: int, leaf: tuple[Leaf, float] | None, *, partial: bool = False
-) -> tuple[code.Tree, Tree] | None:
+) -> tuple[code.Tree, Node | None] | None:
     """What the rule says on these inputs, and its proof: by one leaf, or for each value of the other bits it reads, or by cuts.
 
     Where that fails: None, or, for a rule in parts, a tree that is silent on what is left.
@@ -285,7 +285,7 @@ def _settle(
         if sides[0] is None or sides[1] is None:
             return None
         (low, first), (high, second) = sides[0], sides[1]
-        return low if low == high else (unread[0], low, high), Cut("bit", unread[0], 0.0, (first, second))
+        return low if low == high else (unread[0], low, high), Bit(unread[0], (first, second))
     if partial:
         return _chain(work, rule, fixed, answer)
     if value <= _NEAR or work.attack(rule, [fixed], 3) is not None:
@@ -311,21 +311,19 @@ def leaves_of(floats: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, fl
     return found
 
 
-def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Tree:
+def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Node | None:
     """A proof by cuts of bits or of hidden units, the better one at each step; None where it is not found."""
     work.cuts -= 1
     if depth == 0 or work.late or work.cuts < 0:
         return None
-    f, cuts = work.floats, list[tuple[Cut, list[Part]]]()
+    f, cuts = work.floats, list[tuple[Bit | Unit, list[Part]]]()
     if part.inputs.free:
         t = attracting(f, part)
-        cuts.append(
-            (Cut("bit", t, 0.0, (None, None)), [replace(part, inputs=part.inputs.showing(t, c)) for c in (0, 1)])
-        )
+        cuts.append((Bit(t, (None, None)), [replace(part, inputs=part.inputs.showing(t, c)) for c in (0, 1)]))
     j, at = loosest_unit(f, part)
     low, high = part.ranges.get(j, (-math.inf, math.inf))
     sides = [replace(part, ranges={**part.ranges, j: ends}) for ends in ((low, min(at, high)), (max(at, low), high))]
-    cuts.append((Cut("unit", j, at, (None, None)), sides))
+    cuts.append((Unit(j, at, (None, None)), sides))
     tried = [(leaves_of(f, sides), cut, sides) for cut, sides in cuts]
     leaves, cut, sides = max(tried, key=lambda each: min(v for _, v in each[0]))
     if min(v for _, v in leaves) <= value:
@@ -336,7 +334,7 @@ def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Tree:
     return None if None in parts else replace(cut, parts=(parts[0], parts[1]))
 
 
-def _chain(work: _Work, rule: Rule, fixed: Fixed, answer: int) -> tuple[code.Tree, Tree]:
+def _chain(work: _Work, rule: Rule, fixed: Fixed, answer: int) -> tuple[code.Tree, Node | None]:
     """Fix the positions that draw most weight one after the other; what is left over has no answer."""
     kept: list[tuple[int, int, Leaf]] = []
     here, tree = dict(fixed), -1
@@ -362,8 +360,8 @@ def _chain(work: _Work, rule: Rule, fixed: Fixed, answer: int) -> tuple[code.Tre
     return -1, None
 
 
-def _linked(kept: Sequence[tuple[int, int, Leaf]], last: Tree) -> Tree:
+def _linked(kept: Sequence[tuple[int, int, Leaf]], last: Node | None) -> Node | None:
     """Cuts one after the other: each has a proved side, and goes on in the other."""
     for t, c, leaf in reversed(kept):
-        last = Cut("bit", t, 0.0, (leaf, last) if c == 0 else (last, leaf))
+        last = Bit(t, (leaf, last) if c == 0 else (last, leaf))
     return last

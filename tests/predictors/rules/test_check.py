@@ -13,7 +13,7 @@ import torch
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
 from boundcalc.lab.train.model import plain
 from boundcalc.predictors.rules import check
-from boundcalc.predictors.rules.check import Cut, Leaf, Proof, inputs_of, least_value, prove
+from boundcalc.predictors.rules.check import Bit, Leaf, Proof, Unit, inputs_of, least_value, prove
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.rounding import rounding_error
 from boundcalc.predictors.rules.search import explain, leaves_of
@@ -152,26 +152,27 @@ def test_altered_rules_and_proofs_are_refused(good: Any):
         assert refused(tables, rule, Proof(0, T, replace(tree, parts=(tree.parts[0], other))))
         assert refused(tables, rule, Proof(0, T, replace(tree, parts=(other, tree.parts[1]))))
     # a cut of a hidden unit shows nothing that its two parts do not show
-    assert not refused(tables, rule, Proof(0, T, Cut("unit", 0, 0.1, (tree, tree))))
-    assert refused(tables, rule, Proof(0, T, Cut("unit", 0, 0.1, (tree, None))))
-    assert refused(tables, rule, Proof(0, T, Cut("unit", 0, 0.1, (None, tree))))
+    assert not refused(tables, rule, Proof(0, T, Unit(0, 0.1, (tree, tree))))
+    assert refused(tables, rule, Proof(0, T, Unit(0, 0.1, (tree, None))))
+    assert refused(tables, rule, Proof(0, T, Unit(0, 0.1, (None, tree))))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"ones": [0]},
-        {"ones": [0, True]},
+        {"low": 0.5},
+        {"low": True},
+        {"more": 0},
         {"tree": 3},
-        {"tree": {"cut": "word", "index": 0, "at": 0.0, "parts": [None, None]}},
-        {"tree": {"cut": "bit", "index": 0.5, "parts": [None, None]}},
-        {"tree": {"cut": "unit", "index": 0, "at": math.nan, "parts": [None, None]}},
-        {"tree": {"cut": "bit", "index": 0, "parts": [None]}},
-        {"tree": {"cut": "bit", "index": 0, "at": 0.0, "parts": [None, None]}},
-        {"tree": {"heads": [0], "scale": math.inf, "slopes": []}},
-        {"tree": {"heads": [True], "scale": 1.0, "slopes": []}},
-        {"tree": {"heads": [], "scale": 1.0, "slopes": [math.nan]}},
-        {"tree": {"heads": [], "slopes": []}},
+        {"tree": {"kind": "word", "index": 0, "parts": [None, None]}},
+        {"tree": {"kind": "bit", "index": 0.5, "parts": [None, None]}},
+        {"tree": {"kind": "bit", "index": 0, "parts": [None]}},
+        {"tree": {"kind": "bit", "index": 0, "at": 0.0, "parts": [None, None]}},
+        {"tree": {"kind": "unit", "index": 0, "at": math.nan, "parts": [None, None]}},
+        {"tree": {"kind": "leaf", "heads": [0], "scale": math.inf, "slopes": []}},
+        {"tree": {"kind": "leaf", "heads": [True], "scale": 1.0, "slopes": []}},
+        {"tree": {"kind": "leaf", "heads": [], "scale": 1.0, "slopes": [math.nan]}},
+        {"tree": {"kind": "leaf", "heads": [], "slopes": []}},
     ],
 )
 def test_what_is_no_proof_is_not_read(good: Any, change: dict[str, Any]):
@@ -213,7 +214,7 @@ def test_a_network_that_is_right_on_the_sample_and_wrong_on_a_cube_is_refused(go
                 tables = tables_of(a, altered)
                 parts = [Part(inputs_of(T, dict(path), 0, T), 1 if answer else -1) for path, answer in found.rule.paths]
                 leaves = [leaf for leaf, _ in leaves_of(tables.floats, parts)]
-                proof = Proof(0, T, Cut("bit", found.rule.tree[0], 0.0, (leaves[0], leaves[1])))
+                proof = Proof(0, T, Bit(found.rule.tree[0], (leaves[0], leaves[1])))
                 assert refused(tables, found.rule, proof)
                 return
     raise AssertionError("no such network was found")
