@@ -2,29 +2,28 @@
 
 For every multiplier the Lagrangian is minimised piece by piece; the minimisers trace the lower convex hull of
 (error, log count), so each is the best allocation for the error it happens to spend. One pass over multipliers
-therefore serves every scale of a chain. `engine.exact` meets one given error, between vertices.
+therefore serves every scale of a chain.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from boundcalc.base.numbers import log_add, log_sum
-from boundcalc.engine.options import Item, Option, choices_at, cost_at
+from boundcalc.engine.items import Item
 from boundcalc.proof.certificate import ZERO, Choice, Cover
 
 _BISECTIONS, _CLOSE = 60, 0.02
-"""A vertex that spends within 2% of an error is near enough to start from."""
-_TRIED = 4
-"""Options whose true cost is computed, the best few by their shape."""
-_BY_ESTIMATE = operator.itemgetter(0)
-_FAR = 37.0
-"""log y from where 1 + y is y, in floats."""
-_NEAR = 0.01
-"""An option whose shape is a floor is not tried where its estimate is this much (log) above what is found."""
+"""A vertex that spends within 2% of an error is near enough."""
+_SPACING = 0.25
+"""Ratio of neighbouring scales of a chain, in logs."""
+_MOST_POINTS = 60
+"""Vertices down to the scales that matter for 10^9 samples; more samples need finer ones."""
+_LOG_MANY = math.log(1e9)
+_LONGEST_STEP = 50.0
+"""A multiplier e^50 times as large that changes nothing will not change anything."""
 
 
 def slack(items: Sequence[Item]) -> float:
@@ -32,125 +31,70 @@ def slack(items: Sequence[Item]) -> float:
     return 1e-9 * (1 + len(items) / 50)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Point:
-    """An allocation: log of the error spent, log of the log count, and what each piece got."""
+    """An allocation: log of each piece's share of the error, of what it costs, of the error spent and of the log count."""
 
-    log_scale: float
-    log_count: float
-    shares: list[float]
+    items: Sequence[Item]
+    shares: Sequence[float]
     costs: list[float]
-    options: list[Option | None]
-    log_lambda: float = math.nan
-    """log of the multiplier that it is the minimiser for, if it is one."""
-    _choices: list[tuple[Choice, ...]] | None = None
+    log_scale: float = field(init=False)
+    log_count: float = field(init=False)
 
-    def choices(self, items: Sequence[Item]) -> list[tuple[Choice, ...]]:
-        """How every piece is covered, for certificates: few points get into one."""
-        if self._choices is None:
-            parts = zip(items, self.shares, self.options, strict=True)
-            self._choices = [choices_at(item, share, option) for item, share, option in parts]
-        return self._choices
+    def __post_init__(self) -> None:
+        self.log_count = log_sum(self.costs)
+        self.log_scale = log_sum([item.bent(share) for item, share in zip(self.items, self.shares, strict=True)])
 
+    @classmethod
+    def of(cls, items: Sequence[Item], shares: Sequence[float]) -> Point:
+        """With costs computed, not read off tables."""
+        return cls(items, shares, []).exact()
 
-def _best_share(item: Item, log_lambda: float) -> tuple[float, float, Option | None]:
-    """(log share, log cost, option) minimising cost + lambda * share."""
-    best: tuple[float, float, Option | None] = (item.log_zero, -math.inf, None)
-    value = log_lambda + item.log_zero
-    options = item.heaviest
-    total, log_zero = item.total, item.log_zero
-    if len(options) > _TRIED:
-        aims = [(aim, option) for option in options if (aim := option.aim(total, log_lambda))[1] < log_zero]
-        aims.sort(key=_BY_ESTIMATE)
-        del aims[_TRIED:]
-    else:
-        aims = [((-math.inf, option.minimiser(total, log_lambda)), option) for option in options]
-    for (estimate, rough), option in aims:
-        if rough >= log_zero or (option.floor and estimate > value + _NEAR):
-            continue
-        share = rough
-        cost = option.log_cost(share)
-        if cost == -math.inf:
-            continue
-        cost += total
-        candidate = log_add(cost, log_lambda + share)
-        if candidate < value:
-            value, best = candidate, (share, cost, option)
-    share, cost, option = best
-    if option is not None and len(item.members) > 1:
-        cost, dearest = cost_at(item, share)
-        return share, cost, dearest or option
-    return best
+    def exact(self) -> Point:
+        """The same, whose costs are computed from now on."""
+        self.costs = [item.log_cost(share, exact=True) for item, share in zip(self.items, self.shares, strict=True)]
+        self.log_count = log_sum(self.costs)
+        return self
+
+    def covers(self) -> dict[str, Cover]:
+        """How every piece is covered, as it stands in a certificate."""
+        covers: dict[str, Cover] = {}
+        for item, share in zip(self.items, self.shares, strict=True):
+            chosen = [ZERO if option is None else option.choice(share) for option in item.cheapest(share)]
+            dropped = all(choice is ZERO for choice in chosen)
+            covers[item.key] = Cover(share - item.log_gain + (slack(self.items) if dropped else 0.0), tuple(chosen))
+        return covers
 
 
-def _best_shares(items: Sequence[Item], log_lambda: float) -> list[tuple[float, float, Option | None]]:
-    """The best share of every item, last item first.
-
-    Among items that are alike, what is best for one far out is best for those that reach farther: there a cover by volume
-    costs its dimension times log y and a constant, no cover of the same body grows more slowly, and steps grow faster.
-    """
-    best: dict[int, tuple[float, int]] = {}
-    found: list[tuple[float, float, Option | None]] = []
-    for item in reversed(items):
-        like, options = item.like, item.heaviest
-        known = None if like is None else best.get(like)
-        if known is not None and known[0] <= options[0].log_reach:
-            option = options[known[1]]
-            share = option.minimiser(item.total, log_lambda)
-            cost = option.log_cost(share) + item.total
-            least = share < item.log_zero and log_add(cost, log_lambda + share) < log_lambda + item.log_zero
-            found.append((share, cost, option) if least else (item.log_zero, -math.inf, None))
-            continue
-        found.append(_best_share(item, log_lambda))
-        share, _, option = found[-1]
-        if like is not None and option is not None and option.log_reach - share > _FAR and _slowest(option, options):
-            best[like] = options[0].log_reach, options.index(option)
-    return found[::-1]
+def lemmas_at(point: Point) -> frozenset[str]:
+    """The lemmas that cover pieces somewhere."""
+    choices: list[Choice] = [choice for cover in point.covers().values() for choice in cover.choices]
+    return frozenset(choice.lemma for choice in choices if choice is not ZERO)
 
 
-def _slowest(option: Option, options: Sequence[Option]) -> bool:
-    """Whether far out none of the options grows more slowly: a cover by volume, of the least dimension."""
-    if option.power or option.curve is not None:
-        return False
-    return all(
-        other.power or option.log_a <= (other.log_a if other.curve is None else math.log(other.target.size))
-        for other in options
-    )
+def _best_share(item: Item, log_lambda: float) -> tuple[float, float]:
+    """Logs of the share that minimises cost + lambda * share, and of the cost; where a cover is not worth it, it needs none."""
+    total, zero = item.total, item.log_zero
+    share, cost, least = zero, -math.inf, log_lambda + zero
+    for option in item.widest:
+        reach, table = option.log_reach, option.cost
+        log_y = table.best(log_lambda + reach - total)
+        if reach - log_y < zero:
+            counted = total + table(log_y)
+            value = log_add(counted, log_lambda + reach - log_y)
+            if value < least:
+                share, cost, least = reach - log_y, counted, value
+    return (share, cost) if len(item.members) == 1 or share == zero else (share, item.log_cost(share))
 
 
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     """The Lagrangian minimiser: a vertex of the hull of (error, log count)."""
-    found = _best_shares(items, log_lambda)
-    point = point_of(items, found)
-    point.log_lambda = log_lambda
-    return point
+    shares, costs = zip(*(_best_share(item, log_lambda) for item in items), strict=True)
+    return Point(items, shares, list(costs))
 
 
-def point_of(items: Sequence[Item], found: Sequence[tuple[float, float, Option | None]]) -> Point:
-    """An allocation from (log share, log cost, option) of every piece."""
-    return Point(
-        log_sum([item.bent(f[0]) for item, f in zip(items, found, strict=True)]),
-        log_sum([f[1] for f in found]),
-        [f[0] for f in found],
-        [f[1] for f in found],
-        [f[2] for f in found],
-    )
-
-
-@dataclass(slots=True)
-class Bracket:
-    """Two neighbouring vertices of the hull: one that spends at most a given error, and the next, which spends more."""
-
-    log_scale: float
-    """log of the error."""
-    inside: Point
-    outside: Point | None
-    log_lambda: float
-    """log of the multiplier of `inside`."""
-
-
-def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
-    """The hull around an error of e^log_scale, by bisection in the log of the multiplier."""
+def bracket(items: Sequence[Item], log_scale: float) -> tuple[float, Point, Point | None]:
+    """Neighbouring vertices that spend at most an error, and more; the log of the multiplier of the first before them."""
     low, high = -math.inf, math.inf
     log_lambda = 2.0 - log_scale
     inside: Point | None = None
@@ -173,16 +117,27 @@ def bracket(items: Sequence[Item], log_scale: float) -> Bracket:
     if inside is None:
         high = log_lambda + 10
         inside = allocate(items, high)
-    return Bracket(log_scale, inside, outside, high)
+    return high, inside, outside
 
 
-_SPACING = 0.25
-"""Ratio of neighbouring scales of a chain, in logs."""
-_MOST_POINTS = 60
-"""Vertices down to the scales that matter for 10^9 samples; more samples need finer ones."""
-_LOG_MANY = math.log(1e9)
-_LONGEST_STEP = 50.0
-"""A multiplier e^50 times as large that changes nothing will not change anything."""
+def fill(items: Sequence[Item], log_scale: float) -> Point:
+    """A cheap cover at the error e^log_scale: of two neighbouring vertices the better, its shares scaled to spend it all."""
+    budget = log_scale - 3 * slack(items)
+    _, inside, outside = bracket(items, budget)
+    filled = [_scaled(point, budget) for point in (inside, outside) if point is not None]
+    return min((inside, *(point for point in filled if point is not None)), key=lambda point: point.exact().log_count)
+
+
+def _scaled(point: Point, budget: float) -> Point | None:
+    """A point whose pieces that are covered spend what those without covers leave of an error; None where that is nothing."""
+    pairs = list(zip(point.items, point.shares, strict=True))
+    dropped = log_sum([share for item, share in pairs if share >= item.log_zero])
+    spent = log_sum([share for item, share in pairs if share < item.log_zero])
+    if dropped >= budget or spent == -math.inf:
+        return None
+    factor = budget + math.log1p(-math.exp(dropped - budget)) - spent
+    shares = [share if share >= item.log_zero else min(item.log_zero, share + factor) for item, share in pairs]
+    return Point.of(point.items, shares)
 
 
 class TradeOff:
@@ -190,9 +145,7 @@ class TradeOff:
 
     def __init__(self, items: Sequence[Item], log_start: float) -> None:
         self.items = items
-        self.hull = found = bracket(items, log_start)
-        first, self._log_lambda = found.inside, found.log_lambda
-        first.log_lambda = found.log_lambda
+        self._log_lambda, first, _ = bracket(items, log_start)
         self._points = [first]
         self._step = 3 * _SPACING
         self._exhausted = False
@@ -226,13 +179,3 @@ class TradeOff:
         else:
             self._step *= 2
             self._exhausted = self._step > _LONGEST_STEP
-
-
-def covers_of(items: Sequence[Item], point: Point) -> dict[str, Cover]:
-    """A point of the trade-off as it stands in a certificate."""
-    room = slack(items)
-    covers: dict[str, Cover] = {}
-    for item, share, choices in zip(items, point.shares, point.choices(items), strict=True):
-        dropped = all(choice is ZERO for choice in choices)
-        covers[item.key] = Cover(share - item.log_gain + (room if dropped else 0.0), choices)
-    return covers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import LOG, LogFloat, log_sum
 from boundcalc.engine.allocate import slack
-from boundcalc.engine.options import Item, Option
+from boundcalc.engine.items import Item, Option
 from boundcalc.proof.certificate import Choice, Cover, Level
 from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import Known, Strategy

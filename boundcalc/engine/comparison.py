@@ -24,6 +24,8 @@ _COVARIANCES = (0.0, 0.4, 0.7, 1.0)
 _RANGES = (6, 9, 12)
 _FIRST = (0.72, 0.76, 0.8, 0.84, 0.88)
 _MANY = 1e9
+_DEEPEST = 16
+"""Blocks up to which strata are looked for: each is tried with all others."""
 
 
 @lru_cache(maxsize=256)
@@ -35,7 +37,7 @@ def tune(network: Network) -> Tuning | None:
         return None
     curvature = _curvature(fro)
     plain = Tuning(curvature, _SPLIT, _kernel(fro, most, curvature), (None,) * (depth - 1))
-    if network.heads != 1 or depth == 1:
+    if network.heads != 1 or not 1 < depth <= _DEEPEST:
         return plain
     told_apart = replace(plain, strata=_strata(network, plain))
     return min((plain, told_apart), key=lambda each: sharp(FLOAT, network, each, 1.0, _MANY))

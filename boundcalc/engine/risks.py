@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boundcalc.base.golden import golden
-from boundcalc.engine.allocate import Point, covers_of
-from boundcalc.engine.exact import allocate_alike, allocate_exactly
-from boundcalc.engine.noise import NoiseItems
-from boundcalc.engine.options import Item, lemmas_of, uncoverable
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat
+from boundcalc.engine.allocate import Point, fill, lemmas_at
+from boundcalc.engine.items import Item, lemmas_of, options_of, uncoverable
 from boundcalc.proof.certificate import Level
-from boundcalc.statements.strategies import STRATEGIES, Known, MarginStrategy, noise_chance
+from boundcalc.statements import gap
+from boundcalc.statements.network import Network
+from boundcalc.statements.noises import NOISES, events, spread
+from boundcalc.statements.strategies import STRATEGIES, MarginStrategy, noise_chance
 
 if TYPE_CHECKING:
     from boundcalc.engine.search import Candidate, Search
@@ -22,15 +25,11 @@ HALF = math.log(0.5) - 1e-12
 _HOPELESS = 30.0
 """Nats per sample of a cover beyond which noise is not tried."""
 _GOLDEN_STEPS = 40
-
 _MOST_COUNT = 600.0
 """Logs of log counts that floats can hold."""
 
-Covered = tuple[Sequence[Item], Point]
-"""An allocation of half the margin."""
 
-
-def candidates(search: Search, only: str | None) -> Iterator[Candidate]:
+def candidates(search: Search) -> Iterator[Candidate]:
     """Certificates by covers and by noise at half the margin.
 
     Noise on a merged map is as good as on its parts, but for references, which products forget.
@@ -39,16 +38,11 @@ def candidates(search: Search, only: str | None) -> Iterator[Candidate]:
     for strategy in STRATEGIES.values():
         if not isinstance(strategy, MarginStrategy) or strategy.stored or strategy.refuses(search.setting) is not None:
             continue
-        for each in search.classes if not strategy.noisy or referred else search.classes[:1]:
-            covered = _noise_half(each, exactly=only is None) if strategy.noisy else uniform_half(each)
-            if covered is not None:
-                items, point = covered
-                yield each.at_best_mu(strategy, _known(each, point), (Level(HALF, covers_of(items, point)),))
-
-
-def _known(search: Search, point: Point) -> Known:
-    """What a margin strategy is told of an allocation of half the margin."""
-    return search.known([math.exp(HALF)], [math.exp(min(point.log_count, _MOST_COUNT))])
+        for part in search.classes if not strategy.noisy or referred else search.classes[:1]:
+            point = _noise_half(part) if strategy.noisy else uniform_half(part)
+            if point is not None:
+                known = part.known([math.exp(HALF)], [math.exp(min(point.log_count, _MOST_COUNT))])
+                yield part.at_best_mu(strategy, known, (Level(HALF, point.covers()),))
 
 
 def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
@@ -57,51 +51,69 @@ def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
     return value(mu), mu
 
 
-def uniform_half(search: Search) -> Covered:
-    """The cheapest cover at half the margin: the same for every number of samples."""
+def uniform_half(search: Search) -> Point:
+    """A cheap cover at half the margin: the same for every number of samples."""
     items = search.items()
-    return search.once(("half", lemmas_of(items)), lambda: (items, allocate_exactly(items, HALF, search.curve.hull)))
+    return search.once(("half", lemmas_of(items)), lambda: fill(items, HALF))
 
 
 # -- noise (G11)
 
 
-def _noise_half(search: Search, *, exactly: bool) -> Covered | None:
-    """Noise, and covers beside it, at half the margin; None where noise is not allowed, or hopeless.
-
-    One number of samples is solved from nothing. For others the lemmas chosen there are tried, and unless exactly, no others.
-    """
+def _noise_half(search: Search) -> Point | None:
+    """Noise, and covers beside it, at half the margin; None where noise is not allowed, or hopeless."""
     laws = search.policy.laws
     if not laws:
         return None
     beside = frozenset[str]()
     if search.has_uniform:
-        items, point = uniform_half(search)
+        point = uniform_half(search)
         if point.log_count > math.log(_HOPELESS * search.m):
             return None
-        beside = frozenset(choice.lemma for choices in point.choices(items) for choice in choices)
-    key = ("noise", beside, laws)
-    noises: NoiseItems = search.once(key, lambda: NoiseItems(search.network, search.covers(beside), laws))
-    items = noises.at(noise_chance(search.m))
+        beside = lemmas_at(point)
+    covers, eta = search.covers(beside), noise_chance(search.m)
+    every = sum(
+        member.multiplicity * max(map(events, member.targets))
+        for piece in search.network.pieces
+        for member in piece.members
+    )
+    items = noise_items(search.network, covers, laws, eta, every)
     if uncoverable(items) is not None:
         return None
-    first: Covered = search.once(
-        (*key, "first"), lambda: _fewer_events(noises, search.m, items, allocate_exactly(items, HALF))
-    )
-    alike = _as_seen(noises, search.m, first, moves=exactly)
-    if alike is not None:
-        return alike
-    return _fewer_events(noises, search.m, items, allocate_exactly(items, HALF))
+    point = fill(items, HALF)
+    seen = _seen(search.network, point)
+    fewer = Point.of(noise_items(search.network, covers, laws, eta, seen), point.shares)
+    return fewer if _seen(search.network, fewer) <= seen else point
 
 
-def _as_seen(noises: NoiseItems, m: int, like: Covered, *, moves: bool) -> Covered | None:
-    """The lemmas of an allocation for other samples, at no more events than it has."""
-    seen = noises.seen(like[1].choices(like[0]))
-    items = noises.at(noise_chance(m), seen)
-    alike = allocate_alike(items, HALF, like[1], moves=moves)
-    return None if alike is None or noises.seen(alike.choices(items)) > seen else (items, alike)
+def noise_items(network: Network, covers: Sequence[Item], laws: Container[str], eta: float, seen: int) -> list[Item]:
+    """Laws of noise beside the covers of every piece, where so many events share a chance: they reach as far as noise moves."""
+    depth = LogFloat.of(gap.noise_depth(FLOAT, eta, max(1, seen)))
+    chosen = [law for name, law in NOISES.items() if name in laws]
+    items: list[Item] = []
+    for item, piece in zip(covers, network.pieces, strict=True):
+        members = [
+            (
+                weight,
+                [
+                    *options,
+                    *(
+                        replace(option, log_reach=option.log_reach + spread(LOG, option.target, depth).log)
+                        for option in options_of(member.targets, 1, item.log_gain, chosen)
+                    ),
+                ],
+            )
+            for (weight, options), member in zip(item.members, piece.members, strict=True)
+        ]
+        items.append(Item(item.key, item.log_gain, item.log_zero, members, item.log_bend))
+    return items
 
 
-def _fewer_events(noises: NoiseItems, m: int, items: Sequence[Item], point: Point) -> Covered:
-    """An allocation, at no more events than those of the pieces that carry noise in it."""
-    return _as_seen(noises, m, (items, point), moves=False) or (items, point)
+def _seen(network: Network, point: Point) -> int:
+    """How many events one example sees where pieces are covered, or carry noise, like this."""
+    found = 0
+    for piece, item, share in zip(network.pieces, point.items, point.shares, strict=True):
+        for member, option in zip(piece.members, item.cheapest(share), strict=True):
+            if option is not None and option.lemma.name in NOISES:
+                found += member.multiplicity * events(option.target)
+    return max(1, found)

@@ -16,10 +16,10 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
 from boundcalc.engine import risks
 from boundcalc.engine.allocate import Point, TradeOff, allocate, slack
+from boundcalc.engine.chain import Chains
 from boundcalc.engine.closed import closed_form
 from boundcalc.engine.comparison import tune
-from boundcalc.engine.options import Item, build_items, lemmas_of, uncoverable
-from boundcalc.engine.refine import Refinements
+from boundcalc.engine.items import Item, build_items, lemmas_of, uncoverable
 from boundcalc.formulas.theorems.policies import Policy
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
@@ -81,7 +81,6 @@ class Link(NamedTuple):
     """One link from the loss' own range to a cover, and log of the m at which it brings the gap below 1."""
 
     log_m: float
-    items: Sequence[Item]
     point: Point
 
 
@@ -217,7 +216,7 @@ class Search:
         """Candidate certificates for the risk at the assumed margin training error; perhaps of one strategy alone."""
         if self.closed is not None or self.speaks_of_none:
             return iter(())
-        return self._beside("risk", only, lambda: risks.candidates(self, only))
+        return self._beside("risk", only, lambda: risks.candidates(self))
 
     def _beside(
         self, quantity: Quantity, only: str | None, covering: Callable[[], Iterator[Candidate]]
@@ -284,12 +283,14 @@ class Search:
             apt = strategy.quantity == quantity and strategy.refuses(self.setting) is None
             if not apt or (strategy.parameters and tuning is None):
                 continue
-            value = strategy.value(FLOAT, self.known([], [strategy.count(FLOAT, self.setting, chosen)]))
+            inverse, m, q = map(LogFloat.of, (self.log_inverse_delta, self.m, self.setting.sample.train_error))
+            count = strategy.count(LOG, self.setting, chosen)
+            value = strategy.value(LOG, Known(LogFloat(self.log_start), [], [count], inverse, m, q))
 
             def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:
                 return replace(self.certificate(strategy, ()), tuning=chosen)
 
-            yield Candidate(math.log(value), strategy.name, write)
+            yield Candidate(value.log, strategy.name, write)
 
     # -- chains
 
@@ -298,11 +299,9 @@ class Search:
         curve = self.curve
         items, strategy = curve.items, STRATEGIES[Chain.name]
         points = curve.until(math.log(self.m)) if points is None else points
-        refinements = self.once(
-            ("refinements", lemmas_of(items), self.policy.refining),
-            lambda: Refinements(items, refining=self.policy.refining),
-        )
-        links = refinements.best(math.exp(self.log_start), points, self.m)
+        refining = self.policy.refining
+        chains: Chains = self.once(("chains", lemmas_of(items), refining), lambda: Chains(items, refining=refining))
+        links = chains.best(math.exp(self.log_start), points, self.m)
         room = slack(items)
         log_scales = [min(link.point.log_scale + room, self.log_start) for link in links]
         known = self.known(list(map(math.exp, log_scales)), [link.adds for link in links])
@@ -311,7 +310,7 @@ class Search:
 
         def write() -> Certificate:
             levels = zip(log_scales, links, strict=True)
-            return self.certificate(strategy, tuple(Level(scale, refinements.covers(link)) for scale, link in levels))
+            return self.certificate(strategy, tuple(Level(scale, chains.covers(link)) for scale, link in levels))
 
         return Candidate(math.log(value), strategy.name, write)
 
@@ -324,9 +323,7 @@ class Search:
             return None
         search = self.classes[0]
         items = search.items()
-        sizes = [
-            item.total + math.log(max(options[0].target.size, 1)) for item in items for _, options in item.members[:1]
-        ]
+        sizes = [item.total + math.log(options[0].target.size) for item in items for _, options in item.members[:1]]
         points = [allocate(items, log_sum(sizes) - log_scale) for log_scale in _GLANCES]
         points = [each for each in points if -math.inf < each.log_count and each.log_scale < search.log_start]
         return min((search.chain([point]) for point in points), key=lambda each: each.log_value, default=None)
@@ -339,7 +336,7 @@ class Search:
             return None
         curve = self.curve
         points = [point for point in curve.until(curve.first + _FARTHER) if point.log_scale < self.log_start - _FINER]
-        links = [Link(self._log_samples(point), curve.items, point) for point in points]
+        links = [Link(self._log_samples(point), point) for point in points]
         return min(links, key=lambda link: link.log_m, default=None)
 
     def _log_samples(self, point: Point) -> float:

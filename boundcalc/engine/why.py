@@ -12,7 +12,7 @@ from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.value import VACUOUS_MARGIN
-from boundcalc.engine.allocate import covers_of, slack
+from boundcalc.engine.allocate import slack
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.growth import STEP, changers, value_of
@@ -133,7 +133,7 @@ def hold(desk: Desk, value: BoundValue, quantity: Quantity) -> Checked | None:
     link = desk.search(value.name).best_link()
     if link is None:
         return None
-    level = Level(link.point.log_scale + slack(link.items), covers_of(link.items, link.point))
+    level = Level(link.point.log_scale + slack(link.point.items), link.point.covers())
     return desk.check(Certificate(desk.paid, value.name, Chain.name, (level,)))
 
 

@@ -8,17 +8,14 @@ fixed in advance. Costs are functions of z = norm/sigma. No covering strategy ta
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.statements.covers.base import CoverLemma, Params, Profile
+from boundcalc.statements.covers.base import CoverLemma, Params
 from boundcalc.statements.covers.centres import log_tails
 from boundcalc.statements.covers.noise import LARGEST_SIDE, levels, problem_of
 from boundcalc.statements.targets import Target
-
-if TYPE_CHECKING:
-    from boundcalc.statements.covers.tuning import NoiseTuning
 
 _NEWTON_STEPS = 2
 
@@ -80,16 +77,11 @@ class Noise(CoverLemma):
         return problem_of(self.name, self.names, params)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
-        return self.tuned(target).params(log_y) if self.names else {}
+        if not self.names:
+            return {}
+        from boundcalc.statements.covers.tuning import tuned  # a checker has no use for it
 
-    def profile(self, target: Target, n: int) -> Profile:
-        return self.tuned(target)
-
-    def tuned(self, target: Target) -> NoiseTuning:
-        """Parameters and costs over all z, found as they are asked for: for the optimiser alone."""
-        from boundcalc.statements.covers.tuning import noise_tuning  # a checker has no use for it
-
-        return noise_tuning(self, *self.sides(target))
+        return tuned(self, *self.sides(target), log_y)
 
 
 class GaussianNoise(Noise):

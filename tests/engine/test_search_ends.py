@@ -13,8 +13,6 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.symbols import C, T
 from boundcalc.engine.evaluate import Desk
-from boundcalc.engine.exact import allocate_alike
-from boundcalc.engine.risks import HALF, uniform_half
 
 
 @pytest.mark.parametrize(("depth", "m"), [(1, 9_000), (1, 10_000), (2, 30_000)])
@@ -56,13 +54,3 @@ def test_many_samples_get_scales_fine_enough_for_them() -> None:
         assert found <= carried + 1e-9
         scaled.append(found + math.log(m) / 2)
     assert max(scaled) - min(scaled) < 0.01
-
-
-def test_an_allocation_that_follows_another_can_be_followed_itself() -> None:
-    """It keeps the multiplier, without which moves are NaN: noise on some pieces beside covers of others once ended so."""
-    ground = Desk(Setting.of(d=8)).search("best")
-    items, point = uniform_half(ground)
-    alike = allocate_alike(items, HALF - 0.1, point, moves=False)
-    assert alike is not None
-    assert alike.log_lambda == point.log_lambda
-    assert allocate_alike(items, HALF - 0.2, alike, moves=True) is not None

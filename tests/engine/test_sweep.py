@@ -66,7 +66,7 @@ def test_an_axis_may_pass_through_a_default() -> None:
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     points = {"n_train": np.geomspace(1e3, 1e9, 50).round()[:, None], "C": np.linspace(0.5, 2, 40)}
     whole = closed_gap(SETTINGS["edelman"], **points)
-    monkeypatch.setattr("boundcalc.engine.fused.BLOCK", block)
+    monkeypatch.setattr("boundcalc.engine.arrays.BLOCK", block)
     np.testing.assert_allclose(closed_gap(SETTINGS["edelman"], **points), whole, rtol=1e-13)
 
 

@@ -15,7 +15,7 @@ from boundcalc.formulas.derivation.covers import limited_norm
 from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
-from boundcalc.statements.covers import LEMMAS, CoverLemma, Profile, Volume
+from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.testing import Cases, LemmaExample, check_lemma
 from boundcalc.testing.lemmas import scaled
@@ -42,9 +42,6 @@ As T4, with 3 for 2: $\log N(\varepsilon)\le dk\log(1+3bB/\varepsilon)$. Source:
 
     def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
         return target.size * ns.log(1 + 3 * y)
-
-    def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 3.0)
 
 
 TARGET = Target("map", 3, 2, 1.0, MatrixNorms(1.0, 1.2, 1.5, 1.5, 2.0, 1.4, 2), Points(5))

@@ -14,11 +14,9 @@ from scipy.stats import binom, chi2, multivariate_t
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, LOG
-from boundcalc.engine.allocate import covers_of
-from boundcalc.engine.exact import allocate_exactly
-from boundcalc.engine.noise import NoiseItems
-from boundcalc.engine.options import build_items
-from boundcalc.engine.risks import HALF
+from boundcalc.engine.allocate import fill
+from boundcalc.engine.items import build_items
+from boundcalc.engine.risks import HALF, noise_items
 from boundcalc.engine.search import Search
 from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof import levels
@@ -188,9 +186,11 @@ def test_the_gaussian_law_exactly(kind: Kind, d: int, k: int, square: float) -> 
 
 def noisy(setting: Setting, eta: float) -> Certificate:
     """A certificate with another eta than the search takes."""
-    lowered = Network(setting, LOG)
-    items = NoiseItems(lowered, build_items(lowered, 1, lambda _: False), NOISES).at(eta)
-    level = Level(HALF, covers_of(items, allocate_exactly(items, HALF)))
+    network = Network(setting, LOG)
+    slots = [member for piece in network.pieces for member in piece.members]
+    seen = sum(member.multiplicity * max(map(events, member.targets)) for member in slots)
+    items = noise_items(network, build_items(network, 1, lambda _: False), NOISES, eta, seen)
+    level = Level(HALF, fill(items, HALF).covers())
     return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)
 
 

@@ -3,9 +3,6 @@
 from boundcalc.base.registry import Registry
 from boundcalc.statements.covers.base import CoverLemma as CoverLemma
 from boundcalc.statements.covers.base import Params as Params
-from boundcalc.statements.covers.base import Power as Power
-from boundcalc.statements.covers.base import Profile as Profile
-from boundcalc.statements.covers.base import Volume as Volume
 from boundcalc.statements.covers.centres import Centres as Centres
 from boundcalc.statements.covers.centres import MatrixStudent, StudentColumns
 from boundcalc.statements.covers.empirical import Counting as Counting

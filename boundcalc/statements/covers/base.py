@@ -7,38 +7,15 @@ every lemma is 0 once y <= 1, because then the centre 0 alone is a cover.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Hashable, Mapping
+from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.numbers import FLOAT
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting.validate import shown
 from boundcalc.statements.targets import Target
 
-if TYPE_CHECKING:
-    from boundcalc.statements.covers.curve import Curve
-
 Params = Mapping[str, float]
-
-
-class Power(NamedTuple):
-    """A cost that behaves like coefficient * y^2."""
-
-    coefficient: float
-
-
-class Volume(NamedTuple):
-    """A cost that behaves like dimension * log(1 + factor * y) + offset."""
-
-    dimension: float
-    factor: float
-    offset: float = 0.0
-    floor: bool = False
-    """Whether the cost is never below this."""
-
-
-Profile: TypeAlias = "Power | Volume | Curve"
 
 
 class CoverLemma(ABC):
@@ -95,9 +72,9 @@ class CoverLemma(ABC):
         del log_y, target, n
         return {}
 
-    def profile(self, target: Target, n: int) -> Profile:
-        """How the cost grows with y, for the optimiser."""
-        return Power(float(self.closed(FLOAT, 1.0, target, n)))
+    def shape(self, target: Target) -> Hashable:
+        """What the cost depends on beside y and n, for searches that tabulate it."""
+        return (target.kind, target.d, target.k, target.norms.rank) if target.most is None else target
 
 
 def inside(name: str, params: Params, key: str, low: float, high: float) -> str | None:

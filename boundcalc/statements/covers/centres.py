@@ -8,16 +8,13 @@ scaled so that the norm's budget is 1; then eps' = (1-t)/y and the noise is `ene
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.statements.covers.base import CoverLemma, Params, Profile
+from boundcalc.statements.covers.base import CoverLemma, Params
 from boundcalc.statements.covers.noise import LARGEST_SIDE, drawn_cover, gammas, kept, levels, noise, problem_of
 from boundcalc.statements.targets import Target
-
-if TYPE_CHECKING:
-    from boundcalc.statements.covers.tuning import Tuning
 
 
 class Centres(CoverLemma):
@@ -53,16 +50,9 @@ class Centres(CoverLemma):
         return problem_of(self.name, self.names, params)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
-        return self.tuned(target).params(log_y)
+        from boundcalc.statements.covers.tuning import tuned  # a checker has no use for it
 
-    def profile(self, target: Target, n: int) -> Profile:
-        return self.tuned(target)
-
-    def tuned(self, target: Target) -> Tuning:
-        """Parameters and costs over all y, found as they are asked for: for the optimiser alone."""
-        from boundcalc.statements.covers.tuning import tuning  # a checker has no use for it
-
-        return tuning(self, target.d, target.k)
+        return tuned(self, target.d, target.k, log_y)
 
 
 class StudentColumns(Centres):

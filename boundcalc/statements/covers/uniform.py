@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.statements.covers.base import CoverLemma, Params, Power, Profile, Volume, inside, random_cover
+from boundcalc.statements.covers.base import CoverLemma, Params, inside, random_cover
 from boundcalc.statements.targets import Target
 
 
@@ -23,9 +21,6 @@ class Maurey(CoverLemma):
 
     def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
         return (y**2 / 2 + 1) * ns.log(ns.number(2 * target.size + 1))
-
-    def profile(self, target: Target, n: int) -> Profile:
-        return Power(0.5 * math.log(2 * target.size + 1))
 
 
 class Volumetric(CoverLemma):
@@ -56,9 +51,6 @@ class Volumetric(CoverLemma):
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return {"t": min(0.5, 1 / self.balls(target)[1])}
-
-    def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.size, 1.0, floor=True)
 
 
 class LowRank(CoverLemma):
@@ -101,9 +93,6 @@ class LowRank(CoverLemma):
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return {"theta": min(0.999, target.d / (target.d + target.k))}
 
-    def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.norms.rank * (target.d + target.k), 2.0)
-
 
 class Offset(Volumetric):
     """T8 and T9b."""
@@ -129,9 +118,6 @@ class Gain(CoverLemma):
 
     def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
         return ns.number(target.k) * ns.log(ns.ceil(y))
-
-    def profile(self, target: Target, n: int) -> Profile:
-        return Volume(target.k, 1.0)
 
 
 class Table(Volumetric):
