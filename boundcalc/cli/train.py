@@ -241,23 +241,26 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
     length = "T" if hasattr(trial.task, "T") else "L"
     rows = getattr(trial.task, length, trial.architecture.seq_len)
     size = "fresh examples" if trial.online else f"m = {trial.m}"
+    test, train = result["test"], result["train"]
+    low, high = test["interval"]
     click.echo(
-        f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "
-        f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
+        f"test error {test['error']:.4f} [{low:.4f}, {high:.4f}] of {test['n']} examples, after {result['steps']} steps "
+        f"({result['reason']})"
     )
-    click.echo(f"{result['reason']} after {result['steps']} steps (path {result['path']})")
-    for which in ("train", "test"):
-        part = result[which]
-        low, high = part["interval"]
-        click.echo(
-            f"{which:<6} loss {part['loss']:.4g}  error {part['error']:.4f}  [{low:.4f}, {high:.4f}] of {part['n']}"
-        )
-    click.echo(f"gap    {result['gap']:.4f} (errors, test minus train)")
+    click.echo(f"training error {train['error']:.4f}, loss {train['loss']:.4g}; test loss {test['loss']:.4g}")
     for block, mass in enumerate(result.get("attention", [])):
         click.echo(
             f"attention on the true coordinates, block {block}: best head {mass['best_head']:.1%}, "
             f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
         )
+    click.echo(
+        f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "
+        f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
+    )
+    if values:
+        _show_bounds(values, gamma, delta)
+    else:
+        click.echo("\nno bound: it needs a training sample (m > 0), a classification and finite weights")
     if "norms" in result:
         from boundcalc.base.schema import write
         from boundcalc.lab.train.bounds import by_block
@@ -268,10 +271,6 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
         for key, budget in budgets.items():
             shown = [f"{name} {rounding.up(value)}" for name, value in budget.items() if name not in ("rank", "Sp")]
             click.echo(f"  {key:<{widest}}{'  '.join(shown)}")
-    if values:
-        _show_bounds(values, gamma, delta)
-    else:
-        click.echo("\nno bound: it needs a training sample (m > 0), a classification and finite weights")
 
 
 def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
@@ -280,6 +279,9 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
         f"\nbounds of the gap (ramp loss of margin {gamma:g}, delta {delta:g}, "
         f"share of training margins at most gamma: {sample.train_error:g}), corrected for norms chosen after training"
     )
+    telling = [value for value in values if value.refusal is None and value.kind != "proxy"]
+    if telling and all(value.vacuous for value in telling):
+        click.echo(f"  none of {len(telling)} is below 1 at m = {sample.n_train}")
     width = max(len(value.name) for value in values) + 2
     for value in values:
         if value.refusal is not None:

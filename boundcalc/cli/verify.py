@@ -15,6 +15,7 @@ from boundcalc.base.texts import read_text
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import FILE
+from boundcalc.cli.text import wrapped
 from boundcalc.cli.values import short, shown, upper
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
         write_json(_document(certificate, found))
         return
     for line in _lines(certificate, found):
-        click.echo(line)
+        label, gap, text = line.partition("  ")
+        first = f"{label:8}  " if gap and " " not in label else ""
+        click.echo("\n".join(wrapped((text if first else line).split(), first=first)))
 
 
 def _verify_score(file: str, raw: Any, form: str) -> None:
