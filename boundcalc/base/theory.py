@@ -99,6 +99,13 @@ def notation() -> str:
 
 
 @cache
+def glossary() -> dict[str, str]:
+    """The words of docs/glossary.md, each with what it means."""
+    parts = re.split(r"^### (.*)\n", _text("glossary.md"), flags=re.MULTILINE)
+    return {word: text.partition("\n## ")[0].strip() for word, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@cache
 def page(name: str = "theory.md") -> dict[str, Entry]:
     """The entries of a page of docs/."""
     return parse(_text(name))

@@ -86,7 +86,7 @@ def take(
     # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    from boundcalc.base.strict_json import assignments
+    from boundcalc.base.files import assignments
     from boundcalc.checkpoints import Options, Want
     from boundcalc.checkpoints.audit import chosen_family
     from boundcalc.lab.reading import TRIED, read_model

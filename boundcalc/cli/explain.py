@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from boundcalc.base.theory import glossary
 from boundcalc.cli.catalogue import names
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option, write_json
@@ -17,26 +18,30 @@ if TYPE_CHECKING:
 
 @click.command(
     name="explain",
-    short_help="A theorem, a policy, or a statement with its conditions and proof.",
+    short_help="A theorem, a policy, a statement with its proof, or a word of the glossary.",
     epilog="""\b
 Examples:
   boundcalc explain A1
   boundcalc explain edelman2022
   boundcalc explain trauger
+  boundcalc explain margin
   boundcalc explain A1 --format json""",
 )
 @click.argument("name")
 @form_option("table", "json")
 def command(name: str, form: str) -> None:
-    """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets and strategies.
+    """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets, strategies and words.
 
     JSON has Markdown with LaTeX, as the pages do.
     """
-    known = names()
+    words = {word.lower(): text for word, text in glossary().items()}
+    known = [*names(), *words]
     match = next((other for other in known if other.lower() == name.lower()), None)
     if match is None:
         raise click.UsageError(near(f"nothing is called {name!r}", name, known))
     parts = [*_statement(match), *_theorem(match), *_other(match)]
+    if match.lower() in words:
+        parts.insert(0, ("Word", words[match.lower()]))
     if form == "json":
         write_json({"name": match, **{title.lower(): text for title, text in parts}}, ensure_ascii=False)
         return

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import read_text
 from boundcalc.base.rounding import up
-from boundcalc.base.texts import read_text
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import read_json
 from boundcalc.base.schema import hint, letter, write
-from boundcalc.base.strict_json import read_json
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import all_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base.strict_json import assignments
+from boundcalc.base.files import assignments
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions, store_option
@@ -98,8 +98,8 @@ def command(
 def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     import copy
 
-    from boundcalc.base.documents import SUFFIXES
     from boundcalc.base.errors import InvalidSetting
+    from boundcalc.base.files import SUFFIXES
     from boundcalc.lab.train.presets import PRESETS
     from boundcalc.lab.train.sweep import read_sweep_file, sweep_from_json
 

@@ -12,7 +12,7 @@ import click
 
 from boundcalc.base import output, rounding
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.strict_json import assignments
+from boundcalc.base.files import assignments
 from boundcalc.cli import predictors
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.idle import refuse_given

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from boundcalc.base.files import plain_digits
 from boundcalc.base.rounding import short as short
 from boundcalc.base.rounding import upper as upper
-from boundcalc.base.texts import plain_digits
 
 
 def number(text: str) -> float | None:

@@ -9,9 +9,9 @@ import click
 
 from boundcalc.base.compared import said
 from boundcalc.base.errors import CertificateError
+from boundcalc.base.files import read_text
 from boundcalc.base.output import readable
 from boundcalc.base.rounding import confidence, down, log10_up, up, value_up
-from boundcalc.base.texts import read_text
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import FILE
@@ -57,7 +57,7 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
     checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate of one
     predictor rests on.
     """
-    from boundcalc.base.strict_json import parse_json
+    from boundcalc.base.files import parse_json
     from boundcalc.predictors.certificate import is_predictor_certificate
 
     text = _text(file)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from boundcalc.cli.values import short, upper
+from boundcalc.engine.growth import value_of
 from boundcalc.statements.strategies import STRATEGIES
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 _MOST = 6
 """Pieces that are named."""
 _LN10 = math.log(10)
-_FIELDS = {"m": "n_train", "gamma": "margin", "delta": "delta"}
-_SIZES = {"T": "seq_len", "depth": "depth", "d": "d"}
 
 
 def why_lines(report: Report) -> list[str]:
@@ -37,12 +36,14 @@ def _lines(name: str, found: Why, setting: Setting) -> list[str]:
     head = f"Why the {what} of {name!r}: {about}"
     if found.first_link:
         head = f"Why the {what} of {name!r} is trivial; its first link, which is not worth its price: {about}"
+    if not found.counts:
+        about = f"{found.strategy}, which counts no covers, at m = {short(found.n_train)}"
+        head = f"Why the {what} of {name!r}: {about}"
     pieces = ", ".join(f"{c.piece} {c.share:.0%}" for c in found.counts[:_MOST] if c.share > 0)
     rest, more = sum(c.share for c in found.counts[_MOST:]), len(found.counts) - _MOST
-    lines = [
-        f"{head}.",
-        f"  {count} by piece: {pieces}" + (f", {more} other{'s' * (more > 1)} {rest:.0%}" if rest else ""),
-    ]
+    lines = [f"{head}."]
+    if found.counts:
+        lines.append(f"  {count} by piece: {pieces}" + (f", {more} other{'s' * (more > 1)} {rest:.0%}" if rest else ""))
     of = f"{count} / m" if found.saturates else what
     lines.append(f"  d log({of}) / d log: {_slopes(found.elasticities)}")
     aim = "halve it" if found.halves else "bring it below 1"
@@ -73,6 +74,5 @@ def _change(change: Change, what: str, setting: Setting) -> str:
     bound = upper(change.log_bound / _LN10)
     if change.value is None:
         return f"{change.what} times {change.factor:.3g} ({what} <= {bound})"
-    part = setting.sample if change.what in _FIELDS else setting.architecture
-    before = getattr(part, (_FIELDS | _SIZES)[change.what])
+    before = value_of(setting, change.what) or 0.0
     return f"{change.what} {short(change.value)} for {short(before)} ({what} <= {bound})"

@@ -13,6 +13,7 @@ from boundcalc.base.rounding import up
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.crossing import Axis, Crossing
 from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
+from boundcalc.engine.growth import value_of
 from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
 from boundcalc.formulas.theorems import known_bound
@@ -310,14 +311,7 @@ class _Samples:
 
 
 def _start(setting: Setting, variable: str) -> float:
-    return {
-        "m": float(setting.sample.n_train),
-        "T": float(setting.architecture.seq_len),
-        "C": setting.norms.C or 1.0,
-        "depth": float(setting.architecture.depth),
-        "gamma": setting.sample.margin,
-        "delta": setting.sample.delta,
-    }[variable]
+    return (setting.norms.C or 1.0) if variable == "C" else float(value_of(setting, variable) or 1.0)
 
 
 def _change(setting: Setting, variable: str, axis: Axis, x: float) -> Setting:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.texts import read_table
+from boundcalc.base.files import read_table
 from boundcalc.predictors.data import digest_of_arrays
 from boundcalc.predictors.scores import Score
 

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from boundcalc.base import schema, strict_json
+from boundcalc.base import files, schema
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
@@ -249,7 +249,7 @@ def is_predictor_certificate(data: object) -> bool:
 def read_json(path: Path | str) -> object:
     """A JSON file without duplicate names, NaN or infinities."""
     try:
-        return strict_json.read_json(path, "verify", CertificateError)
+        return files.read_json(path, "verify", CertificateError)
     except OSError as error:
         raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
 

@@ -187,7 +187,7 @@ class Certificate:
     @classmethod
     def load(cls, path: Path | str) -> Certificate:
         """Read a JSON file; a message names it."""
-        from boundcalc.base.strict_json import read_json
+        from boundcalc.base.files import read_json
 
         try:
             data = read_json(path, "", CertificateError)

@@ -102,7 +102,7 @@ class Setting:
     def from_json(cls, data: object) -> Setting:
         """A setting from its JSON object (or the text of one)."""
         if isinstance(data, str):
-            from boundcalc.base.strict_json import parse_json
+            from boundcalc.base.files import parse_json
 
             data = parse_json(data, "the setting")
         return read(cls, data, "setting")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from boundcalc.base.documents import parse_document
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
+from boundcalc.base.files import parse_document
 
 SAME = {
     "a.json": '{"T": 4, "names": ["x", "y"], "part": {"d": 0.5}}',

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.strict_json import parse_json, read_json
+from boundcalc.base.files import parse_json, read_json
 
 
 def document(rng: random.Random, depth: int) -> Any:

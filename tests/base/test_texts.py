@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from boundcalc.base.documents import read_document
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.texts import MOST, plain_digits, read_table, read_text
+from boundcalc.base.files import MOST, plain_digits, read_document, read_table, read_text
 from boundcalc.cli import main
 
 

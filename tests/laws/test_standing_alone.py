@@ -17,7 +17,7 @@ import mpmath
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.strict_json import parse_json
+from boundcalc.base.files import parse_json
 from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import read_document
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.families.native import said_otherwise

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base.files import read_json
 from boundcalc.base.output import reading
-from boundcalc.base.strict_json import read_json
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.checkpoints.readers.npz import open_npz

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base import output
-from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import read_document
 from boundcalc.base.rounding import down, up
 from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.setting import validate

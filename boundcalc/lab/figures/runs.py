@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from boundcalc.base.confidence import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.files import plain_digits, read_table
 from boundcalc.base.schema import hint
-from boundcalc.base.texts import plain_digits, read_table
 from boundcalc.lab.figures.data import Series
 
 _LEVEL = 0.05

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base.documents import read_document
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import read_document
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.trial import Trial, trial_from_parts
 from boundcalc.setting import validate

@@ -1,0 +1,50 @@
+"""The glossary has the words that commands print, each once, and names what exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+import boundcalc
+from boundcalc.base.theory import glossary
+from boundcalc.cli import main
+from boundcalc.statements.strategies import STRATEGIES
+
+PRINTED = (
+    "gap",
+    "risk",
+    "vacuous",
+    "trivial",
+    "floor",
+    "proxy",
+    "a posteriori",
+    "refused",
+    "policy",
+    "strategy",
+    "margin",
+)
+
+
+def test_words_stand_once_and_have_a_meaning() -> None:
+    words = [word.lower() for word in glossary()]
+    assert len(words) == len(set(words))
+    assert set(PRINTED) <= set(words)
+    assert all(len(text) > 30 and "###" not in text for text in glossary().values())
+
+
+def test_names_in_the_glossary_exist() -> None:
+    text = " ".join(glossary().values())
+    names = set(re.findall(r"`boundcalc\.(\w+)`", text))
+    assert {"Setting", "Budget"} <= names
+    assert all(hasattr(boundcalc, name) for name in names)
+    assert {"chain", "comparison"} <= STRATEGIES.keys()
+
+
+@pytest.mark.parametrize("word", ["gap", "Covering number", "support set"])
+def test_explain_prints_a_word(word: str) -> None:
+    found = CliRunner().invoke(main, ["explain", word])
+    assert found.exit_code == 0
+    meaning = next(text for name, text in glossary().items() if name.lower() == word.lower())
+    assert meaning.split()[:4] == found.output.split("Word")[1].split()[:4]
