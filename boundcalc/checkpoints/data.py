@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +157,22 @@ def _columns(table: Mapping[str, list[Any]], where: str) -> Sequences:
     rest = [name for name in table if name not in (label, named, mask)]
     if rest:
         raise InvalidSetting(f"{where} has a column {rest[0]!r} that nothing reads: leave it out")
-    x, seen = ([_sequence(value, where) for value in table[name]] if name else None for name in (named, mask))
-    return of_arrays(x, [_cell(value, where) for value in table[str(label)]], seen)
+    x, seen = (
+        [_sequence(cell, f"{where}, line {at}", name) for at, cell in _cells(table, name)] for name in (named, mask)
+    )
+    words = [cell.strip() for cell in table[str(label)] if isinstance(cell, str)]
+    if words and all(word and _number(word) is None and word.lower() not in _TRUTH for word in words):
+        return of_arrays(x, words, seen or None)
+    y = [_cell(cell, f"{where}, line {at}", str(label)) for at, cell in _cells(table, str(label))]
+    return of_arrays(x, y, seen or None)
+
+
+_TRUTH = {"true": 1, "false": 0}
+
+
+def _cells(table: Mapping[str, list[Any]], name: str | None) -> Iterator[tuple[int, Any]]:
+    """The cells of a column, with their lines in the file."""
+    return enumerate(table[name], 2) if name else iter(())
 
 
 def _number(text: str) -> int | float | None:
@@ -170,30 +184,33 @@ def _number(text: str) -> int | float | None:
     return None
 
 
-def _cell(value: Any, where: str) -> int | float:
+def _cell(value: Any, where: str, column: str) -> int | float:
     if isinstance(value, str):
         word = value.strip().lower()
-        found = {"true": 1, "false": 0}.get(word, _number(word))
+        found = _TRUTH.get(word, _number(word))
     else:
         found = int(value) if isinstance(value, bool) else value
     if not isinstance(found, int | float):
-        raise InvalidSetting(f"{where} holds {value!r} where a number should be")
-    return (
-        int(found)
-        if isinstance(found, float) and found.is_integer() and isinstance(value, str) and "." not in value
-        else found
-    )
+        raise InvalidSetting(f"{where}, column {column!r}: {str(value)[:40]!r} where a number should be")
+    whole = isinstance(found, float) and found.is_integer() and isinstance(value, str) and "." not in value
+    return int(found) if whole else found
 
 
-def _sequence(value: Any, where: str) -> Array:
+_TOKENISE = "text is tokenised first, as the model was trained: 3 1 4 are tokenizer(text)['input_ids']"
+
+
+def _sequence(value: Any, where: str, column: str | None) -> Array:
     """A list, or text: "[3, 1, 4]", "3 1 4" or "[[0.5, 1], [2, 3]]"."""
+    place = f"{where}, column {column!r}"
     if isinstance(value, str):
         text = value.strip()
+        if not text.startswith("[") and any(_number(word) is None for word in re.split(r"[\s,;]+", text)):
+            raise InvalidSetting(f"{place}: {text[:40]!r} where a sequence of numbers should be; {_TOKENISE}")
         try:
-            value = json.loads(text) if text.startswith("[") else [_cell(w, where) for w in re.split(r"[\s,;]+", text)]
+            value = json.loads(text) if text.startswith("[") else [_number(word) for word in re.split(r"[\s,;]+", text)]
         except ValueError:
-            raise InvalidSetting(f"{where} holds {value[:40]!r} where a sequence should be, such as 3 1 4") from None
+            raise InvalidSetting(f"{place}: {text[:40]!r} where a sequence should be, such as 3 1 4") from None
     found = np.asarray(value)
     if found.dtype.kind not in "iufb" or not found.size:
-        raise InvalidSetting(f"{where} holds {str(value)[:40]!r} where a sequence of numbers should be")
+        raise InvalidSetting(f"{place}: {str(value)[:40]!r} where a sequence of numbers should be")
     return found

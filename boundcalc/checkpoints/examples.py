@@ -27,11 +27,13 @@ class Sequences:
         x: the sequences, without padding.
         y: labels 0, 1, ...
         notes: what was read otherwise than as it stands.
+        words: of labels 0, 1, ... where they were words.
     """
 
     x: Sequence[Array]
     y: NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or not len(self.y):
@@ -97,6 +99,17 @@ def as_array(value: Any) -> Array:
     return np.asarray(value)
 
 
+def _of_words(y: Array) -> tuple[Array, tuple[str, ...]]:
+    """Labels that are words, numbered in alphabetical order; others as they are."""
+    found = (
+        [each for each in y.ravel() if not isinstance(each, str) or not each.strip()] if y.dtype.kind in "OU" else [0]
+    )
+    if found or y.ndim != 1:
+        return y, ()
+    words, numbers = np.unique(np.array([each.strip() for each in y]), return_inverse=True)
+    return numbers, tuple(map(str, words))
+
+
 def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if (
         isinstance(value, list) and len({np.shape(as_array(each)) for each in value}) > 1
@@ -132,7 +145,15 @@ def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 
 def of_arrays(x: Any, y: Any, mask: Any = None) -> Sequences:
     """Sequences and labels, a mask perhaps, whatever they are kept in."""
+    y, words = (
+        _of_words(as_array(y)) if not isinstance(y, list) or all(isinstance(each, str) for each in y) else (y, ())
+    )
     labels, notes = _labels(y)
+    if words:
+        notes = (
+            *notes,
+            "labels are numbered alphabetically: " + ", ".join(f"{word} {at}" for at, word in enumerate(words)),
+        )
     if isinstance(x, list | tuple) or (hasattr(x, "dtype") and as_array(x).dtype == object):
         rows = [as_array(each) for each in x]
     else:
@@ -146,7 +167,7 @@ def of_arrays(x: Any, y: Any, mask: Any = None) -> Sequences:
         rows = _unpadded(rows, [as_array(each) for each in mask])
         if len({len(each) for each in rows}) > 1:
             notes = (*notes, "padding is cut off: the model sees each sequence by itself")
-    return Sequences(rows, labels, notes)
+    return Sequences(rows, labels, notes, words)
 
 
 def _unpadded(rows: Sequence[Array], mask: Sequence[Array]) -> list[Array]:
@@ -208,4 +229,7 @@ def together(parts: Iterable[Sequences]) -> Sequences:
     if not found:
         raise InvalidSetting("there are no examples")
     notes = dict.fromkeys(note for part in found for note in part.notes)
-    return Sequences([x for part in found for x in part.x], np.concatenate([part.y for part in found]), tuple(notes))
+    if len({part.words for part in found}) > 1:
+        raise InvalidSetting("labels are words, of which batches have different ones: number them 0, 1, ...")
+    y = np.concatenate([part.y for part in found])
+    return Sequences([x for part in found for x in part.x], y, tuple(notes), found[0].words)

@@ -16,7 +16,8 @@ import numpy as np
 from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import rotation_factor
-from boundcalc.checkpoints.families.table import DERIVED, Model
+from boundcalc.checkpoints.families.derived import DERIVED
+from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.layers import Fixed, Rows, Step
 from boundcalc.checkpoints.modules import called

@@ -297,7 +297,7 @@ def of_score(method: str, score: Score) -> Line:
         return Line(method, values, f"{STATEMENTS[score.kind]}: {shown}", _better(low, high), quantity="Difference")
     value = Value.of(STATEMENTS[score.kind], "risk", "bound", score.upper, method, always=1.0, proof=score)
     seen = (
-        f"{score.facts['errors']} errors of {score.n}"
+        f"{score.facts['errors']} error{'s' * (score.facts['errors'] != 1)} of {score.n}"
         if score.kind == "error"
         else f"mean {score.value:.3g} of {score.n}{' groups' * (score.evidence.get('groups') is not None)}"
     )

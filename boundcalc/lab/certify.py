@@ -274,6 +274,8 @@ def _norm_bounds(
 def _shared(known: Sequences, tests: Sequences) -> list[str]:
     """Whether held-out sequences were met after all."""
     met = {(x.tobytes(), int(y)) for x, y in zip(known.x, known.y, strict=True)}
+    if known.words != tests.words:
+        raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
     again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
     if not again:
         return []

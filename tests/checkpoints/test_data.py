@@ -206,3 +206,23 @@ def test_what_of_a_dataset_is_not_read_is_said() -> None:
             sequences(datasets.Dataset.from_dict(fields))
     with pytest.raises(InvalidSetting, match=r"data\['train'\]"):
         sequences(datasets.DatasetDict(train=datasets.Dataset.from_dict(found)))
+
+
+def test_text_columns_say_where_and_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("x,y\n3 1,0\nvery good,1\n")
+    with pytest.raises(InvalidSetting, match=r"line 3, column 'x': 'very good'.*tokenised first"):
+        sequences(path)
+    path.write_text("x,y\n3 1,0\n1 2,maybe\n")
+    with pytest.raises(InvalidSetting, match="line 3, column 'y': 'maybe' where a number should be"):
+        sequences(path)
+
+
+def test_labels_that_are_words_are_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("x,label\n3 1,neg\n1 2,pos\n2 2,neg\n", encoding="utf-8-sig")
+    found = sequences(path)
+    assert found.y.tolist() == [0, 1, 0]
+    assert found.words == ("neg", "pos")
+    assert "labels are numbered alphabetically: neg 0, pos 1" in found.notes
+    assert sequences((np.array([[3, 1], [1, 2]]), np.array(["b", "a"]))).y.tolist() == [1, 0]

@@ -49,7 +49,7 @@ def test_margins_and_errors_are_those_of_the_module(walked: tuple[Path, dict[str
     exec((folder / "model.py").read_text(), space)
     model = space["make"]().double()
     model.load_state_dict(torch.load(folder / "tower.pt")["model"])
-    for name, pattern in (("train", r"(\d+) of 2000 training sequences"), ("test", r"H: (\d+) errors? of 1000")):
+    for name, pattern in (("train", r"(\d+) of 2000 training examples"), ("test", r"H: (\d+) errors? of 1000")):
         data = np.load(folder / f"{name}.npz")
         with torch.no_grad():
             wrong = int((model(torch.tensor(data["x"]))[:, -1].argmax(-1).numpy() != data["y"]).sum())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.setting.validate import positive, size
 
 NEUTRAL = re.compile(
     r"model_type|transformers_version|_?name_or_path|(torch_)?dtype|use_bfloat16|return_dict|output_(attentions|hidden_states|past)"
@@ -79,6 +80,32 @@ def activation(name: object) -> str:
             f"activation {name!r:.60} has no Lipschitz constant here; known: {', '.join(ACTIVATIONS)}"
         )
     return ACTIVATIONS[name]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says of the model beyond its files.
+
+    Attributes:
+        seq_len: T; unset, the longest sequence that its positions allow.
+        input_radius: largest l2 norm of an input row, for vector inputs.
+        heads: attention heads, where no config says so.
+        classes: logits of a read-out that is not in the checkpoint.
+        settings: further settings, as config.json would have them.
+    """
+
+    seq_len: int | None = None
+    input_radius: float | None = None
+    heads: int | None = None
+    classes: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        for name, value in (("T", self.seq_len), ("heads", self.heads), ("classes", self.classes)):
+            if value is not None:
+                size(name, value)
+        if self.input_radius is not None:
+            positive("input radius", self.input_radius)
 
 
 @dataclass(frozen=True)

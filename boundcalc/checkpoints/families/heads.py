@@ -6,7 +6,8 @@ import numpy as np
 
 from boundcalc.checkpoints.decode import stored
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.table import Model, Place
+from boundcalc.checkpoints.families.derived import Place
+from boundcalc.checkpoints.families.table import Model
 from boundcalc.norms.matrix import Floats, Native, check_finite
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,9 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
+from boundcalc.checkpoints.families.derived import Place, derived, stacked, times
 from boundcalc.checkpoints.families.names import block_of, compiled, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
@@ -70,73 +72,6 @@ class Family:
     rotate: Callable[[Any, int | None], Any] | None = None
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the user says of the model beyond its files.
-
-    Attributes:
-        seq_len: T; unset, the longest sequence that its positions allow.
-        input_radius: largest l2 norm of an input row, for vector inputs.
-        heads: attention heads, where no config says so.
-        classes: logits of a read-out that is not in the checkpoint.
-        settings: further settings, as config.json would have them.
-    """
-
-    seq_len: int | None = None
-    input_radius: float | None = None
-    heads: int | None = None
-    classes: int | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    def __post_init__(self) -> None:
-        for name, value in (("T", self.seq_len), ("heads", self.heads), ("classes", self.classes)):
-            if value is not None:
-                size(name, value)
-        if self.input_radius is not None:
-            positive("input radius", self.input_radius)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A tensor in its role."""
-
-    tensor: Tensor
-    transposed: bool
-
-
-DERIVED = " derived"
-"""How the storage of a tensor ends that is computed of others."""
-
-
-def _derived(place: Place, make: Callable[..., Any], *others: Tensor) -> Place:
-    """A tensor computed of others in double precision, away from zero: no norm is below that of the exact one."""
-
-    def fetch() -> Any:
-        exact = make(*(np.asarray(read(tensor), np.float64) for tensor in (place.tensor, *others)))
-        return np.nextafter(exact, np.copysign(np.inf, exact))
-
-    tensor = replace(place.tensor, dtype="float64", fetch=fetch, storage=place.tensor.storage + DERIVED)
-    return Place(tensor, place.transposed)
-
-
-def _stacked(heads: list[Tensor], transposed: bool) -> Tensor:
-    """The maps of heads that are tensors of their own, side by side in one; as they are stored."""
-    first, axis = heads[0], 0 if transposed or len(heads[0].shape) == 1 else 1
-    shape = tuple(size * (len(heads) if at == axis else 1) for at, size in enumerate(first.shape))
-
-    def fetch() -> Any:
-        return np.concatenate([np.asarray(each.fetch()) for each in heads], axis)
-
-    name = f"{first.name} and the other heads'" if len(heads) > 1 else first.name
-    return Tensor(name, shape, first.dtype, fetch, " ".join(each.storage for each in heads))
-
-
-def _times(place: Place, scale: Tensor) -> Place:
-    """A map, or its offset, with its outputs scaled one by one."""
-    rows = place.transposed and len(place.tensor.shape) > 1
-    return _derived(place, lambda values, by: values * (by[:, None] if rows else by), scale)
-
-
 @dataclass(frozen=True, slots=True)
 class _Sorted:
     """Places by (role, block); ignored tensors with the reason; names that match nothing; pairs for one role."""
@@ -153,7 +88,7 @@ class Model:
 
     checkpoint: Checkpoint
     family: Family
-    options: Options = Options()
+    options: Options = field(default_factory=Options)
     _options_read: set[str] = field(default_factory=set[str], compare=False)
 
     def option(self, name: str) -> Any:
@@ -259,7 +194,7 @@ class Model:
                     f"{heads[min(heads)].name} and its like are no heads 0, 1, ... of one shape for {role}"
                 )
             places[key] = Place(
-                _stacked([heads[at] for at in range(len(heads))], role.endswith(".T")), role.endswith(".T")
+                stacked([heads[at] for at in range(len(heads))], role.endswith(".T")), role.endswith(".T")
             )
         self._fold(places, ignored)
         return _Sorted(places, ignored, unknown, gave)
@@ -271,11 +206,11 @@ class Model:
             if map_name != role:
                 for name in (map_name, f"b_{map_name[2:]}"):
                     if (name, block) in places:
-                        places[name, block] = _times(places[name, block], place.tensor)
+                        places[name, block] = times(places[name, block], place.tensor)
                 del places[role, block]
                 ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
             elif self.family.fixed.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
-                places[role, block] = _derived(place, lambda values, *_: 1 + values)
+                places[role, block] = derived(place, lambda values, *_: 1 + values)
 
     @cached_property
     def _short(self) -> Mapping[str, str]:

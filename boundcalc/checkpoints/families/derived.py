@@ -1,0 +1,53 @@
+"""Weights that are not one tensor as it is stored: scaled output by output, gains of 1 + w, heads with tensors of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from boundcalc.checkpoints.decode import read
+from boundcalc.checkpoints.readers.base import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor in its role."""
+
+    tensor: Tensor
+    transposed: bool
+
+
+DERIVED = " derived"
+"""How the storage of a tensor ends that is computed of others."""
+
+
+def derived(place: Place, make: Callable[..., Any], *others: Tensor) -> Place:
+    """A tensor computed of others in double precision, away from zero: no norm is below that of the exact one."""
+
+    def fetch() -> Any:
+        exact = make(*(np.asarray(read(tensor), np.float64) for tensor in (place.tensor, *others)))
+        return np.nextafter(exact, np.copysign(np.inf, exact))
+
+    tensor = replace(place.tensor, dtype="float64", fetch=fetch, storage=place.tensor.storage + DERIVED)
+    return Place(tensor, place.transposed)
+
+
+def stacked(heads: list[Tensor], transposed: bool) -> Tensor:
+    """The maps of heads that are tensors of their own, side by side in one; as they are stored."""
+    first, axis = heads[0], 0 if transposed or len(heads[0].shape) == 1 else 1
+    shape = tuple(size * (len(heads) if at == axis else 1) for at, size in enumerate(first.shape))
+
+    def fetch() -> Any:
+        return np.concatenate([np.asarray(each.fetch()) for each in heads], axis)
+
+    name = f"{first.name} and the other heads'" if len(heads) > 1 else first.name
+    return Tensor(name, shape, first.dtype, fetch, " ".join(each.storage for each in heads))
+
+
+def times(place: Place, scale: Tensor) -> Place:
+    """A map, or its offset, with its outputs scaled one by one."""
+    rows = place.transposed and len(place.tensor.shape) > 1
+    return derived(place, lambda values, by: values * (by[:, None] if rows else by), scale)
