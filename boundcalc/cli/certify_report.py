@@ -26,7 +26,7 @@ def table(found: Audit, report: Report, setting: Setting) -> None:
     from boundcalc.base.rounding import up
     from boundcalc.cli.formats import show
 
-    click.echo(f"{found.where}: family {found.family}")
+    click.echo(f"{_verdict(found, report, setting)}\n\n{found.where}: family {found.family}")
     for text in account_lines(found):
         click.echo(text)
     click.echo()
@@ -40,6 +40,26 @@ def table(found: Audit, report: Report, setting: Setting) -> None:
     if shares:
         click.echo(f"\nWhat the best {_made_of(report)} bound is made of (part of its log counts):\n")
         _layers(shares)
+
+
+def _verdict(found: Audit, report: Report, setting: Setting) -> str:
+    """The best that its norms prove, in one sentence."""
+    from boundcalc.base.rounding import at_least, confidence, up
+
+    sure = f"with probability {confidence(setting.sample.delta)}"
+    best = report.best
+    risk = None if best is None or best.risk_refusal is not None else best.of("risk")
+    gap = None if best is None else best.of("gap")
+    if risk is not None and not risk.says_nothing:
+        return f"Error of {found.where} at most {up(100 * risk.value, 3)}% {sure}, by its norms."
+    if gap is not None and not gap.says_nothing:
+        return (
+            f"Gap of {found.where} at most {up(gap.value, 3)} {sure}, by its norms; no bound of its error is below 1."
+        )
+    return (
+        f"Nothing below 1 is proved of {found.where} by its norms at m = {at_least(setting.sample.n_train)}; examples that it "
+        "has not met prove more (--test)."
+    )
 
 
 def as_json(found: Audit, report: Report, setting: Setting, certified: Certification | None) -> None:
