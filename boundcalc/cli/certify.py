@@ -199,7 +199,7 @@ def command(
         from boundcalc.cli import certify_report
 
         if form == "table":
-            certify_report.table(found, report, setting)
+            certify_report.table(found, report, setting, more=certified is not None)
         else:
             certify_report.as_json(found, report, setting, certified)
     else:

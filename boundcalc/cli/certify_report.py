@@ -21,13 +21,14 @@ _LAYERS = 12
 """Layers in the table of what dominates; the others are summed up in one line."""
 
 
-def table(found: Audit, report: Report, setting: Setting) -> None:
-    """The account, the table of bounds and the shares of layers, as text."""
+def table(found: Audit, report: Report, setting: Setting, *, more: bool = False) -> None:
+    """The verdict, the account, the table of bounds and the shares of layers, as text; `more`: after a verdict on data."""
     from boundcalc.base.rounding import up
     from boundcalc.cli.formats import show
 
-    click.echo(f"{_verdict(found, report, setting)}\n\n{found.where}: family {found.family}")
-    for text in account_lines(found):
+    if not more:
+        click.echo(f"{_verdict(found, report, setting)}\n\n{found.where}: family {found.family}")
+    for text in account_lines(found)[more:]:  # whose first says how the model was compared
         click.echo(text)
     click.echo()
     show(report, "table")

@@ -153,7 +153,7 @@ class Certification:
         risk, best = min(found, key=lambda pair: pair[0], default=(1.0, None))
         if best is None or risk >= 1:
             return f"Nothing below an error of 1 is proved of {self.model}: {self._why_nothing}"
-        others = sum(line is not best and line.quantity != "Difference" for line in self.lines)
+        others = sum(line is not best and bool(line.values) for line in self.lines)
         less = f"; 0 of {others} other methods give less" if others else ""
         return (
             f"{best.quantity} of {self.model} at most {percent(risk)} {sure}, by {best.method} ({best.rests_on}){less}."
@@ -318,6 +318,13 @@ def percent(value: float, *, down: bool = False) -> str:
 def of_predictor(method: str, certificate: PredictorCertificate) -> Line:
     """The line of a certificate of one predictor."""
     facts = certificate.summary()
+    if "bits" in facts and certificate.risk >= 1:
+        return Line(
+            method,
+            (certificate.bound,),
+            f"{certificate.statement}: no description is short enough",
+            certificate.certified,
+        )
     cost = f"{facts['picks']} picks, " if "picks" in facts else ""
     cost += f"{math.ceil(facts['bits']):,} bits{_start(certificate)}, " if "bits" in facts else ""
     return Line(
