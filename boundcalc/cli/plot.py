@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from boundcalc.lab.figures.data import Figure
 
 FIGURES: Mapping[str, str] = {
-    **{
-        f"gap-vs-{letter}": f"Bounds of the gap along the {axis.words}, and measured runs."
-        for letter, axis in AXES.items()
-    },
-    "overlay": "Risk over m: measured, certified for one network, proved for a class of networks.",
+    **{f"gap-vs-{letter}": f"Bounds and runs along {axis.words}." for letter, axis in AXES.items()},
+    "overlay": "Risk over m: measured, certified, proved for a class.",
 }
 """What `boundcalc plot` draws of a setting or a store."""
 
@@ -41,7 +38,7 @@ class Script(NamedTuple):
 
 
 SCRIPTS: Mapping[str, Script] = {
-    "overlay": Script("edelman2022/overlay.py", "Measured error, certificates of one network, the bound of its class."),
+    "overlay": Script("edelman2022/overlay.py", "Measured error, certificates, the bound of the class."),
     "both-sides": Script("edelman2022/both_sides.py", "The best bound and a proved floor under it."),
     "constants": Script("edelman2022/constants.py", "From published constants to the best bound."),
     "length": Script("edelman2022/length.py", "How bounds grow with the length of sequences."),
