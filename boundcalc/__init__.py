@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from boundcalc.engine.evaluate import evaluate as evaluate
     from boundcalc.engine.solve import solve as solve
     from boundcalc.engine.sweep import sweep as sweep
-    from boundcalc.formulas.theorems.own import Bound as Bound
     from boundcalc.lab.certify import certify as certify
     from boundcalc.lab.train.pickers import ModuleLearner as ModuleLearner
     from boundcalc.predictors.certificate import PredictorCertificate as PredictorCertificate
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from boundcalc.setting import Norms as Norms
     from boundcalc.setting import Sample as Sample
     from boundcalc.setting import Setting as Setting
+    from boundcalc.theorems.own import Bound as Bound
 
 __version__ = "0.1.0"
 
@@ -44,7 +44,7 @@ _HOMES = {
     "boundcalc.engine.bound": ("BoundValue",),
     "boundcalc.engine.solve": ("solve",),
     "boundcalc.engine.sweep": ("sweep",),
-    "boundcalc.formulas.theorems.own": ("Bound",),
+    "boundcalc.theorems.own": ("Bound",),
     "boundcalc.lab.certify": ("certify",),
     "boundcalc.lab.train.pickers": ("ModuleLearner",),
     "boundcalc.predictors.certificate": ("PredictorCertificate",),

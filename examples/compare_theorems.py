@@ -5,10 +5,9 @@ Run it with `python examples/compare_theorems.py`.
 
 from __future__ import annotations
 
-from boundcalc.formulas.theorems import THEOREMS
+from boundcalc.theorems import THEOREMS
 
 POINT = {"C": 1.0, "K": 4.0, "T": 512, "m": 10**10, "depth": 2, "d": 64, "heads": 1, "gamma": 1.0, "delta": 0.05}
-POINT |= {"rank": 4, "p": 1.0, "S_p": 4.0, "s": 3, "vocabulary": 1000, "L_s": 1.0}
 
 
 def main() -> dict[str, tuple[float, dict[str, float]]]:

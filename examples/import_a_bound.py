@@ -8,11 +8,11 @@ from __future__ import annotations
 
 def main() -> tuple[str, float, str]:
     """The equation, the gap at one setting, and the BibTeX."""
-    from boundcalc.formulas.theorems import edelman2022 as bound
+    from boundcalc.theorems import edelman2022 as bound
 
     equation = bound.latex()
-    gap = bound.lambdify("C", "T", "m", "depth", "d", "heads", "gamma", "delta")
-    return equation, float(gap(1, 512, 1e9, 2, 64, 1, 0.5, 0.05)), bound.cite()
+    gap = bound.lambdify("m", C=1, T=512, depth=2, d=64, heads=1, gamma=0.5, delta=0.05)
+    return equation, float(gap(1e9)), bound.cite()
 
 
 if __name__ == "__main__":

@@ -244,7 +244,7 @@ def _at_relations(math: str) -> list[str]:
     """Mathematics cut before every relation that no bracket holds."""
     pieces, depth = [""], 0
     for token in _TOKEN.findall(math):
-        depth += (token in _OPENS) - (token in _CLOSES)
+        depth += (token.strip() in _OPENS) - (token.strip() in _CLOSES)
         if token in ("=", "\\le", "\\ge", "\\leq", "\\geq") and depth == 0 and pieces[-1].strip():
             pieces.append("")
         pieces[-1] += token

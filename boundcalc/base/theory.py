@@ -90,12 +90,18 @@ def _text(name: str) -> str:
     return (shipped if shipped.exists() else tree).read_text(encoding="utf-8")
 
 
-def notation() -> str:
-    """What the statements of docs/theory.md take for granted: its conventions, and what heads the covers."""
-    text = _text("theory.md")
-    conventions = text.partition("## Conventions\n")[2].partition("\n## ")[0]
-    covers = text.partition("## T: covers of one linear map\n")[2].partition("\n### ")[0]
-    return f"{conventions.strip()}\n\nOf covers (T): {covers.strip()}"
+def conventions() -> str:
+    """What all statements of docs/theory.md take for granted."""
+    return _text("theory.md").partition("## Conventions\n")[2].partition("\n## ")[0].strip()
+
+
+def section(letter: str) -> str:
+    """What the statements of a letter take for granted: the words below the heading of their section."""
+    return (
+        re.split(r"\n#{2,3} ", _text("theory.md").partition(f"\n## {letter}: ")[2], maxsplit=1)[0]
+        .partition("\n")[2]
+        .strip()
+    )
 
 
 @cache

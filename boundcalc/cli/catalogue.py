@@ -35,12 +35,10 @@ def names() -> list[str]:
 
 def _theorems() -> _Rows:
     from boundcalc.base.prose import plain
-    from boundcalc.formulas.theorems import THEOREMS, aliases
+    from boundcalc.theorems import THEOREMS
 
-    same = aliases()
     for theorem in THEOREMS.values():
-        title = plain(theorem.title) + (f"; as a number = {same[theorem.name]}" if theorem.name in same else "")
-        yield theorem.name, title, theorem.source.short
+        yield theorem.name, plain(theorem.title), theorem.source.short
 
 
 def _statements(*, lemmas: bool) -> _Rows:
@@ -62,7 +60,7 @@ def _certificates() -> _Rows:
 
 
 def _policies() -> _Rows:
-    from boundcalc.formulas.theorems import POLICIES
+    from boundcalc.theorems import POLICIES
 
     for policy in POLICIES.values():
         yield policy.name, policy.title, " ".join(sorted(policy.lemmas))

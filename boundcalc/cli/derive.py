@@ -11,21 +11,42 @@ import click
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand, output_folder
-from boundcalc.cli.formulas import formula_options, take_formula
+from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option
+from boundcalc.cli.setting import numbers, pairs
+from boundcalc.cli.values import exactly
+from boundcalc.theorems import POLICIES, THEOREMS, Theorem, theorem_called
+from boundcalc.theorems.theorem import QUANTITIES
 
-_CODE = ("python", "numpy", "javascript")
+_CODE = ("python", "javascript")
+
+
+class _NumberOrLetter(click.ParamType):
+    """A whole number, or the letter that stands for the size and keeps it a symbol."""
+
+    name = "number|letter"
+
+    def __init__(self, size: str, letter: str) -> None:
+        self.names = (size, letter)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in self.names:
+            return None
+        whole = value if isinstance(value, int) else exactly(value)
+        if whole is None or whole < 1:
+            self.fail(f"needs a whole number of at least 1 or the letter {self.names[1]}, got {value!r}", param, ctx)
+        return whole
 
 
 @click.command(
     cls=FileCommand,
     name="derive",
-    short_help="A bound as a formula, with its steps; as text, LaTeX, BibTeX or code.",
+    short_help="A theorem as a formula, with its proof; as text, LaTeX, BibTeX or code.",
     epilog="""\b
 Examples:
-  boundcalc derive --depth D --T T
-  boundcalc derive --bound trauger2024 --quantity covering_number --format markdown
-  boundcalc derive --preset bert --detail brief
+  boundcalc derive --bound edelman2022 --depth 1 --heads 1
+  boundcalc derive --bound trauger2024 --detail full
+  boundcalc derive --bound K1 --depth 2
   boundcalc derive --format latex -o article
   boundcalc derive --bound trauger2024 --format latex --fragment --columns 2 -o sections
   boundcalc derive --bound edelman2022 --format javascript --depth 2 --heads 1
@@ -33,13 +54,22 @@ Examples:
 \b
 Every size may be a number or a letter; letters stay symbols.""",
 )
-@formula_options
+@click.option("--bound", default="edelman2022", show_default=True, help=f"Theorem: {', '.join(THEOREMS)}, or your own.")
+@click.option(
+    "--quantity",
+    metavar="NAME",
+    type=click.Choice(QUANTITIES),
+    help="What to bound: gap (default where there is one), covering_number, ...",
+)
+@click.option("--depth", type=_NumberOrLetter("depth", "D"), help="Blocks.  [default: D]")
+@click.option("--T", "T", type=_NumberOrLetter("T", "T"), help="Rows (tokens) per sequence.  [default: T]")
+@click.option("--heads", type=_NumberOrLetter("heads", "H"), help="Attention heads per block.  [default: H]")
+@click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol (repeatable).")
 @click.option(
     "--detail",
     type=click.Choice(("formula", "brief", "full")),
-    default="full",
-    show_default=True,
-    help="The formula alone, with the titles of its steps, or with the steps.",
+    help="The formula alone; the theorem with the titles of its steps; or with proof and lemmas.  [default: brief, "
+    "in LaTeX full]",
 )
 @form_option("text", "markdown", "latex", "bibtex", *_CODE)
 @click.option("--expand", is_flag=True, help="The formula alone, with every named part written out.")
@@ -49,17 +79,20 @@ Every size may be a number or a letter; letters stay symbols.""",
 )
 @click.option("-o", "--out", type=output_folder(), help="Folder for the files (LaTeX: with macros and .bib).")
 def command(
-    detail: str,
+    bound: str,
+    quantity: str | None,
+    others: tuple[str, ...],
+    detail: str | None,
     form: str,
     expand: bool,
     fragment: bool,
     columns: int | None,
     out: Path | None,
-    **options: Any,
+    **sizes: int | None,
 ) -> None:
-    """The formula of a bound, its steps with the statements they use, and its differences from the paper."""
-    from boundcalc.base.sources import HERE
-    from boundcalc.formulas.derivation import derive
+    """A theorem with its hypotheses, its formula and its proof, and where it differs from the paper."""
+    from boundcalc.cli.text import console
+    from boundcalc.theorems.derivation import derive
 
     if fragment and form != "latex":
         raise InvalidSetting(f"--fragment is for --format latex, not {form}")
@@ -69,31 +102,48 @@ def command(
         raise InvalidSetting("a formula alone is printed as text or latex: leave out --fragment and --out")
     if out is not None and (form == "bibtex" or form in _CODE):
         raise InvalidSetting(f"{form} goes to the screen: leave out --out, and redirect it")
-    asked = take_formula(options)
+    theorem, values = _theorem(bound), {name: value for name, value in sizes.items() if value is not None}
+    more = numbers(pairs(others))
+    for name in values.keys() & more.keys():
+        raise InvalidSetting(f"--{name} and --set {name}=... give the same size: leave one out")
     if form == "bibtex":
-        click.echo(HERE.bibtex if asked.theorem is None else asked.theorem.cite())
+        click.echo(theorem.cite())
         return
-    derivation = derive(asked.what, asked.quantity, asked.values)
-    formula = derivation.formula
+    derivation = derive(theorem, quantity, values | more)
+    detail = detail or ("full" if form == "latex" else "brief")
     if form in _CODE:
-        click.echo(formula.code(form), nl=False)
+        click.echo(derivation.formula.code(form), nl=False)
     elif expand or detail == "formula":
-        click.echo(formula.latex(expand=expand) if form == "latex" else formula.text(expand=expand))
-    elif form == "latex" and out is not None:
-        from boundcalc.formulas.derivation.latex import files
+        click.echo(
+            derivation.formula.latex(expand=expand) if form == "latex" else derivation.formula.text(expand=expand)
+        )
+    elif out is not None and form == "latex":
+        from boundcalc.theorems.render import files
 
         shared = {
             path.name: path.read_text("utf-8") for path in out.glob("boundcalc*") if path.suffix in (".tex", ".bib")
         }
-        _write(
-            out, files(derivation, full=detail == "full", fragment=fragment, columns=columns or 1, there=shared), shared
-        )
+        full = detail == "full"
+        _write(out, files(derivation, full=full, fragment=fragment, columns=columns or 1, there=shared), shared)
     else:
-        text = derivation.render(form, steps=detail, fragment=fragment)
-        if out is not None:
-            _write(out, {f"{derivation.name}.{'md' if form == 'markdown' else 'txt'}": text})
-        else:
+        text = derivation.render(form, detail=detail, width=min(100, console().width))
+        if out is None:
             click.echo(text, nl=False)
+        else:
+            _write(out, {f"{derivation.name}.{'md' if form == 'markdown' else 'txt'}": text})
+
+
+def _theorem(name: str) -> Theorem:
+    """The theorem of a name; refuses policies, which give numbers."""
+    theorem = theorem_called(name)
+    if theorem is not None:
+        return theorem
+    if name in POLICIES:
+        raise InvalidSetting(
+            f"policy {name!r} gives numbers, not a formula: `boundcalc eval --bound {name} --explain` prints the proof of its "
+            "number; `boundcalc list theorems` names the formulas"
+        )
+    raise InvalidSetting(near(f"no theorem is called {name!r}", name, [*THEOREMS, *POLICIES]))
 
 
 def _write(folder: Path, files: Mapping[str, str], shared: Collection[str] = ()) -> None:

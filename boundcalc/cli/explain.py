@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Examples:
   boundcalc explain A1
   boundcalc explain edelman2022
-  boundcalc explain trauger
+  boundcalc explain T-free
   boundcalc explain margin
   boundcalc explain A1 --format json""",
 )
@@ -76,8 +76,8 @@ def _facts(name: str) -> Mapping[str, Fact]:
 
 def _theorem(name: str) -> list[tuple[str, str]]:
     """A theorem of the registry; of one that is a statement, only how it is used."""
-    from boundcalc.formulas.theorems import theorem_called
     from boundcalc.statements.texts import STATEMENTS
+    from boundcalc.theorems import theorem_called
 
     theorem = theorem_called(name)
     if theorem is None:
@@ -99,9 +99,9 @@ def _theorem(name: str) -> list[tuple[str, str]]:
 
 
 def _other(name: str) -> list[tuple[str, str]]:
-    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
     from boundcalc.setting import PRESETS, preset
     from boundcalc.statements.strategies import STRATEGIES
+    from boundcalc.theorems import BOUNDS, THEOREMS
 
     if name in BOUNDS:
         policy = BOUNDS[name]

@@ -140,7 +140,7 @@ def _bounds(
     pretext_error: float,
     spread: float | None,
 ) -> Iterable[Value]:
-    from boundcalc.formulas.theorems.attention_bounds import cme_bound, conditional_mean_bound, softmax_bound
+    from boundcalc.lab.latent.bounds import cme_bound, conditional_mean_bound, softmax_bound
 
     law: dict[str, Any] = {"source": source, "smoothness": smoothness, "most": most, "delta": delta}
     yield cme_bound(n, **law)
@@ -303,8 +303,8 @@ def _attended(
     """A row for each query and attention: the value, the posterior's deviation, and what X3k is made of."""
     import numpy as np
 
-    from boundcalc.formulas.theorems.attention_bounds import key_bound
     from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
+    from boundcalc.lab.latent.bounds import key_bound
 
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         found = attend(queries, keys, None, lam=ridge, kernel=kernel)
@@ -344,7 +344,7 @@ def _infer_known(
     """Pairs of a known law: every inferred value, what it should be, the error and its bound."""
     import numpy as np
 
-    from boundcalc.formulas.theorems.attention_bounds import cme_bound, softmax_bound, sphere_shrinkage
+    from boundcalc.lab.latent.bounds import cme_bound, softmax_bound, sphere_shrinkage
     from boundcalc.lab.latent.kernels import Linear
     from boundcalc.lab.latent.models import GaussianLinear
 

@@ -164,7 +164,7 @@ _STRAY = re.compile(r"unexpected extra arguments? \(([^\s)]+)")
 
 def _option_of(word: str, command: click.Command) -> str:
     """The option that a word without one may have been meant for."""
-    from boundcalc.formulas.theorems import BOUNDS, THEOREMS
+    from boundcalc.theorems import BOUNDS, THEOREMS
 
     named = {"bounds", "bound"} if word in BOUNDS or word in THEOREMS else set[str | None]()
     for option in (each for each in command.params if isinstance(each, click.Option)):

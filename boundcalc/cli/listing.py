@@ -7,11 +7,13 @@ import click
 from boundcalc.cli.catalogue import GROUPS, MORE, Entry, entries
 from boundcalc.cli.options import form_option, write_json
 
+_FIRST = ("theorems", "policies", "presets")
+"""Groups that are shown where none is named; of the others, how many they are."""
 _LAST = {
     "theorems": "source",
     "statements": "source",
     "lemmas": "source",
-    "policies": "covers it may use",
+    "policies": "lemmas",
     "certificates": "source",
     "presets": "sizes",
     "strategies": "rests on",
@@ -37,13 +39,17 @@ Examples:
 def command(group: str | None, form: str) -> None:
     """Theorems, policies, statements and lemmas of the calculus, presets and strategies, with their sources.
 
-    By name also figures, tasks, sweeps and families: what plot, train, sweep and norms take.
+    Without a name theorems, policies and presets. By name also figures, tasks, sweeps and families: what plot, train,
+    sweep and norms take.
     """
     found = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
     if form == "json":
         write_json([entry._asdict() for entry in found])
         return
-    _tables(found)
+    _tables([entry for entry in found if group or entry.group in _FIRST])
+    if group is None:
+        sizes = {name: sum(entry.group == name for entry in found) for name in GROUPS if name not in _FIRST}
+        click.echo(f"Also {', '.join(f'{size} {name}' for name, size in sizes.items())}: boundcalc list lemmas, ...")
 
 
 def _tables(found: list[Entry]) -> None:

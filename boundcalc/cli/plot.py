@@ -215,8 +215,8 @@ def _gap(
     norms: str | None,
 ) -> Figure:
     from boundcalc.base.load import is_own
-    from boundcalc.formulas.theorems import BOUNDS as KNOWN
     from boundcalc.lab.figures import gap, runs, trials
+    from boundcalc.theorems import BOUNDS as KNOWN
 
     for name in bounds:
         if not is_own(name):

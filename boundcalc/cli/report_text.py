@@ -14,8 +14,8 @@ from boundcalc.cli.report import TARGET, Report, Row
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.growth import Growth
-from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.statements.strategies import Quantity, stored_weights
+from boundcalc.theorems import BOUNDS
 
 if TYPE_CHECKING:
     from boundcalc.engine.search import Needed as FirstLink

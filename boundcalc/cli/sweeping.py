@@ -19,9 +19,9 @@ from boundcalc.cli.text import Line, write_table
 from boundcalc.cli.theorem import refuse_idle_bits
 from boundcalc.cli.values import shown
 from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
-from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
+from boundcalc.theorems import known_bound
 
 _MOST_ROWS = 1000
 """A table that is meant to be read has no more rows than this."""

@@ -13,7 +13,7 @@ from boundcalc.cli.options import write_json
 from boundcalc.cli.setting import BY_NAME, Question
 from boundcalc.cli.text import Line, wrapped, write_table
 from boundcalc.cli.values import short
-from boundcalc.formulas.theorems import BOUNDS, Theorem, known_bound, theorem_called
+from boundcalc.theorems import BOUNDS, Theorem, known_bound, theorem_called
 
 if TYPE_CHECKING:
     from boundcalc.base.value import Value
@@ -50,6 +50,9 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
     if form not in ("table", "json"):
         raise InvalidSetting(f"{theorem.name} is shown as table or json: leave out --format {form}")
     values, assumed = _inputs(theorem, question)
+    a = question.setting.architecture
+    if theorem.network and a != type(a)(depth=a.depth, d=a.d, heads=a.heads, seq_len=a.seq_len):
+        raise InvalidSetting(f"{theorem.name} is about networks of preset edelman alone: leave out what makes another")
     found = theorem.values(**values)
     by = {"stated_by": theorem.stated_by} if theorem.stated_by else {}
     if form == "json":

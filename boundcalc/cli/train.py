@@ -201,13 +201,12 @@ def _balls(words: tuple[str, ...]) -> dict[str, Any]:
 
 def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
     from boundcalc import compare
-    from boundcalc.formulas.theorems import BOUNDS, aliases
     from boundcalc.lab.train.bounds import setting_of
+    from boundcalc.theorems import POLICIES
 
     if trial.online or "norms" not in result or "margins" not in result["train"]:
         return []
-    names = [name for name in BOUNDS if name not in aliases()]
-    return compare(setting_of(trial, result, margin=gamma, delta=delta), names)
+    return compare(setting_of(trial, result, margin=gamma, delta=delta), list(POLICIES))
 
 
 class _Live:

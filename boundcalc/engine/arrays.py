@@ -16,12 +16,12 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import known_keys
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece
+from boundcalc.theorems import POLICIES
 
 FIELDS = ("n_train", "seq_len", "C", "margin", "delta")
 """What may vary: m, T, the knob C, gamma and delta."""

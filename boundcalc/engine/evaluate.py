@@ -12,13 +12,13 @@ from boundcalc.base.value import Kind
 from boundcalc.engine.bound import BoundValue, Comparison
 from boundcalc.engine.search import Candidate, Search, Shared
 from boundcalc.engine.witness import no_witness
-from boundcalc.formulas.theorems import BOUNDS, POLICIES, known_bound
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements.posthoc import pay, union
 from boundcalc.statements.strategies import Quantity
+from boundcalc.theorems import BOUNDS, POLICIES, known_bound
 
 
 def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
@@ -61,7 +61,7 @@ def refuse_symbols(setting: Setting) -> None:
     if setting.symbols:
         raise InvalidSetting(
             f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
-            "or ask boundcalc.formulas.symbolic.closed_form for the formula"
+            "or ask boundcalc.theorems for a formula"
         )
 
 

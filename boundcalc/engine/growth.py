@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.schema import LETTERS
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Norms, Setting
 from boundcalc.statements.strategies import STRATEGIES
+from boundcalc.theorems import BOUNDS
 
 STEP = 1.02
 """Far above the checker's rounding, small enough that the choices still fit."""

@@ -16,10 +16,10 @@ from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
 from boundcalc.engine.growth import value_of
 from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
-from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Setting
 from boundcalc.setting.validate import choice
 from boundcalc.statements.premise import margin_on_both_labels, no_member
+from boundcalc.theorems import known_bound
 
 _Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 Quantity = Literal["gap", "risk"]

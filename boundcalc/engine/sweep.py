@@ -13,9 +13,9 @@ from boundcalc.base.rounding import up
 from boundcalc.base.schema import spelling
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
-from boundcalc.formulas.theorems import known_bound
 from boundcalc.setting import Architecture, Sample, Setting
 from boundcalc.setting.validate import known_keys
+from boundcalc.theorems import known_bound
 
 MOST_POINTS = 10**6
 """A larger grid is a slip of the keyboard."""

@@ -23,10 +23,10 @@ from boundcalc.base.rounding import down, up
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems.policies import POLICIES
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.names import GREY, PALE, look
+from boundcalc.theorems.policies import POLICIES
 
 QUICK = {"quick": True}
 DEPTHS, KNOBS, WIDTHS, SAMPLES = (1, 2, 4), (0.5, 1.0, 2.0), (64, 768), (10**4, 10**5, 10**6, 10**7, 10**8)

@@ -23,7 +23,6 @@ from boundcalc.base.numbers import LOG, LogFloat
 from boundcalc.base.rounding import up
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems.policies import CENTRES, POLICIES
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure
 from boundcalc.lab.figures.gap import describe
@@ -32,6 +31,7 @@ from boundcalc.statements import gap
 from boundcalc.statements.capacity import capacity
 from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS
 from boundcalc.statements.network import Network
+from boundcalc.theorems.policies import CENTRES, POLICIES
 
 QUICK = {"quick": True}
 

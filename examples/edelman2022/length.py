@@ -22,7 +22,7 @@ from boundcalc.lab.figures.names import look
 
 QUICK = {"quick": True}
 LENGTHS = tuple(2.0**k for k in range(4, 17))
-BOUNDS = ("best", "closed", "trauger")
+BOUNDS = ("best", "closed", "T-free")
 SETTING = Setting.of("edelman", depth=2, n_train=10**8)
 
 

@@ -26,7 +26,7 @@ AXES: dict[str, tuple[str, str, tuple[float, ...]]] = {
     "C": ("C", "norm budget C of every matrix", tuple(round(2 ** (k / 4), 4) for k in range(-8, 13))),
     "depth": ("depth", "depth (blocks), at C = 1", tuple(range(1, 13))),
 }
-BOUNDS = ("best", "trauger", "parameters")
+BOUNDS = ("best", "T-free", "parameters")
 
 
 def collect(quick: bool = False, store: Path | None = None) -> Figure:

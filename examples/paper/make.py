@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from boundcalc import Setting, evaluate
-from boundcalc.formulas.derivation import derive
-from boundcalc.formulas.derivation.latex import files
-from boundcalc.formulas.theorems import edelman2022, trauger2024
+from boundcalc.theorems import edelman2022, trauger2024
+from boundcalc.theorems.derivation import derive
+from boundcalc.theorems.render import files
 
 HERE = Path(__file__).parent
 SIZES = {"m": 10**10, "d": 64, "heads": 1, "gamma": 1, "delta": 0.05}
@@ -65,7 +65,7 @@ def main(folder: Path = HERE) -> list[Path]:
         "table.tex": table(),
         "numbers.tex": numbers(),
         "boundcalc-macros.tex": bound["boundcalc-macros.tex"],
-        "boundcalc.bib": f"{bound['boundcalc.bib']}\n{trauger2024.bibtex}\n",
+        "boundcalc.bib": f"{bound['boundcalc.bib']}\n{trauger2024.source.bibtex}\n",
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in written.items():

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from common import Array, Values, rates, run, unit
 
-from boundcalc.formulas.theorems.attention_bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.names import BROWN, DASHED, GREEN, GREY, SOLID
+from boundcalc.lab.latent.bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
 
 QUICK = {"L": tuple(2**i for i in range(3, 10)), "repetitions": 100}
 RIDGE, POSTERIOR, SOFTMAX = "CME, ridge of the bound", "CME, posterior mean", "softmax, tau = {:g}"

@@ -18,11 +18,11 @@ from dataclasses import replace
 from typing import Any
 
 from boundcalc.engine.evaluate import Desk
-from boundcalc.formulas.theorems import BOUNDS, POLICIES
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import ALWAYS, LEMMAS
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.strategies import STRATEGIES
+from boundcalc.theorems import BOUNDS, POLICIES
 from tests.laws.settings import settings
 from tests.recorded.record import NUMBER, SEED
 

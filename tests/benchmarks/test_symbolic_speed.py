@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from boundcalc.base import symbols as sym
-from boundcalc.formulas.symbolic import closed_form
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import CLOSED_OFFSET
+from boundcalc.theorems.closed import ClosedForm
 
 POINTS = 10**6
 pytestmark = pytest.mark.benchmark
@@ -61,7 +61,7 @@ def best_of(call: Callable[[], object], times: int = 5) -> float:
 
 def test_a_sweep_of_the_closed_form_keeps_up_with_numpy_written_by_hand() -> None:
     setting = Setting.of(C=sym.C, seq_len=sym.T, n_train=sym.m, depth=sym.depth, d=64, delta=0.05, margin=1.0)
-    sweep = closed_form(setting).gap.lambdify("C", "T", "m", "depth")
+    sweep = ClosedForm(setting).gap.lambdify("C", "T", "m", "depth")
     rng = np.random.default_rng(0)
     C, D = rng.uniform(0.3, 3, POINTS), rng.integers(1, 12, POINTS).astype(float)
     T, m = rng.integers(1, 5000, POINTS).astype(float), rng.uniform(1e3, 1e12, POINTS)
@@ -89,6 +89,6 @@ def test_derive_in_symbolic_depth_is_quick_from_cold() -> None:
 
 
 def test_importing_the_theorems_is_quick() -> None:
-    seconds = cold(["-c", "import boundcalc.formulas.theorems"])
-    print(f"\nimport boundcalc.formulas.theorems: {seconds:.2f} s")
+    seconds = cold(["-c", "import boundcalc.theorems"])
+    print(f"\nimport boundcalc.theorems: {seconds:.2f} s")
     assert seconds < 0.5

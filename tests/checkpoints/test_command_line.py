@@ -84,7 +84,7 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
     assert budgets.budgets["W_QK[0,0]"].schatten is not None
     Setting.from_json(setting.read_text())
     out = json.loads(
-        done("eval", "--setting", setting, "--m", "1e8", "--bound", "trauger", "--no-solve", "--format", "json")
+        done("eval", "--setting", setting, "--m", "1e8", "--bound", "T-free", "--no-solve", "--format", "json")
     )
     assert out["results"][0]["kind"] == "a_posteriori"
     rare = ("--set", "d_ff=12", "--set", "vocabulary=11", "--set", "classes=3")
@@ -93,7 +93,7 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
     data["budgets"].pop("segments")
     norms.write_text(json.dumps(data))
     out = done(
-        "eval", "--preset", "bert", *shape, "--norms", norms, "--bound", "trauger", "--no-solve", "--format", "json"
+        "eval", "--preset", "bert", *shape, "--norms", norms, "--bound", "T-free", "--no-solve", "--format", "json"
     )
     assert json.loads(out)["results"][0]["kind"] == "a_posteriori"
 
@@ -325,7 +325,7 @@ def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tm
 
 def test_where_no_bound_reads_it_it_is_refused(half: Path) -> None:
     outcome = run(
-        "certify", half, *["--no-spectra", "--quiet", "--m", "1e9", "--no-solve", "--bound", "trauger", "--bits", "16"]
+        "certify", half, *["--no-spectra", "--quiet", "--m", "1e9", "--no-solve", "--bound", "T-free", "--bits", "16"]
     )
     assert outcome.exit_code == 2
     assert "only 'best' counts stored weights (G13)" in outcome.stderr

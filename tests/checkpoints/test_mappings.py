@@ -39,7 +39,7 @@ def test_a_module_describes_itself_and_is_bounded_as_it_is(name: str) -> None:
     found = audit(module, mapping=mapping)
     assert found.account.balanced
     assert found.account.unknown == []
-    value = evaluate(Setting(found.architecture, found.norms(), Sample(n_train=10**12)), "trauger")
+    value = evaluate(Setting(found.architecture, found.norms(), Sample(n_train=10**12)), "T-free")
     assert value.kind == "a_posteriori"
 
 

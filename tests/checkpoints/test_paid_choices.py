@@ -61,7 +61,7 @@ def test_a_measured_training_error_costs_the_number_of_choices() -> None:
 
 
 def test_certificates_of_paid_choices_travel_and_verify() -> None:
-    for value in compare(setting(measured=("margin", "train_error")), ["best", "trauger"]):
+    for value in compare(setting(measured=("margin", "train_error")), ["best", "T-free"]):
         for certificate in (value.certificate, value.risk_certificate):
             again = Certificate.from_json(certificate.to_json())
             assert verify(again).log_value == verify(certificate).log_value

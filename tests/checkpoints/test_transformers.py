@@ -93,7 +93,7 @@ def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     """It once asked joint score matrices for budgets of the offsets that they hold."""
     found = audit(ZOO[name].make(), seed=1)
     setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
-    certificate = compare(setting, ["trauger"])[0].certificate
+    certificate = compare(setting, ["T-free"])[0].certificate
     assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)
 
 

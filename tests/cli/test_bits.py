@@ -51,9 +51,9 @@ def test_sweeps_take_it() -> None:
     "words",
     [
         ("eval", "--bits", "16", "--bound", "closed"),
-        ("eval", "--bits", "16", "--bound", "trauger", "--sweep", "T=4,8"),
+        ("eval", "--bits", "16", "--bound", "T-free", "--sweep", "T=4,8"),
         ("eval", "--sweep", "bits=8,16", "--bound", "closed"),
-        ("solve", "--for", "m", "--bits", "16", "--bound", "trauger"),
+        ("solve", "--for", "m", "--bits", "16", "--bound", "T-free"),
         ("eval", "--bits", "0"),
         ("eval", "--bits", "200"),
     ],

@@ -12,8 +12,8 @@ import pytest
 from boundcalc import Setting, compare
 from boundcalc.cli.setting import ENTRIES
 from boundcalc.cli.values import upper
-from boundcalc.formulas.theorems import BOUNDS, POLICIES
 from boundcalc.setting import Architecture, Sample
+from boundcalc.theorems import BOUNDS, POLICIES
 
 from .conftest import Run, written
 
@@ -130,10 +130,10 @@ def test_custom_normalisers(run: Run) -> None:
         "--set",
         "normaliser_mu=1",
         "--bound",
-        "trauger",
+        "T-free",
     )
     custom = json.loads(run(*line, "--format", "json").stdout)["results"][0]
-    plain = json.loads(run("eval", "--m", "1e9", "--bound", "trauger", "--format", "json").stdout)["results"][0]
+    plain = json.loads(run("eval", "--m", "1e9", "--bound", "T-free", "--format", "json").stdout)["results"][0]
     assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)
 
 
@@ -145,5 +145,5 @@ def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
         assert "noise-margin" in risk
         assert gap
         assert "log N" not in risk
-        covers = run("eval", "--depth", "1", "--bound", "trauger", "--m", "1e9", "--no-solve", option).stdout
+        covers = run("eval", "--depth", "1", "--bound", "T-free", "--m", "1e9", "--no-solve", option).stdout
         assert "log N" in covers

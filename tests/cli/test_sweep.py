@@ -45,7 +45,7 @@ def test_geometric_ranges_keep_their_last_point_despite_rounding() -> None:
 
 
 def test_every_point_is_what_eval_says_there(run: Run) -> None:
-    line = ("--depth", "1", "--bound", "closed", "--bound", "trauger")
+    line = ("--depth", "1", "--bound", "closed", "--bound", "T-free")
     sweep = run("eval", *line, "--sweep", "T=8,32", "--sweep", "C=1,2", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(sweep.stdout)))
     assert [(row["T"], row["C"]) for row in rows[::2]] == [("8", "1.0"), ("8", "2.0"), ("32", "1.0"), ("32", "2.0")]
@@ -64,7 +64,7 @@ def test_json_sweeps_carry_their_points(run: Run) -> None:
         "--sweep",
         "T=8,16",
         "--bound",
-        "trauger",
+        "T-free",
         "--m",
         "1e9",
         "--format",

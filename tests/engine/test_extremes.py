@@ -9,10 +9,10 @@ import pytest
 
 from boundcalc.engine.evaluate import Desk, compare
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements.premise import no_member
+from boundcalc.theorems import POLICIES
 
 EXTREMES: dict[str, dict[str, Any]] = {
     "everything large": {"depth": 30, "C": 50.0, "d": 12288, "seq_len": 10**9, "n_train": 10**15},

@@ -9,10 +9,10 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.search import Candidate, Search
-from boundcalc.formulas.theorems.policies import POLICIES
 from boundcalc.proof.certificate import Certificate, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Architecture, Attention, Budget, Normaliser, Setting
+from boundcalc.theorems.policies import POLICIES
 from tests.proof import alone
 from tests.soundness.network import merged
 

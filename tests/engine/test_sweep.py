@@ -113,7 +113,7 @@ def test_columns_are_what_evaluate_says() -> None:
     found = sweep(
         Setting.of(depth=1),
         {"seq_len": np.array([8, 64]), "C": [1.0, 2.0]},
-        ["trauger", "closed"],
+        ["T-free", "closed"],
         progress=lambda done, total: seen.append((done, total)),
     )
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -23,7 +23,6 @@ from boundcalc.engine import witness
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.engine.witness import built_margin, member, no_witness
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Embedding, Normaliser, Norms
@@ -32,6 +31,7 @@ from boundcalc.setting.layer import weights_of
 from boundcalc.setting.presets import PRESETS
 from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
 from boundcalc.testing.drawing import Dice, limits_of, used, within
+from boundcalc.theorems import POLICIES
 from tests.cases.layers import Arrays
 from tests.laws.settings import settings
 from tests.proof import alone

@@ -14,10 +14,10 @@ from boundcalc.base.errors import Unsupported
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES, Policy
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.layer import weights_of
+from boundcalc.theorems import POLICIES, Policy
 from tests.laws.settings import settings
 
 NOISE = 0.1
@@ -165,7 +165,7 @@ def test_best_is_the_least_of_the_same_quantity() -> None:
 
 def test_uniform_policies_do_not_depend_on_length() -> None:
     names = [name for name, policy in POLICIES.items() if not ({"T1", "T2", "Tpub"} & policy.lemmas or policy.laws)]
-    assert {"trauger", "parameters"} <= set(names)
+    assert {"T-free", "parameters"} <= set(names)
     compared = 0
     for setting in settings(8, 40):
         if setting.architecture.positions == "learned":
@@ -181,7 +181,7 @@ def test_uniform_policies_do_not_depend_on_length() -> None:
 
 def test_learned_positions_cost_more_with_length() -> None:
     short, long = (Setting.of("gpt2", depth=1, d=8, heads=1, eps=1.0, seq_len=t, C=0.2) for t in (4, 4000))
-    for name in ("trauger", "parameters"):
+    for name in ("T-free", "parameters"):
         assert logs(values(short, [name])[name])[0] < logs(values(long, [name])[name])[0]
 
 

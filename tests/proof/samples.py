@@ -7,7 +7,6 @@ from typing import Any
 
 from boundcalc.engine.evaluate import compare
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Certificate
 from boundcalc.setting import (
     Activation,
@@ -26,6 +25,7 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.statements.premise import no_member
+from boundcalc.theorems import POLICIES
 
 SMALL: dict[str, Any] = {"depth": 1, "d": 8, "heads": 2, "seq_len": 5, "n_train": 10**6}
 

@@ -163,7 +163,7 @@ def test_every_setting_is_written_whole_and_read_back() -> None:
 
 def test_an_unchecked_certificate_is_not_written(tmp_path: Path) -> None:
     from boundcalc.engine.search import Search
-    from boundcalc.formulas.theorems import POLICIES
+    from boundcalc.theorems import POLICIES
 
     found = next(Search(SETTINGS["edelman"], POLICIES["best"]).gaps()).certificate
     with pytest.raises(CertificateError, match="claims"):

@@ -11,7 +11,6 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES, Policy
 from boundcalc.proof import checker
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
@@ -21,6 +20,7 @@ from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.layers.attention import heads as attention
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.targets import Points
+from boundcalc.theorems import POLICIES, Policy
 from tests.proof import alone
 from tests.proof.samples import SETTINGS, proved
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.formulas.derivation.network import layers_step
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight, validate
 from boundcalc.setting.named import CLASSES, layer_from_json, layer_to_json, register_layer, remove_layer
 from boundcalc.statements.layers import LAYERS, facts, unknown_to_noise
+from boundcalc.statements.network import Network
 from boundcalc.statements.slots import Context, Facts, LayerRule
 from boundcalc.testing import Cases, LayerExample, check_layer
 from boundcalc.testing.layer_example import Array, Drawn, Rule
@@ -185,4 +186,4 @@ class Twice(SoftCap):
 @pytest.mark.usefixtures("registered")
 def test_a_layer_that_holds_others_says_how_they_run() -> None:
     with pytest.raises(Unsupported, match="does not say how they run"):
-        layers_step(network(Twice(4, 0.1)))
+        Network(network(Twice(4, 0.1)), FLOAT)

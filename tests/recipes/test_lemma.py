@@ -11,14 +11,14 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
-from boundcalc.formulas.derivation.covers import limited_norm
-from boundcalc.formulas.theorems import BOUNDS, Policy
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.testing import Cases, LemmaExample, check_lemma
 from boundcalc.testing.lemmas import scaled
+from boundcalc.theorems import BOUNDS, Policy
+from boundcalc.theorems.steps import limited_norm
 
 SETTING = Setting.of(depth=1, d=4, seq_len=3, n_train=10**6, margin=0.34)
 

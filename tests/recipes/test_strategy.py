@@ -13,13 +13,13 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.cli import main
 from boundcalc.engine.evaluate import Desk
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.strategies import STRATEGIES, Known, MarginStrategy, risk_candidates
 from boundcalc.testing import COINS, Cases, check_strategy
+from boundcalc.theorems import POLICIES
 
 SETTING = Setting.of(depth=1, d=8, seq_len=5, n_train=10**6, margin=0.34, train_error=0.02)
 

@@ -14,12 +14,13 @@ from boundcalc.base import symbols as s
 from boundcalc.base.sources import HERE
 from boundcalc.cli import main
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.formulas.symbolic.formula import Formula
-from boundcalc.formulas.symbolic.uniform import UniformForm
-from boundcalc.formulas.theorems import BOUNDS, THEOREMS, Theorem, zhang2022
-from boundcalc.formulas.theorems.network import network
 from boundcalc.setting import Setting
 from boundcalc.testing import Cases
+from boundcalc.theorems import BOUNDS, THEOREMS, Theorem, zhang2022
+from boundcalc.theorems.deep import network
+from boundcalc.theorems.derivation import Step
+from boundcalc.theorems.formula import Formula
+from boundcalc.theorems.uniform import UniformForm
 from tests.laws.kinds.theorems import check_theorem
 
 
@@ -33,8 +34,8 @@ WITH = replace(
     name="mine",
     title="parameter counting",
     statement_name="",
-    fixed_positions=False,
     forms=_of_a_network,
+    network=False,
     lemmas=frozenset({"T4"}),
 )
 """With a network form: it is derived, evaluated, and bounds the gap of any setting by the covers it names."""
@@ -42,7 +43,7 @@ WITH = replace(
 
 def _deviation() -> Formula:
     expr = sympy.sqrt(sympy.log(1 / s.delta) / (2 * s.m))
-    return Formula("gap", expr, (), r"\mathrm{gap}", "le", ("one function, fixed before the sample",), "bound")
+    return Formula("gap", expr, (), r"\mathrm{gap}")
 
 
 def _published() -> Formula:
@@ -58,8 +59,7 @@ WITHOUT = Theorem(
     published_note="without constants",
     compares="gap",
     differs={"delta": "the shape leaves the confidence out"},
-    also=(),
-    uses=("G2",),
+    steps=lambda form, quantity, formula: (Step("one function", ("G2",), "Hoeffding's inequality", (), ()),),
     published_form=_published,
     forms=lambda: (None, {"gap": _deviation}),
 )

@@ -25,7 +25,6 @@ from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.comparison import tune
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.checker import derive
@@ -41,6 +40,7 @@ from boundcalc.statements.comparison.closed import (
 from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
 from boundcalc.statements.comparison.series import Kernel, bounds_of_terms, kernel_holds, series
 from boundcalc.statements.comparison.sharp import Strata, Tuning, problem, sharp, stretch_holds
+from boundcalc.theorems import POLICIES
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,6 @@ import pytest
 from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.numbers import FLOAT, LogFloat
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
@@ -44,6 +43,7 @@ from boundcalc.statements.network import Branch, _Stage, loss_lipschitz
 from boundcalc.statements.network import Network as Walked
 from boundcalc.statements.slots import Facts, Slot
 from boundcalc.testing.drawing import Array, Dice, Parameters
+from boundcalc.theorems import POLICIES
 from tests.soundness.network import Network, joined, merged, perturbed, rows, tokens_or_rows
 
 SLACK = 1 + 1e-6

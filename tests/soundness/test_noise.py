@@ -18,7 +18,6 @@ from boundcalc.engine.allocate import fill
 from boundcalc.engine.items import build_items
 from boundcalc.engine.risks import HALF, noise_items
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof import levels
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
@@ -31,6 +30,7 @@ from boundcalc.statements.slots import Slot
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from boundcalc.testing.drawing import Dice
+from boundcalc.theorems import POLICIES
 from tests.proof import alone
 from tests.soundness.network import tokens_or_rows
 from tests.soundness.test_networks import SETTINGS, Rival

@@ -15,7 +15,6 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -36,6 +35,7 @@ from boundcalc.setting import (
 from boundcalc.statements import merge
 from boundcalc.statements.merge import split_readout
 from boundcalc.testing.drawing import Array, Dice, Parameters
+from boundcalc.theorems import POLICIES
 from tests.proof import alone
 from tests.soundness.network import Network, merged
 

@@ -12,13 +12,13 @@ import pytest
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.proof.certificate import Certificate, Choice
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.certificate import read_certificate
 from boundcalc.proof.second.value import follow
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known
+from boundcalc.theorems import POLICIES
 from tests.proof import alone
 from tests.proof.both import refusals, with_choices
 

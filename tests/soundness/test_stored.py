@@ -14,7 +14,6 @@ import pytest
 from boundcalc import Setting, compare, evaluate
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
-from boundcalc.formulas.theorems import BOUNDS
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.value import numbers
@@ -24,6 +23,7 @@ from boundcalc.setting.layers import Linear
 from boundcalc.statements.strategies import STRATEGIES, stored, stored_count, stored_weights
 from boundcalc.testing import Coins
 from boundcalc.testing.strategies import scaled
+from boundcalc.theorems import BOUNDS
 from tests.laws.settings import settings
 from tests.proof import alone
 

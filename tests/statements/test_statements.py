@@ -12,12 +12,12 @@ from boundcalc.base.errors import InvalidSetting, Refusal
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.prose import plain
 from boundcalc.base.statement import Statement
-from boundcalc.formulas.theorems import POLICIES
 from boundcalc.setting import PRESETS, Budget, Norms, Setting
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import ALL, STATEMENTS
+from boundcalc.theorems import POLICIES
 
 LETTERS = {
     "T": ["1", "2", "3", "4", "5", "7", "8", "9", "9b", "10", "13", "14", "pub"],

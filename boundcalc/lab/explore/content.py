@@ -16,8 +16,8 @@ from typing import Any
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Refusal
 from boundcalc.base.prose import plain
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.setting import Setting
+from boundcalc.theorems import THEOREMS
 
 SHOWN = ("edelman2022", "trauger2024", "zhang2022")
 """Theorems whose closed form of the gap the page computes."""
@@ -89,7 +89,7 @@ GRID: tuple[tuple[str, Mapping[str, tuple[float, ...]]], ...] = (
         {"depth": _DEPTHS, "C": (0.1, 0.2, 0.5, 0.75, 1), "T": (2**16,), "d": (4096,), "gamma": (0.12,), "m": (100,)},
     ),
     (
-        "trauger",
+        "T-free",
         {"depth": _DEPTHS, "C": (1, 2, 5), "d": (64, 1024), "heads": (1, 16), "gamma": (0.1, 0.5)}
         | {"T": (2**16,), "m": _SAMPLES[2:]},
     ),
@@ -127,9 +127,10 @@ def theorems() -> list[dict[str, Any]]:
 
 def _steps(name: str) -> str:
     """The derivation, as text, from its steps on."""
-    from boundcalc.formulas.derivation import derive
+    from boundcalc.theorems.derivation import derive
 
-    return derive(THEOREMS[name], "gap", {}).render("text").partition("\nSteps\n")[2]
+    text = derive(THEOREMS[name]).render("text", detail="full", width=100)
+    return text.partition("\nProof\n")[2].partition("\nLemmas\n")[0].strip()
 
 
 def _with_parts(code: str) -> str:

@@ -11,14 +11,14 @@ from boundcalc.base.load import is_own
 from boundcalc.engine.evaluate import compare
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.solve import Quantity, solve
-from boundcalc.formulas.theorems.own import Bound, own
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.names import PALE, in_order, look
 from boundcalc.lab.figures.runs import Run, measured
 from boundcalc.setting import Setting
+from boundcalc.theorems.own import Bound, own
 
-BOUNDS = ("best", "trauger", "parameters", "closed", "published")
+BOUNDS = ("best", "T-free", "parameters", "closed", "published")
 SMALL = 0.1
 """A gap, or a risk, worth having."""
 _LARGEST = 1e300

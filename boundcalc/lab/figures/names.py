@@ -37,10 +37,12 @@ class Look(NamedTuple):
 
 LOOKS: Mapping[str, Look] = {
     "best": Look("best bound", BROWN, width=2.4),
-    "trauger": Look("covers without T", "#7A4A12", LONG, "^"),
+    "T-free": Look("covers without T (searched)", "#7A4A12", LONG, "^"),
     "parameters": Look("parameter count", "#A13D57", MIXED, "v"),
     "closed": Look("closed form", "#8A5A44", DOTTED, "D"),
     "published": Look("published constants", "#A0522D", DASHED, "X"),
+    "edelman2022": Look("Edelman 2022, closed form", "#7D3C1E", DOTTED, "p"),
+    "trauger2024": Look("Trauger 2024, closed form", "#B8562A", DOTTED, "<"),
     "holdout": Look("held-out test set", BLUE, SOLID, "o", 1.8),
     "rule": Look("a rule it provably follows", "#0F4C81", LONG, "P", 1.8),
     "p2l": Look("Pick-to-Learn", "#2F6DB5", DASHED, "s"),
@@ -60,7 +62,7 @@ def look(key: str) -> Look:
 
 
 def _title(key: str) -> str:
-    from boundcalc.formulas.theorems import THEOREMS
+    from boundcalc.theorems import THEOREMS
 
     return f"{key} ({THEOREMS[key].source.short})" if key in THEOREMS else key
 

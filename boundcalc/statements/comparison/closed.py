@@ -7,7 +7,7 @@ from boundcalc.statements.comparison.network import Network, sizes_of
 
 LOWEST_QUARTER = 1.2711
 """Below 4 phi(t), Phi(t) = 1/4: minus the mean of a Gaussian that is in its lowest quarter."""
-_LEFT = 0.51
+LEFT = 0.51
 """Over m: what the mean of the m lowest of 4m Gaussians falls short of it, at most."""
 _NEXT_TO_NOTHING = 1e-40
 """Stands for parts that are 0 or smaller still: whatever holds for larger ones holds for them."""
@@ -74,7 +74,7 @@ def _lengths(ns: NumberSystem, network: Network, gaussian: Number, neurons: Numb
 
 def _root_of_samples(ns: NumberSystem, m: Number) -> Number:
     """Sqrt(m) times the mean that the m lowest of 4m Gaussians are below 0 by, at least."""
-    return ns.number(LOWEST_QUARTER) * (1 - _LEFT / m) * ns.sqrt(m)
+    return ns.number(LOWEST_QUARTER) * (1 - LEFT / m) * ns.sqrt(m)
 
 
 def risk(ns: NumberSystem, train_error: Number, expected: Number, log_inverse_delta: Number, m: Number) -> Number:

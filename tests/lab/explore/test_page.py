@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from boundcalc import Setting, evaluate
-from boundcalc.formulas.theorems import THEOREMS
 from boundcalc.lab.explore import content, page
 from boundcalc.lab.explore.serve import Server
+from boundcalc.theorems import THEOREMS
 from tests.lab.explore import axe
 from tests.lab.explore.browser import Browser
 
@@ -25,7 +25,7 @@ SMALL = {"depth": (1, 2, 4), "C": (0.5, 1), "T": (2**16,), "d": (4096,), "gamma"
 FEW = (
     ("comparison", SMALL),
     (
-        "trauger",
+        "T-free",
         {"depth": (2,), "C": (2,), "T": (2**16,), "d": (1024,), "heads": (1, 16), "gamma": (0.1,), "m": (1e7,)},
     ),
     ("floor", {"depth": (1, 2, 4), "C": (0.5, 1), "d": (64,), "gamma": (0.12,), "T": (16,), "m": (1e4, 1e8)}),

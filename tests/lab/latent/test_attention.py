@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.formulas.theorems.attention_bounds import sphere_shrinkage
 from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
+from boundcalc.lab.latent.bounds import sphere_shrinkage
 from boundcalc.lab.latent.kernels import RBF, Exponential, Kernel, Linear, Polynomial, RandomFeatures
 from boundcalc.lab.latent.models import GaussianLinear
 from boundcalc.lab.latent.premise import least_norm
@@ -137,7 +137,7 @@ def test_what_no_law_meets_is_known_from_the_pairs() -> None:
 
 def test_x3k_holds_for_the_weights_of_every_attention() -> None:
     """Noise at the ends of what is allowed, a conditional mean in the kernel's space; a third of the bound must fail."""
-    from boundcalc.formulas.theorems.attention_bounds import key_bound
+    from boundcalc.lab.latent.bounds import key_bound
 
     rng = np.random.default_rng(15)
     kernel, noise, delta, n = RBF(0.6), 0.5, 0.1, 4000

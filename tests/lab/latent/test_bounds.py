@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.formulas.symbolic.system import SYMPY
-from boundcalc.formulas.theorems.attention_bounds import (
+from boundcalc.lab.latent.bounds import (
     cme_bound,
     conditional_mean_bound,
     key_bound,
@@ -24,6 +23,7 @@ from boundcalc.formulas.theorems.attention_bounds import (
     sphere_shrinkage,
 )
 from boundcalc.statements import latent
+from boundcalc.theorems.algebra import SYMPY
 from tests.examples.scripts import load
 
 Array = NDArray[np.float64]

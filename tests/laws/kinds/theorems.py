@@ -7,13 +7,15 @@ from itertools import pairwise
 from typing import Any
 
 import mpmath
+from flint import arb, ctx
 from mpmath import mpf
 
 from boundcalc.base.symbols import ALIASES, BY_NAME, ENTRIES
 from boundcalc.base.theory import page
-from boundcalc.formulas.symbolic import Formula
-from boundcalc.formulas.theorems import Theorem
 from boundcalc.testing.report import Cases, Report, judge
+from boundcalc.theorems import Theorem
+from boundcalc.theorems.code import at
+from boundcalc.theorems.formula import Formula
 
 _FALLING = frozenset({"m", "gamma", "epsilon", "delta", "target", "L", "temperature"})
 """Inputs in which bounds fall; in all others they rise."""
@@ -48,7 +50,10 @@ def typical(formula: Formula, **values: Any) -> dict[str, Any]:
 def value_at(formula: Formula, **values: Any) -> Any:
     """A formula at middling values but for those given, in 40 digits."""
     with mpmath.workdps(_DIGITS):
-        return formula.at(typical(formula, **values))
+        with ctx.workprec(1024):
+            point = {name: arb(mpmath.nstr(value, _DIGITS)) for name, value in typical(formula, **values).items()}
+            found = at(formula, {symbol: point[symbol.name] for symbol in formula.inputs})
+        return mpf(found.mid().str(_DIGITS, radius=False))
 
 
 def rises(formula: Formula, name: str, values: Values) -> bool:
@@ -59,7 +64,7 @@ def rises(formula: Formula, name: str, values: Values) -> bool:
     if BY_NAME[name].symbol.is_integer:
         steps = sorted({mpmath.floor(step) for step in steps} - {mpf(0)})
     found = [value_at(formula, **(dict(values) | {name: step})) for step in steps]
-    return all(sign * (b - a) >= -(mpf(10) ** -30) * abs(a) for a, b in pairwise(found))
+    return all(sign * (b - a) >= -(mpf(10) ** -28) * abs(a) for a, b in pairwise(found))
 
 
 def _formulas(theorem: Theorem) -> Iterator[tuple[str, Formula]]:

@@ -1,1 +1,0 @@
-"""Formulas, closed forms, printers, derivations and the theorems of papers."""

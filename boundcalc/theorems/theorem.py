@@ -1,0 +1,280 @@
+"""A theorem of a paper as data: its hypotheses, statement and constants, what the paper has otherwise, and its citation.
+
+Creating one imports nothing heavy; SymPy is imported when a formula is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.sources import HERE, Source
+from boundcalc.base.value import Value
+from boundcalc.setting.validate import choice
+from boundcalc.theorems.policies import Policy
+
+if TYPE_CHECKING:
+    from boundcalc.theorems.derivation import Step
+    from boundcalc.theorems.formula import Formula
+
+Forms = Mapping[str, Callable[..., "Formula"]]
+QUANTITIES = (
+    "gap",
+    "covering_number",
+    "rademacher",
+    "excess",
+    "error",
+    "best_error",
+    "plain_error",
+    "any_head_error",
+    "input_size",
+)
+"""What formulas bound. An error is attention's: at given parameters, at the best of them, or in its plainest form; the
+input size is the number of pairs at which it meets a target."""
+
+
+def shape(quantity: str, expr: Callable[[Any, Any], Any], left: str = "") -> Callable[[], Formula]:
+    """How a paper's bound grows, as a proxy: `expr` makes it of the library's symbols and sympy; constants are c."""
+
+    def build() -> Formula:
+        import sympy
+
+        from boundcalc.base import symbols
+        from boundcalc.theorems.closed import LEFT
+        from boundcalc.theorems.formula import Formula
+
+        return Formula(quantity, expr(symbols, sympy), (), left or LEFT[quantity], kind="proxy")
+
+    return build
+
+
+def no_steps(form: Any, quantity: str, formula: Formula) -> tuple[Step, ...]:
+    """A theorem that is shown as it is stated."""
+    del form, quantity, formula
+    return ()
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A named theorem. The mathematics in its words is LaTeX between dollars, as in `boundcalc.base.prose`.
+
+    Attributes:
+        name: on the command line and in `boundcalc.theorems`.
+        title: a few words.
+        source: the paper.
+        statement: what it promises, in a sentence.
+        published_note: what the paper leaves open (its constant), in words.
+        compares: the quantity whose published shape is given ("gap" or "covering_number").
+        published_form: builds the published shape.
+        forms: builds what the formulas are derived from (a form of a network, or None), and them by quantity.
+        assumptions: what it assumes, in words.
+        definition: the class, for values that are put in.
+        claims: per quantity what the statement says before its formula, and after it.
+        steps: the proof of a quantity's formula.
+        differs: per input, why the explicit formula does not grow like the published shape.
+        also: further differences from the paper.
+        of: what the quantity it is about is, where its name does not say.
+        statement_name: the statement of the calculus it is, if it is one.
+        lemmas: the covers by which `boundcalc eval` bounds the gap of any setting; None where the theorem is not about
+            the gap of a setting.
+        search: how it goes about it, as `Policy.form`.
+        network: whether it is about the networks of preset edelman alone.
+        builds: inputs that the formula is built for, with their default: they are numbers in it.
+        defaults: values of inputs that `boundcalc eval` assumes, where the theorem is not about a setting.
+        evaluates: quantities whose values `boundcalc eval` shows, those whose inputs are given; the main one unless named.
+        premise: why it does not hold at some values, or "".
+        kind: of its values.
+        stated_by: whose theorem it is, where it is a user's own and neither proved nor checked here.
+    """
+
+    name: str
+    title: str
+    source: Source
+    statement: str
+    published_note: str
+    compares: str
+    published_form: Callable[[], Formula] = field(repr=False)
+    forms: Callable[[], tuple[Any, Forms]] = field(repr=False)
+    assumptions: tuple[str, ...] = ()
+    definition: Callable[[Mapping[str, Any]], str] = field(default=lambda values: "", repr=False)
+    claims: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
+    steps: Callable[[Any, str, Formula], tuple[Step, ...]] = field(default=no_steps, repr=False)
+    differs: Mapping[str, str] = field(default_factory=dict[str, str])
+    also: tuple[str, ...] = ()
+    of: str = ""
+    statement_name: str = ""
+    lemmas: frozenset[str] | None = None
+    search: str = "search"
+    network: bool = False
+    builds: Mapping[str, int] = field(default_factory=dict[str, int])
+    defaults: Mapping[str, float] = field(default_factory=dict[str, float])
+    evaluates: tuple[str, ...] = ()
+    premise: Callable[[Mapping[str, Any]], str] = field(default=lambda values: "", repr=False)
+    kind: str = "bound"
+    stated_by: str = ""
+
+    @property
+    def policy(self) -> Policy | None:
+        """The rule by which `boundcalc eval` bounds the gap of a setting, if the theorem is about one."""
+        if self.lemmas is None:
+            return None
+        return Policy(self.name, self.title, self.lemmas, self.search)
+
+    # -- formulas
+
+    @cached_property
+    def _built(self) -> tuple[Any, Forms]:
+        form, formulas = self.forms()
+        return form, {quantity: cache(build) for quantity, build in formulas.items()}
+
+    @property
+    def form(self) -> Any:
+        """What the formulas are derived from: a form of a network, or None."""
+        return self._built[0]
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What there are explicit formulas of."""
+        return tuple(self._built[1])
+
+    @property
+    def main_quantity(self) -> str:
+        """What is meant where no quantity is named."""
+        return "gap" if "gap" in self.quantities else self.compares
+
+    def given(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """The values of `builds`."""
+        return {name: int(values.get(name, default)) for name, default in self.builds.items()}
+
+    def formula(self, quantity: str | None = None, **built: int) -> Formula:
+        """One of the explicit formulas (the main one, unless named)."""
+        known, quantity = self._built[1], quantity or self.main_quantity
+        if quantity in QUANTITIES and quantity not in known:
+            others = "" if quantity != "rademacher" else "The theorem edelman2022 has it."
+            refusal = Refusal(
+                f"theorem {self.name}", f"the quantity {quantity!r}", f"one of {', '.join(known)}", others
+            )
+            raise Unsupported(refusal)
+        return known[choice("quantity", quantity, known)](**self.given(built))
+
+    @property
+    def gap(self) -> Formula:
+        """Upper bound of the generalization gap, all constants explicit."""
+        return self.formula("gap")
+
+    @property
+    def covering_number(self) -> Formula:
+        """Upper bound of log N(F, eps), all constants explicit."""
+        return self.formula("covering_number")
+
+    @property
+    def rademacher(self) -> Formula:
+        """Upper bound of the Rademacher complexity, all constants explicit."""
+        return self.formula("rademacher")
+
+    @property
+    def explicit(self) -> Formula:
+        """The explicit formula of the quantity that `published` is about."""
+        return self.formula(self.compares)
+
+    @cached_property
+    def published(self) -> Formula:
+        """The paper's shape, its unspecified constant the symbol c."""
+        return self.published_form()
+
+    # -- uses
+
+    def checked(self, quantity: str | None = None, **values: float) -> Value:
+        """The formula's value at a point, its upper end in ball arithmetic."""
+        from boundcalc.base.intervals import upper_float
+        from boundcalc.base.symbols import BY_NAME
+        from boundcalc.setting import validate
+
+        formula = self.formula(quantity, **{name: int(values[name]) for name in self.builds if name in values})
+        rest = {name: value for name, value in values.items() if name not in self.builds}
+        for symbol, value in formula.resolve(rest).items():
+            if symbol.name in BY_NAME and symbol.is_integer:
+                validate.size(symbol.name, float(value))
+        if why := self.premise(values):
+            raise InvalidSetting(f"{self.name} does not hold here: {why}")
+        what = self.of if self.of and quantity in (None, self.main_quantity) else formula.name.replace("_", " ")
+        return Value.of(self.name, what, self.kind, upper_float(formula.ball(**rest)), formula.name, dict(values))
+
+    def _inputs(self, quantity: str) -> tuple[str, ...]:
+        return (*self.builds, *(symbol.name for symbol in self.formula(quantity).inputs))
+
+    @property
+    def needed(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The inputs of its values, and those that may be left out."""
+        names = [self._inputs(q) for q in self.evaluates or (self.main_quantity,)]
+        order = [*self.defaults, *names[0]]
+        always = tuple(dict.fromkeys(name for name in order if all(name in other for other in names)))
+        return always, tuple(dict.fromkeys(name for other in names for name in other if name not in always))
+
+    def values(self, **inputs: float) -> Sequence[Value]:
+        """Values at a point, of the formulas whose inputs are given."""
+        quantities = self.evaluates or (self.main_quantity,)
+        names = {q: self._inputs(q) for q in quantities}
+        chosen = [q for q in quantities if set(names[q]) <= inputs.keys()] or [quantities[-1]]
+        return [self.checked(q, **{name: inputs[name] for name in names[q] if name in inputs}) for q in chosen]
+
+    def latex(self, quantity: str | None = None, *, expand: bool = False) -> str:
+        """A formula as the content of a display."""
+        return self.formula(quantity).latex(expand=expand)
+
+    def lambdify(self, *names: Any, quantity: str | None = None, **values: Any) -> Callable[..., Any]:
+        """A NumPy function of the inputs named (all in order, unless named), some of them fixed."""
+        return self.formula(quantity).lambdify(*names, **values)
+
+    def code(self, language: str, quantity: str | None = None) -> str:
+        """A formula in another language."""
+        return self.formula(quantity).code(language)
+
+    def cite(self) -> str:
+        """BibTeX: the paper, and this library for the explicit constants."""
+        return self.source.bibtex if self.source == HERE else f"{self.source.bibtex}\n\n{HERE.bibtex}"
+
+    # -- words
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The statements of the calculus that the proof of its main formula rests on."""
+        from boundcalc.theorems.derivation import derive
+
+        return tuple(statement.name for statement in derive(self).statements())
+
+    def assumed(self) -> tuple[str, ...]:
+        """What it assumes: its own words, or those of the statement that it is."""
+        if self.assumptions or not self.statement_name:
+            return self.assumptions
+        from boundcalc.base.theory import page
+
+        return page()[self.statement_name].assumes
+
+    def claim(self, quantity: str) -> str:
+        """The statement up to its formula."""
+        return self.claims[quantity][0] if quantity in self.claims else "Then"
+
+    def remark(self, quantity: str) -> str:
+        """What the statement says after its formula."""
+        return self.claims[quantity][1] if quantity in self.claims else ""
+
+    def differences(self) -> tuple[str, ...]:
+        """What the explicit formula and the paper do not share, in words."""
+        return (*(f"In {_letter(name)}: {why}" for name, why in self.differs.items()), *self.also)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.source.short}): {self.explicit.text()}"
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex()}$$"
+
+
+def _letter(name: str) -> str:
+    """An input in prose: by its letter, where it is called as that."""
+    from boundcalc.base.symbols import BY_NAME
+
+    return f"${BY_NAME[name].latex}$" if name in BY_NAME and BY_NAME[name].latex.lstrip("\\") == name else name

@@ -1,0 +1,242 @@
+"""The generated LaTeX compiles without a warning."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from boundcalc.cli import main
+from boundcalc.statements.texts import STATEMENTS
+from boundcalc.theorems import THEOREMS
+from boundcalc.theorems.derivation import derive
+from boundcalc.theorems.render import article as article_of
+from boundcalc.theorems.render import files
+
+needs_tex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None or shutil.which("bibtex") is None,
+    reason="no TeX (pdflatex, bibtex) is installed: the generated LaTeX was not compiled",
+)
+PROBLEMS = ("Warning", "Overfull", "Underfull", "undefined")
+
+
+def compiled(folder: Path, name: str) -> list[str]:
+    """Problems that TeX and BibTeX report, after as many runs as references need."""
+    for command in ("pdflatex", "bibtex", "pdflatex", "pdflatex"):
+        arguments = [command, name] if command == "bibtex" else [command, "-interaction=nonstopmode", name]
+        subprocess.run(arguments, cwd=folder, capture_output=True, check=False, timeout=120)
+    assert (folder / f"{name}.pdf").exists(), (folder / f"{name}.log").read_text(errors="replace")[-2000:]
+    lines = (folder / f"{name}.log").read_text(errors="replace").splitlines()
+    lines += (folder / f"{name}.blg").read_text(errors="replace").splitlines()
+    return [line for line in lines if line.startswith("!") or any(word in line for word in PROBLEMS)]
+
+
+@needs_tex
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in ("edelman2022", "zhang2022", "K1") else pytest.mark.slow) for n in THEOREMS],
+)
+def test_articles_compile_without_warnings(name: str, tmp_path: Path) -> None:
+    written = files(derive(name))
+    for file, text in written.items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    assert compiled(tmp_path, next(iter(written)).removesuffix(".tex")) == []
+
+
+@needs_tex
+def test_a_warning_would_be_noticed(tmp_path: Path) -> None:
+    """Negative control: a line that is too long and a citation that does not exist are reported."""
+    (tmp_path / "bad.tex").write_text(
+        r"\documentclass{article}\begin{document}\cite{nobody}\hbox to 2\textwidth{x\hfill x}"
+        r"\par\noindent\hbox{\rule{2\textwidth}{1pt}}\bibliographystyle{plain}\bibliography{none}\end{document}"
+    )
+    (tmp_path / "none.bib").write_text("")
+    assert len(compiled(tmp_path, "bad")) >= 2
+
+
+@needs_tex
+def test_a_fragment_compiles_in_a_paper_of_ones_own(tmp_path: Path) -> None:
+    written = files(derive("trauger2024", "covering_number"), full=False, fragment=True)
+    assert not any("documentclass" in text for text in written.values())
+    for file, text in written.items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass{article}\\usepackage{amsmath,amssymb,amsthm}\\emergencystretch=3em\\allowdisplaybreaks\n"
+        "\\input{boundcalc-macros}\n\\begin{document}\nSee \\ref{bc:trauger2024}.\n\\input{trauger2024}\n"
+        "\\bibliographystyle{plain}\\bibliography{boundcalc}\\end{document}\n"
+    )
+    assert compiled(tmp_path, "paper") == []
+
+
+# ------------------------------------------------------------------------------------------- several in one article
+
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "article.md"
+THREE = ("edelman2022", "trauger2024", "zhang2022")
+
+
+def article(folder: Path, monkeypatch: pytest.MonkeyPatch, *, columns: int, force: bool = False) -> str:
+    """What the tutorial has one type and write, in a folder; the text of its paper."""
+    monkeypatch.chdir(folder)
+    text = TUTORIAL.read_text("utf-8")
+    for block in re.findall(r"<!-- run -->\n```sh\n(.*?)```", text, re.DOTALL):
+        for line in block.splitlines():
+            words = line.replace("--columns 2", f"--columns {columns}").split()[1:] + ["--force"] * force
+            result = CliRunner().invoke(main, words)
+            assert result.exit_code == 0, result.output
+    (paper,) = re.findall(r"<!-- file: paper.tex -->\n```tex\n(.*?)```", text, re.DOTALL)
+    return paper
+
+
+def test_fragments_share_their_statements_and_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    article(tmp_path, monkeypatch, columns=2)
+    texts = {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.tex")}
+    labels = [label for text in texts.values() for label in re.findall(r"\\label\{(.*?)\}", text)]
+    assert len(labels) == len(set(labels))
+    assert {f"bc:{name}" for name in THREE} <= set(labels)
+    assert {ref for text in texts.values() for ref in re.findall(r"\\ref\{(.*?)\}", text)} <= set(labels)
+    keys = re.findall(r"^@\w+\{(.*?),", (tmp_path / "boundcalc.bib").read_text("utf-8"), re.MULTILINE)
+    assert len(keys) == len(set(keys))
+    assert {*THREE, "boundcalc"} <= set(keys)
+    cited = {
+        key
+        for text in texts.values()
+        for keys in re.findall(r"\\cite(?:\[.*?\])?\{(.*?)\}", text)
+        for key in keys.split(",")
+    }
+    assert cited <= set(keys)
+    again = {path.name: path.read_text("utf-8") for path in tmp_path.glob("boundcalc*")}
+    article(tmp_path, monkeypatch, columns=2, force=True)
+    assert {path.name: path.read_text("utf-8") for path in tmp_path.glob("boundcalc*")} == again
+
+
+def test_references_of_ones_own_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    article(tmp_path, monkeypatch, columns=1)
+    shared = tmp_path / "boundcalc.bib"
+    shared.write_text(shared.read_text("utf-8") + "@misc{mine, title={mine}}\n", "utf-8")
+    words = ["derive", "--bound", "edelman2022_head", "--format", "latex", "--fragment", "-o", "."]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert "@misc{mine" in shared.read_text("utf-8")
+    assert CliRunner().invoke(main, words).exit_code == 2  # its own files are there
+
+
+@needs_tex
+def test_three_theorems_in_two_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "paper.tex").write_text(article(tmp_path, monkeypatch, columns=2), "utf-8")
+    assert compiled(tmp_path, "paper") == []
+
+
+@needs_tex
+def test_three_theorems_in_one_column_with_environments_of_other_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper = article(tmp_path, monkeypatch, columns=1)
+    for old, new in (
+        ("[10pt,twocolumn]{article}", "[11pt]{article}"),
+        ("[letterpaper,textwidth=6.75in,textheight=9in,columnsep=0.25in]", "[margin=1.1in]"),
+        ("{theorem}", "{thm}"),
+        ("{definition}[theorem]", "{defn}[thm]"),
+        ("\\onecolumn\n", ""),
+    ):
+        assert old in paper
+        paper = paper.replace(old, new)
+    (tmp_path / "paper.tex").write_text(paper, "utf-8")
+    assert compiled(tmp_path, "paper") == []
+
+
+@needs_tex
+@pytest.mark.slow
+def test_all_theorems_in_one_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a theorem of one's own, cited by its author's key or not at all."""
+    paper = article(tmp_path, monkeypatch, columns=1)
+    mine = 'from boundcalc import Bound\nbound = Bound("mine", "2*C*sqrt(d*log(T)/m)", author="A. Author")\n'
+    (tmp_path / "mine.py").write_text(mine)
+    others = [name for name in THEOREMS if name not in THREE]
+    for name in [*others, "mine.py:bound"]:
+        words = ["derive", "--bound", name, "--format", "latex", "--fragment", "-o", "."]
+        assert CliRunner().invoke(main, words).exit_code == 0
+    stems = [name.replace("_", "-") for name in [*others, "mine"]]
+    proofs = "".join(f"\\input{{{stem}-proof}}\n" for stem in stems)
+    paper = paper.replace(
+        "\\bibliographystyle", "".join(f"\\input{{{stem}}}\n" for stem in stems) + "\\bibliographystyle"
+    )
+    paper = paper.replace("\\input{boundcalc-lemmas}", proofs + "\\input{boundcalc-lemmas}")
+    paper = paper.replace("twocolumn", "onecolumn")
+    (tmp_path / "paper.tex").write_text(paper, "utf-8")
+    assert compiled(tmp_path, "paper") == []
+
+
+# ------------------------------------------------------------------------------------------- what an article says
+
+
+def outside_mathematics(text: str) -> str:
+    """The words of an article, without references and mathematics."""
+    displays = r"\\begin\{(align|gather)\*?\}.*?\\end\{(align|gather)\*?\}|\\\[.*?\\\]"
+    pattern = rf"\\(ref|label|begin|cite)\{{[^}}]*\}}(\{{[^}}]*\}})?|\$[^$]*\$|{displays}"
+    return re.sub(pattern, "", text, flags=re.DOTALL)
+
+
+def unexplained(text: str, lemmas: set[str]) -> set[str]:
+    """Names of statements in an article that are not among its lemmas."""
+    names = "|".join(sorted(STATEMENTS, key=len, reverse=True))
+    return set(re.findall(rf"(?<![\w:-])({names})(?![\w'-])", outside_mathematics(text))) - lemmas - {"E"}
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_an_article_refers_to_its_own_lemmas_alone(name: str) -> None:
+    derivation = derive(name)
+    text = article_of(derivation)
+    lemmas = {statement.name for statement in derivation.statements()}
+    assert unexplained(text, lemmas) == set()
+    assert unexplained(text, lemmas - {sorted(lemmas)[0]}) == {sorted(lemmas)[0]}  # the control
+    words = outside_mathematics(text.partition("\\begin{document}")[2])
+    assert not re.search(r"\.md|[Tt]he library|checker|\[proof\]", words)
+    assert text.count("\\begin{") == text.count("\\end{")
+    assert text.count("{") == text.count("}")
+    labels = re.findall(r"\\label\{(.*?)\}", text)
+    assert len(labels) == len(set(labels))
+    assert set(re.findall(r"\\ref\{(.*?)\}", text)) <= set(labels)
+
+
+@pytest.mark.parametrize("name", ["edelman2022", "trauger2024", "zhang2022", "K1"])
+def test_a_theorem_states_its_hypotheses_and_its_probability(name: str) -> None:
+    text = " ".join(files(derive(name), fragment=True, columns=2)[f"{name}.tex"].split())
+    for words in (
+        r"\begin{boundcalcdefinition}",
+        r"The class $\mathcal F$ consists of",
+        r"$|W|_{\mathrm{op}}\le C$",
+        "drawn independently",
+        r"$R(f)=\Pr(yf(X)\le0)$",
+        r"with probability at least $1-\delta$ over the sample, every $f$ in the class $\mathcal F$ satisfies",
+    ):
+        assert words in text
+    defined = re.findall(
+        r"^(?:\\begin\{align\*?\} )?(\S+) &=", files(derive(name), fragment=True)[f"{name}.tex"], re.MULTILINE
+    )
+    assert len(defined) == len(set(defined))
+
+
+def test_at_one_block_nothing_of_the_others_is_left() -> None:
+    derivation = derive("edelman2022", "gap", {"depth": 1})
+    text = next(iter(files(derivation, fragment=True).values()))
+    assert "Z_{l-1}" not in text
+    assert "S(T)" not in text
+    assert not re.search(r"^(G|r) &=", text, re.MULTILINE)
+    whole = derive("edelman2022").formula
+    at = {"C": 1.3, "T": 64, "m": 10**6, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
+    known = {symbol.name for symbol in derivation.formula.inputs}
+    assert derivation.formula.value(**{k: v for k, v in at.items() if k in known}) == whole.value(depth=1, **at)
+
+
+def test_a_theorem_of_ones_own_is_stated_and_not_proved() -> None:
+    from boundcalc import Bound
+
+    mine = Bound("mine", "C/sqrt(m)", author="A. Author", assumptions=("one block",))
+    written = files(derive(mine.theorem), fragment=True)
+    assert "One block." in written["mine.tex"]
+    assert "Stated by A. Author; neither proved nor checked here." in written["mine.tex"]
+    assert "boundcalcstep" not in written["mine-proof.tex"]
+    assert "whose proof is not given here" in written["mine-proof.tex"]

@@ -1,0 +1,119 @@
+"""Derivations: every format says the same, and proofs name exactly what they use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.prose import plain
+from boundcalc.statements.texts import STATEMENTS
+from boundcalc.theorems import THEOREMS
+from boundcalc.theorems.derivation import DerivationError, derive
+
+ALL = [pytest.param(name, which, id=f"{name}-{which}") for name in THEOREMS for which in THEOREMS[name].quantities]
+
+
+@pytest.mark.parametrize(("name", "which"), ALL)
+def test_every_part_of_a_formula_is_introduced_by_a_step(name: str, which: str) -> None:
+    derivation = derive(name, which)
+    introduced = {part.symbol for _, step in derivation.steps() for part in step.parts}
+    assert {part.symbol for part in derivation.formula.where} <= introduced
+    assert derivation.statements()
+    assert derivation.claim
+
+
+def test_a_statement_that_does_not_exist_is_noticed() -> None:
+    derivation = derive("edelman2022")
+    wrong = replace(derivation.proof[0], uses=("G99",))
+    with pytest.raises(DerivationError, match="no statement is called 'G99'"):
+        replace(derivation, proof=(wrong,)).statements()
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_what_a_theorem_rests_on_is_what_its_proof_uses(name: str) -> None:
+    used = {statement.name for statement in derive(name).statements()}
+    assert THEOREMS[name].uses == tuple(statement for statement in STATEMENTS if statement in used)
+
+
+def test_a_derivation_names_the_side_from_which_scores_are_covered() -> None:
+    def cover(name: str, title: str) -> tuple[str, ...]:
+        return next(step.uses for _, step in derive(name, "covering_number").steps() if plain(step.title) == title)
+
+    assert cover("edelman2022_head", "W_QK") == ("S1", "T1", "A5", "S2", "T2")  # |W|_F follows from |W|_21
+    assert cover("trauger2024", "W_QK") == ("S3", "T3")
+    assert {"S3", "T4"} <= set(cover("zhang2022", "covers of the matrices"))
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex"])
+def test_every_format_has_the_statement_and_names_the_steps(form: str) -> None:
+    brief, full = (derive("edelman2022").render(form, detail=detail) for detail in ("brief", "full"))
+    for text in (brief, full):
+        assert "1.0853" in text  # the constant of the line
+        assert "chaining in one line" in text.lower()
+        assert "with probability at least" in text
+    assert "Softmax is 1-Lipschitz" in full
+    assert "Softmax is 1-Lipschitz" not in brief
+    assert len(brief) < len(full) / 4
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_text_is_wrapped_and_has_no_latex(width: int) -> None:
+    for name in THEOREMS:
+        for detail in ("brief", "full"):
+            text = derive(name).render("text", detail=detail, width=width)
+            assert all(len(line) <= width for line in text.splitlines() if " " in line.strip())
+            assert "\\" not in text
+            assert "$" not in text
+
+
+def test_markdown_has_balanced_mathematics() -> None:
+    for name in THEOREMS:
+        text = derive(name).render("markdown", detail="full")
+        assert text.count("$$") % 2 == 0
+        assert "".join(text.split("$$")[::2]).count("$") % 2 == 0
+
+
+def test_values_are_put_into_the_statement_and_the_steps_stay_general() -> None:
+    derivation = derive("edelman2022", values={"T": 512, "depth": 2, "heads": 1})
+    assert {symbol.name for symbol in derivation.formula.inputs} == {"C", "m", "d", "gamma", "delta"}
+    whole = THEOREMS["edelman2022"].gap.value(C=1, T=512, m=10**6, depth=2, d=64, heads=1, gamma=1, delta=0.05)
+    assert derivation.formula.value(C=1, m=10**6, d=64, gamma=1, delta=0.05) == pytest.approx(whole, rel=1e-14)
+    assert "$T = 512$" in derivation.definition
+    assert "first row of $Z_{2}$" in derivation.definition
+    assert derive("K1", values={"depth": 3}).formula == THEOREMS["K1"].formula("gap", depth=3)
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidSetting, match="did you mean 'edelman2022'"):
+        derive("edelman2020")
+    with pytest.raises(InvalidSetting, match="format must be one of text, markdown"):
+        derive("edelman2022").render("pdf")
+    with pytest.raises(Unsupported, match="the quantity 'rademacher'"):
+        derive("zhang2022", "rademacher")
+    with pytest.raises(InvalidSetting, match="derive takes a theorem"):
+        derive(3)
+
+
+_PRINT = """
+from boundcalc.theorems.derivation import derive
+from boundcalc.theorems import THEOREMS
+for name in ("edelman2022", "zhang2022", "X3"):
+    derivation = derive(name)
+    print(derivation.render("text"), derivation.render("latex"), THEOREMS[name].code("javascript"))
+"""
+
+
+def test_the_order_of_hashes_changes_nothing() -> None:
+    """Nor does it make simplification hang, as factoring large expressions did for some seeds."""
+    command = [sys.executable, "-c", _PRINT]
+    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("0", "5")]
+    printed = {
+        subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=60).stdout
+        for env in environments
+    }
+    assert len(printed) == 1

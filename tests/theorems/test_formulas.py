@@ -1,0 +1,249 @@
+"""What can be done with a formula: values, SymPy, asymptotics, code in other languages, printing."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+from boundcalc import symbols
+from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.symbols import BY_NAME
+from boundcalc.theorems import THEOREMS, edelman2022, zhang2022
+from boundcalc.theorems.formula import Formula
+from boundcalc.theorems.printing import broken, glyphs, latex
+
+GAP = edelman2022.gap
+POINT: dict[str, Any] = {"C": 1.5, "T": 512, "m": 10**12, "depth": 3, "d": 64, "heads": 2, "gamma": 1, "delta": 0.05}
+ALL = [(name, which) for name, theorem in THEOREMS.items() for which in theorem.quantities]
+
+
+def point(name: str, which: str, share: float) -> dict[str, Any]:
+    """A value of every input, so far along its ordinary range."""
+    values: dict[str, Any] = {}
+    for symbol in THEOREMS[name].formula(which).inputs:
+        low, high = BY_NAME[symbol.name].typical
+        value = low * (high / low) ** share
+        values[symbol.name] = max(1, round(value)) if symbol.is_integer else value
+    return values
+
+
+# -- every formula of every theorem
+
+
+@pytest.mark.parametrize(("name", "which"), ALL)
+def test_python_and_numpy_agree_with_balls(name: str, which: str) -> None:
+    formula = THEOREMS[name].formula(which)
+    for share in (0.3, 0.8):
+        values = point(name, which, share)
+        space: dict[str, Any] = {}
+        exec(formula.code("python"), space)
+        assert float(space[which](*values.values())) == pytest.approx(formula.value(**values), rel=1e-11)
+    many = {key: np.full(3, float(value)) for key, value in point(name, which, 0.3).items()}
+    assert formula.lambdify(*many)(*many.values()) == pytest.approx(formula.value(**point(name, which, 0.3)), rel=1e-11)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed: exported JavaScript was not run")
+def test_javascript_agrees() -> None:
+    program, wanted = [], []
+    for name, which in ALL:
+        values = point(name, which, 0.6)
+        code = THEOREMS[name].formula(which).code("javascript")
+        program.append(f"console.log((() => {{ {code}\nreturn {which}(...{json.dumps(list(values.values()))}); }})());")
+        wanted.append(THEOREMS[name].formula(which).value(**values))
+    done = subprocess.run(["node"], input="\n".join(program), capture_output=True, text=True, check=True)
+    numbers = [float(line) for line in done.stdout.split()]
+    assert numbers == pytest.approx(wanted, rel=1e-11)
+    assert all(math.isfinite(value) and value > 0 for value in numbers)
+
+
+@pytest.mark.parametrize(("name", "which"), ALL)
+def test_checked_values_are_the_upper_end_of_the_formula(name: str, which: str) -> None:
+    values = point(name, which, 0.0 if name == "K1" else 0.5)
+    checked = THEOREMS[name].checked(which, **values)
+    ball = THEOREMS[name].formula(which).ball(**values)
+    assert checked.value >= float(ball.mid()) * (1 - 1e-16)
+    assert checked.value <= float(ball.mid()) * (1 + 1e-14)
+    assert checked.kind == "bound"
+
+
+def test_exported_python_runs_by_itself() -> None:
+    values = ", ".join(repr(float(POINT[symbol.name])) for symbol in GAP.inputs)
+    program = GAP.code("python") + f"\nprint(repr(float(gap({values}))))\n"
+    out = subprocess.run([sys.executable, "-I", "-c", program], check=True, capture_output=True, text=True).stdout
+    assert float(out) == pytest.approx(GAP.value(**POINT), rel=1e-12)
+    with pytest.raises(InvalidSetting, match="language must be one of python, javascript"):
+        GAP.code("fortran")
+
+
+# -- arrays
+
+
+def test_lambdified_formulas_take_arrays() -> None:
+    sweep = GAP.lambdify("C", "T", "m", "depth", "d", "heads", "gamma", "delta")
+    rng = np.random.default_rng(7)
+    rows = [
+        {**POINT, "C": float(rng.uniform(0.3, 3)), "T": int(rng.integers(1, 3000)), "depth": int(rng.integers(1, 9))}
+        for _ in range(40)
+    ]
+    C, T, depth = (np.array([row[name] for row in rows], dtype=float) for name in ("C", "T", "depth"))
+    values = sweep(C, T, 1e12, depth, 64, 2, 1, 0.05)
+    np.testing.assert_allclose(values, [GAP.value(**row) for row in rows], rtol=1e-12)
+    assert sweep(C[:, None], T[None, :], 1e6, 2, 64, 2, 1, 0.05).shape == (40, 40)
+
+
+def test_inputs_are_fixed_named_or_refused() -> None:
+    fixed = {name: value for name, value in POINT.items() if name not in ("m", "T")}
+    want = GAP.value(**POINT)
+    assert float(GAP.lambdify(**fixed)(512, 1e12)) == pytest.approx(want)
+    assert float(GAP.lambdify("m", "T", **fixed)(m=1e12, T=512)) == pytest.approx(want)
+    assert float(GAP.lambdify()(**POINT)) == pytest.approx(want)
+    with pytest.raises(InvalidSetting, match="also depends on m, depth"):
+        GAP.lambdify("C", "T", "d", "heads", "gamma", "delta")
+    with pytest.raises(InvalidSetting, match="gap does not depend on K"):
+        GAP.lambdify(K=3)
+    with pytest.raises(InvalidSetting, match="does not depend on K"):
+        GAP.lambdify()(**POINT, K=3)
+
+
+def test_floats_keep_their_digits_beside_ratio_one() -> None:
+    """(q^D - q)/(q - 1) in floats would lose ten digits here."""
+    C = 0.6823278038361
+    sweep = GAP.lambdify()
+    for step in range(5):
+        values = {**POINT, "C": C + step * 1e-12, "depth": 12, "heads": 1}
+        assert float(sweep(**values)) == pytest.approx(GAP.value(**values), rel=1e-13)
+
+
+def test_wrong_names_are_refused_with_the_nearest() -> None:
+    with pytest.raises(InvalidSetting, match="did you mean 'depth'"):
+        GAP.value(dept=3)
+    with pytest.raises(InvalidSetting, match="does not depend on K"):
+        GAP.value(K=3)
+    with pytest.raises(InvalidSetting, match="needs a value for T, m"):
+        GAP.value(C=1)
+
+
+def test_partial_values_leave_the_rest_symbolic() -> None:
+    fixed = GAP.with_values(d=64, heads=1, delta=0.05, gamma=1)
+    assert [symbol.name for symbol in fixed.inputs] == ["C", "T", "m", "depth"]
+    whole = GAP.value(**{**POINT, "heads": 1})
+    assert fixed.value(C=1.5, T=512, m=10**12, depth=3) == pytest.approx(whole, rel=1e-14)
+
+
+# -- in SymPy
+
+
+def test_formulas_are_expressions_in_sympy() -> None:
+    from boundcalc.symbols import delta, m
+
+    gap = zhang2022.gap
+    at: Any = {symbol: 2 for symbol in gap.free_symbols} | {m: 10**6, delta: sympy.Rational(1, 20)}
+    value = gap.value(**{symbol.name: float(number) for symbol, number in at.items()})
+    for made, right in (
+        (sympy.sympify(gap), value),
+        (gap + 1, value + 1),
+        (1 - gap, 1 - value),
+        (sympy.sqrt(2) * gap / 2, math.sqrt(2) * value / 2),
+        (gap**2 - gap, value**2 - value),
+        (gap.subs("m", 10**6), value),
+        (gap.subs({m: 10**6}), value),
+        (gap.subs(sympy.Symbol("m"), 10**6), value),
+        (sympy.sympify(gap).subs(m, 10**6), value),
+    ):
+        put: Any = made.subs(at)
+        assert float(put) == pytest.approx(right, rel=1e-12)
+    assert sympy.latex(gap).startswith(r"\frac{2}{m} + \sqrt{")
+    assert m == sympy.Symbol("m", positive=True)
+
+
+def test_derivatives_and_limits() -> None:
+    from boundcalc.symbols import T, m
+
+    gap = zhang2022.gap
+    rest: dict[Any, Any] = {symbol: 2 for symbol in gap.free_symbols - {m}} | {symbols.delta: sympy.Rational(1, 20)}
+    slope = float(sympy.diff(gap, m).subs(rest).subs(m, 10**6))
+    one, other = (float(sympy.N(gap.subs(rest).subs(m, size))) for size in (10**6 - 1, 10**6 + 1))
+    assert slope == pytest.approx((other - one) / 2, rel=1e-6)
+    assert gap.diff("m") == sympy.diff(gap, m)
+    assert gap.limit(m) == edelman2022.gap.limit("m") == 0
+    assert edelman2022.gap.limit(T) == edelman2022.gap.limit("depth") == sympy.oo
+    assert gap.limit("delta", 1) == gap.subs("delta", 1)
+    with pytest.raises(Unsupported, match="not continuous"):
+        gap.limit("m", 0)
+    for refused in (lambda: gap.subs(T, 5), lambda: gap.diff(T), lambda: gap.limit(T), lambda: gap.leading("T")):
+        with pytest.raises(InvalidSetting, match="gap does not depend on T"):
+            refused()
+
+
+# -- growth
+
+
+@pytest.mark.parametrize(
+    ("name", "far", "tolerance"), [("T", "1e50000", 0.01), ("m", "1e50000", 0.01), ("depth", "3000", 1e-3)]
+)
+@pytest.mark.parametrize("which", ["gap", "covering_number", "rademacher"])
+def test_leading_terms_are_what_remains_far_out(which: str, name: str, far: str, tolerance: float) -> None:
+    formula = edelman2022.formula(which)
+    values = {symbol.name: ({**POINT, "epsilon": 0.1})[symbol.name] for symbol in formula.inputs}
+    values[name] = sympy.Rational(far)
+    term = formula.leading(name)
+    assert term.free_symbols <= formula.free_symbols
+
+    def quotient(expr: Any) -> float:
+        other = Formula("term", expr)
+        there = other.ball(**{symbol.name: values[symbol.name] for symbol in other.inputs})
+        return float((formula.ball(**values) / there).mid())
+
+    assert abs(quotient(term) - 1) < tolerance
+    # Negative control: the comparison notices a constant that is off by three percent.
+    assert abs(quotient(term * sympy.Rational(103, 100)) - 1) > tolerance
+
+
+def test_leading_refuses_what_depends_on_other_inputs() -> None:
+    with pytest.raises(Unsupported, match=r"leading\(C\) needs numbers .* leading\('C', T=.*delta=0.02"):
+        GAP.leading("C")
+    assert GAP.leading("C", depth=2).has(symbols.C)
+    with pytest.raises(Unsupported, match="a term sin"):
+        Formula("odd", sympy.sin(BY_NAME["T"].symbol)).leading("T")
+
+
+def test_exponents_are_the_slopes_on_logarithmic_paper() -> None:
+    exponents = GAP.exponents(**POINT)
+    for name, value in POINT.items():
+        step = 1e-5
+        up, down = (GAP.log10(**{**POINT, name: value * (1 + sign * step)}) for sign in (1, -1))
+        assert exponents[name] == pytest.approx((up - down) / (np.log10(1 + step) - np.log10(1 - step)), abs=1e-6)
+
+
+# -- printing
+
+
+def test_printing() -> None:
+    text = GAP.latex()
+    assert text.startswith("\\begin{aligned}")
+    assert r"\sqrt{\frac{\log(1/\delta)}{2 m}}" in text
+    assert r"\Lambda(q,\,N) &=" in text
+    assert text.count("{") == text.count("}")
+    assert latex(sympy.log(symbols.m) ** sympy.Rational(1, 3)) == r"\log^{1/3}(m)"
+    assert [latex(sympy.Rational(x)) for x in ("1.0853", "1/3")] == ["1.0853", r"\frac{1}{3}"]
+    assert "Λ" not in GAP.text(expand=True)
+
+
+@pytest.mark.parametrize("width", [37, 78])
+def test_lines_are_broken_outside_of_brackets(width: int) -> None:
+    for name, which in ALL:
+        main, parts = THEOREMS[name].formula(which).rows(width)
+        for row in (*main, *parts):
+            bare = row.replace(r"\{", "").replace(r"\}", "")
+            assert bare.count("{") == bare.count("}"), row
+            assert row.count(r"\left") == row.count(r"\right"), row
+    assert broken("a + (b + c) - d", 8) == ["a ", "+ (b + c) ", "- d"]
+    assert glyphs(r"\frac{a}{b+c}") == 5

@@ -1,0 +1,479 @@
+"""Inequalities and identities that steps of derivations rest on: at random points in interval arithmetic, and symbolically.
+
+Each inequality is also tried with 99% or half of its right side, which must be noticed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+import sympy
+from flint import arb
+
+from boundcalc.base import symbols
+from boundcalc.base import symbols as s
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.setting import Setting
+from boundcalc.statements import gap, latent
+from boundcalc.statements.comparison.closed import closed
+from boundcalc.statements.comparison.network import network_of
+from boundcalc.theorems import THEOREMS
+from boundcalc.theorems import inference_formulas as form
+from boundcalc.theorems.algebra import SYMPY, Expr, written_out
+from boundcalc.theorems.closed import CAPACITY, R
+from boundcalc.theorems.code import ball
+from boundcalc.theorems.formula import Formula
+from boundcalc.theorems.pieces import allowed_by, pieces_of
+from boundcalc.theorems.uniform import UniformForm
+
+Trial = Callable[[Random], tuple[arb, arb]]
+Identity = Callable[[], tuple[Expr, Expr]]
+_SLACK = arb("1e-25")
+
+
+def holds(less: arb, more: arb) -> bool:
+    return bool(less <= more + _SLACK * abs(more))
+
+
+def random_point(formula: Formula, random: Random, fixed: dict[str, Any] | None = None) -> dict[str, arb]:
+    """A random admissible value of every input."""
+    point: dict[str, arb] = {}
+    for symbol in formula.inputs:
+        if fixed and symbol.name in fixed:
+            point[symbol.name] = arb(fixed[symbol.name])
+            continue
+        entry = symbols.BY_NAME.get(symbol.name)
+        low, high = entry.typical if entry else (0.5, 4.0)
+        value = low * (high / low) ** random.random() if low > 0 else random.uniform(low, high)
+        point[symbol.name] = INTERVAL.number(round(value) if symbol.is_integer else value)
+    return point
+
+
+def random_vector(random: Random, size: int = 3) -> list[arb]:
+    """Normal entries."""
+    return [arb(random.gauss(0, 1)) for _ in range(size)]
+
+
+def norm(x: Iterable[arb]) -> arb:
+    """The length of a vector."""
+    return sum((value**2 for value in x), arb(0)).sqrt()
+
+
+def on_intervals(formula: Formula) -> Callable[[dict[str, arb]], arb]:
+    """A formula as a function of enclosures."""
+
+    def value(point: dict[str, arb]) -> arb:
+        known = {symbol: point[symbol.name] for symbol in formula.inputs}
+        for part in reversed(formula.where):
+            known[part.symbol] = ball(written_out(part.computed), dict(known))
+        return ball(written_out(formula.expr), known)
+
+    return value
+
+
+# -- the loss and norms (layers: tests/soundness/test_layer_constants.py)
+
+
+def ramp_loss(random: Random) -> tuple[arb, arb]:
+    """The loss of two outputs, often between the kinks, against their distance over gamma."""
+    gamma = arb(random.uniform(0.1, 3))
+    u = arb(random.uniform(0.3, 0.7)) * gamma
+    v = u + arb(random.choice((random.uniform(-0.1, 0.1), random.uniform(-5, 5)))) * gamma
+
+    def ramp(x: arb) -> arb:
+        return INTERVAL.minimum(arb(1), INTERVAL.maximum(arb(0), 1 - x / gamma))
+
+    return abs(ramp(u) - ramp(v)), abs(u - v) / gamma
+
+
+def norms_in_order(random: Random) -> tuple[arb, arb]:
+    """A5: |xW| <= |W|_F <= |W|_21 <= |W|_11 at a random matrix and a unit vector: the first against the last's next."""
+    rows = [random_vector(random) for _ in range(3)]
+    columns = [[row[j] for row in rows] for j in range(3)]
+    entries = [value for row in rows for value in row]
+    norms = [norm(entries), sum((norm(c) for c in columns), arb(0)), sum((abs(v) for v in entries), arb(0))]
+    which = random.randrange(2)
+    return norms[which], norms[which + 1]
+
+
+# -- allocation, chaining, one scale
+
+
+def _no_split_is_better(random: Random) -> tuple[arb, arb]:
+    A = [arb(10 ** random.uniform(-2, 3)) for _ in range(5)]
+    kappa = [arb(10 ** random.uniform(-2, 3)) for _ in range(5)]
+    weights = [random.random() + 1e-3 for _ in range(5)]
+    parts = [arb(w) / sum(weights) / k for w, k in zip(weights, kappa, strict=True)]
+    best = sum(((a * k**2).root(3) for a, k in zip(A, kappa, strict=True)), arb(0)) ** 3
+    return best, sum((a / e**2 for a, e in zip(A, parts, strict=True)), arb(0))
+
+
+def _chain_trial(factor: Expr) -> Trial:
+    def trial(random: Random) -> tuple[arb, arb]:
+        m, phi = arb(10**6), arb(int(factor.p)) / int(factor.q)
+        k = arb(10 ** random.uniform(-6, 0.2))
+        capacity = (k / (phi / 2 * arb(1).exp())) ** 2 * m / 2
+        best = arb(1)
+        t = max(0.0, -math.log(2 * float(k)))
+        for levels in range(1, 60):
+            scales = [(-arb(t + 1) * j / levels).exp() / 2 for j in range(levels)]
+            counts = [capacity / scale**2 for scale in scales[1:]]
+            links = gap.chain_sum(INTERVAL, scales, counts, m)
+            best = INTERVAL.minimum(best, 2 * scales[-1] + phi * links)
+        return best, gap.chain_closed(INTERVAL, capacity, phi, m)
+
+    return trial
+
+
+def _log_of_product(random: Random) -> tuple[arb, arb]:
+    a, r, i = arb(10 ** random.uniform(-6, 6)), arb(10 ** random.uniform(-2, 3)), random.randint(0, 30)
+    return (a * r**i).log1p(), a.log1p() + i * INTERVAL.maximum(arb(0), r.log())
+
+
+# -- attention as inference
+
+
+def _bennett_below_bernstein(random: Random) -> tuple[arb, arb]:
+    """At Bernstein's own tilt, Bennett's form is at most Bernstein's."""
+    variance, radius, ell, n = (arb(10 ** random.uniform(*ends)) for ends in ((-2, 2), (-2, 2), (-1, 2), (0, 6)))
+    bound = latent.hilbert_bernstein(INTERVAL, variance, radius, ell, n)
+    tilt = bound / (variance + radius * bound / 3)
+    return latent.hilbert_bennett(INTERVAL, variance, radius, ell, n, tilt), bound
+
+
+def _radius_without_rho(random: Random) -> tuple[arb, arb]:
+    """The radius b with the regularisation in it is at most the one without."""
+    rho, r, kappa, most, g = (
+        arb(random.uniform(*ends)) for ends in ((1e-3, 9), (0.51, 1.5), (0.1, 3), (0.1, 3), (0.1, 3))
+    )
+    return latent.cme_summands(INTERVAL, rho, r, kappa, most, g)[1], 2 * kappa * most + kappa ** (2 * r + 1) * g
+
+
+def _inverse(random: Random) -> tuple[arb, arb]:
+    """|(L_n + rho)^(-1) x| <= |x|/rho for a diagonal L_n >= 0."""
+    rho = arb(10 ** random.uniform(-3, 1))
+    x = random_vector(random, 4)
+    y = [value / (arb(random.expovariate(1)) + rho) for value in x]
+    return norm(y), norm(x) / rho
+
+
+def _saturation(random: Random) -> tuple[arb, arb]:
+    rho, t, r = arb(10 ** random.uniform(-4, 2)), arb(10 ** random.uniform(-6, 3)), arb(random.uniform(0.51, 1.49))
+    a = r - arb(1) / 2
+    return rho * t**a / (t + rho), latent.saturation(INTERVAL, r) * rho**a
+
+
+def _enough_pairs(random: Random) -> tuple[arb, arb]:
+    """Bernstein's bound at the number of pairs that is said to be enough."""
+    variance, radius, ell, t = (arb(10 ** random.uniform(*ends)) for ends in ((-2, 2), (-2, 2), (-1, 2), (-3, 0)))
+    n = 2 * ell * (variance + radius * t / 3) / t**2
+    return latent.hilbert_bernstein(INTERVAL, variance, radius, ell, n), t
+
+
+def _weights(random: Random, ratio: float, size: int = 5) -> tuple[list[arb], list[arb]]:
+    """Probabilities, and weights between 1 and a ratio, at the ends half of the time."""
+    p = [random.expovariate(1) for _ in range(size)]
+    total = sum(p)
+    ends = (1.0, ratio)
+    w = [random.choice(ends) if random.random() < 0.5 else random.uniform(*ends) for _ in range(size)]
+    return [arb(x) / arb(total) for x in p], [arb(x) for x in w]
+
+
+def _mean(p: Sequence[arb], x: Sequence[arb]) -> arb:
+    return sum((a * b for a, b in zip(p, x, strict=True)), arb(0)) / sum(p, arb(0))
+
+
+def _second_moment(random: Random) -> tuple[arb, arb]:
+    ratio = 10 ** random.uniform(0, 3)
+    p, w = _weights(random, ratio)
+    return _mean(p, [x**2 for x in w]), latent.softmax_moments(INTERVAL, arb(ratio))[0] * _mean(p, w) ** 2
+
+
+def _spread(random: Random) -> tuple[arb, arb]:
+    ratio = 10 ** random.uniform(0, 3)
+    p, w = _weights(random, ratio)
+    v = [arb(random.choice((-1.0, 1.0, random.uniform(-1, 1)))) for _ in p]
+    whole = _mean(p, w)
+    mu = _mean(p, [x * y for x, y in zip(w, v, strict=True)]) / whole
+    moved = [x * (y - mu) for x, y in zip(w, v, strict=True)]
+    left = _mean(p, [x * x for x in moved])
+    return left, latent.softmax_moments(INTERVAL, arb(ratio))[1] * whole**2
+
+
+def _psi(random: Random) -> tuple[arb, arb]:
+    b = arb(random.uniform(0.01, 2.9))
+    return 2 * (INTERVAL.expm1(b) - b) / b**2, 1 / (1 - b / 3)
+
+
+def _real_root(random: Random) -> tuple[arb, arb]:
+    """q_0 q_2 <= q_1^2 where x <= 1/4 and b <= 5.66 x."""
+    x = arb(random.uniform(1e-3, 0.25))
+    ratio = arb(10 ** random.uniform(0, 4))
+    b = 4 * ratio.sqrt() * (2 * ratio - 1).sqrt() / (1 + ratio) * x
+    return x**2 * (1 + 1 / (1 - b / 3)), (1 - x) ** 2
+
+
+def _below_hoeffding(random: Random) -> tuple[arb, arb]:
+    """The Chernoff bound at its best tilt: exp(-tilt t + tilt^2 b^2/(2n)) at t is delta/2."""
+    radius, ell, n = (arb(10 ** random.uniform(*ends)) for ends in ((-2, 2), (-1, 2), (0, 6)))
+    t = latent.hilbert_hoeffding(INTERVAL, radius, ell, n)
+    tilt = t * n / radius**2
+    return ell, tilt * t - tilt**2 * radius**2 / (2 * n) + arb("1e-20") * ell
+
+
+def _minkowski(random: Random) -> tuple[arb, arb]:
+    """Both sides over a few equally likely points, with two tasks and two latent coordinates."""
+    points = range(4)
+    h, error = ([random_vector(random, 2) for _ in points] for _ in range(2))
+    matrix = [random_vector(random, 2) for _ in range(2)]
+    a, w = (random_vector(random, 2) for _ in range(2))
+    gap = [sum((a[i] * matrix[i][j] for i in range(2)), arb(0)) - w[j] for j in range(2)]
+
+    def dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
+        return sum((u * v for u, v in zip(x, y, strict=True)), arb(0))
+
+    left = sum(((dot(a, error[i]) + dot(gap, h[i])) ** 2 for i in points), arb(0)) / 4
+    pretext = sum((norm(error[i]) ** 2 for i in points), arb(0)) / 4
+    spread = (sum((norm(h[i]) ** 2 for i in points), arb(0)) / 4).sqrt()  # at least the root of the top eigenvalue
+    return left, latent.transfer_error(INTERVAL, norm(a), pretext, norm(gap), spread)
+
+
+def best_regularisation(random: Random) -> tuple[arb, arb]:
+    """No regularisation beats (1 + 1/a) A^(a/(1+a)) (a c_r |g|)^(1/(1+a))."""
+    x, y, p, z = (arb(10 ** random.uniform(-3, 3)) for _ in range(4))
+    p = 1 / (1 + p)
+    return (1 + 1 / p) * x ** (p / (1 + p)) * (p * y) ** (1 / (1 + p)), x / z + y * z**p
+
+
+# -- formulas
+
+
+def _checked_is_no_larger(formula: Formula) -> Trial:
+    """What the calculus computes at a random point is at most the formula there."""
+    value = on_intervals(formula)
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        r, kappa, most, g = (point[name] for name in ("smoothness", "kappa", "M", "g"))
+        if "rho" in point:
+            regs = [point["rho"]]
+        else:  # the least over a grid around anything the optimum may be
+            regs = [arb(10) ** (arb(i) / 8) for i in range(-64, 17)]
+        ell = (2 / point["delta"]).log()
+        left = INTERVAL.minimum(*(latent.cme_error(INTERVAL, point["L"], x, r, kappa, most, g, ell) for x in regs))
+        right = value(point)
+        return left, right if "rho" in point else right * arb("1.05")  # the grid misses the optimum by a little
+
+    return trial
+
+
+def _pairs_are_enough(formula: Formula) -> Trial:
+    """What the calculus computes at the number of pairs of the formula, and its regularisation, is at most the target."""
+    size = on_intervals(formula)
+    (reg,) = (
+        on_intervals(Formula("reg", part.expr, formula.where))
+        for part in [part for part in formula.where if part.symbol.name == "rho_t"]
+    )
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        rho = reg(point)
+        r, kappa, most, g = (point[name] for name in ("smoothness", "kappa", "M", "g"))
+        found = latent.cme_error(INTERVAL, size(point), rho, r, kappa, most, g, (2 / point["delta"]).log())
+        return found, point["target"]
+
+    return trial
+
+
+def _sharp_is_no_larger(formula: Formula) -> Trial:
+    """X4 with Bennett's psi, at the same tilt, is at most the formula."""
+    value = on_intervals(formula)
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(formula, random)
+        ratio, ell = (2 / point["temperature"]).exp(), (2 / point["delta"]).log()
+        sharp = latent.softmax_error(INTERVAL, point["L"], ratio, point["M"], ell)
+        always = 2 * point["M"]
+        return (INTERVAL.minimum(sharp, always) if sharp.is_finite() else arb(0)), value(point)
+
+    return trial
+
+
+def capacity_written_out(name: str) -> Trial:
+    """A1's sum over the pieces of a network of three blocks, one by one, is at most C_F."""
+    form, formula = THEOREMS[name].form, THEOREMS[name].gap
+    (main,) = (part for part in formula.where if part.symbol.name == "C_F")
+    rest = tuple(part for part in formula.where if part.symbol.name not in ("k", "C_F"))
+    capacity = Formula("C_F", main.expr, rest)
+    pieces = pieces_of(form.setting.but(depth=3), 17 * form.m, form.allowed)
+    weights = ((piece.coefficient * piece.gain**2) ** sympy.Rational(1, 3) for piece in pieces)
+    direct = Formula("direct", sympy.Add(*weights) ** 3)
+    summed, closed = on_intervals(direct), on_intervals(capacity)
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(Formula("both", direct.expr + capacity.named), random, {"depth": 3})
+        if "K" in point:
+            point["K"] = INTERVAL.maximum(point["K"], point["C"])
+        return summed(point), closed(point)
+
+    return trial
+
+
+def counts_written_out() -> Trial:
+    """The counts of the pieces of a network of three blocks, one by one, add up to at most X5's covering number."""
+    form: UniformForm = THEOREMS["zhang2022"].form.of_readout
+    formula = THEOREMS["zhang2022"].covering_number
+    pieces = pieces_of(form.setting.but(depth=3), form.m, allowed_by(frozenset({"T4"})))
+    each = (v.dimension * sympy.log(1 + len(pieces) * v.stretch / symbols.eps) for v in form.volumes(pieces))
+    direct = Formula("direct", sympy.Add(*each))
+    summed, closed = on_intervals(direct), on_intervals(formula)
+
+    def trial(random: Random) -> tuple[arb, arb]:
+        point = random_point(Formula("both", direct.expr + formula.named), random, {"depth": 3})
+        return summed(point), closed(point)
+
+    return trial
+
+
+def comparison_written_out(random: Random) -> tuple[arb, arb]:
+    """K1 of the calculus against its formula, both ways at once, at a random depth."""
+    depth, heads = random.randint(1, 4), random.choice((1, 2))
+    C, gamma, m = random.uniform(0.05, 1 / heads), random.uniform(0.05, 1), random.randint(10, 10**6)
+    setting = Setting.of(depth=depth, heads=heads, C=C, margin=gamma, n_train=m, d=8)
+    network = network_of(INTERVAL, setting)
+    left = closed(INTERVAL, network, 1 / INTERVAL.number(gamma), arb(m)) + ((1 / arb("0.05")).log() / (2 * m)).sqrt()
+    formula = THEOREMS["K1"].formula("gap", depth=depth)
+    right = formula.ball(C=C, heads=heads, m=m, gamma=gamma, delta=sympy.Rational(1, 20))
+    return left, right * (1 + arb("1e-14"))
+
+
+def carried_over(random: Random) -> tuple[arb, arb]:
+    """X6 of the calculus against its formula, both ways at once."""
+    formula = THEOREMS["X6"].formula("any_head_error")
+    point = random_point(formula, random)
+    found = latent.transfer_error(INTERVAL, *(point[name] for name in ("head", "e_pre", "missed", "spread")))
+    return found, on_intervals(formula)(point) * (1 + arb("1e-12"))
+
+
+TRIALS: Mapping[str, tuple[Trial, int, float]] = {
+    "ramp": (ramp_loss, 200, 0.99),
+    "norms in order": (norms_in_order, 300, 0.5),
+    "best split": (_no_split_is_better, 300, 0.5),
+    "chain in one line": (_chain_trial(sympy.Rational(17, 16)), 40, 0.5),
+    "log of a product": (_log_of_product, 300, 0.5),
+    "Bennett and Bernstein": (_bennett_below_bernstein, 100, 0.5),
+    "radius without rho": (_radius_without_rho, 300, 0.5),
+    "inverse": (_inverse, 300, 0.5),
+    "saturation": (_saturation, 300, 0.9),
+    "pairs by Bernstein": (_enough_pairs, 100, 0.99),
+    "second moment": (_second_moment, 300, 0.5),
+    "spread": (_spread, 300, 0.5),
+    "psi": (_psi, 300, 0.9),
+    "real root": (_real_root, 300, 0.3),
+    "Hoeffding": (_below_hoeffding, 100, 0.99),
+    "Minkowski": (_minkowski, 300, 0.5),
+    "best regularisation": (best_regularisation, 300, 0.5),
+    "X3 error": (_checked_is_no_larger(THEOREMS["X3"].formula("error")), 60, 0.5),
+    "X3 best error": (_checked_is_no_larger(THEOREMS["X3"].formula("best_error")), 20, 0.5),
+    "X3 input size": (_pairs_are_enough(THEOREMS["X3"].formula("input_size")), 60, 0.5),
+    "X4 error": (_sharp_is_no_larger(THEOREMS["X4"].formula("error")), 60, 0.5),
+    "X6 any head": (carried_over, 20, 0.99),
+    "capacity of edelman2022": (capacity_written_out("edelman2022"), 4, 0.99),
+    "capacity of trauger2024": (capacity_written_out("trauger2024"), 4, 0.99),
+    "counts of zhang2022": (counts_written_out(), 10, 0.5),
+    "K1": (comparison_written_out, 20, 0.99),
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_an_inequality_holds_at_random_points_and_less_would_not(name: str) -> None:
+    trial, points, less = TRIALS[name]
+    random = Random(0)
+    found = [tuple(map(arb, trial(random))) for _ in range(points)]
+    assert all(left.is_finite() and right.is_finite() for left, right in found)
+    assert all(holds(left, right) for left, right in found)
+    assert any(not holds(left, right * less) for left, right in found), "this would not notice a smaller right side"
+
+
+# -- identities
+
+
+def split_value() -> tuple[Expr, Expr]:
+    """A1's split, for three pieces: what it costs."""
+    A, kappa = sympy.symbols("A_1:4", positive=True), sympy.symbols("kappa_1:4", positive=True)
+    third, eps = sympy.Rational(1, 3), sympy.Symbol("epsilon", positive=True)
+    total = sum(((a * k**2) ** third for a, k in zip(A, kappa, strict=True)), sympy.S.Zero)
+    parts = [eps * (a / k) ** third / total for a, k in zip(A, kappa, strict=True)]
+    return sum((a / e**2 for a, e in zip(A, parts, strict=True)), sympy.S.Zero), total**3 / eps**2
+
+
+def root_of_the_quadratic() -> tuple[Expr, Expr]:
+    """X4's t_0."""
+    q_0, q_1, q_2 = form.CONST, form.HALF, form.RISE
+    top, bottom = q_0, q_1 + sympy.sqrt(q_1**2 - q_0 * q_2)
+    return q_2 * top**2 + q_0 * bottom**2, 2 * q_1 * top * bottom
+
+
+def gap_line() -> tuple[Expr, Expr]:
+    """The gap's formula against the calculus' own line."""
+    formula = THEOREMS["edelman2022"].gap
+    k = next(part.expr for part in formula.where if part.symbol.name == "k")
+    line = gap.gap_closed(SYMPY, CAPACITY, sympy.log(1 / symbols.delta), symbols.m)
+    return formula.expr.subs(sympy.Symbol("k", positive=True), k), line
+
+
+def geometric_sum(depth: int) -> Identity:
+    """The sum G over the blocks against its terms."""
+
+    def identity() -> tuple[Expr, Expr]:
+        (total,) = (part for part in THEOREMS["edelman2022"].gap.where if part.symbol.name == "G")
+        (count, _), (value, _) = total.expr.args
+        at = {symbol: depth for symbol in count.free_symbols}
+        power = sympy.Rational(2, 3)
+        return value.subs(at), sympy.Add(*(R ** (power * i) for i in range(1, 1 + int(count.subs(at)))))
+
+    return identity
+
+
+def plain_error() -> tuple[Expr, Expr]:
+    """X4's plain form is its numerator over its denominator."""
+    ratio = 2 * s.M * sympy.sqrt(form._RATIO) * sympy.sqrt(2 * form.ELL / s.L) / (1 / sympy.sqrt(form._RATIO))
+    return THEOREMS["X4"].formula("plain_error").expr, ratio
+
+
+IDENTITIES: Mapping[str, Identity] = {
+    "split": split_value,
+    "root": root_of_the_quadratic,
+    "gap": gap_line,
+    "plain error": plain_error,
+    **{f"geometric sum, depth {depth}": geometric_sum(depth) for depth in (2, 3, 5)},
+}
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_an_identity_holds_and_one_per_cent_less_does_not(name: str) -> None:
+    left, right = IDENTITIES[name]()
+    assert identical(left, right)
+    assert not identical(left, right * sympy.Rational(99, 100))
+
+
+def identical(left: Expr, right: Expr) -> bool:
+    difference = left - right
+    quick = (sympy.expand, lambda e: sympy.powsimp(sympy.expand(sympy.expand_power_base(e, force=True)), force=True))
+    return any(attempt(difference) == 0 for attempt in quick) or bool(
+        sympy.cancel(sympy.together(difference)) == 0 or sympy.simplify(difference) == 0
+    )
+
+
+def test_formulas_are_enclosed_by_their_interval_versions() -> None:
+    for name in ("edelman2022", "zhang2022"):
+        formula = THEOREMS[name].gap
+        point = random_point(formula, Random(3))
+        enclosure = on_intervals(formula)(point)
+        exact = formula.value(**{key: float(value) for key, value in point.items()})
+        assert float(enclosure.rad()) < 1e-20 * float(enclosure)
+        assert float(enclosure) == pytest.approx(float(exact), rel=1e-9)
