@@ -92,7 +92,7 @@ SMALL = ((0.5, 0.9, 0.4, 0.6, 0.61, 1.0), (0.2, 1.5, 0.7, 0.9, 1.3, 0.9))
 
 
 def network(*blocks: tuple[float, ...], readout: float = 1.0) -> Network:
-    return Network(tuple(Budgets(*(*block, block[-1])) for block in blocks), 1.0, readout, 1)
+    return Network(tuple(Budgets(*block, hidden_fro=block[-1]) for block in blocks), 1.0, readout, 1)
 
 
 @pytest.mark.parametrize(
