@@ -29,7 +29,7 @@ SHOWN: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ("gap <= 0.011", "kind bound", "found by 'best'", "T 512"),
     ),
     "breakdown": (lambda: evaluate(SETTING).breakdown, ("K1",)),
-    "solution": (lambda: solve(SETTING, "m", 0.1), ("'m'", "121")),
+    "solution": (lambda: solve(SETTING, "m", 0.1), ("'m'", "12")),
     "comparison": (lambda: compare(SETTING), ("best", "published")),
     "sweep": (
         lambda: sweep(SETTING, {"n_train": range(10**5, 31 * 10**5, 10**5)}, ["closed"]),

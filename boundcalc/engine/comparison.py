@@ -13,17 +13,16 @@ from boundcalc.statements.comparison.network import Network, sizes_of
 from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, bounds_of_terms, series
 from boundcalc.statements.comparison.sharp import Strata, Tuning, sharp
 
-_ROOM = 1.008
+_ROOM = 1.012
 """What a claim of block 1 leaves to the subdivision that proves it."""
 _CURVATURES = ((0.0, 0.95), (0.5, 0.87), (1.0, 0.6), (1.5, 0.36), (2.0, 0.3))
 """Good slopes of 1/Z by the range of scores, between which they are interpolated."""
 _SPLIT = 0.2
-_ROUNDS = 80
-_MEAN_LENGTHS = tuple(k / 12 for k in range(13))
-_COVARIANCES = (0.0, 0.4, 0.7, 1.0)
+_ROUNDS = 40
+_MEAN_LENGTHS = tuple(k / 8 for k in range(9))
+_COVARIANCES = (0.0, 0.5, 1.0)
 _RANGES = (6, 9, 12)
 _FIRST = (0.72, 0.76, 0.8, 0.84, 0.88)
-_MANY = 1e9
 _DEEPEST = 16
 """Blocks up to which strata are looked for: each is tried with all others."""
 
@@ -40,7 +39,7 @@ def tune(network: Network) -> Tuning | None:
     if network.heads != 1 or not 1 < depth <= _DEEPEST:
         return plain
     told_apart = replace(plain, strata=_strata(network, plain))
-    return min((plain, told_apart), key=lambda each: sharp(FLOAT, network, each, 1.0, _MANY))
+    return min((plain, told_apart), key=lambda each: sharp(FLOAT, network, each))
 
 
 def _curvature(fro: float) -> float:
@@ -51,9 +50,9 @@ def _curvature(fro: float) -> float:
 
 
 def _orders(fro: float) -> int:
-    """Orders that are written out: what is left is below a thousandth."""
+    """Orders that are written out: what is left is below a hundredth of one."""
     order, term = 1, 4 * fro
-    while order < 4 or term > 1e-3:
+    while order < 4 or term > 0.03:
         order += 1
         term *= 4 * fro / order
     return order
@@ -90,7 +89,7 @@ def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
             candidates += [_stratum(hull, first, count) for count, first in product(_RANGES, _FIRST)]
 
         def value(strata: Strata | None, rest: Sequence[Strata | None] = rest) -> float:
-            return sharp(FLOAT, network, replace(plain, strata=(*chosen, strata, *rest)), 1.0, _MANY)
+            return sharp(FLOAT, network, replace(plain, strata=(*chosen, strata, *rest)))
 
         chosen.append(min(candidates, key=value))
     return tuple(chosen)
@@ -100,7 +99,7 @@ def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
 def _stratum(hull: float, first: float, count: int) -> Strata:
     """Ranges that are finer near 1, where one column has everything."""
     edges = (*(1 - (1 - first) * (1 - k / count) ** 1.5 for k in range(count)), 1.0)
-    return Strata(edges, tuple(_stretch(hull, hull * high**2) * (1 + 2e-3) for high in edges[1:]))
+    return Strata(edges, tuple(_stretch(hull, hull * high**2) * (1 + 4e-3) for high in edges[1:]))
 
 
 def _stretch(hull: float, bend: float) -> float:

@@ -124,9 +124,9 @@ def _spheres(room: Room) -> Iterator[Construction]:
     if _steep(room):
         return
     most = min(room.d - 1, _MOST_DIRECTIONS) // 2 * 2
-    for n in {most, min(most, 128)} if most >= LEAST_PAIRS else ():
-        yield B(n, 0.4)
-        yield A(n, room.seq_len // 2)
+    if most >= LEAST_PAIRS:
+        yield B(min(most, 128), 0.4)
+        yield A(min(most, 128), room.seq_len // 2)
 
 
 def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -> Candidate | None:

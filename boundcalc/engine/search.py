@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 from boundcalc.base.errors import Refusal, Unsupported
@@ -274,17 +274,19 @@ class Search:
 
     def _compared(self, quantity: Quantity) -> Iterator[Candidate]:
         """K1 and K2, or K3, where the policy may use them and the setting is one they are about."""
-        if not self.policy.comparison or refusal(self.setting) is not None:
+        apt = quantity == "gap" or self.setting.sample.lipschitz is None
+        if not (apt and self.policy.comparison) or self.once(("refusal",), lambda: refusal(self.setting)) is not None:
             return
-        about = network_of(FLOAT, self.setting)
-        tuning: Tuning | None = self.once(("tuning",), lambda: tune(about))
+        tuning: Tuning | None = self.once(("tuning",), lambda: tune(network_of(FLOAT, self.setting)))
         for strategy in map(STRATEGIES.__getitem__, _COMPARISONS):
             chosen = tuning if strategy.parameters else None
-            apt = strategy.quantity == quantity and strategy.refuses(self.setting) is None
-            if not apt or (strategy.parameters and tuning is None):
+            if strategy.quantity != quantity or (strategy.parameters and tuning is None):
                 continue
+            whole = self.once(
+                ("complexity", strategy.parameters), partial(strategy.complexity, LOG, self.setting, chosen)
+            )
             inverse, m, q = map(LogFloat.of, (self.log_inverse_delta, self.m, self.setting.sample.train_error))
-            count = strategy.count(LOG, self.setting, chosen)
+            count = strategy.count(LOG, self.setting, whole)
             value = strategy.value(LOG, Known(LogFloat(self.log_start), [], [count], inverse, m, q))
 
             def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:

@@ -178,7 +178,10 @@ class Checker:
         problem = self._once(short, ("tuning", tuning), lambda: strategy.unproved(short, tuning))
         if problem is not None:
             raise CertificateError(problem)
-        return strategy.count(INTERVAL, setting, tuning)
+        about = "complexity", strategy.name, tuning
+        return strategy.count(
+            INTERVAL, setting, self._once(setting, about, lambda: strategy.complexity(INTERVAL, setting, tuning))
+        )
 
     def price(self, certificate: Certificate) -> arb:
         """What a look at weights or sample adds to log(1/delta) (P1)."""

@@ -442,6 +442,19 @@ def test_forged_floors_are_refused_by_both() -> None:
         check_floor(setting(C=2.0), C(2, 13, 0.6, 20), "F2")
 
 
+def test_few_samples_on_a_sphere_say_nothing() -> None:
+    """F2 with 22 samples for 766 pairs: two factors below 0 are no floor of 618, whatever a file claims."""
+    about = setting(depth=4, d=768, C=2.1, n_train=22, margin=0.0024, normalisation="none")
+    floor = check_floor(about, B(766, 1e-9), "F2")
+    assert floor.value == 0.0
+    for claimed in (1e-9, 0.5):
+        data = json.loads(json.dumps({**floor.to_json(), "value": claimed}))
+        with pytest.raises(CertificateError):
+            read_floor(data)
+        with pytest.raises(Exception, match="is claimed"):
+            derive_floor(data)
+
+
 def test_floors_that_say_nothing() -> None:
     """0 is a floor where the formula is below it, as no gap is negative; less is no floor, and one cell gives none."""
     data = json.loads(json.dumps(Floor(setting(n_train=100), A(10, 20), "F2", 0.0).to_json()))

@@ -235,7 +235,7 @@ def _sphere(n: int, odd: Callable[[Real], Real], slope: Real, m: int, delta: Rea
     for low, t in pairwise(grid):
         bend, mass = slope * t - odd(t), most * (1 - low**2) ** rest * (t - low)
         short, bent, even = short + t * bend * mass, bent + (t * bend) ** 2 * mass, even + bend**2 * mass
-    main = MP.sqrt(mean) * (1 - (1 - num(1) / n) / (2 * mean)) * (slope - n * short)
+    main = MP.sqrt(mean) * max(num(0), 1 - (1 - num(1) / n) / (2 * mean)) * max(num(0), slope - n * short)
     bent *= n
     best = num(0)
     for above in ("1", "1.2", "1.4", "1.6"):

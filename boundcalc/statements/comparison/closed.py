@@ -45,15 +45,21 @@ def mean_of_signs(ns: NumberSystem) -> Number:
     return ns.sqrt(2 / ns.pi)
 
 
-def expected_gap(
-    ns: NumberSystem, network: Network, scale: Number, gaussian: Number, steep: Number, m: Number
-) -> Number:
-    """Above E sup (P - P_m) loss, from the complexity G of the last block: three ghosts an example, Gaussians for choices."""
+def expected_gap(ns: NumberSystem, complexity: Number, steep: Number, m: Number) -> Number:
+    """Above E sup (P - P_m) loss, for losses in [0, 1] that are `steep`-Lipschitz in outputs of so large a complexity.
+
+    Three ghosts an example, and Gaussians for the choice among them.
+    """
+    return 2 * steep * complexity / _root_of_samples(ns, m)
+
+
+def of_outputs(ns: NumberSystem, network: Network, scale: Number, gaussian: Number) -> Number:
+    """The complexity of outputs, from G of the last block."""
     neurons = gaussian + mean_of_signs(ns) / 2
     outputs = scale * neurons
     if network.acts:
         outputs = hoelder(ns, outputs, _lengths(ns, network, gaussian, neurons))
-    return 2 * steep * network.readout * outputs / _root_of_samples(ns, m)
+    return network.readout * outputs
 
 
 def _lengths(ns: NumberSystem, network: Network, gaussian: Number, neurons: Number) -> Number:
@@ -101,8 +107,8 @@ def score_complexity(ns: NumberSystem, gaussian: Number) -> Number:
     return ns.minimum(plain * gaussian + beta / 2, mixed * gaussian + beta / 4)
 
 
-def closed(ns: NumberSystem, network: Network, steep: Number, m: Number) -> Number:
-    """K: above E sup (P - P_m) loss, for losses in [0, 1] that are `steep`-Lipschitz in the output."""
+def closed(ns: NumberSystem, network: Network) -> Number:
+    """K1: the complexity of outputs."""
     sizes = sizes_of(ns, network, columns=False)
     beta = mean_of_signs(ns)
     fro, most = network.blocks[0].scores_fro * network.radius**2, sizes[0].half_range
@@ -117,4 +123,4 @@ def closed(ns: NumberSystem, network: Network, steep: Number, m: Number) -> Numb
             hoelder(ns, cosh * (gaussian + beta / 2), scores),
             gaussian + beta / 2 + hoelder(ns, sinh * (gaussian + beta / 4), scores),
         )
-    return expected_gap(ns, network, sizes[-1].scale, gaussian, steep, m)
+    return of_outputs(ns, network, sizes[-1].scale, gaussian)

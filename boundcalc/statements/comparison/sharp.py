@@ -9,11 +9,11 @@ from typing import Any
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.comparison.closed import (
-    expected_gap,
     hoelder,
     hyperbolic,
     kappa,
     mean_of_signs,
+    of_outputs,
     score_complexity,
 )
 from boundcalc.statements.comparison.network import Network, Sizes, sizes_of
@@ -137,14 +137,14 @@ def _step(ns: NumberSystem, gaussian: Number, size: Sizes, strata: Strata | None
     return ns.minimum(whole, worst + union + beta / 2)
 
 
-def sharp(ns: NumberSystem, network: Network, tuning: Tuning, steep: Number, m: Number) -> Number:
-    """K2: above E sup (P - P_m) loss, given the complexity of block 1 and strata that `problem` has accepted."""
+def sharp(ns: NumberSystem, network: Network, tuning: Tuning) -> Number:
+    """K2: the complexity of outputs, given that of block 1 and strata that `problem` has accepted."""
     columns = any(strata is not None for strata in tuning.strata)
     sizes = sizes_of(ns, network, columns=columns)
     gaussian = ns.number(tuning.kernel.bound)
     for size, strata in zip(sizes[1:-1], tuning.strata, strict=True):
         gaussian = _step(ns, gaussian, size, strata)
-    return expected_gap(ns, network, sizes[-1].scale, gaussian, steep, m)
+    return of_outputs(ns, network, sizes[-1].scale, gaussian)
 
 
 def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callable[[Any, Any], bool]) -> str | None:

@@ -60,7 +60,10 @@ def sphere(
     """
     n, mean = ns.number(pairs), ns.number(m) / pairs
     short, bent, even = _bends(ns, pairs, odd, slope, cells)
-    main = ns.sqrt(mean) * (1 - (1 - 1 / n) / (2 * mean)) * (slope - short)
+    roots, directions = 1 - (1 - 1 / n) / (2 * mean), slope - short
+    if not (bool(roots > 0) and bool(directions > 0)):
+        return ns.number(0)
+    main = ns.sqrt(mean) * roots * directions
     coupled = ns.minimum(n, 2 * slope * ns.sqrt(n))
     best = ns.number(0)
     for above in _LENGTHS:

@@ -102,9 +102,14 @@ class Strategy(ABC):
         """How many samples covers are counted on."""
         return m
 
-    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
-        """The one count of a strategy without covers, given numbers that `unproved` has accepted."""
+    def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
+        """What a strategy without covers rests on, whatever the sample is, given numbers that `unproved` has accepted."""
         raise NotImplementedError(f"{self.name} takes covers")
+
+    def count(self, ns: NumberSystem, setting: Setting, complexity: Number) -> Number:
+        """The one count of a strategy without covers."""
+        del ns, setting
+        return complexity
 
     def unproved(self, setting: Setting, tuning: Tuning | None) -> str | None:
         """Why a tuning proves nothing about a setting, in intervals; whatever T and the sample are."""

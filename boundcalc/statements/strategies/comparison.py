@@ -10,7 +10,7 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.comparison import network
-from boundcalc.statements.comparison.closed import closed, risk
+from boundcalc.statements.comparison.closed import closed, expected_gap, risk
 from boundcalc.statements.comparison.sharp import problem, sharp
 from boundcalc.statements.strategies.base import NO_RAMP, Known, Strategy, Term, confidence_term, deviation_term
 
@@ -34,10 +34,15 @@ class ComparisonClosed(Strategy):
     def refuses(self, setting: Setting) -> str | None:
         return network.refusal(setting)
 
-    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
-        """Above the expected largest gap."""
+    def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         del tuning
-        return closed(ns, network.network_of(ns, setting), _steep(ns, setting), ns.number(setting.sample.n_train))
+        return closed(ns, network.network_of(ns, setting))
+
+    def count(self, ns: NumberSystem, setting: Setting, complexity: Number) -> Number:
+        """Above the expected largest gap."""
+        sample = setting.sample
+        steep = 1 / ns.number(sample.margin) if sample.lipschitz is None else ns.number(sample.lipschitz)
+        return expected_gap(ns, complexity, steep, ns.number(sample.n_train))
 
     def value(self, ns: NumberSystem, known: Known) -> Number:
         return known.counts[0] + gap.deviation(ns, known.log_inverse_delta, known.m)
@@ -57,11 +62,10 @@ class Comparison(ComparisonClosed):
     uses = ("G0", "K1", "K2")
     parameters = ("tuning",)
 
-    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
+    def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         if tuning is None:
             raise CertificateError("strategy 'comparison' names its numbers")
-        about = network.network_of(ns, setting)
-        return sharp(ns, about, tuning, _steep(ns, setting), ns.number(setting.sample.n_train))
+        return sharp(ns, network.network_of(ns, setting), tuning)
 
     def unproved(self, setting: Setting, tuning: Tuning | None) -> str | None:
         if tuning is None:
@@ -90,9 +94,3 @@ class ComparisonRisk(Comparison):
     def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
         del ns
         return [Term("e = 2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", known.counts[0], "K2"), confidence_term(known)]
-
-
-def _steep(ns: NumberSystem, setting: Setting) -> Number:
-    """A Lipschitz constant of the loss in the output."""
-    sample = setting.sample
-    return 1 / ns.number(sample.margin) if sample.lipschitz is None else ns.number(sample.lipschitz)

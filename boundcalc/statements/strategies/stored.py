@@ -26,7 +26,7 @@ class _Stored(Strategy):
     coverless = True
     stored = True
 
-    def count(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
+    def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         del tuning
         return stored_count(ns, setting)
 
