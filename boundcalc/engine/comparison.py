@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, product
+from operator import mul
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.statements.comparison.network import Network, sizes_of
-from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, bounds_of_terms, series
+from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, Series, bounds_of_terms, series
 from boundcalc.statements.comparison.sharp import Strata, Tuning, sharp
 
 _ROOM = 1.012
@@ -19,8 +20,6 @@ _CURVATURES = ((0.0, 0.95), (0.5, 0.87), (1.0, 0.6), (1.5, 0.36), (2.0, 0.3))
 """Good slopes of 1/Z by the range of scores, between which they are interpolated."""
 _SPLIT = 0.2
 _ROUNDS = 40
-_MEAN_LENGTHS = tuple(k / 8 for k in range(9))
-_COVARIANCES = (0.0, 0.5, 1.0)
 _RANGES = (6, 9, 12)
 _FIRST = (0.72, 0.76, 0.8, 0.84, 0.88)
 _DEEPEST = 16
@@ -60,22 +59,28 @@ def _orders(fro: float) -> int:
 
 @lru_cache(maxsize=64)
 def _kernel(fro: float, most: float, curvature: float) -> Kernel:
-    """Weights by conditional gradients on mixtures of a grid, and a claim with room: any are valid."""
+    """Weights by conditional gradients on mixtures of a coarse grid, and a claim with room from a fine one: any are valid."""
     s = series(FLOAT, fro, most, _orders(fro), curvature, _SPLIT)
-    grid = [(x, f * (1 - x * x)) for x in _MEAN_LENGTHS for f in _COVARIANCES]
-    squares = [[term**2 for term in bounds_of_terms(s, at, at)] for at in grid]
+    squares = _squares(s, 8, 2)
     mix = [square + 1e-12 for square in max(squares, key=lambda row: sum(map(math.sqrt, row)))]
     best: tuple[float, list[float]] = (math.inf, [])
     for step in range(_ROUNDS):
         weights = [math.sqrt(part) for part in mix]
         inverse = [1 / weight for weight in weights]
-        values = [sum(map(float.__mul__, row, inverse)) for row in squares]
-        at = max(range(len(grid)), key=values.__getitem__)
-        best = min(best, (math.sqrt(sum(weights) * values[at]), weights))
+        values = [sum(map(mul, row, inverse)) for row in squares]
+        at = max(range(len(squares)), key=values.__getitem__)
+        best = min(best, (sum(weights) * values[at], weights))
         mix = [max(1e-12, part + (new - part) / (step + 3)) for part, new in zip(mix, squares[at], strict=True)]
-    bound, weights = best
-    total = sum(weights)
-    return Kernel(bound * _ROOM, tuple(weight / total for weight in weights))
+    total, inverse = sum(best[1]), [1 / weight for weight in best[1]]
+    largest = max(sum(map(mul, row, inverse)) for row in _squares(s, 24, 8))
+    return Kernel(math.sqrt(total * largest) * _ROOM, tuple(weight / total for weight in best[1]))
+
+
+def _squares(s: Series, lengths: int, covariances: int) -> list[list[float]]:
+    """Squared terms of a series at so many mean lengths, and covariances of each."""
+    places = [(x / lengths, f / covariances) for x in range(lengths + 1) for f in range(covariances + 1)]
+    grid = [(x, f * (1 - x * x)) for x, f in places]
+    return [[term**2 for term in bounds_of_terms(s, at, at)] for at in grid]
 
 
 def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
