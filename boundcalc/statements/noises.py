@@ -88,7 +88,6 @@ class GaussianNoise(Noise):
     """V1."""
 
     name = "V1"
-    family = "Gaussian noise"
     kinds = frozenset({"map", "score", "vector", "gain", "table", "numbers", "pooled", "summed"})
 
     def norm(self, target: Target) -> Number:
@@ -107,7 +106,6 @@ class StudentNoise(Noise):
     """V2."""
 
     name = "V2"
-    family = "Student noise"
     kinds = frozenset({"map", "score", "summed"})
     names = ("s", "r")
 
@@ -149,7 +147,6 @@ class MatrixStudentNoise(Noise):
     """V3."""
 
     name = "V3"
-    family = "matrix-t noise"
     kinds = frozenset({"map", "score", "numbers", "pooled", "summed"})
     names = ("s", "r")
 

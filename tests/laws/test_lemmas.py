@@ -47,7 +47,7 @@ def test_only_quadratic_lemmas_extend_to_all_scales(lemma: CoverLemma, monkeypat
 
 
 def test_the_laws_see_a_broken_lemma(monkeypatch: pytest.MonkeyPatch) -> None:
-    lemma, counting = LEMMAS["T4"], LEMMAS["T2"]
+    lemma, counting = LEMMAS["T13"], LEMMAS["T2"]
 
     def falling(ns: object, y: float, target: Target, n: float) -> float:
         return 1 / y

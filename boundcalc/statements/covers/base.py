@@ -27,7 +27,6 @@ class CoverLemma(ABC):
         uniform: whether one cover serves every sample (no points are counted). Its centres are maps of the same kind, within
             eps on the whole ball: a level that refines may cover the map that such a centre leaves.
         kinds: the kinds of target it is made for.
-        family: what it and its like are called in the plural, where one asks what each is worth.
         published: whether it has the word of the literature only (PUB), so that only published strategies may use it.
         quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.
     """
@@ -36,7 +35,6 @@ class CoverLemma(ABC):
     text: ClassVar[str] = ""
     uniform: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
-    family: ClassVar[str] = ""
     published: ClassVar[bool] = False
     quadratic: ClassVar[bool] = True
 

@@ -59,7 +59,6 @@ class StudentColumns(Centres):
     """T13."""
 
     name = "T13"
-    family = "Student centres"
 
     def norm(self, target: Target) -> Number:
         return target.norms.two_one
@@ -79,7 +78,6 @@ class MatrixStudent(Centres):
     """T14."""
 
     name = "T14"
-    family = "matrix-t centres"
 
     def norm(self, target: Target) -> Number:
         return target.norms.nuclear

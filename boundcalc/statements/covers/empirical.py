@@ -18,7 +18,6 @@ class Counting(CoverLemma):
     """
 
     uniform = False
-    family = "covers that count points"
     plain: ClassVar[bool] = False
 
     def coordinates(self, target: Target) -> Number:

@@ -12,7 +12,6 @@ class Maurey(CoverLemma):
     """T3."""
 
     name = "T3"
-    family = "rounded matrices"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -27,7 +26,6 @@ class Volumetric(CoverLemma):
     """T4."""
 
     name = "T4"
-    family = "the spectral ball"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -57,7 +55,6 @@ class LowRank(CoverLemma):
     """T5."""
 
     name = "T5"
-    family = "low ranks"
     uniform = True
     kinds = frozenset({"map", "query"})
 
@@ -98,7 +95,6 @@ class Offset(Volumetric):
     """T8 and T9b."""
 
     name = "T8"
-    family = "offsets, gains and tables"
     kinds = frozenset({"vector"})
 
 
@@ -106,7 +102,6 @@ class Gain(CoverLemma):
     """T9."""
 
     name = "T9"
-    family = "offsets, gains and tables"
     uniform = True
     kinds = frozenset({"gain"})
 
@@ -124,7 +119,6 @@ class Table(Volumetric):
     """T10: each row by itself."""
 
     name = "T10"
-    family = "offsets, gains and tables"
     kinds = frozenset({"table"})
 
     def balls(self, target: Target) -> tuple[int, int]:

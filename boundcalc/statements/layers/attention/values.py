@@ -7,8 +7,7 @@ from typing import Literal
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Attention, Normaliser
-from boundcalc.statements.covers import LEMMAS, Counting
-from boundcalc.statements.covers.uniform import Volumetric
+from boundcalc.statements.covers import LEMMAS, Counting, CoverLemma, Volumetric
 from boundcalc.statements.layers import asked
 from boundcalc.statements.layers.attention.heads import normaliser_constants
 from boundcalc.statements.slots import Context, Said, Values, slots_of
@@ -110,9 +109,9 @@ def _score_targets(
     return {target.kind: target for target in slots_of(fact)["W_QK"].members[0].targets}
 
 
-def _closed(ns: NumberSystem, family: str, target: Target, eps: Number, samples: int) -> Number:
-    """What the first cover of a family that serves a target costs, as a paper would print it."""
-    lemma = next(each for each in LEMMAS.values() if each.family == family and each.applies(target) is None)
+def _closed(ns: NumberSystem, kind: type[CoverLemma], target: Target, eps: Number, samples: int) -> Number:
+    """What the first cover of a kind that serves a target costs, as a paper would print it."""
+    lemma = next(each for each in LEMMAS.values() if isinstance(each, kind) and each.applies(target) is None)
     return lemma.closed(ns, lemma.reach(target) / eps, target, ns.number(target.points.count(samples)))
 
 
@@ -120,7 +119,7 @@ def _score_pairs(
     ns: NumberSystem, b: Number, fro: Number, eps: Number, samples: int, queries: int, seq_len: int
 ) -> Number:
     target = _score_targets(ns, b, MatrixNorms(fro, fro, fro, fro, fro, fro, 1), 1, queries, seq_len)["score"]
-    return _closed(ns, Counting.family, target, eps, samples)
+    return _closed(ns, Counting, target, eps, samples)
 
 
 def _score_sides(
@@ -136,13 +135,13 @@ def _score_sides(
 ) -> Values:
     norms = MatrixNorms(two_one, two_one, two_one, two_one_t, two_one, two_one, d)
     targets = _score_targets(ns, b, norms, d, queries, seq_len)
-    return {f"{side} side": _closed(ns, Counting.family, targets[side], eps, samples) for side in ("query", "key")}
+    return {f"{side} side": _closed(ns, Counting, targets[side], eps, samples) for side in ("query", "key")}
 
 
 def _score_uniform(ns: NumberSystem, b: Number, op: Number, d: int, eps: Number) -> Number:
     norms = MatrixNorms(op, op, op, op, op, op, d)
     target = _score_targets(ns, b, norms, d, 1, 1)["query"]
-    return _closed(ns, Volumetric.family, target, eps, 1)
+    return _closed(ns, Volumetric, target, eps, 1)
 
 
 def _split_scores(ns: NumberSystem, b: Number, c_q: Number, c_k: Number, d_head: int) -> Values:
