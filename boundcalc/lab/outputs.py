@@ -95,7 +95,7 @@ class Outputs:
         """What answers, as certificates record it."""
         by = "the architecture as described" if self.live is None else f"the module {called(self.live)}"
         compared = None if self.found is None else self.found.compared
-        described = self.found is not None and self.live is None
+        described = self.live is None
         return {
             "name": Path(self.where).name,
             "answers": by,

@@ -90,6 +90,7 @@ def of_weights(folder: Path) -> dict[str, Any]:
     torch.manual_seed(0)
     model = space["make"]()
     torch.save(model.state_dict(), folder / "mine.pt")
+    (folder / "predictions.csv").write_text("answer,label\n" + "cat,cat\n" * 40 + "dog,cat\n")
     x = np.random.default_rng(0).integers(0, 11, (300, 7))
     for name, part in (("train", slice(200)), ("test", slice(200, 300))):
         np.savez(folder / f"{name}.npz", x=x[part], y=x[part].max(1))
