@@ -96,7 +96,7 @@ def gap(depth: int) -> Formula:
     parts = [
         Definition(
             _COST,
-            sympy.Mul(number(k.LOWEST_QUARTER), 1 - number(k.LEFT) / s.m, evaluate=False),
+            number(k.LOWEST_QUARTER) * (1 - number(k.LEFT) / s.m),
             "what ghosts cost",
             "a_m",
         ),

@@ -54,16 +54,11 @@ X3 = Theorem(
     published_note=r"with its constant 6, as Smale and Zhou prove it for $1/2 < r\le 1$; Zhang et al. build on it",
     compares="error",
     published_form=_deferred("cme_published"),
-    forms=_forms(error="cme_error", best_error="cme_best_error", input_size="cme_input_size"),
+    forms=_forms(error="cme_error", best_error="cme_best_error"),
     definition=lambda values: _CME,
     claims={
         "error": (_PAIRS, ""),
         "best_error": (_PAIRS.replace("Then,", r"Then, for the best $\rho$,"), ""),
-        "input_size": (
-            r"Then, with probability at least $1-\delta$ over the pairs, $\|\hat f-f^*\|_{\mathcal H}\le t$ at "
-            r"$\rho=\rho_t$ as soon as",
-            "",
-        ),
     },
     steps=_steps("cme_steps"),
     differs={
@@ -93,15 +88,11 @@ X4 = Theorem(
     "Hoeffding and denominator by its least value",
     compares="error",
     published_form=_deferred("softmax_published"),
-    forms=_forms(error="softmax_error", plain_error="softmax_plain_error", input_size="softmax_input_size"),
+    forms=_forms(error="softmax_error", plain_error="softmax_plain_error"),
     definition=lambda values: _SOFTMAX,
     claims={
         "error": (_PAIRS, ""),
         "plain_error": (_PAIRS, ""),
-        "input_size": (
-            r"Then, with probability at least $1-\delta$ over the pairs, $|\mathrm{attn}_L-\mu|\le t$ as soon as",
-            "",
-        ),
     },
     steps=_steps("softmax_steps"),
     also=(

@@ -12,8 +12,8 @@ from boundcalc.theorems.algebra import SYMPY, Expr
 from boundcalc.theorems.derivation import Row, Step
 from boundcalc.theorems.formula import Definition, Formula, ordered
 
-_NAMES = ("ell", "A", "b", "F", "c_r", "a", "R", "W_2", "U_2", "theta", "q_1", "q_2", "q_0", "tau_0", "A_t", "rho_t")
-ELL, _MEAN, _RADIUS, _LARGEST, C_R, POWER, _RATIO, _SECOND, SPREAD, _TILT, HALF, RISE, CONST, _ROOT, _SHARE, _REG = (
+_NAMES = ("ell", "A", "b", "F", "c_r", "a", "R", "W_2", "U_2", "theta", "q_1", "q_2", "q_0", "tau_0")
+ELL, _MEAN, _RADIUS, _LARGEST, C_R, POWER, _RATIO, _SECOND, SPREAD, _TILT, HALF, RISE, CONST, _ROOT = (
     sympy.Symbol(name, positive=True) for name in _NAMES
 )
 _LOG = Definition(ELL, sympy.log(2 / s.delta), "log of 2 over the failure probability", r"\ell")
@@ -77,18 +77,6 @@ def cme_best_error() -> Formula:
     return _formula("best_error", expr, [_BERNSTEIN, _ANY_RADIUS, *_POWERS], _CME)
 
 
-def cme_input_size() -> Formula:
-    """How many pairs are enough for a target: half of it for either part."""
-    expr = 2 * ELL * ((s.kappa * s.M) ** 2 + _RADIUS * _SHARE / 3) / _SHARE**2
-    half = (s.target / (2 * C_R * s.g)) ** (1 / POWER)
-    parts = [
-        Definition(_SHARE, _REG * s.target / 2, "what the error of the mean may be", "A_t"),
-        Definition(_REG, half, "regularisation of half the target", r"\rho_t"),
-        _ANY_RADIUS,
-    ]
-    return _formula("input_size", expr, [*parts, *_POWERS], "L", "ge")
-
-
 def cme_steps(formula: Formula) -> tuple[Step, ...]:
     """Sampling and regularisation, added; then the best regularisation, or the pairs that are enough."""
     plain = formula.name == "error"
@@ -122,12 +110,6 @@ def cme_steps(formula: Formula) -> tuple[Step, ...]:
         words = r"$A/\rho$ falls and $c_r\rho^a|g|$ rises; their sum is smallest at $\rho=(A/(ac_r|g|))^{1/(1+a)}$."
         row = Row(r"\min_\rho\big\lbrace A/\rho+c_r\rho^a\|g\|\big\rbrace", "eq", formula.expr)
         steps.append(Step("the best regularisation", ("X3",), words, (row,)))
-    if formula.name == "input_size":
-        words = (
-            r"$\rho_t$ makes the regularisation half the target. Bernstein's bound is at most $A_t$ as soon as "
-            r"$L\ge2\ell(\kappa^2M^2+bA_t/3)/A_t^2$, because $x+\sqrt{x^2+y}\le A_t$ if and only if $y\le A_t^2-2xA_t$."
-        )
-        steps.append(Step("half of the target for either part", ("X3",), words, (), _parts(formula, "A_t", "rho_t")))
     return tuple(steps)
 
 
@@ -169,11 +151,6 @@ def softmax_plain_error() -> Formula:
     """X4's plain form."""
     expr = latent.softmax_error_hoeffding(SYMPY, s.L, _RATIO, s.M, ELL)
     return _formula("plain_error", expr, [_WEIGHTS], _SOFTMAX)
-
-
-def softmax_input_size() -> Formula:
-    """How many pairs are enough for a target, by the plain form."""
-    return _formula("input_size", 8 * ELL * (_RATIO * s.M / s.target) ** 2, [_WEIGHTS], "L", "ge")
 
 
 def softmax_steps(formula: Formula) -> tuple[Step, ...]:

@@ -44,6 +44,11 @@ class _Printer(LatexPrinter):
         return super()._print_Rational(expr)
 
     def _print_Mul(self, expr: Any) -> str:
+        factor, others = expr.as_coeff_Mul()
+        if factor.is_Rational and "." in (shown := self._print_Rational(factor)):
+            top, bottom = sympy.fraction(others)
+            above = shown if top == 1 else f"{shown} {self.parenthesize(top, PRECEDENCE['Mul'])}"
+            return above if bottom == 1 else rf"\frac{{{above}}}{{{self._print(bottom)}}}"
         roots = [factor for factor in expr.args if abs(factor.as_base_exp()[1]) == sympy.S.Half]
         if len(roots) < 2:
             return super()._print_Mul(expr)
@@ -85,9 +90,9 @@ class _Printer(LatexPrinter):
     _print_cosh = _print_sinh
 
     def _print_Max(self, expr: Any, exp: Any = None) -> str:
-        power = "" if exp is None else f"^{{{exp}}}"
         listed = r",\, ".join(self._print(arg) for arg in sorted(expr.args, key=lambda arg: arg.count_ops()))
-        return rf"\{type(expr).__name__.lower()}{power}\big\{{{listed}\big\}}"
+        shown = rf"\{type(expr).__name__.lower()}\big\{{{listed}\big\}}"
+        return shown if exp is None else rf"\big({shown}\big)^{{{exp}}}"
 
     _print_Min = _print_Max  # noqa: N815 - as SymPy calls it
 

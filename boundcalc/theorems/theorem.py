@@ -30,10 +30,8 @@ QUANTITIES = (
     "best_error",
     "plain_error",
     "any_head_error",
-    "input_size",
 )
-"""What formulas bound. An error is attention's: at given parameters, at the best of them, or in its plainest form; the
-input size is the number of pairs at which it meets a target."""
+"""What formulas bound. An error is attention's: at given parameters, at the best of them, or in its plainest form."""
 
 
 def shape(quantity: str, expr: Callable[[Any, Any], Any], left: str = "") -> Callable[[], Formula]:

@@ -167,13 +167,6 @@ def _saturation(random: Random) -> tuple[arb, arb]:
     return rho * t**a / (t + rho), latent.saturation(INTERVAL, r) * rho**a
 
 
-def _enough_pairs(random: Random) -> tuple[arb, arb]:
-    """Bernstein's bound at the number of pairs that is said to be enough."""
-    variance, radius, ell, t = (arb(10 ** random.uniform(*ends)) for ends in ((-2, 2), (-2, 2), (-1, 2), (-3, 0)))
-    n = 2 * ell * (variance + radius * t / 3) / t**2
-    return latent.hilbert_bernstein(INTERVAL, variance, radius, ell, n), t
-
-
 def _weights(random: Random, ratio: float, size: int = 5) -> tuple[list[arb], list[arb]]:
     """Probabilities, and weights between 1 and a ratio, at the ends half of the time."""
     p = [random.expovariate(1) for _ in range(size)]
@@ -271,24 +264,6 @@ def _checked_is_no_larger(formula: Formula) -> Trial:
     return trial
 
 
-def _pairs_are_enough(formula: Formula) -> Trial:
-    """What the calculus computes at the number of pairs of the formula, and its regularisation, is at most the target."""
-    size = on_intervals(formula)
-    (reg,) = (
-        on_intervals(Formula("reg", part.expr, formula.where))
-        for part in [part for part in formula.where if part.symbol.name == "rho_t"]
-    )
-
-    def trial(random: Random) -> tuple[arb, arb]:
-        point = random_point(formula, random)
-        rho = reg(point)
-        r, kappa, most, g = (point[name] for name in ("smoothness", "kappa", "M", "g"))
-        found = latent.cme_error(INTERVAL, size(point), rho, r, kappa, most, g, (2 / point["delta"]).log())
-        return found, point["target"]
-
-    return trial
-
-
 def _sharp_is_no_larger(formula: Formula) -> Trial:
     """X4 with Bennett's psi, at the same tilt, is at most the formula."""
     value = on_intervals(formula)
@@ -369,7 +344,6 @@ TRIALS: Mapping[str, tuple[Trial, int, float]] = {
     "radius without rho": (_radius_without_rho, 300, 0.5),
     "inverse": (_inverse, 300, 0.5),
     "saturation": (_saturation, 300, 0.9),
-    "pairs by Bernstein": (_enough_pairs, 100, 0.99),
     "second moment": (_second_moment, 300, 0.5),
     "spread": (_spread, 300, 0.5),
     "psi": (_psi, 300, 0.9),
@@ -379,7 +353,6 @@ TRIALS: Mapping[str, tuple[Trial, int, float]] = {
     "best regularisation": (best_regularisation, 300, 0.5),
     "X3 error": (_checked_is_no_larger(THEOREMS["X3"].formula("error")), 60, 0.5),
     "X3 best error": (_checked_is_no_larger(THEOREMS["X3"].formula("best_error")), 20, 0.5),
-    "X3 input size": (_pairs_are_enough(THEOREMS["X3"].formula("input_size")), 60, 0.5),
     "X4 error": (_sharp_is_no_larger(THEOREMS["X4"].formula("error")), 60, 0.5),
     "X6 any head": (carried_over, 20, 0.99),
     "capacity of edelman2022": (capacity_written_out("edelman2022"), 4, 0.99),
