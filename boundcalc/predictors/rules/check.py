@@ -245,7 +245,7 @@ def _square_of_output(
     z_high: Sequence[float],
 ) -> arb:
     """An upper bound of |C y|^2, y the row behind the hidden layer; C only shortens."""
-    w_2, b_2, gain, offset = tables.spread
+    w_2, b_2, residual = tables.behind
     name = tables.architecture.activation
     ends = []
     for a, b in zip(z_low, z_high, strict=True):
@@ -255,9 +255,10 @@ def _square_of_output(
     square = arb(0)
     for i, column in enumerate(transposed(w_2.tolist())):
         lower, upper = low[i] + b_2[i], high[i] + b_2[i]
-        if gain is not None and offset is not None:
-            corners = [gain[i] * s * c for s in scale for c in (low[i], high[i])]
-            lower, upper = _least(corners) + b_2[i] + offset[i], -_least([-c for c in corners]) + b_2[i] + offset[i]
+        if residual is not None:
+            corners = [residual[0][i] * s * c for s in scale for c in (low[i], high[i])]
+            lower = _least(corners) + b_2[i] + residual[1][i]
+            upper = b_2[i] + residual[1][i] - _least([-c for c in corners])
         for w, (bottom, top) in zip(column, ends, strict=True):
             lower, upper = lower + arb.min(w * bottom, w * top), upper + arb.max(w * bottom, w * top)
         square = square + _larger_square(lower, upper)

@@ -119,6 +119,8 @@ class Rule:
 
     def errors(self, x: Array, y: Array) -> int:
         """e_r: examples on which it answers something else, or nothing."""
+        if y.shape != (len(x),) or not bool(((y == 0) | (y == 1)).all()):  # -1 would agree with no answer
+            raise CertificateError("the labels that a rule is compared with are 0 or 1, one for each input")
         return int((self.answers(x) != y).sum())
 
     @cached_property

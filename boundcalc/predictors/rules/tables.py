@@ -57,7 +57,7 @@ class Tables:
         k_0: offset of F.
         last: offset of f.
         centre: the matrix C, where something is normalised.
-        spread: what `scale_of_output` needs where the output is: W_2, b_2, and gain and offset of s_1 r in it (or None).
+        behind: W_2, b_2, and gain and offset of s_1 C r beside them (None: r is), for the row before the read-out.
     """
 
     architecture: Architecture
@@ -71,7 +71,7 @@ class Tables:
     k_0: arb
     last: arb
     centre: arb_mat | None
-    spread: tuple[arb_mat, list[arb], list[arb] | None, list[arb] | None]
+    behind: tuple[arb_mat, list[arb], tuple[list[arb], list[arb]] | None]
 
     @property
     def T(self) -> int:  # noqa: N802 - as everywhere
@@ -120,10 +120,9 @@ class FloatTables:
         self.zeta, self.g = np.array(mids(tables.zeta)), np.array(mids(tables.g))
         self.k_0, self.last = float(tables.k_0.mid()), float(tables.last.mid())
         self.centre = None if tables.centre is None else floats_of(tables.centre)
-        w_2, b_2, gain, offset = tables.spread
+        w_2, b_2, residual = tables.behind
         self.w_2, self.b_2 = floats_of(w_2), np.array(mids(b_2))
-        self.gain = None if gain is None else np.array(mids(gain))
-        self.offset = np.zeros(len(self.b_2)) if offset is None else np.array(mids(offset))
+        self.residual = None if residual is None else [np.array(mids(each)) for each in residual]
         self.activation, self.eps = tables.architecture.activation, tables.architecture.eps
 
     def forward(self, x: Array) -> Array:
@@ -139,8 +138,10 @@ class FloatTables:
         first = self._scale(r)
         hidden = float_phi(self.activation, self.zeta + first[:, None] * (r @ self.units))
         f = self.k_0 + r @ self.straight + first * (r @ self.scaled) + hidden @ self.g
-        base = r if self.gain is None or self.centre is None else first[:, None] * self.gain * (r @ self.centre)
-        return self._scale(base + hidden @ self.w_2 + self.b_2 + self.offset) * f + self.last
+        base = r
+        if self.residual is not None and self.centre is not None:
+            base = self.residual[0] * first[:, None] * (r @ self.centre) + self.residual[1]
+        return self._scale(base + hidden @ self.w_2 + self.b_2) * f + self.last
 
     def _scale(self, rows: Array) -> Array:
         if self.centre is None:
@@ -221,6 +222,14 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
         gain, *offset = _norms(a)[which]
         return balls(gain).entries(), balls(offset[0]).entries() if offset else [arb(0)] * a.d
 
+    def behind(which: int, matrix: arb_mat) -> tuple[arb_mat, list[arb]]:
+        """What a matrix behind a normalisation does to the row before it, once scaled, and to its offset."""
+        if centre is None:
+            return matrix, [arb(0)] * matrix.ncols()
+        gain, offset = around(which)
+        scaled = arb_mat([[g * each for each in row] for g, row in zip(gain, matrix.tolist(), strict=True)])
+        return centre * scaled, (arb_mat([offset]) * matrix).entries()
+
     token = balls("embedding").tolist()
     rows = [[add(p, token[c]) for p in balls("positions").tolist()] for c in (0, 1, READ_TOKEN)]
     read = arb_mat([rows[READ_TOKEN][0]])
@@ -249,27 +258,18 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
             )
         )
     rho = read + balls("b_O[0]") + _matrix(weights["b_V[0]"].reshape(1, -1)) * out
-    first, second, last = balls("W_1[0]"), balls("W_2[0]"), balls("readout")
-    b_1, b_2, b = balls("b_1[0]").entries(), balls("b_2[0]").entries(), balls("b_readout")[0, 0]
-    nothing = arb_mat(a.d, 1)
-    if centre is None:
-        k_0 = (arb_mat([b_2]) * last)[0, 0]
-        spread = (second, b_2, None, None)
-        return Tables(a, tuple(heads), rho, first, b_1, (second * last).entries(), last, nothing, k_0, b, None, spread)
-    gain, offset = around(1 if a.style == "pre" else 0)
-    final_gain, final_offset = around(-1)
-    b = b + (arb_mat([final_offset]) * last)[0, 0]
-    last = centre * arb_mat([[x * y] for x, y in zip(final_gain, last.entries(), strict=True)])
-    zeta = add(b_1, (arb_mat([offset]) * first).entries())
-    units = centre * _scaled_rows(gain, first)
-    k_0 = (arb_mat([b_2]) * last)[0, 0]
-    ends = (arb_mat(heads[0].out.ncols(), 1), nothing)
-    if a.style == "pre":
-        ends, spread = (last, nothing), (second, b_2, None, None)
-    else:
-        ends, spread = (nothing, centre * _scaled_rows(gain, last)), (second, b_2, gain, offset)
-        k_0 = k_0 + (arb_mat([offset]) * last)[0, 0]
-    return Tables(a, tuple(heads), rho, units, zeta, (second * last).entries(), *ends, k_0, b, centre, spread)
+    inner = 1 if a.style == "pre" else 0
+    second, b_2 = balls("W_2[0]"), balls("b_2[0]").entries()
+    units, zeta = behind(inner, balls("W_1[0]"))
+    last, shift = behind(-1, balls("readout"))
+    k_0, nothing, residual = (arb_mat([b_2]) * last)[0, 0], arb_mat(a.d, 1), None
+    straight, scaled = last, nothing
+    if a.style == "post" and centre is not None:  # the residual is the normalised row
+        straight, (scaled, more), residual = nothing, behind(inner, last), around(inner)
+        k_0 = k_0 + more[0]
+    zeta, b = add(zeta, balls("b_1[0]").entries()), shift[0] + balls("b_readout")[0, 0]
+    g = (second * last).entries()
+    return Tables(a, tuple(heads), rho, units, zeta, g, straight, scaled, k_0, b, centre, (second, b_2, residual))
 
 
 def _centre(a: Architecture) -> arb_mat | None:
@@ -291,10 +291,6 @@ def _normalised(a: Architecture, row: list[arb], centre: arb_mat, gain: list[arb
     centred = (arb_mat([row]) * centre).entries()
     scale = (sum((each * each for each in centred), arb(0)) / a.d + arb(a.eps)).rsqrt()
     return [x * scale * g + o for x, g, o in zip(centred, gain, offset, strict=True)]
-
-
-def _scaled_rows(gain: list[arb], matrix: arb_mat) -> arb_mat:
-    return arb_mat([[g * each for each in row] for g, row in zip(gain, matrix.tolist(), strict=True)])
 
 
 def _check(a: Architecture, weights: Mapping[str, Array]) -> None:

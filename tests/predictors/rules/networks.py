@@ -94,8 +94,18 @@ def head(scores: Array, values: Array, own_score: float, own_value: Array) -> tu
     own = (arb(own_score) - arb(top)).exp(), [arb(float(a)) for a in own_value]
     table = HeadTable((weights[0], weights[1]), (rows[0], rows[1]), *own, arb_mat(d, d))
     a, column, nothing = architecture(len(scores), d, 1, 1), arb_mat(d, 1), arb(0)
-    spread = (arb_mat(1, d), [nothing] * d, None, None)
-    tables = (arb_mat(1, d), column, [nothing], [nothing], column, column, nothing, nothing, None, spread)
+    tables = (
+        arb_mat(1, d),
+        column,
+        [nothing],
+        [nothing],
+        column,
+        column,
+        nothing,
+        nothing,
+        None,
+        (arb_mat(1, d), [nothing] * d, None),
+    )
     return table, Tables(a, (table,), *tables).floats
 
 

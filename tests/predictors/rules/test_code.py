@@ -166,6 +166,9 @@ def test_a_rule_answers_by_its_tree_within_its_window():
     assert rule.answers_on({2: 1}) == {-1, 0, 1}
     assert rule.answers_on({2: 1, 5: 1}) == {0}
     assert rule.silent == 1
+    for labels in (np.full(len(x), -1), np.zeros((len(x), 1)), np.full(len(x), np.nan)):
+        with pytest.raises(CertificateError, match="0 or 1"):  # a silent rule must not agree with a label of -1
+            rule.errors(x, labels)
     rule = Rule(100, (0, 0, 1), 4)
     x = (np.arange(100) < np.array([[29], [30], [70], [71]])).astype(np.int64)
     assert rule.answers(x).tolist() == [-1, 1, 1, -1]  # 2 sqrt(100) around 50
