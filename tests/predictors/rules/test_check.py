@@ -80,7 +80,8 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
             (0,),
             float(g.random()) if a.normalisation != "none" else 1.0,
         )
-        for leaf in (good, replace(good, heads=()), some):
+        far = [replace(good, scale=k * good.scale) for k in (-1.0, 0.0, 3.0)] if a.normalisation != "none" else []
+        for leaf in (good, replace(good, heads=()), some, *far):
             value = least_value(tables, leaf, part.sign, inputs, {})
             assert value is not None
             assert value <= (part.sign * truth[inside]).min()
