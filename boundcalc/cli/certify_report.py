@@ -52,7 +52,8 @@ def _verdict(found: Audit, report: Report, setting: Setting) -> str:
     risk = None if best is None or best.risk_refusal is not None else best.of("risk")
     gap = None if best is None else best.of("gap")
     if risk is not None and not risk.says_nothing:
-        return f"Error of {found.where} at most {up(100 * risk.value, 3)}% {sure}, by its norms."
+        seen = f"where {up(100 * setting.sample.train_error, 3)}% of training margins are at most {setting.sample.margin:g}"
+        return f"Error of {found.where} at most {up(100 * risk.value, 3)}% {sure}, by its norms, {seen}."
     if gap is not None and not gap.says_nothing:
         return (
             f"Gap of {found.where} at most {up(gap.value, 3)} {sure}, by its norms; no bound of its error is below 1."

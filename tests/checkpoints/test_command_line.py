@@ -483,3 +483,11 @@ def test_what_a_mapping_says_is_not_assumed(tmp_path: Path) -> None:
         assert f"{option} has no effect" in exit_and_text(*words, option, 2)[1]
     assert "--set heads=... has no effect" in exit_and_text(*words, "--set", "heads=2")[1]
     assert "T 2," in exit_and_text(*words, "--T", 2)[1]
+
+
+def test_the_verdict_by_norms_is_the_first_line(bert: Path) -> None:
+    first = done("certify", bert, "--m", "1e8", "--train-error", "0.02", "--gamma", "0.01").splitlines()[0]
+    assert first.startswith(("Error of", "Gap of", "Nothing below 1"))
+    sure = done("certify", bert, "--m", "1e15", "--gamma", "0.01", "--train-error", "0.02").splitlines()[0]
+    assert sure.startswith("Error of")
+    assert "where 2.00% of training margins are at most 0.01" in sure
