@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_add
 from boundcalc.base.rounding import log_up, upper, upper_latex
+from boundcalc.base.table import as_html, as_text
 from boundcalc.base.value import Kind, Value
 from boundcalc.engine.search import Needed
 from boundcalc.proof.checker import Checked
@@ -268,17 +269,14 @@ class BoundValue:
 class Comparison(list[BoundValue]):
     """Bounds of one setting, side by side: a list that shows itself as a table."""
 
+    @property
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [("bound", "kind", "gap <=", "risk <=", "strategy"), *(value.row for value in self)]
+
     def __str__(self) -> str:
-        rows = [("bound", "kind", "gap <=", "risk <=", "strategy"), *(value.row for value in self)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+        return as_text(self._rows)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        head = "".join(f"<th>{cell}</th>" for cell in ("bound", "kind", "gap \u2264", "risk \u2264", "strategy"))
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in value.row)}</tr>" for value in self)
-        return f"<table><tr>{head}</tr>{body}</table>"
+        return as_html(self._rows)

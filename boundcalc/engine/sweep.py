@@ -6,11 +6,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
 from boundcalc.base.schema import spelling
+from boundcalc.base.table import as_html, as_text
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
 from boundcalc.setting import Architecture, Sample, Setting
@@ -59,7 +61,7 @@ class Sweep:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    @property
+    @cached_property
     def _head(self) -> tuple[str, list[tuple[str, ...]]]:
         """What was swept, and the first rows as text."""
         axes = " x ".join(f"{name} ({len(list(values))})" for name, values in self.axes.items())
@@ -70,18 +72,10 @@ class Sweep:
         return f"sweep of {axes}: {len(self)} rows{more}", [names, *rows]
 
     def __repr__(self) -> str:
-        said, rows = self._head
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join([said, *lines])
+        return "\n".join([self._head[0], as_text(self._head[1])])
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        said, (head, *rows) = self._head
-        top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-        return f"<p>{escape(said)}</p><table><tr>{top}</tr>{body}</table>"
+        return f"<p>{self._head[0]}</p>{as_html(self._head[1])}"
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The rows."""
