@@ -275,10 +275,10 @@ STATEMENTS = [
         "tests/soundness/test_floors.py -k both_checkers",
     ),
     Mutation(
-        "F2 with lower sums",
+        "F2 with a sphere of one dimension more",
         "statements/floors/counting.py",
-        "(k * step, step) if k <= cells",
-        "((k - 1) * step, step) if k <= cells",
+        "reach / cells, (n - 3) / 2",
+        "reach / cells, (n - 2) / 2",
         "tests/soundness/test_floors.py -k parts_of",
     ),
     Mutation(
