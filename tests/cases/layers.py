@@ -119,7 +119,7 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
         ({"d": 3, "normaliser": {"name": "sparsemax"}}, "sparsemax"),
         ({"d": 3, "heads": 2, "kv_heads": 5}, "kv_heads|groups|divide"),
     ],
-    "residual": [({"branch": "W"}, "list of layers")],
+    "residual": [({"branch": "W"}, "must be a list")],
 }
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
     "attention": {"Lipschitz factor": 0.65, "cap": 0.85},

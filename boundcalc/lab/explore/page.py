@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata, resources
 from typing import Any
 
+from boundcalc.base.rounding import confidence
 from boundcalc.lab.explore import content
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES
@@ -63,7 +64,7 @@ def build(
     for name, value in {
         "POLICY": policy(script, style, served=served),
         "STYLE": style,
-        "CONFIDENCE": f"{1 - setting.sample.delta:.10g}",
+        "CONFIDENCE": confidence(setting.sample.delta),
         "ABOUT": about,
         "DATA": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         "SCRIPT": script,
