@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WAYS = {"gap": ("F1", "F2"), "errors": ("F1-errors",), "risk": ("R1",)}
 """Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the risk."""
 _MOST_DIRECTIONS = 1024
-_FEW_CELLS = 24
+_FEW_CELLS = 40
 _TILTS = tuple(k / 20 for k in range(3, 16))
 _SHARES = (0.55, 0.65, 0.75, 0.85)
 _AROUND = (0.8, 0.88, 0.94, 1.0, 1.06, 1.14, 1.25)
