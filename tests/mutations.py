@@ -216,6 +216,27 @@ STATEMENTS = [
         _READ,
     ),
     Mutation("K2 without centres", "statements/comparison/sharp.py", " + union + beta / 2", " + union", _READ),
+    Mutation(
+        "K3 without the spread of losses",
+        "statements/comparison/closed.py",
+        "slope = ns.sqrt(2 * s * (1 + 2 * e))",
+        "slope = ns.number(0)",
+        f"{_COMPARED} risk_from",
+    ),
+    Mutation(
+        "K3 with losses that are not scaled",
+        "statements/comparison/closed.py",
+        "e = expected + ns.sqrt(2 * ns.pi) * ns.exp(-half * half / 2) / root",
+        "e = expected",
+        f"{_COMPARED} risk_from",
+    ),
+    Mutation(
+        "K1 with one of two projections",
+        "statements/comparison/closed.py",
+        "total = total + values**2 * gaussian",
+        "total = total",
+        f"{_COMPARED} projections_act",
+    ),
     Mutation("K2 with om(b)", "statements/comparison/sharp.py", "_apart(ns, a)", "_apart(ns, b)", _READ),
     Mutation("K2 with h = S a^2", "statements/comparison/sharp.py", "bend = hull * b**2", "bend = hull * a**2", _READ),
     Mutation(
