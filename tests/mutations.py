@@ -175,8 +175,8 @@ STATEMENTS = [
     Mutation(
         "K1 with the mean of infinitely many Gaussians",
         "statements/comparison/closed.py",
-        "_LEFT = 0.51",
-        "_LEFT = 0.0",
+        "LEFT = 0.51",
+        "LEFT = 0.0",
         _READ,
     ),
     Mutation("K1 with kappa for 2 kappa", "statements/comparison/closed.py", "2 * fro * kappa(", "fro * kappa(", _READ),
