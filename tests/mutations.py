@@ -507,7 +507,6 @@ MUTATIONS = [
         "max(low, tree.at), low)",
         _RULES,
     ),
-    Mutation("scores without errors", "predictors/rules/rounding.py", "ds.max() + _UNIT", "_UNIT", _RULES),
     Mutation("trees for free", "predictors/rules/code.py", "Fraction(1, 2 * left)", "Fraction(1, left)", _RULES),
     Mutation(
         "draws that are left out",

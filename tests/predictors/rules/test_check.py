@@ -156,6 +156,9 @@ def test_altered_rules_and_proofs_are_refused(good: Any):
     assert not refused(tables, rule, Proof(0, T, Unit(0, 0.1, (tree, tree))))
     assert refused(tables, rule, Proof(0, T, Unit(0, 0.1, (tree, None))))
     assert refused(tables, rule, Proof(0, T, Unit(0, 0.1, (None, tree))))
+    useless = replace(leaf, slopes=(1e6,) * len(leaf.slopes))
+    for at in (-1e6, 1e6):  # all inputs are on one side, which must not pass for empty
+        assert refused(tables, rule, Proof(0, T, replace(tree, parts=(tree.parts[0], Unit(0, at, (useless, useless))))))
 
 
 @pytest.mark.parametrize(
