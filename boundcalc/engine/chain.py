@@ -55,6 +55,7 @@ class Chains:
         self._residuals = [_residual(item) if refining else None for item in items]
         self._pairs: dict[tuple[int, int], float] = {}  # by id: points are kept in curves
         self._ready: dict[int, list[int]] = {}
+        self._fresh: dict[int, list[float]] = {}
 
     def best(self, start: float, points: Sequence[Point], m: int) -> list[Link]:
         """The chain from a scale that makes the smallest bound."""
@@ -112,7 +113,9 @@ class Chains:
         """The log count that a point adds to another, about."""
         key = (id(before), id(here))
         if key not in self._pairs:
-            counts = [_fresh(here, k) for k in range(len(self._items))]
+            if id(here) not in self._fresh:
+                self._fresh[id(here)] = [_fresh(here, k) for k in range(len(self._items))]
+            counts = list(self._fresh[id(here)])
             for k in self._refinable(before):
                 residual = self._residuals[k]
                 if counts[k] and residual is not None:
