@@ -146,7 +146,7 @@ STATEMENTS = [
     ),
     Mutation(
         "a witness whose columns are as long as those of one copy",
-        "engine/witness.py",
+        "engine/states.py",
         "fro, root * columns, copies * rows",
         "fro, columns, copies * rows",
         _BOTH_LABELS,

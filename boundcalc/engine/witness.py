@@ -5,21 +5,18 @@ labels (G0e). Both checkers refuse it where no such network can exist. Here one 
 means, not whether it is true, so no certificate depends on it.
 
 All rows of an input are alike, and all scores are 0, so attention takes means of equal rows. Weights act on two coordinates:
-the label is the sign of the first, or of their difference. `member` writes the weights as arrays.
+the label is the sign of the first, or of their difference. `boundcalc.engine.member` writes the weights as arrays.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
 
 from flint import arb
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, lower_float, upper_float
+from boundcalc.engine.states import INPUTS, SHAPES, SIZES, ZERO, Entry, Row, Shape, State, best, pattern_of
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -36,126 +33,10 @@ from boundcalc.setting import (
     Setting,
     SoftCap,
 )
-from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_of
 from boundcalc.setting.products import is_product
-from boundcalc.statements.floors.base import Pattern
 from boundcalc.statements.layers.activation import largest_entry
 from boundcalc.statements.premise import margin_on_both_labels, no_member, supposes_a_margin
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
-
-_ZERO = arb(0)
-_SIZES = ("op", "fro", "two_one", "two_one_t", "one_one")
-
-Row = tuple[arb, arb, arb]
-"""The first and the second coordinate of each copy, and each of all other entries."""
-Shape = tuple[int, int, int, int]
-"""The entries of a map of two coordinates, row by row."""
-
-_INPUTS: Sequence[Shape] = ((1, 0, -1, 0), (1, -1, -1, 1), (1, 0, 0, 1))
-"""The two inputs: opposite on one axis, or on two of different signs; or one axis each."""
-_SHAPES: Sequence[Shape] = ((0, 0, 0, 0), (1, 0, 0, 0), (1, -1, 0, 0), *_INPUTS)
-"""Maps of two coordinates: of the first or of the difference onto one axis or two of different signs; of both; and zero."""
-
-
-class Entry(NamedTuple):
-    """Non-zero entries of a weight, and those chosen before.
-
-    Attributes:
-        before: the entries of the weight chosen before, if any.
-        kind: of the weight, with its block and head (None: all).
-        shape: the map of two coordinates.
-        factor: by which it is multiplied.
-        starts: the rows at which copies of the coordinates begin.
-    """
-
-    before: Entry | None
-    kind: str
-    block: int | None
-    head: int | None
-    shape: Shape
-    factor: arb
-    starts: tuple[int, ...] = (0,)
-
-
-class State(NamedTuple):
-    """The rows that two inputs of different labels have behind some layers.
-
-    Attributes:
-        rows: a row of each input.
-        width: entries of a row.
-        size: coordinates that are not like all others, in each copy: 1 or 2.
-        starts: where copies of the coordinates begin.
-        last: the last of the weights so far.
-        start: which coordinates the inputs have.
-        own_row: whether the row that will be read is still 0 in every input, unlike the others.
-        alone: whether rows that are not read differ from the one that is.
-    """
-
-    rows: tuple[Row, Row]
-    width: int
-    size: int
-    starts: tuple[int, ...] = (0,)
-    last: Entry | None = None
-    start: Shape = (1, 0, 0, 1)
-    own_row: bool = False
-    alone: bool = False
-
-    def judged(self) -> tuple[str, float]:
-        """How the label is written, and about the largest margin that a linear map of norm 1 makes of it.
-
-        The margin is the distance of 0 from the segment between the row of one input and the other's times -1.
-        """
-        entries = [float(entry) for row in self.rows for entry in row[:2]]
-        if not any(entries):
-            return "zero", 0.0
-        largest = max(map(abs, entries))
-        a, b, c, d = (entry / largest for entry in entries)
-        x, y = -c - a, -d - b
-        length = x * x + y * y
-        share = min(1.0, max(0.0, -(a * x + b * y) / length)) if length > 0 else 0.0
-        apart = math.hypot(a + share * x, b + share * y)
-        kind = "axis" if b == d == 0 else "pair" if abs(a + b) + abs(c + d) <= 1e-12 * apart else "both"
-        return kind, apart * largest * math.sqrt(len(self.starts))
-
-    @property
-    def others(self) -> int:
-        """How many entries are like all others."""
-        return self.width - self.size * len(self.starts)
-
-    def sums(self, row: Row) -> tuple[arb, arb]:
-        """Of the entries of a row, and of their squares."""
-        a, b, rest = row
-        copies = len(self.starts)
-        return copies * (a + b) + self.others * rest, copies * (a * a + b * b) + self.others * rest * rest
-
-
-def _best(states: Iterable[State]) -> list[State]:
-    """Of every way to write the label the state with the largest margin."""
-    best: dict[str, tuple[float, State]] = {}
-    for state in states:
-        if all(entry.is_finite() for row in state.rows for entry in row):
-            kind, apart = state.judged()
-            if kind not in best or apart > best[kind][0]:
-                best[kind] = apart, state
-    return [state for _, state in best.values()]
-
-
-@cache
-def _pattern(shape: Shape, copies: int) -> Pattern:
-    """The norms of a map that reads so many copies of two coordinates."""
-    a, b, c, d = shape
-    root = arb(copies).sqrt()
-    fro = root * arb(a * a + b * b + c * c + d * d).sqrt()
-    columns = arb(a * a + c * c).sqrt() + arb(b * b + d * d).sqrt()
-    rows = arb(a * a + b * b).sqrt() + arb(c * c + d * d).sqrt()
-    rank = 1 if a * d == b * c else 2
-    ones = arb(copies * (abs(a) + abs(b) + abs(c) + abs(d)))
-    return Pattern(fro if rank == 1 else root, fro, root * columns, copies * rows, ones, rank)
 
 
 class Builder:
@@ -180,11 +61,11 @@ class Builder:
         width = self.setting.architecture.d if width is None else width
         radius = arb(self.setting.architecture.input_radius)
         states: list[State] = []
-        for a, b, c, d in _INPUTS if width > 1 else _INPUTS[:1]:
+        for a, b, c, d in INPUTS if width > 1 else INPUTS[:1]:
             scale = radius / arb(a * a + b * b).sqrt()
             states.append(
                 State(
-                    ((a * scale, b * scale, _ZERO), (c * scale, d * scale, _ZERO)),
+                    ((a * scale, b * scale, ZERO), (c * scale, d * scale, ZERO)),
                     width,
                     min(width, 2),
                     start=(a, b, c, d),
@@ -195,19 +76,19 @@ class Builder:
     def _through(self, layers: Sequence[Layer], states: list[State]) -> list[State]:
         for layer in layers:
             if layer.branches:
-                states = _best(total for state in states for total in self._added(layer, state))
+                states = best(total for state in states for total in self._added(layer, state))
             else:
-                states = _best(self._behind(layer, states))
+                states = best(self._behind(layer, states))
         return states
 
     def _added(self, layer: Layer, state: State) -> list[State]:
         """A sum of branches; a row of its own is 0 before the first attention, whatever the others are."""
-        nothing = state._replace(rows=((_ZERO,) * 3,) * 2)
+        nothing = state._replace(rows=((ZERO,) * 3,) * 2)
         totals = [nothing._replace(own_row=False, alone=state.own_row or state.alone)]
         for branch in layer.branches:
             ends = self._through(branch, [nothing if state.own_row and not branch else state])
             totals = [_sum(total, end, state.last) for total in totals for end in ends if len(end.starts) == 1]
-            totals = _best(totals)
+            totals = best(totals)
         return totals
 
     def _behind(self, layer: Layer, states: list[State]) -> Iterator[State]:
@@ -251,11 +132,11 @@ class Builder:
     def _embedded(self, layer: Embedding, states: list[State]) -> Iterator[State]:
         """Two tokens; positions that are learned are 0, fixed ones are alike in all other entries."""
         if layer.vocabulary:
-            first = _first_token(layer)
+            first = first_token(layer)
             if layer.vocabulary < first + 2:
                 return
             one = arb(1)
-            tokens = State(((one, _ZERO, _ZERO), (_ZERO, one, _ZERO)), 2, 2, (first,))
+            tokens = State(((one, ZERO, ZERO), (ZERO, one, ZERO)), 2, 2, (first,))
             states = list(self._mapped(tokens, "embedding", None, layer.d))
         for state in states:
             own = state._replace(own_row=layer.own_row is not None)
@@ -273,7 +154,7 @@ class Builder:
             yield end._replace(last=Entry(state.last, kind, block, None, shape, factor, state.starts))
 
     def _shapes(self, state: State, width: int) -> Iterator[Shape]:
-        for a, b, c, d in _SHAPES:
+        for a, b, c, d in SHAPES:
             if (state.size > 1 or not (c or d)) and (width > 1 or not (b or d)):
                 yield a, b, c, d
 
@@ -281,7 +162,7 @@ class Builder:
         """The largest factor of a map within its budget."""
         key = id(budget), shape, copies  # budgets live as long as the norms do
         if key not in self._factors:
-            self._factors[key] = _largest_factor(shape, copies, budget) if any(shape) else _ZERO
+            self._factors[key] = _largest_factor(shape, copies, budget) if any(shape) else ZERO
         return self._factors[key]
 
     def _gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
@@ -302,7 +183,7 @@ class Builder:
     def _attended(self, layer: Attention, state: State) -> Iterator[State]:
         mass = _mass(layer, self.seq_len, own_row=state.own_row)
         if state.alone or len(state.starts) > 1 or mass is None:
-            mass = _ZERO
+            mass = ZERO
         state = state._replace(own_row=False)
         for shape in self._shapes(state, layer.out):
             factors = [
@@ -310,7 +191,7 @@ class Builder:
                 for heads in _groups(layer, self.norms)
             ]
             if layer.combine == "sum":
-                total = layer.heads * sum(factors, start=_ZERO) / len(factors) * mass
+                total = layer.heads * sum(factors, start=ZERO) / len(factors) * mass
                 end = _written(state, shape, total, layer.out)
             else:
                 factors = [INTERVAL.minimum(*factors)]
@@ -329,13 +210,13 @@ class Builder:
         rows: list[Row] = []
         for row in state.rows:
             total, squares = state.sums(row)
-            mean = total / state.width if layer.centred else _ZERO
+            mean = total / state.width if layer.centred else ZERO
             variance = squares / state.width - mean * mean
             if layer.variance_floor > 0 and not variance >= layer.variance_floor:
                 return None
-            factor = gain / (INTERVAL.maximum(_ZERO, variance) + layer.eps).sqrt()
+            factor = gain / (INTERVAL.maximum(ZERO, variance) + layer.eps).sqrt()
             a, b, rest = ((x - mean) * factor for x in row)
-            rows.append((a, b if state.size > 1 else _ZERO, rest))
+            rows.append((a, b if state.size > 1 else ZERO, rest))
         return state._replace(rows=(rows[0], rows[1]))
 
 
@@ -344,9 +225,9 @@ def _largest_factor(shape: Shape, copies: int, budget: Budget) -> arb:
     found: list[arb] = []
     if budget.row is not None:
         found.append(arb(budget.row) / arb(max(a * a + b * b, c * c + d * d)).sqrt())
-    if any(limit is not None for limit in (*(getattr(budget, name) for name in _SIZES), budget.schatten)):
-        found.append(_pattern(shape, copies).scale(INTERVAL, budget))
-    return INTERVAL.minimum(*found) if found else _ZERO
+    if any(limit is not None for limit in (*(getattr(budget, name) for name in SIZES), budget.schatten)):
+        found.append(pattern_of(shape, copies).scale(INTERVAL, budget))
+    return INTERVAL.minimum(*found) if found else ZERO
 
 
 def _groups(layer: Attention, norms: Norms) -> list[list[int]]:
@@ -357,7 +238,7 @@ def _groups(layer: Attention, norms: Norms) -> list[list[int]]:
     return [list({g, *range(g * group, (g + 1) * group)}) for g in range(layer.groups)]
 
 
-def _first_token(layer: Embedding) -> int:
+def first_token(layer: Embedding) -> int:
     """Of two in a row that are not the token of the row that is read."""
     return layer.own_row + 1 if layer.own_row is not None and layer.own_row < 2 else 0
 
@@ -376,7 +257,7 @@ def _written(state: State, shape: Shape, factor: arb, width: int) -> State:
     """The rows behind a map of the two coordinates of every copy."""
     a, b, c, d = shape
     factor = factor * len(state.starts)
-    first, second = ((factor * (a * x + c * y), factor * (b * x + d * y), _ZERO) for x, y, _ in state.rows)
+    first, second = ((factor * (a * x + c * y), factor * (b * x + d * y), ZERO) for x, y, _ in state.rows)
     return state._replace(rows=(first, second), width=width, size=min(width, 2), starts=(0,))
 
 
@@ -386,7 +267,7 @@ def _entrywise(state: State, name: str) -> State:
 
 def _activated(name: str, x: arb) -> arb:
     if name == "relu":
-        return INTERVAL.maximum(_ZERO, x)
+        return INTERVAL.maximum(ZERO, x)
     if x >= 0 or name in ("tanh", "identity"):
         return largest_entry(name, x)
     if name == "mish":
@@ -395,7 +276,7 @@ def _activated(name: str, x: arb) -> arb:
     return largest_entry(name, -x) + x  # s(x) - s(-x) = x for GELU and SiLU
 
 
-def _chosen(last: Entry | None, before: Entry | None = None) -> Iterator[Entry]:
+def chosen(last: Entry | None, before: Entry | None = None) -> Iterator[Entry]:
     """The weights up to the last one, back to the one before them."""
     while last is not None and last is not before:
         yield last
@@ -406,7 +287,7 @@ def _sum(total: State, end: State, shared: Entry | None) -> State:
     """Of two branches that begin with the same weights."""
     rows = [tuple(x + y for x, y in zip(*both, strict=True)) for both in zip(total.rows, end.rows, strict=True)]
     last = total.last
-    for entry in reversed(list(_chosen(end.last, shared))):
+    for entry in reversed(list(chosen(end.last, shared))):
         last = entry._replace(before=last)
     return end._replace(
         rows=tuple(rows),
@@ -425,7 +306,8 @@ def _margin(state: State, classes: int) -> arb:
     return INTERVAL.minimum(a - INTERVAL.maximum(*wrong[0]), d - INTERVAL.maximum(*wrong[1]))
 
 
-def _best_state(setting: Setting) -> tuple[State | None, float]:
+def best_state(setting: Setting) -> tuple[State | None, float]:
+    """The end of the network with the largest margin, and that margin, rounded down."""
     classes = setting.architecture.classes
     ends = [(state, lower_float(_margin(state, classes))) for state in Builder(setting).states()]
     return max(((s, m) for s, m in ends if m > 0), key=lambda end: end[1], default=(None, 0.0))
@@ -433,7 +315,7 @@ def _best_state(setting: Setting) -> tuple[State | None, float]:
 
 def built_margin(setting: Setting) -> float:
     """The margin of a network of the class on two inputs of different labels, rounded down; 0 where none is built."""
-    return _best_state(setting)[1]
+    return best_state(setting)[1]
 
 
 def no_witness(setting: Setting, *, measured: bool = False) -> Refusal | None:
@@ -459,65 +341,3 @@ def no_witness(setting: Setting, *, measured: bool = False) -> Refusal | None:
         "a network with a margin above gamma on inputs of both labels",
         f"Take a gamma below {at_most(built)}." if built else "",
     )
-
-
-@dataclass(frozen=True)
-class Member:
-    """A network of a class, as arrays.
-
-    Attributes:
-        weights: by kind, block and head (None where there is one).
-        inputs: one of each label: T rows, or T tokens, of which the first is the one that is read where it has no data.
-        margin: of both, in exact arithmetic, rounded down.
-    """
-
-    weights: Arrays
-    inputs: tuple[np.ndarray, np.ndarray]
-    margin: float
-
-
-def member(setting: Setting) -> Member | None:
-    """The network that `built_margin` is about, its weights rounded toward 0; None where there is none."""
-    import numpy as np
-
-    state, margin = _best_state(setting)
-    if state is None:
-        return None
-    a = setting.architecture
-    weights: Arrays = {}
-    for weight in weights_of(a.stages, a.seq_len):
-        for copy in range(weight.copies):
-            for part in weight.read(setting.norms, copy if weight.heads else None):
-                head = copy * part.copies // weight.copies if part.heads or part.copies > 1 else None
-                top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
-                weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
-    for entry in _chosen(state.last):
-        factor = lower_float(entry.factor)
-        for (kind, block, head), array in weights.items():
-            if (kind, block) == (entry.kind, entry.block) and entry.head in (None, head):
-                for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
-                    if value := entry.shape[2 * row + column]:
-                        array[np.array(entry.starts) + row, column] = value * factor
-    return Member(weights, _inputs(setting, state, weights), margin)
-
-
-def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
-    a = setting.architecture
-    first = a.stages[0]
-    for layer in a.stages:
-        if isinstance(layer, Embedding) and layer.positions == "fixed":
-            row = np.full(layer.d, layer.position_radius / math.sqrt(max(1, layer.d - 2)))
-            row[:2] = 0.0
-            weights["positions", None, None] = np.tile(row, (a.seq_len, 1))
-    if isinstance(first, Embedding) and first.vocabulary:
-        tokens = np.tile(_first_token(first) + np.arange(2)[:, None], a.seq_len)
-        if first.own_row is not None:
-            tokens[:, 0] = first.own_row
-        return tokens[0], tokens[1]
-    width = first.widths()[0] or a.d
-    x = np.zeros((2, a.seq_len, width))
-    rows = np.array(state.start).reshape(2, 2)[:, : min(width, 2)]
-    x[:, :, : min(width, 2)] = (a.input_radius * rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, None]
-    return x[0], x[1]

@@ -21,8 +21,9 @@ from boundcalc.base.intervals import upper_float
 from boundcalc.checkpoints.layers import Fixed, Forward
 from boundcalc.engine import witness
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.engine.member import member
 from boundcalc.engine.search import Search
-from boundcalc.engine.witness import built_margin, member, no_witness
+from boundcalc.engine.witness import built_margin, no_witness
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Embedding, Normaliser, Norms

@@ -1,0 +1,80 @@
+"""Open this to have the network that a printed risk is about as arrays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boundcalc.base.intervals import lower_float
+from boundcalc.engine.states import State
+from boundcalc.engine.witness import best_state, chosen, first_token
+from boundcalc.setting import Embedding, Setting
+from boundcalc.setting.layer import weights_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A network of a class, as arrays.
+
+    Attributes:
+        weights: by kind, block and head (None where there is one).
+        inputs: one of each label: T rows, or T tokens, of which the first is the one that is read where it has no data.
+        margin: of both, in exact arithmetic, rounded down.
+    """
+
+    weights: Arrays
+    inputs: tuple[np.ndarray, np.ndarray]
+    margin: float
+
+
+def member(setting: Setting) -> Member | None:
+    """The network that `built_margin` is about, its weights rounded toward 0; None where there is none."""
+    import numpy as np
+
+    state, margin = best_state(setting)
+    if state is None:
+        return None
+    a = setting.architecture
+    weights: Arrays = {}
+    for weight in weights_of(a.stages, a.seq_len):
+        for copy in range(weight.copies):
+            for part in weight.read(setting.norms, copy if weight.heads else None):
+                head = copy * part.copies // weight.copies if part.heads or part.copies > 1 else None
+                top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
+                weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
+    for entry in chosen(state.last):
+        factor = lower_float(entry.factor)
+        for (kind, block, head), array in weights.items():
+            if (kind, block) == (entry.kind, entry.block) and entry.head in (None, head):
+                for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                    if value := entry.shape[2 * row + column]:
+                        array[np.array(entry.starts) + row, column] = value * factor
+    return Member(weights, _inputs(setting, state, weights), margin)
+
+
+def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    import numpy as np
+
+    a = setting.architecture
+    first = a.stages[0]
+    for layer in a.stages:
+        if isinstance(layer, Embedding) and layer.positions == "fixed":
+            row = np.full(layer.d, layer.position_radius / math.sqrt(max(1, layer.d - 2)))
+            row[:2] = 0.0
+            weights["positions", None, None] = np.tile(row, (a.seq_len, 1))
+    if isinstance(first, Embedding) and first.vocabulary:
+        tokens = np.tile(first_token(first) + np.arange(2)[:, None], a.seq_len)
+        if first.own_row is not None:
+            tokens[:, 0] = first.own_row
+        return tokens[0], tokens[1]
+    width = first.widths()[0] or a.d
+    x = np.zeros((2, a.seq_len, width))
+    rows = np.array(state.start).reshape(2, 2)[:, : min(width, 2)]
+    x[:, :, : min(width, 2)] = (a.input_radius * rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, None]
+    return x[0], x[1]
