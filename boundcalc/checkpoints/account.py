@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boundcalc.checkpoints.families.table import Model
+from boundcalc.layers.base import weights_of
 from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.layer import weights_of
 
 
 @dataclass(frozen=True, slots=True)

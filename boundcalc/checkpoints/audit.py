@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base import validate
 from boundcalc.base.compared import Compared, said
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
@@ -28,12 +29,12 @@ from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.readers.base import STORED
 from boundcalc.checkpoints.tasks import Plan
+from boundcalc.layers.attention import attentions
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of
 from boundcalc.norms.matrix import Floats, Measured
 from boundcalc.norms.rounding import up
-from boundcalc.setting import Architecture, Attention, Budget, Norms, validate
-from boundcalc.setting.attention import attentions
+from boundcalc.setting import Architecture, Attention, Budget, Norms
 from boundcalc.setting.norms import place_of
 
 Progress = Callable[[str, int, int], None]

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.base.validate import flag, known_keys, positive, size
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.layers import Fixed, Rows
+from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import ready
-from boundcalc.setting.validate import flag, known_keys, positive, size
+from boundcalc.layers.forward import Fixed
 
 _Rotate = Callable[[Rows, int | None], Rows]
 

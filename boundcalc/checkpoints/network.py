@@ -13,8 +13,9 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.families.heads import head_offsets, heads_of
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.checkpoints.layers import Fixed, Forward, Rows, Step
+from boundcalc.checkpoints.layers import NUMPY, Rows
 from boundcalc.checkpoints.tasks import positions
+from boundcalc.layers.forward import Fixed, Forward, Step
 from boundcalc.setting import Architecture, Layer, Weight
 
 
@@ -27,12 +28,12 @@ class Network:
 
     def __call__(self, x: Any) -> Rows:
         """Outputs (n, classes) for tokens (n, T), or for rows (n, T, d)."""
-        return self._run(x, Forward(self.arrays, self.fixed))
+        return self._run(x, Forward(NUMPY, self.arrays, self.fixed))
 
     def trace(self, x: Any, *, every_row: bool) -> tuple[Rows, list[Step]]:
         """The outputs, and every layer in the order they run; with `every_row`, no row is picked before the read-out."""
         steps: list[Step] = []
-        return self._run(x, Forward(self.arrays, self.fixed, every_row=every_row, steps=steps)), steps
+        return self._run(x, Forward(NUMPY, self.arrays, self.fixed, every_row=every_row, steps=steps)), steps
 
     def _run(self, x: Any, forward: Forward) -> Rows:
         values = np.asarray(x)

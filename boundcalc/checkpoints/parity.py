@@ -19,13 +19,14 @@ from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.derived import DERIVED
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
-from boundcalc.checkpoints.layers import Fixed, Rows, Step
+from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_read, tokens_before
+from boundcalc.layers.attention import is_causal
+from boundcalc.layers.base import of_class
+from boundcalc.layers.forward import Fixed, Step
 from boundcalc.setting import Architecture, Layer, Pool
-from boundcalc.setting.attention import is_causal
-from boundcalc.setting.layer import of_class
 
 SINGLE = 4e-6
 """What may lie between two passes where the module takes steps in single precision, whatever its weights are."""
@@ -292,7 +293,7 @@ def _parted(found: Sequence[tuple[Place, int]], index: int, steps: Sequence[Step
     start = found[index - 1][1] if index else -1
     entered = index > 0 and found[index - 1][0].name.startswith("what enters")
     between = steps[start + (not entered) : step + (not place.name.startswith("what enters"))]
-    words = ", ".join(dict.fromkeys(each.layer.said() for each in between)) or "nothing"
+    words = ", ".join(dict.fromkeys(each.layer.brief() for each in between)) or "nothing"
     up_to = f"agree up to {found[index - 1][0].name}" if index else "part at the start"
     return (
         f"the module and the architecture as described {up_to}, and differ in {place.name}, by {place.apart:.1g} of the "

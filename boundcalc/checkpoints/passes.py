@@ -14,9 +14,9 @@ from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
+from boundcalc.layers.attention import attentions
+from boundcalc.layers.embedding import token_tables
 from boundcalc.setting import Architecture
-from boundcalc.setting.attention import attentions
-from boundcalc.setting.layers import token_tables
 
 Call = Callable[[Any, Any], Any]
 

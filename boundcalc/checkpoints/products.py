@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from boundcalc.checkpoints.maps import key_of
+from boundcalc.layers.products import FIRST_ROW, Beginning, beginning, ending
 from boundcalc.norms.computed import ROUNDINGS, nuclear, rounded, whole
 from boundcalc.norms.matrix import Floats
 from boundcalc.norms.rounding import gamma, root, total, up
 from boundcalc.setting import Architecture, Budget
-from boundcalc.setting.products import FIRST_ROW, Beginning, beginning, ending
 
 
 def measured_products(architecture: Architecture, read: Callable[[str, int | None], Floats]) -> dict[str, Budget]:

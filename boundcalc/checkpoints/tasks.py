@@ -14,9 +14,9 @@ from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, Task, Want, difference, key_of
+from boundcalc.layers.base import Role, flat
 from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
-from boundcalc.setting.layer import Role, flat
 
 
 class Plan:

@@ -8,10 +8,10 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import hint, read, write
 from boundcalc.cli.values import number
+from boundcalc.layers.base import Weight, weights_of
+from boundcalc.layers.products import products_of
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.setting.layer import Weight, weights_of
 from boundcalc.setting.norms import JSON_NAMES
-from boundcalc.setting.products import products_of
 
 _EXAMPLE = "W_V=op:2.5,21:8"
 TORCH: Mapping[str, tuple[str, str]] = {

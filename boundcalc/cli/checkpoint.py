@@ -116,8 +116,8 @@ def take(
 def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
     """A budget for a read-out that is not in the checkpoint."""
     from boundcalc.base.errors import InvalidSetting
+    from boundcalc.base.validate import positive
     from boundcalc.setting import Budget
-    from boundcalc.setting.validate import positive
 
     if norm is None:
         return {}

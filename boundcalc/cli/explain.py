@@ -60,7 +60,6 @@ def _statement(name: str) -> list[tuple[str, str]]:
         ("Title", entry.title),
         ("Statement", entry.says),
         ("Proof", entry.proof),
-        ("Arguments", ", ".join(STATEMENTS[name].arguments) if name in STATEMENTS else ""),
         ("Facts", "; ".join(f"{fact}: {given.meaning}" for fact, given in _facts(name).items())),
         ("Source", entry.cited.replace("theory.md", "theory.md" if name in STATEMENTS else "certificates.md")),
     ]

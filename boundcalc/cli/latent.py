@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_text
 from boundcalc.base.rounding import up
@@ -20,7 +21,6 @@ from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.text import Line, wrapped, write_table
 from boundcalc.cli.values import NUMBER, WHOLE
-from boundcalc.setting import validate
 
 if TYPE_CHECKING:
     from boundcalc.base.value import Value

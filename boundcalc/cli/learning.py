@@ -53,8 +53,8 @@ device_option = click.option(
 
 def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
     """What --runs says, for `Store.select`."""
+    from boundcalc.base import validate
     from boundcalc.base.errors import InvalidSetting
-    from boundcalc.setting import validate
 
     chosen: dict[str, Any] = {}
     for text in texts:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import run_pair
 from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import setting_options, take_setting
 from boundcalc.lab.figures.gap import AXES, BOUNDS
-from boundcalc.setting import Setting, validate
+from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
     from boundcalc.lab.figures.data import Figure

@@ -97,7 +97,7 @@ def command(
     """
     from dataclasses import replace
 
-    from boundcalc.setting import validate
+    from boundcalc.base import validate
 
     validate.positive("gamma", gamma)
     validate.fraction("delta", delta, ends=False)

@@ -16,8 +16,8 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
+from boundcalc.base.validate import known_keys
 from boundcalc.setting import Setting
-from boundcalc.setting.validate import known_keys
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece

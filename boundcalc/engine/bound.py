@@ -11,11 +11,11 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import log_add
 from boundcalc.base.rounding import log_up, upper, upper_latex
 from boundcalc.base.table import as_html, as_text
+from boundcalc.base.validate import choice
 from boundcalc.base.value import Kind, Value
 from boundcalc.engine.search import Needed
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Setting
-from boundcalc.setting.validate import choice
 
 if TYPE_CHECKING:
     from boundcalc.base.compared import Compared

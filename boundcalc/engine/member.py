@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from boundcalc.base.intervals import lower_float
 from boundcalc.engine.states import State
 from boundcalc.engine.witness import best_state, chosen, first_token
+from boundcalc.layers.base import weights_of
 from boundcalc.setting import Embedding, Setting
-from boundcalc.setting.layer import weights_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,6 +20,7 @@ from boundcalc.engine.chain import Chains
 from boundcalc.engine.closed import closed_form
 from boundcalc.engine.comparison import tune
 from boundcalc.engine.items import Item, build_items, lemmas_of, uncoverable
+from boundcalc.layers.facts import PUBLISHED
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
 from boundcalc.statements.comparison.network import network_of, refusal
@@ -29,7 +30,6 @@ from boundcalc.statements.merge import Merged, merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import Measured
 from boundcalc.statements.premise import no_member
-from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Chain, Known, Quantity, Strategy, noise_chance, stored_count
 from boundcalc.theorems.policies import Policy
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
+from boundcalc.base.validate import choice
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.crossing import Axis, Crossing
 from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
@@ -17,7 +18,6 @@ from boundcalc.engine.growth import value_of
 from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
 from boundcalc.setting import Setting
-from boundcalc.setting.validate import choice
 from boundcalc.statements.premise import margin_on_both_labels, no_member
 from boundcalc.theorems import known_bound
 

@@ -13,10 +13,10 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
 from boundcalc.base.schema import spelling
 from boundcalc.base.table import as_html, as_text
+from boundcalc.base.validate import known_keys
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
 from boundcalc.setting import Architecture, Sample, Setting
-from boundcalc.setting.validate import known_keys
 from boundcalc.theorems import known_bound
 
 MOST_POINTS = 10**6

@@ -17,6 +17,8 @@ from flint import arb
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, lower_float, upper_float
 from boundcalc.engine.states import INPUTS, SHAPES, SIZES, ZERO, Entry, Row, Shape, State, best, pattern_of
+from boundcalc.layers.activation import largest_entry
+from boundcalc.layers.products import is_product
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -34,8 +36,6 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import place_of
-from boundcalc.setting.products import is_product
-from boundcalc.statements.layers.activation import largest_entry
 from boundcalc.statements.premise import margin_on_both_labels, no_member, supposes_a_margin
 
 

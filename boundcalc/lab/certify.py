@@ -20,7 +20,6 @@ from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Options
-from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.passes import Call
 from boundcalc.engine.bound import BoundValue
@@ -31,6 +30,7 @@ from boundcalc.lab.outputs import Examples, Outputs, token_before, weights_diges
 from boundcalc.lab.predictions import certify_function, certify_predictions, group_names
 from boundcalc.lab.reading import TRIED, Reading, brief, fits, read_model, whole
 from boundcalc.lab.scores import Judged, difference, judge, overlapping, score
+from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.examples import named
@@ -304,7 +304,7 @@ def wanted_methods(methods: Sequence[str] | None, data: Any, test: Any, make: An
     have["p2l"] = data is not None and make is not None
     if methods is None:
         return tuple(method for method in METHODS if have[method])
-    from boundcalc.setting.validate import choice
+    from boundcalc.base.validate import choice
 
     wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
     if "held-out" in wanted and test is None:

@@ -22,16 +22,16 @@ from boundcalc.checkpoints.errors import CheckpointError, NoFunction, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model
 from boundcalc.checkpoints.families.native import NATIVE
-from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, of_double, ready, with_weights
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.parity import Parity, fixed_beside
 from boundcalc.checkpoints.passes import Call, patch_map, record, rows_of_images, rows_read
 from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.layers.attention import is_causal
+from boundcalc.layers.embedding import token_tables
+from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.data import Data, digest_of_arrays
-from boundcalc.setting.attention import is_causal
-from boundcalc.setting.layers import token_tables
 
 AGAIN = 64
 """Examples that are answered again."""

@@ -17,14 +17,14 @@ from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
-from boundcalc.checkpoints.layers import Fixed
 from boundcalc.checkpoints.maps import Want
 from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.passes import Call, patch_map
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.lab.outputs import token_before
-from boundcalc.setting.layers import token_tables
+from boundcalc.layers.embedding import token_tables
+from boundcalc.layers.forward import Fixed
 
 TRIED = 4
 """Sequences of the data in the forward check."""

@@ -16,6 +16,7 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_log
+from boundcalc.layers.facts import PUBLISHED
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Cover, problem_of
 from boundcalc.proof.levels import Booked, Costs, Levels
 from boundcalc.setting import Norms, Setting
@@ -23,7 +24,6 @@ from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
-from boundcalc.statements.slots import PUBLISHED
 from boundcalc.statements.strategies import STRATEGIES, Known, stored_weights
 
 if TYPE_CHECKING:

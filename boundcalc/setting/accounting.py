@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.setting import validate
+from boundcalc.layers.base import Weight, weights_of
+from boundcalc.layers.products import products_of
 from boundcalc.setting.architecture import Architecture
-from boundcalc.setting.layer import Weight, weights_of
-from boundcalc.setting.norms import Norms, place_of
-from boundcalc.setting.products import products_of
+from boundcalc.setting.norms import JSON_NAMES, Budget, Norms, place_of
 
 
 def account(norms: Norms, architecture: Architecture) -> None:
@@ -22,7 +22,20 @@ def account(norms: Norms, architecture: Architecture) -> None:
     for key, budget in norms.budgets.items():
         if key not in read:
             raise InvalidSetting(f"norms of {key}: {_why_unread(key, norms, weights)}")
-        read[key].check(key, budget)
+        _check_limits(read[key], key, budget)
+
+
+def _check_limits(weight: Weight, key: str, budget: Budget) -> None:
+    """Refuses limits that no bound can use for such a weight: they would be ignored."""
+    for part, where in ((budget, ""), (budget.distance, "distance: ")):
+        for symbol, name in JSON_NAMES.items():
+            unread = name not in weight.limits or (bool(where) and name == "distance")
+            if unread and part is not None and getattr(part, name) is not None:
+                usable = ", ".join(word for word, field in JSON_NAMES.items() if field in weight.limits)
+                raise InvalidSetting(
+                    f"norms of {key}: {where}nothing reads {symbol!r} of {weight.kind}, it would be ignored; "
+                    f"what can be used is {usable}"
+                )
 
 
 def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, str | None]]:

@@ -11,12 +11,19 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import brief, first_of, read, shown, write
-from boundcalc.setting.attention import Attention, Normaliser
-from boundcalc.setting.feedforward import ACTIVATIONS, Activation, GatedFeedForward
+from boundcalc.base.validate import MOST_STACKED
+from boundcalc.layers.activation import ACTIVATIONS, Activation
+from boundcalc.layers.attention import Attention
+from boundcalc.layers.ball import Ball
+from boundcalc.layers.base import TOKENS, Layer, widths_of
+from boundcalc.layers.embedding import Embedding
+from boundcalc.layers.gated import GatedFeedForward
+from boundcalc.layers.layernorm import LayerNorm
+from boundcalc.layers.linear import Linear
+from boundcalc.layers.normaliser import Normaliser
+from boundcalc.layers.pool import Pool
+from boundcalc.layers.residual import Residual
 from boundcalc.setting.fields import check_fields, flag, number, whole, word
-from boundcalc.setting.layer import TOKENS, Layer, widths_of
-from boundcalc.setting.layers import Ball, Embedding, LayerNorm, Linear, Pool, Residual
-from boundcalc.setting.validate import MOST_STACKED
 
 STYLES = ("edelman", "post", "pre")
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")

@@ -10,8 +10,8 @@ from dataclasses import field, fields
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from boundcalc.base import validate
 from boundcalc.base.schema import letter
-from boundcalc.setting import validate
 
 
 class Spec(NamedTuple):

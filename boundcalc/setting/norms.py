@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import first_of, read, write
-from boundcalc.setting import validate
 from boundcalc.setting.fields import check_fields, flag, number
 
 SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from boundcalc.setting import validate
+from boundcalc.base import validate
 from boundcalc.setting.architecture import Architecture
 
 _TRANSFORMER: dict[str, Any] = {"residual": True, "normalisation": "layernorm"}

@@ -7,8 +7,8 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import brief, shown
+from boundcalc.base.validate import choice
 from boundcalc.setting.fields import check_fields, number, share, whole
-from boundcalc.setting.validate import choice
 
 MARGIN = 0.12
 """The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins on inputs

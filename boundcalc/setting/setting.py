@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import read, write
-from boundcalc.setting import validate
+from boundcalc.layers.base import Weight, weights_of
 from boundcalc.setting.accounting import account, lookups
 from boundcalc.setting.architecture import Architecture
-from boundcalc.setting.layer import Weight, weights_of
 from boundcalc.setting.norms import Norms
 from boundcalc.setting.presets import PRESETS
 from boundcalc.setting.sample import Sample

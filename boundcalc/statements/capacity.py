@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from boundcalc.base.errors import Refusal, Unsupported
@@ -33,10 +33,15 @@ def _piece_coefficient(ns: NumberSystem, piece: Piece, samples: Any, lemmas: Col
     return total * piece.gain**2
 
 
-def capacity(ns: NumberSystem, lowered: Network, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
-    """C_F with log N(e) <= C_F/e^2 on the loss: (sum of cube roots of the pieces' coefficients)^3."""
+def least_split(ns: NumberSystem, coefficients: Sequence[Number]) -> Number:
+    """A1: the least sum of A_j k_j^2 / e_j^2 over shares that sum to 1, of such coefficients: (sum of cube roots)^3."""
     third = ns.number(1) / 3
     total = ns.number(0)
-    for piece in lowered.pieces:
-        total = total + _piece_coefficient(ns, piece, samples, lemmas) ** third
+    for coefficient in coefficients:
+        total = total + coefficient**third
     return total**3
+
+
+def capacity(ns: NumberSystem, lowered: Network, samples: Any, lemmas: Collection[CoverLemma]) -> Number:
+    """A4: C_F with log N(e) <= C_F/e^2 on the loss."""
+    return least_split(ns, [_piece_coefficient(ns, piece, samples, lemmas) for piece in lowered.pieces])

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.golden import golden
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
+from boundcalc.layers.facts import Context
+from boundcalc.layers.normaliser import normaliser_constants
 from boundcalc.setting import Normaliser, Norms
 from boundcalc.statements import gap
 from boundcalc.statements.covers import CoverLemma
-from boundcalc.statements.layers.attention.heads import normaliser_constants
-from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 

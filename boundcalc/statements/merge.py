@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.system import Number
+from boundcalc.layers.base import weights_of
+from boundcalc.layers.facts import Context, total
+from boundcalc.layers.products import FIRST_ROW, beginning, ending, products_of
 from boundcalc.setting import Architecture, Attention, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
 from boundcalc.setting.accounting import lookups
-from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import place_named, place_of
-from boundcalc.setting.products import FIRST_ROW, beginning, ending, products_of
-from boundcalc.statements.layers import LAYERS
 from boundcalc.statements.network import Visit, walk
-from boundcalc.statements.slots import Context, total
 from boundcalc.statements.targets import MatrixNorms, matrix_norms, product, with_corner, with_row
 from boundcalc.statements.weights import Weights
 
@@ -175,8 +174,7 @@ def merge_consecutive(setting: Setting) -> Setting | None:
 
 def _idle(layer: Layer, radius: Number) -> bool:
     """Whether a layer does nothing to rows of this radius."""
-    rule = LAYERS.of(layer)
-    return rule is not None and rule.idle is not None and rule.idle(layer, radius)
+    return layer.idle(radius)
 
 
 def _times(merger: _Merger, first: _Placed, second: _Placed) -> _Placed | None:

@@ -10,10 +10,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.base import rows_used
+from boundcalc.layers.facts import Context, Facts, Member, Slot, total
 from boundcalc.setting import Layer, Setting
-from boundcalc.setting.layer import rows_used
-from boundcalc.statements.layers import facts
-from boundcalc.statements.slots import Context, Facts, Member, Slot, total
 from boundcalc.statements.weights import Weights
 
 
@@ -33,11 +32,16 @@ class Branch(Enum):
     CLOSES = 2
 
 
+def claimed(layer: Layer, at: Context) -> Facts:
+    """What a layer says of itself."""
+    return layer.facts(at)
+
+
 Walk = Generator[Visit | Branch, None, Number]
 Measure = Callable[[Layer, Context], Facts]
 
 
-def walk(layers: Sequence[Layer], at: Context, measure: Measure = facts) -> Walk:
+def walk(layers: Sequence[Layer], at: Context, measure: Measure = claimed) -> Walk:
     """Every layer from the input on, with marks around branches; returns the radius of the last one's output.
 
     `at` is where the first layer stands, but that `at.rows` rows of the last one's output are read.

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.validate import size
+from boundcalc.layers.base import weights_of
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.setting.layer import weights_of
 from boundcalc.setting.norms import SIZES, place_of
-from boundcalc.setting.validate import size
 from boundcalc.statements.strategies import risk_candidates
 
 if TYPE_CHECKING:

@@ -14,12 +14,11 @@ from flint import arb
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float, upper_float
+from boundcalc.layers.base import widths_of
+from boundcalc.layers.facts import Context, End, Facts, largest_margin
 from boundcalc.setting import Layer, Norms, Setting
-from boundcalc.setting.layer import widths_of
-from boundcalc.statements.layers import LAYERS, facts
 from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import finish, walk
-from boundcalc.statements.slots import Context, End, Facts, largest_margin
 from boundcalc.statements.weights import Weights
 
 _ALMOST = 1 + arb("1e-30")
@@ -92,44 +91,34 @@ class _Reach:
         """The largest margin of the output of some layers."""
         if layers:
             *before, last = layers
-            rule = LAYERS.of(last)
-            if rule is not None and rule.margin is not None:
-                reach, margin = partial(self.behind, before), partial(self.margin, before)
-                most = rule.margin(last, End(self.start.weights, self.classes, reach, margin))
-                if most is not None:
-                    return most
+            reach, margin = partial(self.behind, before), partial(self.margin, before)
+            most = last.margin(End(self.start.weights, self.classes, reach, margin))
+            if most is not None:
+                return most
         return largest_margin(INTERVAL, self.behind(layers), self.classes)
 
     def opposed(self) -> arb | None:
         """The largest margin on two inputs of different labels, where relu and maps without offsets end the network."""
         before, steep = list(self.layers), arb(1)
-        while before and (step := self._along(before[-1])) is not None:
+        while before and (step := before[-1].along(self.start)) is not None:
             before.pop()
             steep = steep * step
-        rule = LAYERS.of(before[-1]) if before else None
-        if rule is None or rule.positive is None or not rule.positive(before[-1]):
+        if not before or not before[-1].positive():
             return None
         longest = self.behind(before) / arb(2).sqrt()
         before.pop()
-        while before and self._along(before[-1]) is not None and not before[-1].weights(self.start.seq_len):
+        while before and before[-1].along(self.start) is not None and not before[-1].weights(self.start.seq_len):
             before.pop()
-        rule = LAYERS.of(before[-1]) if before else None
-        if rule is not None and rule.split is not None:
-            halves = rule.split(before[-1], replace(self.start, radius=self.behind(before[:-1])))
-            if halves is not None:
-                longest = INTERVAL.minimum(longest, halves / arb(2).sqrt())
+        halves = before[-1].split(replace(self.start, radius=self.behind(before[:-1]))) if before else None
+        if halves is not None:
+            longest = INTERVAL.minimum(longest, halves / arb(2).sqrt())
         return steep * longest
-
-    def _along(self, layer: Layer) -> arb | None:
-        rule = LAYERS.of(layer)
-        return None if rule is None or rule.along is None else rule.along(layer, self.start)
 
     def behind(self, layers: Sequence[Layer]) -> arb:
         """The longest row behind some layers."""
-        return finish(walk(layers, self.start, _sharper))[1]
+        return finish(walk(layers, self.start, _reach))[1]
 
 
-def _sharper(layer: Layer, at: Context) -> Facts:
-    """A layer's facts, with the sharper radius where its rule says one; an error of its input does not matter here."""
-    rule = LAYERS.of(layer)
-    return facts(layer, at) if rule is None or rule.reach is None else Facts(rule.reach(layer, at), 0)
+def _reach(layer: Layer, at: Context) -> Facts:
+    """The sharper radius of a layer's output; an error of its input does not matter here."""
+    return Facts(layer.reach(at), 0)

@@ -1,66 +1,13 @@
-"""What a covering lemma is applied to: one linear map, on points of a known radius and number."""
+"""A5 and A6: norms of a matrix from those that are given, and of products."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
-
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.facts import Kind as Kind
+from boundcalc.layers.facts import MatrixNorms as MatrixNorms
+from boundcalc.layers.facts import Points as Points
+from boundcalc.layers.facts import Target as Target
 from boundcalc.setting import Budget
-
-Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """How many distinct points m samples can show: per_sample * m, at most `cap`."""
-
-    per_sample: int
-    cap: int | None = None
-
-    def count(self, samples: Any) -> Any:
-        """Points among so many samples (symbols allowed when there is no cap)."""
-        shown = self.per_sample * samples
-        return shown if self.cap is None else min(shown, self.cap)
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixNorms:
-    """Every norm of one matrix, the unset ones derived from the set ones (A5)."""
-
-    op: Number
-    fro: Number
-    two_one: Number
-    two_one_t: Number
-    one_one: Number
-    nuclear: Number
-    rank: int
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A class {x -> xW} of maps R^d -> R^k on points of norm at most `radius`.
-
-    kind "map": any matrix; "score", "query", "key": the three ways to see a bilinear score (S1, S2), with
-    the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows;
-    "numbers": each by itself; "pooled": a table seen through averages of its rows, columns perhaps through different ones;
-    "summed": a hidden layer seen through the sum of its units, where the spread of noise is larger by `extra` and the noise
-    that one point sees is at most `most` (V4).
-    """
-
-    kind: Kind
-    d: int
-    k: int
-    radius: Number
-    norms: MatrixNorms
-    points: Points
-    extra: Number | None = None
-    most: Number | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of parameters."""
-        return self.d * self.k
 
 
 def _fewest(sizes: list[int]) -> int:

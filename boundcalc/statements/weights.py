@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.products import is_product
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
-from boundcalc.setting.products import is_product
 from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, matrix_norms, nuclear_of
 
 
@@ -139,29 +138,3 @@ class Weights:
                 raise InvalidSetting(f'the norm budget of {kind} needs "{ask}"')
             sizes.append(self.ns.number(min(given) or LEAST_BUDGET))
         return sizes[0], sizes[1]
-
-
-class Given(Weights):
-    """Norms given as numbers of any system, so that a layer's rule can be asked for its value."""
-
-    def __init__(self, ns: NumberSystem, given: Mapping[str, MatrixNorms | Number]) -> None:
-        super().__init__(ns, Norms())
-        self.given = given
-
-    def matrix(self, kind: str, block: int | None, head: int | None, d: int, k: int, rank: int | None = None) -> Matrix:
-        norms = self.given[kind]
-        whole = (
-            norms
-            if isinstance(norms, MatrixNorms)
-            else MatrixNorms(norms, norms, norms, norms, norms, norms, min(d, k))
-        )
-        return Matrix(whole, whole)
-
-    def scores(self, *where: Any, **biases: Any) -> Matrix:
-        return self.matrix("W_QK", None, None, 1, 1)
-
-    def vector(self, kind: str, block: int | None, head: int | None = None) -> tuple[Number, Number]:
-        return self.given[kind], self.given[kind]
-
-    def gain(self, kind: str, block: int | None) -> tuple[Number, Number]:
-        return self.given[kind], self.given[kind]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.layers.base import Role, weights_of
 from boundcalc.setting import Budget, Layer, Norms, Weight
-from boundcalc.setting.layer import Role, weights_of
 from boundcalc.setting.norms import SIZES
 from boundcalc.statements.targets import Target
 

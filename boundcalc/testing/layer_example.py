@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from boundcalc.base.numbers import FLOAT, NumberSystem
+from boundcalc.layers.facts import Context, Facts
 from boundcalc.setting import Layer, Norms
-from boundcalc.statements.slots import Context, Facts
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 from boundcalc.testing.drawing import Array, Dice, apart, drawn, farthest, joined, projected

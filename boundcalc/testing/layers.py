@@ -13,13 +13,12 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.checkpoints.layers import ACTIVATIONS
+from boundcalc.layers.base import EveryRow, flat, weights_of
+from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.setting import Activation, Architecture, Layer, Linear, Pool, Sample, Setting
-from boundcalc.setting.layer import EveryRow, flat, weights_of
 from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.layers import facts
 from boundcalc.statements.network import Network
-from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.statements.targets import Kind
 from boundcalc.testing.drawing import Array, limits_of, used
 from boundcalc.testing.layer_example import LayerExample, Rule, kind_of
@@ -216,7 +215,7 @@ LAWS = (
 
 def claimed(layer: Layer, at: Context) -> Facts:
     """What is claimed of a layer: its rule, or what composition says where it holds others."""
-    return _composed(layer, at) if layer.branches else facts(layer, at)
+    return _composed(layer, at) if layer.branches else layer.facts(at)
 
 
 def _composed(layer: Layer, at: Context) -> Facts:

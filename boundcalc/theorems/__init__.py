@@ -8,7 +8,7 @@ from __future__ import annotations
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
 from boundcalc.base.registry import Registry
-from boundcalc.setting.validate import choice
+from boundcalc.base.validate import choice
 from boundcalc.theorems.deep import K1 as K1
 from boundcalc.theorems.deep import edelman2022 as edelman2022
 from boundcalc.theorems.deep import edelman2022_head as edelman2022_head

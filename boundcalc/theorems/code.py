@@ -11,7 +11,7 @@ from flint import arb, ctx
 from sympy.codegen.cfunctions import expm1
 
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.setting.validate import choice
+from boundcalc.base.validate import choice
 from boundcalc.theorems.algebra import Expr, Named, written_out
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from boundcalc.base import prose, theory
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.sources import HERE, Source
 from boundcalc.base.statement import Statement
-from boundcalc.setting.validate import choice
+from boundcalc.base.validate import choice
 from boundcalc.theorems.formula import Definition, Formula
 from boundcalc.theorems.printing import WIDE
 

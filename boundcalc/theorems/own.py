@@ -10,11 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.load import load_name
 from boundcalc.base.sources import Source
-from boundcalc.setting import Setting, validate
+from boundcalc.setting import Setting
 from boundcalc.theorems.theorem import Theorem
 
 if TYPE_CHECKING:

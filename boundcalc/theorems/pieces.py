@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import sympy
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.layers.facts import Member
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import ALWAYS, LEMMAS, Counting, CoverLemma
 from boundcalc.statements.network import Network, Piece
-from boundcalc.statements.slots import Member
 from boundcalc.statements.targets import Target
 from boundcalc.theorems.algebra import SYMPY, Expr, SympySystem, cover_constant, known_le, same, undominated
 

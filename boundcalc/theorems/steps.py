@@ -10,12 +10,12 @@ from typing import Any
 import sympy
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.layers.facts import Context
 from boundcalc.setting import Norms, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.covers import CoverLemma
 from boundcalc.statements.covers.base import cover_uses
 from boundcalc.statements.network import Visit, loss_lipschitz, walk
-from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import MatrixNorms, Target
 from boundcalc.statements.weights import Weights
 from boundcalc.theorems.algebra import SYMPY, Expr, SympySystem

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.sources import HERE, Source
+from boundcalc.base.validate import choice
 from boundcalc.base.value import Value
-from boundcalc.setting.validate import choice
 from boundcalc.theorems.policies import Policy
 
 if TYPE_CHECKING:
@@ -187,9 +187,9 @@ class Theorem:
 
     def checked(self, quantity: str | None = None, **values: float) -> Value:
         """The formula's value at a point, its upper end in ball arithmetic."""
+        from boundcalc.base import validate
         from boundcalc.base.intervals import upper_float
         from boundcalc.base.symbols import BY_NAME
-        from boundcalc.setting import validate
 
         formula = self.formula(quantity, **{name: int(values[name]) for name in self.builds if name in values})
         rest = {name: value for name, value in values.items() if name not in self.builds}

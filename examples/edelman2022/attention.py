@@ -21,6 +21,7 @@ import torch
 from common import Values, run
 from numpy.typing import NDArray
 
+from boundcalc.base import validate
 from boundcalc.lab.train.layers import weights_of_read
 from boundcalc.lab.train.measure import head_sizes
 from boundcalc.lab.train.model import rows_before
@@ -30,8 +31,7 @@ from boundcalc.lab.train.stack import with_read_row
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for
-from boundcalc.setting import validate
-from boundcalc.setting.attention import attentions
+from boundcalc.layers.attention import attentions
 
 QUICK = {"quick": True}
 

@@ -25,6 +25,7 @@ import torch
 from common import Values, run
 from torch import Tensor
 
+from boundcalc.base import validate
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab.train.measure import measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
@@ -33,7 +34,7 @@ from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.lab.train.trial import Optimisation
-from boundcalc.setting import Setting, validate
+from boundcalc.setting import Setting
 
 QUICK = {"quick": True}
 

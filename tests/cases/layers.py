@@ -14,12 +14,13 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.checkpoints.fixed import rotary
-from boundcalc.checkpoints.layers import Fixed, Forward
+from boundcalc.checkpoints.layers import NUMPY
+from boundcalc.layers.activation import ACTIVATIONS
+from boundcalc.layers.base import TOKENS
+from boundcalc.layers.facts import Context, Facts, Slot
+from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Layer, Norms
-from boundcalc.setting.feedforward import ACTIVATIONS
-from boundcalc.setting.layer import TOKENS
 from boundcalc.setting.named import layer_from_json
-from boundcalc.statements.slots import Context, Facts, Slot
 from boundcalc.testing.drawing import Array
 from boundcalc.testing.layer_example import Drawn, LayerExample, Rule
 from boundcalc.testing.layers import POINTS, claimed
@@ -155,7 +156,7 @@ def computed(layer: Layer, fixed: Fixed, position: float = 0.0) -> Callable[[Dra
 
     def run(weights: Drawn, x: Array) -> Array:
         rows = x[:, 0].astype(int) if layer.widths()[0] == TOKENS else x
-        return Forward(Arrays(weights, position), fixed)((layer,), rows[None])[0]
+        return Forward(NUMPY, Arrays(weights, position), fixed)((layer,), rows[None])[0]
 
     return run
 

@@ -20,9 +20,9 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.lab.reading import held_against, opened
+from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check
 from boundcalc.setting import Attention, SoftCap
-from boundcalc.setting.layer import of_class
 from boundcalc.statements.network import Network
 from tests.checkpoints.live import GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 from tests.checkpoints.table import rows, shown

@@ -8,7 +8,8 @@ import pytest
 
 from boundcalc.base.numbers import LOG
 from boundcalc.engine.solve import solve
-from boundcalc.setting import LayerNorm, Residual, Setting
+from boundcalc.layers.base import of_class
+from boundcalc.setting import LayerNorm, Setting
 from boundcalc.statements.network import Network
 
 
@@ -24,12 +25,7 @@ def mean_gain(setting: Setting) -> float:
 
 
 def normalisations(setting: Setting) -> int:
-    layers = [inner for layer in setting.architecture.stages for inner in (layer, *flat(layer))]
-    return sum(isinstance(layer, LayerNorm) for layer in layers)
-
-
-def flat(layer: object) -> list[object]:
-    return list(layer.inner()) if isinstance(layer, Residual) else []
+    return len(list(of_class(setting.architecture.stages, LayerNorm)))
 
 
 @pytest.mark.parametrize(
@@ -39,13 +35,7 @@ def flat(layer: object) -> list[object]:
 def test_what_dominates(preset: str, gain: float, of_norms: float, m: float, counted: float) -> None:
     setting = Setting.of(preset, margin=0.5)
     assert mean_gain(setting) == pytest.approx(gain, rel=1e-3)
-    layers = {
-        layer.eps
-        for layer in setting.architecture.stages
-        for layer in (layer, *flat(layer))
-        if isinstance(layer, LayerNorm)
-    }
-    (eps,) = layers
+    (eps,) = {layer.eps for layer in of_class(setting.architecture.stages, LayerNorm)}
     steep = normalisations(setting) * math.log(1 / math.sqrt(eps))
     assert steep / Network(setting, LOG).amplification.log == pytest.approx(of_norms, abs=0.01)
     assert solve(setting, "m", 0.1, digits=3).value <= m

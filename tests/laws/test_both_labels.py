@@ -18,17 +18,18 @@ from flint import arb
 from boundcalc import Setting, compare
 from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.intervals import upper_float
-from boundcalc.checkpoints.layers import Fixed, Forward
+from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.engine import witness
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.member import member
 from boundcalc.engine.search import Search
 from boundcalc.engine.witness import built_margin, no_witness
+from boundcalc.layers.base import weights_of
+from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Embedding, Normaliser, Norms
 from boundcalc.setting.architecture import Architecture
-from boundcalc.setting.layer import weights_of
 from boundcalc.setting.presets import PRESETS
 from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
 from boundcalc.testing.drawing import Dice, limits_of, used, within
@@ -51,7 +52,7 @@ def forward(setting: Setting, weights: Any, x: Any) -> Any:
         rows = x if x.ndim > 1 else x[:, None]
         return Network(a.stages, setting.norms, a.seq_len, a.input_radius).run(parameters, rows)[0]
     row = 0 if any(isinstance(layer, Embedding) and layer.own_row is not None for layer in a.stages) else -1
-    return Forward(Arrays(weights), Fixed(row=row))(a.stages, x[None])[0, 0]
+    return Forward(NUMPY, Arrays(weights), Fixed(row=row))(a.stages, x[None])[0, 0]
 
 
 def fixed(a: Architecture) -> bool:

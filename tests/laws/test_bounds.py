@@ -14,9 +14,9 @@ from boundcalc.base.errors import Unsupported
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Desk, compare
 from boundcalc.engine.search import Search
+from boundcalc.layers.base import weights_of
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.setting.layer import weights_of
 from boundcalc.statements.premise import no_member
 from boundcalc.theorems import POLICIES, Policy
 from tests.laws.settings import settings

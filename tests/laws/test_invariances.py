@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Desk, compare
+from boundcalc.layers.base import weights_of
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting
-from boundcalc.setting.layer import weights_of
 from boundcalc.statements.premise import no_member
 from tests.laws.settings import settings
 

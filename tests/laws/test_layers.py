@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import Unsupported
-from boundcalc.checkpoints.layers import Fixed, Forward
+from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.lab.train.parameters import parameters
+from boundcalc.layers.base import KINDS, RowWise
+from boundcalc.layers.facts import Context, Facts
+from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import (
     Activation,
     Architecture,
     Attention,
-    Ball,
     Budget,
     Layer,
     Linear,
@@ -25,10 +27,7 @@ from boundcalc.setting import (
     SoftCap,
     Weight,
 )
-from boundcalc.setting.layer import RowWise
-from boundcalc.setting.named import CLASSES
-from boundcalc.statements.layers import facts
-from boundcalc.statements.slots import Context, Facts
+from boundcalc.statements.network import claimed as facts
 from boundcalc.testing import Cases, LayerExample, check_layer
 from boundcalc.testing.drawing import Dice, drawn, used
 from boundcalc.testing.layer_example import Rule
@@ -38,7 +37,7 @@ from tests.cases.layers import Arrays, cases, changed, computed
 KNOB = Norms(C=1.3)
 
 
-@pytest.mark.parametrize("label", CLASSES)
+@pytest.mark.parametrize("label", KINDS)
 def test_laws(label: str) -> None:
     check_layer(label, cases(label)).raise_if_broken()
 
@@ -163,23 +162,12 @@ def test_what_is_drawn_lies_within_its_budget_and_touches_it(weight: Weight, bud
     assert max(parts) >= 1 - 1e-9 or budget.op == 0.0
 
 
-def test_a_layer_without_a_rule_is_refused() -> None:
-    class Unknown(Ball):
-        __slots__ = ()
-
-    with pytest.raises(Unsupported, match="no statement about Unknown"):
-        example(Unknown(1.0)).claims(claimed)
-
-
 @dataclass(frozen=True, slots=True)
 class Halved(RowWise):
     """x -> x W / 2 + c: a layer with weights that nobody in the package knows."""
 
     label: ClassVar[str] = "halved"
     d: int
-
-    def where(self) -> int | None:
-        return None
 
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         return Weight("W", "matrix", (self.d, self.d)), Weight("c", "vector", (self.d,))
@@ -205,5 +193,5 @@ def test_weights_of_a_layer_that_nobody_knows_are_drawn_trained_and_not_run() ->
     architecture = Architecture(layers=(layer, SoftCap(3, 1.0), Pool(), Linear("readout", 3, 1)), seq_len=2)
     plain = replace(architecture, layers=(Linear("W", 3, 3, "c"), Pool(), Linear("readout", 3, 1)))
     assert parameters(architecture) == parameters(plain)
-    with pytest.raises(Unsupported, match="running a network"):
-        Forward(Arrays({}))((layer,), np.zeros((1, 2, 3)))
+    with pytest.raises(Unsupported, match="a forward pass"):
+        Forward(NUMPY, Arrays({}))((layer,), np.zeros((1, 2, 3)))

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.layers.base import Weight, weights_of
+from boundcalc.layers.hidden import Hidden
+from boundcalc.layers.lookup import Lookup
 from boundcalc.setting import (
     Attention,
     Budget,
@@ -23,9 +26,6 @@ from boundcalc.setting import (
     Norms,
     Pool,
 )
-from boundcalc.setting.hidden import Hidden
-from boundcalc.setting.layer import Weight, weights_of
-from boundcalc.setting.lookup import Lookup
 from boundcalc.testing.drawing import Array, Dice
 from tests.soundness.network import Network
 

@@ -14,6 +14,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
+from boundcalc.layers.facts import largest_margin
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
     Activation,
@@ -28,7 +29,6 @@ from boundcalc.setting import (
 )
 from boundcalc.setting.norms import Norms
 from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
-from boundcalc.statements.slots import largest_margin
 from boundcalc.testing.drawing import Array, Dice, Parameters, within
 from boundcalc.theorems import POLICIES
 from tests.laws.settings import settings

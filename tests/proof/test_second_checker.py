@@ -11,13 +11,13 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.search import Search
+from boundcalc.layers import heads as attention
 from boundcalc.proof import checker
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements import network
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.layers.attention import heads as attention
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.targets import Points
 from boundcalc.theorems import POLICIES, Policy

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from boundcalc.base import validate
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks import TASKS, Risk, Shape, Task, task_from_json
-from boundcalc.setting import validate
 from boundcalc.testing import Cases
 from tests.laws.kinds.tasks import TaskExample, check_task
 

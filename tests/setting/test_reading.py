@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.layers.base import TOKENS
+from boundcalc.layers.embedding import Embedding
+from boundcalc.layers.linear import Linear
+from boundcalc.layers.pool import Pool
+from boundcalc.layers.products import beginning
 from boundcalc.setting import PRESETS, Architecture, Normaliser, Sample, Setting
-from boundcalc.setting.layer import TOKENS
-from boundcalc.setting.layers import Embedding, Linear, Pool
-from boundcalc.setting.products import beginning
 from tests.laws.settings import settings, transformer
 
 OTHERS: dict[str, tuple[Any, ...]] = {

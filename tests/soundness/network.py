@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.facts import Context, Facts
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -32,9 +33,8 @@ from boundcalc.setting import (
     Setting,
     SoftCap,
 )
-from boundcalc.statements.layers import facts
 from boundcalc.statements.merge import merge_linear_maps
-from boundcalc.statements.slots import Context, Facts
+from boundcalc.statements.network import claimed as facts
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 from boundcalc.testing import drawing

@@ -14,7 +14,9 @@ import pytest
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Activation, Budget, Linear, Norms, Pool, Setting
-from tests.statements.inputs import compute
+from boundcalc.statements.capacity import least_split
+from boundcalc.statements.network import Network
+from boundcalc.statements.targets import matrix_norms
 
 LINE = (
     Linear("A", 1, 1),
@@ -48,7 +50,7 @@ def enumerated_violations(inflate: float) -> list[str]:
     assert len(cover) == math.prod(len(g) for g in grids)
     norms = Norms(budgets=dict.fromkeys(spent, Budget(op=budget)))
     setting = Setting.of(layers=LINE, seq_len=1, margin=1.0, norms=norms)
-    predicted = compute("A0")(FLOAT, setting, spent)["error"] / inflate
+    predicted = sum(piece.gain * spent[piece.key] for piece in Network(setting, FLOAT).pieces) / inflate
     rng = np.random.default_rng(3)
     found = []
     for _ in range(300):
@@ -71,7 +73,7 @@ def allocation_violations(shrink: float) -> list[str]:
     for _ in range(200):
         size = int(rng.integers(1, 6))
         a, k = rng.exponential(1, size) + 1e-3, rng.exponential(1, size) + 1e-3
-        least = shrink * compute("A1")(FLOAT, a.tolist(), k.tolist())
+        least = shrink * least_split(FLOAT, (a * k**2).tolist())
         best = (a / k) ** (1 / 3)
         for eps in (best, *(best * np.exp(0.1 * rng.standard_normal((4, size))))):
             eps = eps / float(k @ eps)
@@ -110,11 +112,12 @@ def closure_violations(names: tuple[str, ...], shrink: float = 1.0) -> list[str]
         for name in ("op", "fro", "two_one", "one_one"):  # computed norms may contradict each other in their last bit
             if name in given:
                 given[name] = least = max(least, given[name])
-        closed = compute("A5")(FLOAT, Budget(**given), d, k)
+        known = matrix_norms(FLOAT, Budget(**given), d, k)
+        assert known is not None
         found += [
-            f"{name} from {names}: {value} > {closed[name]}"
+            f"{name} from {names}: {value} > {getattr(known, name)}"
             for name, value in truth.items()
-            if value > shrink * float(closed[name]) * (1 + 1e-9)
+            if value > shrink * float(getattr(known, name)) * (1 + 1e-9)
         ]
     return found
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.checkpoints.layers import Fixed, Forward
+from boundcalc.checkpoints.layers import NUMPY
+from boundcalc.layers.base import KINDS, TOKENS
+from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Attention, Embedding, Layer, LayerNorm, Lookup, Residual
-from boundcalc.setting.layer import TOKENS
-from boundcalc.setting.named import CLASSES
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.cases.layers import Arrays
 from tests.soundness.network import Network, joined, rotated, tokens_or_rows
@@ -51,7 +51,7 @@ def both(subject: Subject, seed: int, fixed: Fixed) -> tuple[Array, Array]:
     x = tokens_or_rows(dice, network, subject.width, layer.vocabulary if isinstance(layer, Embedding | Lookup) else 0)
     ours: Parameters = {("positions" if key[0] == "fixed" else key[0], *key[1:]): w for key, w in p.items()}
     rows = x[:, 0].astype(int) if layer.widths()[0] == TOKENS else x
-    found = Forward(Arrays(ours), fixed)((layer,), rows[None])[0]
+    found = Forward(NUMPY, Arrays(ours), fixed)((layer,), rows[None])[0]
     return np.atleast_2d(network.apply(layer, p, x, at, project=False)), found
 
 
@@ -71,7 +71,7 @@ def test_they_agree_on_every_layer(subject: Subject) -> None:
 
 
 def test_every_layer_is_among_them() -> None:
-    assert {type(subject.layer) for subject in SUBJECTS} == set(CLASSES.values()) - {Residual}
+    assert {type(subject.layer) for subject in SUBJECTS} == set(KINDS.values()) - {Residual}
 
 
 def test_they_part_where_one_is_told_otherwise() -> None:
@@ -87,4 +87,4 @@ def test_a_residual_adds_what_its_branches_make() -> None:
     layer = Residual(inner[:1], (inner[1:],))
     x = np.random.default_rng(0).standard_normal((3, 2))
     theirs = Network((layer,), SUBJECTS[0].norms, 3, 9.0).run({}, x)
-    assert np.abs(Forward(Arrays({}))((layer,), x[None])[0] - theirs).max() < 1e-12
+    assert np.abs(Forward(NUMPY, Arrays({}))((layer,), x[None])[0] - theirs).max() < 1e-12

@@ -15,13 +15,13 @@ from scipy.optimize import minimize_scalar
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
+from boundcalc.layers import hidden as rule
+from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
+from boundcalc.layers.facts import Context
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Budget, Hidden, Norms, Sample, Setting
-from boundcalc.statements.layers import facts
-from boundcalc.statements.layers import hidden as rule
-from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
+from boundcalc.statements.network import claimed as facts
 from boundcalc.statements.noises import NOISES, events, spread
-from boundcalc.statements.slots import Context
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 from tests.proof import alone

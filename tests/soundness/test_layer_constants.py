@@ -15,11 +15,14 @@ import pytest
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
-from tests.statements.inputs import compute
+from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
+from boundcalc.layers.facts import Context, Facts
+from boundcalc.layers.normaliser import normaliser_constants
+from boundcalc.setting import Attention, Budget, Layer, Normaliser, Norms
+from boundcalc.statements.weights import Weights
 
 Array = NDArray[np.float64]
-Layer = Callable[[Array], Array]
+Run = Callable[[Array], Array]
 SLACK = 1e-6  # finite differences
 
 
@@ -60,9 +63,15 @@ def climb(rng: np.random.Generator, value: Callable[[Array], float], start: Arra
     return best
 
 
+def facts_of(layer: Layer, radius: float = 1.0, **op: float) -> Facts:
+    """What is claimed of a layer, by spectral norms of 1 unless given."""
+    norms = Norms(C=1.0, budgets={kind: Budget(op=norm) for kind, norm in op.items()})
+    return layer.facts(Context(Weights(FLOAT, norms), radius, 1, 1))
+
+
 # ---------------------------------------------------------------- L1, L2
 
-NORMALISERS: dict[str, Layer] = {
+NORMALISERS: dict[str, Run] = {
     "softmax": softmax,
     "softmax1": softmax_plus_one,
     "sigmoid": lambda u: 1 / (1 + np.exp(-u)) / u.shape[-1],
@@ -73,8 +82,7 @@ def normaliser_ratios(name: str, seed: int) -> list[float]:
     """|norm(u) - norm(v)|_1 over its bound: small and large differences, climbed from random."""
     rng = np.random.default_rng(seed)
     norm = NORMALISERS[name]
-    known = compute("L2")(FLOAT, name, 1.0, 1.0)
-    c, mu = known["c"], known["mu"]
+    c, mu = normaliser_constants(Normaliser(name), 1.0, 1.0, Context(Weights(FLOAT, Norms(C=1.0)), 1.0, 1, 1))
     ratios: list[float] = []
     for case in range(60):
         t = int(rng.integers(1, 9))
@@ -126,13 +134,13 @@ def test_activation_slopes_are_rounded_up(name: str) -> None:
 # ---------------------------------------------------------------- L7, S4
 
 
-def slope_at(layer: Layer, x: Array, dx: Array) -> float:
+def slope_at(layer: Run, x: Array, dx: Array) -> float:
     """Directional derivative per unit of perturbation, central difference."""
     h = 1e-5 / max(rows(dx), 1e-300)  # a dead unit has no direction, and slope zero
     return rows(layer(x + h * dx) - layer(x - h * dx)) / (2e-5)
 
 
-def worst_direction(layer: Layer, x: Array, row: int) -> Array:
+def worst_direction(layer: Run, x: Array, row: int) -> Array:
     """Unit rows along the derivative of one output row in its steepest direction."""
     h = 1e-5
     out = layer(x).shape[1]
@@ -163,8 +171,8 @@ def test_the_constant_of_one_matrix_is_exceeded_by_rotary_positions() -> None:
     """Scores that depend on positions need the plain constant (L12), not that of L7."""
     for kap in (0.2, 1.0, 3.0):
         steepest = max(rotary_slope(kap, angle) for angle in np.linspace(-1.2, 1.2, 49))
-        one_matrix = compute("L7")(FLOAT, 1.0, kap, 1.0)["lipschitz"]
-        assert one_matrix * 1.01 < steepest <= compute("L12")(FLOAT, 1.0, 1, 1.0, kap, 1.0)["head lipschitz"]
+        one_matrix = facts_of(Attention(2), W_QK=kap).lipschitz
+        assert one_matrix * 1.01 < steepest <= facts_of(Attention(2, cap=1.0), W_QK=kap).lipschitz
 
 
 def separate_score_ratios(seed: int, *, project: bool) -> list[float]:
@@ -183,8 +191,9 @@ def separate_score_ratios(seed: int, *, project: bool) -> list[float]:
         sign = -1 if case % 4 == 3 else 1
         k1 = into_ball(k + sign * dk, b * c_k) if project else k + sign * dk
         change = abs(float(((q + sign * dq) @ k1.T - q @ k.T)[0, 0])) / math.sqrt(d_head)
-        known = compute("S4")(FLOAT, b, c_q, c_k, d_head=d_head)
-        bound = known["score error per eps_Q"] * eps_q + known["score error per eps_K"] * eps_k
+        slots = facts_of(Attention(1, d_head=d_head, qk="split"), b, W_Q=c_q, W_K=c_k).slots
+        per_eps = {slot.kind: slot.sensitivity / b for slot in slots}
+        bound = per_eps["W_Q"] * eps_q + per_eps["W_K"] * eps_k
         ratios.append(change / bound)
     return ratios
 

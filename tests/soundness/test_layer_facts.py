@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from boundcalc.layers import heads as one_attention
+from boundcalc.layers.base import TOKENS, Weight
+from boundcalc.layers.facts import PUBLISHED, Context, Facts
 from boundcalc.setting import (
     Activation,
     Attention,
@@ -31,11 +34,7 @@ from boundcalc.setting import (
     Pool,
     SoftCap,
 )
-from boundcalc.setting.layer import TOKENS, Weight
-from boundcalc.statements import layers as calculus
-from boundcalc.statements import slots
-from boundcalc.statements.layers.attention import heads as one_attention
-from boundcalc.statements.slots import Context, Facts
+from boundcalc.statements.network import claimed
 from boundcalc.statements.weights import Matrix, Weights
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from tests.soundness.network import Network, joined, perturbed, rows, tokens_or_rows
@@ -153,7 +152,7 @@ def subjects() -> Iterator[Subject]:
                 label = f"{name}{' biased' if bias else ''} {'joint' if joint else 'product'}"
                 yield Subject(label, layer, norms, radius=1.2, tight=frozenset(tight))
                 if bias:
-                    yield Subject(f"{label} published", layer, norms, radius=1.2, published=slots.PUBLISHED)
+                    yield Subject(f"{label} published", layer, norms, radius=1.2, published=PUBLISHED)
     for causal, combine in ((True, "sum"), (False, "concat")):
         layer, norms = heads(causal=causal, combine=combine, heads=3, d_value=2)
         yield Subject(f"heads {combine}", layer, norms, seq_len=4, tight=frozenset({"radius", "W_V"}))
@@ -179,7 +178,7 @@ def subjects() -> Iterator[Subject]:
         tight = {"W_V"} if name == "softmax" else {"W_V", "q"} if name == "linear" else set[str]()
         yield Subject(f"own query {name} {bias} {cap}", pooling, norms, tight=frozenset(tight))
     pooling, norms = own_query(heads=2, combine="concat", v_bias=True)
-    yield Subject("own query published", pooling, norms, published=slots.PUBLISHED)
+    yield Subject("own query published", pooling, norms, published=PUBLISHED)
     layer, norms = heads(heads=2, d_head=1)
     per_head = {"W_V[0,0]": Budget(op=0.3), "W_V[0,1]": Budget(op=2.0), "W_QK[0,1]": Budget(op=3.0)}
     unequal = Norms(C=1.0, budgets={**norms.budgets, **per_head})
@@ -504,7 +503,7 @@ def subject_named(name: str) -> Subject:
 
 def lowered(monkeypatch: pytest.MonkeyPatch, change: Callable[[Facts], Facts]) -> None:
     """Every layer claims something else."""
-    honest = calculus.facts
+    honest = claimed
     monkeypatch.setattr("tests.soundness.network.facts", lambda layer, at: change(honest(layer, at)))
 
 

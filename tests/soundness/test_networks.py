@@ -17,6 +17,8 @@ import pytest
 from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.numbers import FLOAT, LogFloat
 from boundcalc.engine.search import Search
+from boundcalc.layers.base import unknown_to_noise
+from boundcalc.layers.facts import Facts, Slot
 from boundcalc.proof.certificate import Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
@@ -38,10 +40,8 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.layers import LAYERS, unknown_to_noise
 from boundcalc.statements.network import Branch, _Stage, loss_lipschitz
 from boundcalc.statements.network import Network as Walked
-from boundcalc.statements.slots import Facts, Slot
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from boundcalc.theorems import POLICIES
 from tests.soundness.network import Network, joined, merged, perturbed, rows, tokens_or_rows
@@ -295,14 +295,13 @@ def test_the_attack_uses_most_of_a_level_where_errors_add_up() -> None:
 
 def test_a_lower_lipschitz_factor_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were linear maps said to stretch half as much, certificates would pass that networks break."""
-    honest, rule_of = LAYERS["linear"], LAYERS.of
+    honest = Linear.facts
 
-    def halved(layer: Any, at: Any) -> Facts:
-        fact = honest.facts(layer, at)
+    def halved(layer: Linear, at: Any) -> Facts:
+        fact = honest(layer, at)
         return replace(fact, lipschitz=fact.lipschitz / 2)
 
-    wrong = replace(honest, facts=halved)
-    monkeypatch.setattr(LAYERS, "of", lambda layer: wrong if isinstance(layer, Linear) else rule_of(layer))
+    monkeypatch.setattr(Linear, "facts", halved)
     assert max(attack(rival, 1, 150) for rival in levels(SETTINGS["line"])) > SLACK
 
 

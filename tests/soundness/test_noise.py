@@ -18,6 +18,7 @@ from boundcalc.engine.allocate import fill
 from boundcalc.engine.items import build_items
 from boundcalc.engine.risks import HALF, noise_items
 from boundcalc.engine.search import Search
+from boundcalc.layers.facts import Slot
 from boundcalc.proof import levels
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
@@ -26,7 +27,6 @@ from boundcalc.setting.norms import place_of
 from boundcalc.statements import gap
 from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES, events, spread
-from boundcalc.statements.slots import Slot
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from boundcalc.testing.drawing import Dice

@@ -15,6 +15,8 @@ from scipy.stats import chi2
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import Desk, evaluate
+from boundcalc.layers import products as parts
+from boundcalc.layers.facts import Context
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.meeting import looked_up as second_looked_up
 from boundcalc.proof.second.meeting import read_out as second_read_out
@@ -36,12 +38,10 @@ from boundcalc.setting import (
     Sample,
     Setting,
 )
-from boundcalc.setting import products as parts
-from boundcalc.statements.layers import facts
 from boundcalc.statements.merge import look_up, split_readout
+from boundcalc.statements.network import claimed as facts
 from boundcalc.statements.noises import events, spread
 from boundcalc.statements.premise import no_member
-from boundcalc.statements.slots import Context
 from boundcalc.statements.weights import Weights
 from tests.proof import alone
 from tests.soundness.network import merged

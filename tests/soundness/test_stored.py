@@ -14,12 +14,12 @@ import pytest
 from boundcalc import Setting, compare, evaluate
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.base import Weight
+from boundcalc.layers.linear import Linear
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.value import numbers
 from boundcalc.setting import Architecture, Norms
-from boundcalc.setting.layer import Weight
-from boundcalc.setting.layers import Linear
 from boundcalc.statements.strategies import STRATEGIES, stored, stored_count, stored_weights
 from boundcalc.testing import Coins
 from boundcalc.testing.strategies import scaled

@@ -11,7 +11,6 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, NumberSystem
 from boundcalc.proof.second.numbers import MP, num
-from boundcalc.statements.texts import STATEMENTS
 
 Rng = np.random.Generator
 Value = Callable[[NumberSystem], Any]
@@ -20,18 +19,6 @@ Check = Callable[[Rng], tuple[Value, Any]]
 ROUNDS = 12
 _ROUNDING = num(10) ** -40
 """The 50 digits are rounded too."""
-
-
-def compute(name: str) -> Callable[..., Any]:
-    """A statement's value."""
-    found = STATEMENTS[name].compute
-    assert found is not None
-    return found
-
-
-def of(name: str, *numbers: float, **plain: Any) -> Value:
-    """The value of a statement at these numbers (made numbers of the system) and these plain arguments."""
-    return lambda ns: compute(name)(ns, *(ns.number(x) for x in numbers), **plain)
 
 
 def some(rng: Rng, count: int, low: float = 0.2, high: float = 4.0) -> list[float]:

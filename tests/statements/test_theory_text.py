@@ -9,8 +9,8 @@ from pathlib import Path
 
 from boundcalc.base import sources
 from boundcalc.base.theory import parse
+from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements import gap
-from boundcalc.statements.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.statements.texts import STATEMENTS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "theory.md").read_text(encoding="utf-8")

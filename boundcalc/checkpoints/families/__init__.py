@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boundcalc.base.registry import Registry
+from boundcalc.base.validate import choice
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.native import NATIVE, family_of
 from boundcalc.checkpoints.families.read import family_files
@@ -13,7 +14,6 @@ from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.setting import Architecture
-from boundcalc.setting.validate import choice
 
 FAMILIES: Registry[Family] = Registry("family", (*family_files(), NATIVE))
 """Every adapter by name; `register` adds one."""

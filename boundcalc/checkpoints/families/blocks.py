@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import activation, rotation_factor
 from boundcalc.checkpoints.families.heads import fused_groups
@@ -29,7 +30,6 @@ from boundcalc.setting import (
     Residual,
     SoftCap,
 )
-from boundcalc.setting.validate import positive, size
 
 
 @dataclass(frozen=True)

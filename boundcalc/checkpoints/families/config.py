@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.setting.validate import positive, size
 
 NEUTRAL = re.compile(
     r"model_type|transformers_version|_?name_or_path|(torch_)?dtype|use_bfloat16|return_dict|output_(attentions|hidden_states|past)"

@@ -17,14 +17,14 @@ from typing import Any, cast
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_document
+from boundcalc.base.validate import choice, flag, known_keys, positive
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
+from boundcalc.layers.attention import attentions
+from boundcalc.layers.base import weights_of
 from boundcalc.setting import Activation, Architecture, Layer, Linear, Normaliser
-from boundcalc.setting.attention import attentions
-from boundcalc.setting.layer import weights_of
-from boundcalc.setting.validate import choice, flag, known_keys, positive
 
 ROLES: Mapping[str, str] = {
     "embedding": "token table, one row a token",

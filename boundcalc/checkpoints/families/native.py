@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Family, Model
+from boundcalc.layers.base import flat, weights_of
 from boundcalc.setting import Architecture, Layer
-from boundcalc.setting.layer import flat, weights_of
 
 
 def _architecture(model: Model) -> Architecture:

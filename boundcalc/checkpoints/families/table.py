@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
@@ -20,7 +21,6 @@ from boundcalc.checkpoints.families.names import block_of, compiled, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
 from boundcalc.setting import Architecture
-from boundcalc.setting.validate import positive, size
 
 
 @dataclass(frozen=True)

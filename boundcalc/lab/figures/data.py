@@ -12,12 +12,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base import output
+from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_document
 from boundcalc.base.rounding import down, up
 from boundcalc.base.value import VACUOUS_MARGIN
-from boundcalc.setting import validate
 
 FORMAT = "boundcalc-figure/2"
 KINDS = ("bound", "a_posteriori", "proxy", "estimate", "certificate", "measured", "reference", "fit")

@@ -9,12 +9,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.figures.runs import Run
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
 from boundcalc.lab.train.record import Record
 from boundcalc.lab.train.store import Store
-from boundcalc.setting import Budget, Norms, Setting, validate
+from boundcalc.setting import Budget, Norms, Setting
 
 
 def _length(record: Record) -> int:

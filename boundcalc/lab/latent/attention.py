@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.kernels import Array, Kernel, kernel_named
 from boundcalc.lab.latent.solve import MOST_CONDITION, factor_gram
-from boundcalc.setting import validate
 
 _EPS = float(np.finfo(float).eps)
 

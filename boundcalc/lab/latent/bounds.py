@@ -8,13 +8,13 @@ from typing import Any
 
 from flint import arb
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.statement import Statement
 from boundcalc.base.value import Value
-from boundcalc.setting import validate
 from boundcalc.statements import latent
 from boundcalc.statements.latent import LATENT
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.setting import validate
 
 Array = NDArray[Any]
 _MOST_FEATURES = 10**5

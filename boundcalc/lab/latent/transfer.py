@@ -11,10 +11,10 @@ import numpy as np
 from flint import arb, arb_mat, fmpq, fmpq_mat
 from numpy.typing import ArrayLike, NDArray
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.value import Value
-from boundcalc.setting import validate
 from boundcalc.statements import latent
 
 _Array = NDArray[Any]

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.validate import choice, size
 from boundcalc.engine.solve import Solution, solve
 from boundcalc.lab.represent.certify import Certified
 from boundcalc.lab.represent.construct import KINDS, Construction, construct, possible_kinds, usable
 from boundcalc.lab.represent.functions import SparseFunction
-from boundcalc.setting.validate import choice, size
 
 MARGIN = 1.0
 """Constructions are scaled to a certified margin of 1."""

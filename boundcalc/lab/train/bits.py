@@ -18,13 +18,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from boundcalc.lab.train.layers import Weights, normalise, through
+from boundcalc.lab.train.layers import TORCH, Weights, through
 from boundcalc.lab.train.model import has_attention, reads_one_row
 from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import weight_name
+from boundcalc.layers.attention import attentions
+from boundcalc.layers.embedding import embeddings
+from boundcalc.layers.normaliser import normalise
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
-from boundcalc.setting.attention import attentions
-from boundcalc.setting.layers import embeddings
 
 _EXPONENTIAL = ("softmax", "softmax1")
 _ROUNDING = 20.0
@@ -183,9 +184,9 @@ def _tabled(layer: Attention, weights: Weights, query: Tensor, rows: Tensor, sid
     table = torch.baddbmm(offset, rows, maps)
     picks = sides.reshape(trials, n, 2 * seq_len)
     if layer.normaliser.name not in _EXPONENTIAL:
-        mix = normalise(layer.normaliser.name, table[..., :heads], seq_len + 1)
+        mix = normalise(layer.normaliser.name, table[..., :heads], seq_len + 1, TORCH)
         values = (mix.unsqueeze(-1) * table[..., heads:].unflatten(-1, (heads, width))).flatten(2)
-        first = normalise(layer.normaliser.name, own_score, seq_len + 1).unsqueeze(-1) * own_value
+        first = normalise(layer.normaliser.name, own_score, seq_len + 1, TORCH).unsqueeze(-1) * own_value
         summed = (picks @ values).unflatten(-1, (heads, width))
         return summed + first.unsqueeze(1), own_score.new_zeros(trials)
     with torch.no_grad():

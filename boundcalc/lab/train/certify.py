@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boundcalc.base import validate
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.setting import validate
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.network import ModelNetwork

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from typing import Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.defaults import DEVICES
-from boundcalc.setting import validate
 
 
 def resolve(name: str) -> str:

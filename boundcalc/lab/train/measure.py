@@ -12,9 +12,9 @@ from boundcalc.checkpoints import Want, audit, open_checkpoint
 from boundcalc.lab.train.layers import Weights, weights_of_read
 from boundcalc.lab.train.model import rows_before
 from boundcalc.lab.train.parameters import read_row, weight_name
+from boundcalc.layers.attention import attentions
+from boundcalc.layers.base import weights_of
 from boundcalc.setting import Architecture, Norms
-from boundcalc.setting.attention import attentions
-from boundcalc.setting.layer import weights_of
 
 _PROBE = 32
 """Sequences over which attention is averaged."""

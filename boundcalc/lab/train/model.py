@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import safetensors_name, write_bytes
-from boundcalc.lab.train.layers import Weights, attention, through
+from boundcalc.lab.train.layers import Weights, through
 from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row
+from boundcalc.layers.attention import attentions
+from boundcalc.layers.base import flat, of_class
 from boundcalc.setting import Architecture, Attention, Layer, Pool
-from boundcalc.setting.attention import attentions
-from boundcalc.setting.layer import flat, of_class
 
 
 class Transformer(nn.Module):
@@ -99,7 +99,7 @@ def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Te
 def _read_one(layer: Layer, weights: Weights, x: Tensor, read: int) -> Tensor:
     """One row of what a layer with attention makes of all."""
     if not layer.branches:
-        return attention(next(attentions((layer,))), weights, x, read)
+        return through((layer,), weights, x, query=read)
     first, *others = (_read(branch, weights, x, read) for branch in layer.branches)
     return sum(others, start=first)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boundcalc.lab.train.tasks.base import Shape
+from boundcalc.layers.embedding import embeddings
+from boundcalc.layers.products import beginning
 from boundcalc.setting import Architecture
-from boundcalc.setting.layers import embeddings
-from boundcalc.setting.products import beginning
 
 CLS = 2
 """Token of the row that is read out of a sequence of bits; 0 and 1 are the bits."""

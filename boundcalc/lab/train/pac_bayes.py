@@ -20,9 +20,9 @@ from boundcalc.lab.train.occam import INIT
 from boundcalc.lab.train.parameters import read_row
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses
+from boundcalc.layers.attention import attentions
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior
-from boundcalc.setting.attention import attentions
 
 _EXPONENT = -5
 """Of two: the step of the lattice."""

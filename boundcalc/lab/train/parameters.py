@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.layers.attention import attentions, is_causal
+from boundcalc.layers.base import flat
+from boundcalc.layers.embedding import embeddings
 from boundcalc.setting import Architecture, Attention, Layer
-from boundcalc.setting.attention import attentions, is_causal
-from boundcalc.setting.layer import flat
-from boundcalc.setting.layers import embeddings
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from boundcalc.base import validate
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.lab.train.device import threads, versions
 from boundcalc.lab.train.optim import StackedOptimiser
@@ -25,7 +26,7 @@ from boundcalc.lab.train.stack import Stack, losses, margins
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.lab.train.trial import Optimisation
 from boundcalc.predictors.data import Array, Data
-from boundcalc.setting import Architecture, validate
+from boundcalc.setting import Architecture
 
 CHUNK = 256
 """Examples scored at once. Fewer are padded: a batch of one takes other kernels, and other last bits."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_document
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.trial import Trial, trial_from_parts
-from boundcalc.setting import validate
 
 _KEYS = ("name", "about", "task", "model", "init", "train", "m", "n_test", "seeds", "grid")
 _PARTS = ("task", "model", "init", "train")

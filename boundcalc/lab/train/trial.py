@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import read
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape, Task, task_from_json
-from boundcalc.setting import Architecture, Normaliser, validate
+from boundcalc.setting import Architecture, Normaliser
 from boundcalc.setting.named import layer_to_json
 
 _RESULT_VERSION = 1

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.attention import attentions
 from boundcalc.setting import Budget, Setting
-from boundcalc.setting.attention import attentions
 from boundcalc.statements.weights import Weights
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.setting.validate import shown
+from boundcalc.base.validate import shown
 from boundcalc.statements.targets import Target
 
 Params = Mapping[str, float]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.setting.validate import shown
+from boundcalc.base.validate import shown
 
 LARGEST_SIDE = 10**5
 """The volume of a spectral ball is a product of as many factors as its smaller side."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.base import unknown_to_noise
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
-from boundcalc.statements.layers import unknown_to_noise
 from boundcalc.statements.strategies.base import Known, Term, confidence_term
 from boundcalc.statements.strategies.margins import MarginStrategy
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.base import flat
 from boundcalc.setting import Setting
-from boundcalc.setting.layer import flat
 from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
 from boundcalc.statements.strategies.base import Known, Strategy, Term, confidence_term

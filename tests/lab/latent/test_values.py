@@ -9,7 +9,19 @@ import pytest
 
 from boundcalc.proof.second.numbers import MP, num
 from boundcalc.statements.latent import LATENT
-from tests.statements.inputs import ROUNDS, Check, Rng, Value, compute, disagreements, of, some, whole
+from tests.statements.inputs import ROUNDS, Check, Rng, Value, disagreements, some, whole
+
+_COMPUTE = {statement.name: statement.compute for statement in LATENT}
+
+
+def compute(name: str) -> Any:
+    """What a statement computes, in a number system."""
+    return _COMPUTE[name]
+
+
+def of(name: str, *numbers: float) -> Value:
+    """The value of a statement at these numbers, made numbers of the system."""
+    return lambda ns: compute(name)(ns, *(ns.number(x) for x in numbers))
 
 
 def x0(rng: Rng) -> tuple[Value, Any]:

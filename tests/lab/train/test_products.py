@@ -19,8 +19,8 @@ from boundcalc.lab.train.model import Transformer
 from boundcalc.lab.train.own_row import CLS, with_own_row
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
+from boundcalc.layers.products import is_product, products_of
 from boundcalc.setting import Budget, Sample
-from boundcalc.setting.products import is_product, products_of
 from tests.proof import alone
 
 TASK = task_from_json({"task": "conjunction", "T": 12, "s": 2})

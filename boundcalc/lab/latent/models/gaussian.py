@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base import validate
 from boundcalc.lab.latent.kernels import Kernel, Linear
 from boundcalc.lab.latent.models.base import Array, LatentModel
-from boundcalc.setting import validate
 
 
 @dataclass(frozen=True)

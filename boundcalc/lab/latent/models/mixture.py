@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.models.base import Array, LatentModel, whole_tokens
-from boundcalc.setting import validate
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name
 from boundcalc.base.registry import Registry
 from boundcalc.base.schema import write
 from boundcalc.lab.train.source import Source
-from boundcalc.setting import validate
 
 _Inputs = Literal["bits", "tokens", "rows"]
 _Answer = Literal["binary", "classes", "real"]

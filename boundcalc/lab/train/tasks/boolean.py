@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction, from_table
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import Risk, Shape, Task, alias, ours
-from boundcalc.setting import validate
 
 _NAMED = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import NumpySource, Source
 from boundcalc.lab.train.tasks.base import Risk, Shape, Task, ours
-from boundcalc.setting import validate
 
 _MOST_ALPHA = 64
 _DRAWS = 4000

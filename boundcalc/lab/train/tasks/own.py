@@ -20,12 +20,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import load_name
 from boundcalc.base.schema import write
 from boundcalc.lab.train.tasks.arrays import ArraysTask
 from boundcalc.lab.train.tasks.base import Origin, Task
-from boundcalc.setting import validate
 
 
 def own_task(name: str, values: Mapping[str, Any]) -> Task:

@@ -1,16 +1,74 @@
-"""What the statements about layers say, and what they are told: radius, Lipschitz factor, and the maps to be covered."""
+"""What a layer says to a proof: how far its rows reach, how much it stretches errors, and which maps must be covered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.setting.layer import Layer
-from boundcalc.statements.targets import MatrixNorms, Points, Target
-from boundcalc.statements.weights import Weights
+
+if TYPE_CHECKING:
+    from boundcalc.statements.weights import Weights
+
+Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """How many distinct points m samples can show: per_sample * m, at most `cap`."""
+
+    per_sample: int
+    cap: int | None = None
+
+    def count(self, samples: Any) -> Any:
+        """Points among so many samples (symbols allowed when there is no cap)."""
+        shown = self.per_sample * samples
+        return shown if self.cap is None else min(shown, self.cap)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixNorms:
+    """Every norm of one matrix, the unset ones derived from the set ones (A5)."""
+
+    op: Number
+    fro: Number
+    two_one: Number
+    two_one_t: Number
+    one_one: Number
+    nuclear: Number
+    rank: int
+
+    @classmethod
+    def all(cls, size: Number, rank: int = 1) -> MatrixNorms:
+        """A matrix whose norms are all at most one number: a vector, or a table of which only the rows are known."""
+        return cls(size, size, size, size, size, size, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A class {x -> xW} of maps R^d -> R^k on points of norm at most `radius`.
+
+    kind "map": any matrix; "score", "query", "key": the three ways to see a bilinear score (S1, S2), with
+    the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows;
+    "numbers": each by itself; "pooled": a table seen through averages of its rows, columns perhaps through different ones;
+    "summed": a hidden layer seen through the sum of its units, where the spread of noise is larger by `extra` and the noise
+    that one point sees is at most `most` (V4).
+    """
+
+    kind: Kind
+    d: int
+    k: int
+    radius: Number
+    norms: MatrixNorms
+    points: Points
+    extra: Number | None = None
+    most: Number | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.d * self.k
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +100,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What composition needs to know of one layer."""
+    """What composition needs to know of one layer; `uses` names the statements that say so."""
 
     radius: Number
     lipschitz: Number
@@ -97,50 +155,6 @@ class End:
     margin: Callable[[], Number]
 
 
-Values = Mapping[str, Number]
-"""What a statement says, by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A numbered statement about a class of layers, as a value, and why it cannot be used on something, or None."""
-
-    value: Callable[..., Number | Values]
-    applies: Callable[..., Refusal | None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LayerRule:
-    """All that proofs know of one class of layers.
-
-    Only the facts must be said. What is left out is not supposed: the sharper statement is not used where the class stands.
-
-    Attributes:
-        layer: the class.
-        facts: radius, Lipschitz factor and what must be covered, of a layer where it stands.
-        noise: whether G11 was proved for a layer with the options it has.
-        reach: the longest row behind a layer, in intervals, which may be below the radius of the facts (G0e).
-        margin: the largest margin of a network that ends with a layer, in intervals; None where only radii are known (G0e).
-        along: the operator norm of A where every output row is a mean of rows rho x A with 0 < rho <= 1; None elsewhere (G0e).
-        positive: whether no entry of its output is negative, or larger than the entry of its input (G0e).
-        split: the largest (|p_+| |q_-|)^(1/2) over output rows p and q, of which p is read on some columns and q on the
-            others; None where only the radius is known (G0e).
-        idle: whether a layer does nothing to rows no longer than so, an interval (A6).
-        says: the numbered statements about the class, by name.
-    """
-
-    layer: type[Layer]
-    facts: Callable[[Any, Context], Facts]
-    noise: Callable[[Any], bool] | None = None
-    reach: Callable[[Any, Context], Number] | None = None
-    margin: Callable[[Any, End], Number | None] | None = None
-    along: Callable[[Any, Context], Number | None] | None = None
-    positive: Callable[[Any], bool] | None = None
-    split: Callable[[Any, Context], Number | None] | None = None
-    idle: Callable[[Any, Number], bool] | None = None
-    says: Callable[[], Mapping[str, Said]] | None = None
-
-
 def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
     """G0e: the largest margin of an output no longer than `radius`: R, for K > 1 classes R sqrt(K/(K-1))."""
     if classes == 1:
@@ -153,22 +167,21 @@ def halved(ns: NumberSystem, norms: MatrixNorms) -> Number:
     return ns.minimum(norms.fro / ns.sqrt(ns.number(2)), norms.two_one / 2)
 
 
-def vector_target(ns: NumberSystem, kind: str, size: int, norm: Number, radius: Number | None = None) -> Target:
+def one_slot(kind: str, sensitivity: Number, *targets: Target) -> Slot:
+    """A slot of one map."""
+    return Slot(kind, sensitivity, (Member(1, targets),))
+
+
+def vector_target(
+    ns: NumberSystem, kind: Literal["vector", "gain"], size: int, norm: Number, radius: Number | None = None
+) -> Target:
     """Target of an offset (T8) or of a gain (T9)."""
-    norms = MatrixNorms(norm, norm, norm, norm, norm, norm, 1)
-    return Target(
-        "gain" if kind == "gain" else "vector", 1, size, ns.number(1) if radius is None else radius, norms, Points(0, 1)
-    )
+    return Target(kind, 1, size, ns.number(1) if radius is None else radius, MatrixNorms.all(norm), Points(0, 1))
 
 
 def offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Context) -> Slot:
     """An offset to be covered (T8)."""
-    return Slot(kind, sensitivity, (Member(1, (vector_target(at.ns, "vector", size, norm),)),))
-
-
-def slots_of(fact: Facts) -> dict[str, Slot]:
-    """What must be covered, by name."""
-    return {slot.kind: slot for slot in fact.slots}
+    return one_slot(kind, sensitivity, vector_target(at.ns, "vector", size, norm))
 
 
 def total(values: Sequence[Number]) -> Number:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from boundcalc.setting.attention import Attention
-from boundcalc.setting.feedforward import Activation
-from boundcalc.setting.layer import EveryRow, Layer, Weight, weights_of
-from boundcalc.setting.layers import Embedding, Linear, Pool, Residual
-from boundcalc.setting.lookup import Lookup
+from boundcalc.layers.activation import Activation
+from boundcalc.layers.attention import Attention
+from boundcalc.layers.base import EveryRow, Layer, Weight, weights_of
+from boundcalc.layers.embedding import Embedding
+from boundcalc.layers.linear import Linear
+from boundcalc.layers.lookup import Lookup
+from boundcalc.layers.pool import Pool
+from boundcalc.layers.residual import Residual
 
 FIRST_ROW = "first_row"
 """What the first attention adds to its heads' outputs: the row it reads, and offsets."""
@@ -55,7 +59,7 @@ def _reads_one_row(layers: Sequence[Layer]) -> bool:
 
 def _alike(layer: Layer) -> bool:
     """Whether a layer does the same to every row, wherever it stands."""
-    return isinstance(layer, EveryRow) or (bool(layer.branches) and all(map(_alike, layer.inner())))
+    return isinstance(layer, EveryRow) or (bool(layer.branches) and all(map(_alike, chain(*layer.branches))))
 
 
 @dataclass(frozen=True, slots=True)

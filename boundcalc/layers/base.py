@@ -1,23 +1,49 @@
-"""What every layer must say of itself: its weights, its widths, its inner layers, and which rows it reads.
+"""What every layer says of itself: its fields, weights, widths and rows, its facts for proofs, and how it runs.
 
-What every bound needs has no default answer. A layer that says too little cannot be made, and whoever meets a class of
-layers it has no rule for refuses it: a mixing layer taken for a row-wise one would give a false bound. What only sharper
-statements ask is None where a layer does not say it, and they are not used.
+What every bound needs has no default answer: a layer that says too little cannot be made, or is refused where a bound asks
+its facts. What only sharper statements ask has a default that claims nothing, and they are not used.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, Literal, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache, partial
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.setting.norms import JSON_NAMES, Budget, Norms
+from boundcalc.base.system import Number
+
+if TYPE_CHECKING:
+    from boundcalc.layers.facts import Context, End, Facts
+    from boundcalc.layers.forward import Arrays, Forward
+    from boundcalc.setting.norms import Budget, Norms
 
 TOKENS = 0
 """The width of a row that is no vector but a token."""
+
+Name = Annotated[str, validate.word]
+Size = Annotated[int, validate.size]
+Count = Annotated[int, partial(validate.size, least=0)]
+Stacked = Annotated[int, partial(validate.size, most=validate.MOST_STACKED)]
+"""Heads, which are gone through one by one."""
+Positive = Annotated[float, validate.positive]
+Length = Annotated[float, partial(validate.positive, zero=True)]
 
 Role = Literal["matrix", "factor", "vector", "factor vector", "gain", "table", "rows", "scores", "values"]
 
@@ -80,9 +106,10 @@ class Weight:
         given = [key for factor in self.factors if (key := norms.place(factor.kind, self.block, head)) is not None]
         if mine is not None and given:
             names = " and ".join(factor.kind for factor in self.factors if factor.role == "factor")
+            where = "the layer without a number" if self.block is None else f"block {self.block}"
             raise InvalidSetting(
                 f"norms of {mine} and of {given[0]}: {self.kind} is the product of {names}; give budgets for the product "
-                f"or for its factors, not for both ({_located(self.block, head)})"
+                f"or for its factors, not for both ({where}{'' if head is None else f', head {head}'})"
             )
         return self.factors if given else (self,)
 
@@ -93,31 +120,19 @@ class Weight:
 
     def usable(self, budget: Budget) -> Budget:
         """What a bound can use of a budget."""
-        unread = {name: None for name in JSON_NAMES.values() if name not in self.limits}
+        unread = {f.name: None for f in fields(budget) if f.name not in self.limits}
         part = None if budget.distance is None else replace(budget.distance, **({"distance": None} | unread))
         return replace(budget, **({"distance": part} | unread))
 
-    def check(self, key: str, budget: Budget) -> None:
-        """Refuses limits that no bound can use for such a weight: they would be ignored."""
-        readable = self.limits
-        for part, where in ((budget, ""), (budget.distance, "distance: ")):
-            for symbol, name in JSON_NAMES.items():
-                unread = name not in readable or (bool(where) and name == "distance")
-                if unread and part is not None and getattr(part, name) is not None:
-                    usable = ", ".join(word for word, field in JSON_NAMES.items() if field in readable)
-                    raise InvalidSetting(
-                        f"norms of {key}: {where}nothing reads {symbol!r} of {self.kind}, it would be ignored; "
-                        f"what can be used is {usable}"
-                    )
 
-
-def _located(block: int | None, head: int | None) -> str:
-    where = "the layer without a number" if block is None else f"block {block}"
-    return where if head is None else f"{where}, head {head}"
+Widths = tuple[int | None, int | None]
+"""The width of the rows that are read (None: any; `TOKENS`) and made (None: the same)."""
 
 
 class Layer(ABC):
-    """A layer as data. Subclasses are frozen dataclasses whose fields are numbers, words and other layers.
+    """A layer. Subclasses are frozen dataclasses whose fields are numbers, words and other layers.
+
+    Their annotations are checked: `Size`, `Positive`, ..., bool, Literal.
 
     Attributes:
         label: its name in JSON files and messages.
@@ -126,25 +141,34 @@ class Layer(ABC):
 
     __slots__ = ()
     TAG: ClassVar[str] = "layer"
-    KINDS: ClassVar[Mapping[str, type[Layer]]] = {}
+    KINDS: ClassVar[dict[str, type[Layer]]] = {}
     label: ClassVar[str]
     title: ClassVar[str] = ""
 
-    @abstractmethod
+    def __post_init__(self) -> None:
+        for name, check in _checks(type(self)):
+            object.__setattr__(self, name, check(f"{self.label} {name}", getattr(self, name)))
+        problem = self.contradiction()
+        if problem is not None:
+            raise InvalidSetting(f"{self.label}: {problem}")
+
+    # what it is
+
+    def contradiction(self) -> str | None:
+        """Why its fields do not fit together, or None."""
+        return None
+
     def where(self) -> int | None:
         """The block its weights are filed under, if any."""
+        return getattr(self, "block", None)
 
     @abstractmethod
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         """All it trains, its inner layers' weights apart."""
 
     @abstractmethod
-    def inner(self) -> tuple[Layer, ...]:
-        """The layers it is made of, first to last; none for a primitive layer."""
-
-    @abstractmethod
-    def widths(self) -> tuple[int | None, int | None]:
-        """The width of the rows it reads (None: any; `TOKENS`) and makes (None: the same)."""
+    def widths(self) -> Widths:
+        """The width of the rows it reads and makes."""
 
     @abstractmethod
     def rows_before(self, rows: int, seq_len: int) -> int:
@@ -153,12 +177,10 @@ class Layer(ABC):
     @property
     def branches(self) -> tuple[tuple[Layer, ...], ...]:
         """The rows of layers whose outputs on the same input it adds up; none for a primitive layer."""
-        self._refuse_inner("branches")
         return ()
 
     def over(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
         """The same with every branch made anew; a primitive layer itself."""
-        self._refuse_inner("over")
         del remade
         return self
 
@@ -176,26 +198,87 @@ class Layer(ABC):
         del seq_len
         return ()
 
-    def said(self) -> str:
+    def brief(self) -> str:
         """What it is, for messages about one network."""
         name = getattr(self, "name", None)
         return f"{self.label} {name}" if name else self.label
 
-    def _refuse_inner(self, method: str) -> None:
-        if self.inner():
-            what = f"layer {self.label!r}, which holds layers and does not say how they run ({method})"
-            raise Unsupported(
-                Refusal("a walk through the network", what, "a layer that says so, or one without inner layers")
-            )
+    # what proofs know of it, in any number system
+
+    def facts(self, at: Context) -> Facts:
+        """Radius, Lipschitz factor and what must be covered, where it stands."""
+        del at
+        raise self._silent("a bound", "its radius, Lipschitz factor and what must be covered (facts)")
+
+    def noise(self) -> bool:
+        """Whether G11 was proved for it with the options it has."""
+        return False
+
+    def idle(self, radius: Number) -> bool:
+        """Whether it does nothing to rows no longer than an interval, so that maps before and after it meet (A6)."""
+        del radius
+        return False
+
+    # the premise of risks (G0e), in intervals; None where nothing is known
+
+    def reach(self, at: Context) -> Number:
+        """The longest row of its output, which may be below the radius of the facts."""
+        return self.facts(at).radius
+
+    def margin(self, end: End) -> Number | None:
+        """The largest margin of a network that ends with it."""
+        del end
+        return None
+
+    def along(self, at: Context) -> Number | None:
+        """The operator norm of A where every output row is a mean of rows rho x A with 0 < rho <= 1."""
+        del at
+        return None
+
+    def positive(self) -> bool:
+        """Whether no entry of its output is negative, or larger than the entry of its input."""
+        return False
+
+    def split(self, at: Context) -> Number | None:
+        """The largest (|p_+| |q_-|)^(1/2) over output rows p and q, p read on some columns and q on the others."""
+        del at
+        return None
+
+    # how it runs
+
+    def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
+        """What it makes of rows (n, T, d), or of tokens (n, T), with NumPy or torch alike."""
+        del x, weights, run
+        raise self._silent("a forward pass", "what it computes (forward)")
+
+    def _silent(self, what: str, needs: str) -> Unsupported:
+        return Unsupported(Refusal(what, f"layer {self.label!r}: {type(self).__name__} does not say it", needs))
+
+
+@cache
+def _checks(cls: type[Layer]) -> tuple[tuple[str, Callable[[str, Any], Any]], ...]:
+    """How the fields of a class are checked, by their annotations."""
+    hints = get_type_hints(cls, include_extras=True)
+    named = ((f.name, _check_of(hints[f.name])) for f in fields(cls))  # type: ignore[arg-type]
+    return tuple((name, check) for name, check in named if check is not None)
+
+
+def _check_of(hint: Any) -> Callable[[str, Any], Any] | None:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return inner[1]
+    if origin is Literal:
+        return lambda name, value: validate.choice(name, value, inner)
+    if origin in (Union, UnionType):
+        check = _check_of(inner[0])
+        return check and (lambda name, value: None if value is None else check(name, value))
+    return validate.flag if hint is bool else None
 
 
 class RowWise(Layer):
     """A primitive layer each of whose output rows is made of that row of its input alone: a claim, which the laws try."""
 
     __slots__ = ()
-
-    def inner(self) -> tuple[Layer, ...]:
-        return ()
 
     def rows_before(self, rows: int, seq_len: int) -> int:
         return rows
@@ -208,54 +291,49 @@ class EveryRow(RowWise):
 
 
 class Weightless(EveryRow):
-    """One that trains nothing."""
+    """One that trains nothing, and leaves rows as wide as they are."""
 
     __slots__ = ()
-
-    def where(self) -> int | None:
-        return None
 
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         return ()
 
+    def widths(self) -> Widths:
+        return None, None
 
+
+# -- layers by the names that files use
+
+KINDS = Layer.KINDS
+"""Every class of layers that a file can name, by its label."""
 _AnyLayer = TypeVar("_AnyLayer", bound=Layer)
-_Rule = TypeVar("_Rule")
 
 
-class Rules(Generic[_Rule]):
-    """What one interpreter does with each class of layers; a class without a rule is refused."""
+def register_layer(cls: type[_AnyLayer]) -> type[_AnyLayer]:
+    """Make a class of layers known to files by its label."""
+    if not is_dataclass(cls) or KINDS.get(cls.label, cls) is not cls:
+        raise InvalidSetting(
+            f"a layer is a frozen dataclass with a label of its own, got {cls.__name__} ({cls.label!r})"
+        )
+    KINDS[cls.label] = cls
+    return cls
 
-    def __init__(self, what: str, rules: Mapping[type[Layer], _Rule]) -> None:
-        """`what` needs the rules: "training"."""
-        self._what = what
-        self._rules = dict(rules)
 
-    def __contains__(self, cls: type[Layer]) -> bool:
-        return cls in self._rules
+def remove_layer(cls: type[Layer]) -> None:
+    """Take out a class that was registered; the library's own stay."""
+    if KINDS.get(cls.label) is cls and not cls.__module__.startswith(__package__ or ""):
+        del KINDS[cls.label]
 
-    def add(self, cls: type[Layer], rule: _Rule) -> None:
-        """The rule of a further class; one class has one rule."""
-        if cls in self._rules:
-            raise InvalidSetting(f"{self._what} has a rule for layer {cls.label!r} already")
-        self._rules[cls] = rule
 
-    def of(self, layer: Layer) -> _Rule:
-        """The rule of a layer's class."""
-        rule = self._rules.get(type(layer))
-        if rule is None:
-            known = ", ".join(sorted(cls.label for cls in self._rules))
-            raise Unsupported(
-                Refusal(self._what, f"layer {layer.label!r}, which it has no rule for", f"one of {known}")
-            )
-        return rule
+# -- layers of a network
 
 
 def flat(layers: Iterable[Layer]) -> Iterator[Layer]:
     """All layers, those inside of others included (each after what holds it)."""
     for layer in layers:
         yield layer
-        yield from flat(layer.inner())
+        for branch in layer.branches:
+            yield from flat(branch)
 
 
 def of_class(layers: Iterable[Layer], cls: type[_AnyLayer]) -> Iterator[_AnyLayer]:
@@ -269,7 +347,7 @@ def weights_of(layers: Iterable[Layer], seq_len: int) -> Iterator[Weight]:
         yield from layer.weights(seq_len)
 
 
-def widths_of(layers: Iterable[Layer]) -> tuple[int | None, int | None]:
+def widths_of(layers: Iterable[Layer]) -> Widths:
     """The widths that layers read and make, one after the other; refuses layers that do not fit together."""
     start: int | None = None
     width: int | None = None
@@ -292,3 +370,8 @@ def rows_used(layers: Iterable[Layer], rows: int, seq_len: int) -> list[int]:
         used.append(rows)
         rows = layer.rows_before(rows, seq_len)
     return used[::-1]
+
+
+def unknown_to_noise(layers: Iterable[Layer]) -> str | None:
+    """G11: the label of a layer, of those and of what is inside them, that it was not proved for; or None."""
+    return next((repr(layer.label) for layer in flat(layers) if not layer.noise()), None)

@@ -1,0 +1,18 @@
+"""Layers, one file each: fields, weights, facts for proofs, and the forward pass over NumPy or torch."""
+
+from boundcalc.layers.activation import Activation as Activation
+from boundcalc.layers.attention import Attention as Attention
+from boundcalc.layers.ball import Ball as Ball
+from boundcalc.layers.base import Layer as Layer
+from boundcalc.layers.base import Weight as Weight
+from boundcalc.layers.base import register_layer as register_layer
+from boundcalc.layers.embedding import Embedding as Embedding
+from boundcalc.layers.gated import GatedFeedForward as GatedFeedForward
+from boundcalc.layers.hidden import Hidden as Hidden
+from boundcalc.layers.layernorm import LayerNorm as LayerNorm
+from boundcalc.layers.linear import Linear as Linear
+from boundcalc.layers.lookup import Lookup as Lookup
+from boundcalc.layers.normaliser import Normaliser as Normaliser
+from boundcalc.layers.pool import Pool as Pool
+from boundcalc.layers.residual import Residual as Residual
+from boundcalc.layers.softcap import SoftCap as SoftCap

@@ -1,0 +1,256 @@
+"""L1, L2, L7, L8, L11-L14 and S1-S5: what proofs know of attention heads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.system import Number
+from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, halved, one_slot, total, vector_target
+from boundcalc.layers.normaliser import normaliser_constants
+
+if TYPE_CHECKING:
+    from boundcalc.layers.attention import Attention
+
+
+class _Scores(NamedTuple):
+    """How the scores of one kind of head are made.
+
+    Attributes:
+        largest: the largest score before the temperature.
+        slope: their error per error of a row.
+        covers: (kind, their error per eps, targets) of what is trained.
+        sharp: the factor of |W_V| in a sharper Lipschitz factor of softmax heads (L7), where it holds.
+        published: the Lipschitz factor's slope as the literature prints it (PUB), where it differs.
+    """
+
+    largest: Number
+    slope: Number
+    covers: tuple[tuple[str, Number, tuple[Target, ...]], ...]
+    sharp: Number | None = None
+    published: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """One kind of head: how many, its Lipschitz factor, value radius and covers.
+
+    `inside` is what a shift of the weights moves: the values without an offset that a conserved mass carries along;
+    `score_error` the output error per unit of uniform score error.
+    """
+
+    count: int
+    lipschitz: Number
+    value_radius: Number
+    inside: Number
+    score_error: Number
+    mass: Number
+    scores: _Scores
+    value: Target
+    offset: Number | None
+
+
+def facts(layer: Attention, at: Context) -> Facts:
+    """L7, L8 and the score covers S1-S5."""
+    heads, ns = _heads(layer, at), at.ns
+
+    def gather(values: Sequence[Number]) -> Number:
+        """Errors of heads add up when outputs are summed; side by side they add as squares."""
+        if layer.combine == "concat":
+            return ns.sqrt(total([head.count * value**2 for head, value in zip(heads, values, strict=True)]))
+        return total([head.count * value for head, value in zip(heads, values, strict=True)])
+
+    slots: list[Slot] = []
+    wrong = gather([2 * head.mass * head.inside for head in heads])
+    bends = layer.normaliser.name in ("softmax", "softmax1") and "L1" not in at.published  # modulus 2 tanh(e/2) (S5)
+    for index, (kind, _, targets) in enumerate(heads[0].scores.covers):
+        covers = [head.scores.covers[index] for head in heads]
+        sensitivity = gather([head.score_error * cover[1] for head, cover in zip(heads, covers, strict=True)])
+        shared = kind in ("W_K", "b_K")
+        members = tuple(
+            Member(_distinct(layer, head.count, shared), cover[2]) for head, cover in zip(heads, covers, strict=True)
+        )
+        if kind.endswith(".gain"):
+            members = (Member(1, targets),)  # one for all heads
+        slots.append(Slot(kind, sensitivity, members, wrong, saturates=kind == "q" and bends))
+    if layer.buckets is not None:
+        covered = at.weights.gain("score_offsets", layer.block)[1]
+        table = vector_target(ns, "gain", layer.buckets * layer.heads, covered)
+        steep = gather([head.score_error for head in heads])
+        slots.append(replace(one_slot("score_offsets", steep, table), cap=wrong))
+    ones = gather([ns.number(1) for _ in heads])
+    slots.append(Slot("W_V", ones, tuple(Member(_distinct(layer, h.count, True), (h.value,)) for h in heads)))
+    if layer.v_bias:
+        targets = [vector_target(ns, "vector", layer.out, head.offset) for head in heads]
+        members = zip(heads, targets, strict=True)
+        masses = gather([head.mass for head in heads])
+        slots.append(
+            Slot("b_V", masses, tuple(Member(_distinct(layer, h.count, True), (target,)) for h, target in members))
+        )
+    radius = gather([head.mass * head.value_radius for head in heads])
+    uses = {
+        "L1": layer.normaliser.name in ("softmax", "softmax1"),
+        "L2": True,
+        "L7": True,
+        "L8": layer.heads != 1,
+        "L11": layer.offsets != "none",
+        "L12": layer.cap is not None,
+        "L13": layer.qk_norm != "none",
+        "L14": layer.offsets == "learned",
+        "T9": layer.qk_norm != "none" or layer.offsets == "learned",
+        "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
+        "S5": layer.qk == "fixed",
+    }
+    used = tuple(name for name, holds in uses.items() if holds)
+    return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), used)
+
+
+def reach(layer: Attention, at: Context) -> Number:
+    """The radius of the facts, times the largest mass of a row of weights where these never sum to 1."""
+    radius, name = facts(layer, at).radius, layer.normaliser.name
+    if name not in ("sigmoid", "softmax1"):
+        return radius
+    score = at.ns.maximum(*(head.scores.largest for head in _heads(layer, at)))
+    count = 1 if name == "sigmoid" else at.seq_len
+    return radius * count / (count + at.ns.exp(-score / _tau(layer, at)))
+
+
+def split(layer: Attention, at: Context) -> Number | None:
+    """What heads put out is a mean of rows (or less) times their value maps; norms of heads add up."""
+    if layer.v_bias or layer.normaliser.name not in ("softmax", "softmax1", "sigmoid"):
+        return None
+    sizes = [
+        count * halved(at.ns, at.weights.matrix("W_V", layer.block, head, layer.d, layer.out).whole)
+        for head, count in _groups(layer, at)
+    ]
+    return at.radius * total(sizes)
+
+
+def _distinct(layer: Attention, count: int, shared: bool) -> int:
+    """How many distinct maps serve so many query heads (grouped queries share keys and values)."""
+    return -(-count * layer.groups // layer.heads) if shared else count
+
+
+def _tau(layer: Attention, at: Context) -> Number:
+    given = layer.normaliser.temperature
+    if given is None and layer.qk == "split":
+        return at.ns.sqrt(at.ns.number(layer.d_head or 1))
+    return at.ns.number(1.0 if given is None else given)
+
+
+def _groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
+    """(a representative head, how many heads have just its budgets), in the order of the first of each.
+
+    Certificates list covers in this order.
+    """
+    norms = at.weights.norms
+    kinds = [each.kind for weight in layer.weights(at.seq_len) for each in weight.all]
+    places = (
+        [[norms.place(kind, layer.block, head) for kind in kinds] for head in range(layer.heads)]
+        if norms.headed
+        else []
+    )
+    own = [place for each in places for place in each if place and "," in place]
+    if not own:
+        return [(None, layer.heads)]
+    if layer.groups != layer.heads or layer.qk_norm == "width":
+        grouped = layer.groups != layer.heads
+        what = "grouped queries" if grouped else "queries and keys of all heads normalised together"
+        raise Unsupported(Refusal(what, f"a budget for {own[0]} alone", "the same budgets for every head"))
+    alike: dict[str, list[int]] = {}
+    for head, each in enumerate(places):
+        alike.setdefault(repr([place and norms.budgets[place] for place in each]), []).append(head)
+    return [(members[0], len(members)) for members in alike.values()]
+
+
+def _heads(layer: Attention, at: Context) -> list[_Head]:
+    return [_head(layer, at, head, count) for head, count in _groups(layer, at)]
+
+
+def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
+    ns, b, tau, name = at.ns, at.radius, _tau(layer, at), layer.normaliser.name
+    scores = {"joint": _joint, "split": _split, "fixed": _own_query}[layer.qk](layer, at, head)
+    c, mass = normaliser_constants(layer.normaliser, tau, scores.largest, at)
+    matrix = at.weights.matrix("W_V", layer.block, head, layer.d, layer.out)
+    points = Points((1 if layer.qk == "fixed" else at.rows) * (layer.heads // layer.groups))
+    value = Target("map", layer.d, layer.out, mass * b, matrix.covered, points)  # on the pooled rows
+    c_v = matrix.whole.op
+    offset, covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
+    inside = b * c_v if name == "softmax" else b * c_v + offset
+    if "L7" in at.published and scores.published is not None:
+        steep = 2 * c if name == "custom" else 4 / tau
+        lipschitz = c_v * mass + steep * inside * scores.published
+    elif scores.sharp is not None and "L7" not in at.published and layer.cap is None and _is_softmax(layer):
+        lipschitz = c_v * scores.sharp
+    else:
+        lipschitz = c_v * mass + c * inside * scores.slope
+    return _Head(count, lipschitz, b * c_v + offset, inside, c * inside, mass, scores, value, covered)
+
+
+def _is_softmax(layer: Attention) -> bool:
+    """Whether weights are those of softmax, also with a key of score and value 0 that is always there."""
+    name = layer.normaliser.name
+    return name == "softmax" or (name == "softmax1" and not layer.qk_bias and not layer.v_bias)
+
+
+def _joint(layer: Attention, at: Context, head: int | None) -> _Scores:
+    ns, b = at.ns, at.radius
+    augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
+    key_radius = augmented if layer.key_bias else b  # a key bias drops out where weights sum to 1 and nothing caps
+    rows, columns = layer.scores.shape
+    score = at.weights.scores(layer.scores, head, layer.d_head)
+    reach, c_w, tau = augmented * key_radius, score.whole.op, _tau(layer, at)
+    targets = (
+        Target("score", rows, columns, reach, score.covered, Points(at.rows * at.seq_len)),
+        Target("query", rows, columns, reach, score.covered, Points(at.rows)),
+        Target("key", columns, rows, reach, score.covered, Points(at.seq_len)),
+    )
+    sharp = b**2 * c_w / tau + ns.sqrt(1 + (b * augmented * c_w / tau) ** 2)
+    slope = (key_radius + augmented) * c_w
+    return _Scores(reach * c_w, slope, (("W_QK", ns.number(1), targets),), sharp, augmented * c_w)
+
+
+def _split(layer: Attention, at: Context, head: int | None) -> _Scores:
+    """S4, and L13 where queries and keys are normalised."""
+    q, k = _side(layer, at, "Q", head, at.rows), _side(layer, at, "K", head, at.seq_len)
+    covers: list[tuple[str, Number, tuple[Target, ...]]] = []
+    for mine, theirs in zip(q.covers, k.covers, strict=True):
+        covers += [(mine[0], k.largest * mine[1], mine[2]), (theirs[0], q.largest * theirs[1], theirs[2])]
+    return _Scores(q.largest * k.largest, q.slope * k.largest + q.largest * k.slope, tuple(covers))
+
+
+def _side(layer: Attention, at: Context, name: str, head: int | None, points: int) -> _Scores:
+    """Queries or keys, as if they were scores: their length, and their error per error of a row and per eps."""
+    ns, b, width = at.ns, at.radius, layer.d_head or 1
+    matrix = at.weights.matrix(f"W_{name}", layer.block, head, layer.d, width)
+    reach, slope, unit = b * matrix.whole.op, matrix.whole.op, ns.number(1)
+    offset = None
+    if layer.qk_bias:
+        size, offset = at.weights.vector(f"b_{name}", layer.block, head)
+        reach = reach + size
+    gains: list[tuple[str, Number, tuple[Target, ...]]] = []
+    if layer.qk_eps is not None:
+        eps = ns.number(layer.qk_eps)
+        kind, together = f"norm_{name}.gain", layer.normalised(layer.heads if name == "Q" else layer.groups)
+        largest, covered = at.weights.gain(kind, layer.block)
+        unit = largest / ns.sqrt(eps)
+        reach = largest * reach * ns.sqrt(ns.number(together) / (reach**2 + width * eps))
+        slope = slope * unit
+        gain = vector_target(ns, "gain", together, covered, ns.sqrt(ns.number(together)))
+        gains = [(kind, ns.number(1), (gain,))]
+    covers = [(f"W_{name}", unit, (Target("map", layer.d, width, b, matrix.covered, Points(points)),))]
+    if offset is not None:
+        covers.append((f"b_{name}", unit, (vector_target(ns, "vector", width, offset),)))
+    return _Scores(reach, slope, (*covers, *gains))
+
+
+def _own_query(layer: Attention, at: Context, head: int | None) -> _Scores:
+    """S5: scores <q, x_t>/tau are one linear map with d weights; all rows of the output are the same."""
+    ns, b = at.ns, at.radius
+    query = at.weights.matrix("q", layer.block, head, layer.d, 1)
+    length = query.whole.op
+    target = Target("map", layer.d, 1, b, query.covered, Points(at.seq_len))
+    sharp = ns.sqrt(1 + (b * length / _tau(layer, at)) ** 2)
+    return _Scores(b * length, length, (("q", ns.number(1), (target,)),), sharp)

@@ -1,0 +1,107 @@
+"""V4: noise on a hidden layer whose units are added up to one number; the layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
+from boundcalc.layers.base import Count, Name, RowWise, Size, Weight, Widths, register_layer
+from boundcalc.layers.facts import Context, Facts, Points, Slot, Target, offset_slot, one_slot
+from boundcalc.layers.forward import Arrays, Forward
+
+CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
+"""The largest second derivative, rounded up: 2/sqrt(2 pi), 1/2, 1.702/2, 4/(3 sqrt 3) and 0."""
+KINKED = ("relu",)
+"""Piecewise linear, with a slope that jumps by 1 once."""
+ROOM = (0.3, 0.6, 1.2, 2.4)
+"""What curvature may add to the spread of the noise; the noise is then as small as that asks."""
+
+
+@register_layer
+@dataclass(frozen=True, slots=True)
+class Hidden(RowWise):
+    """x -> s(x W (+ c)) v with one column v: what two linear maps and an activation between them are, as one layer."""
+
+    label: ClassVar[str] = "hidden"
+
+    first: Name
+    last: Name
+    d: Size
+    d_ff: Size
+    activation: Function
+    bias: Name | None = None
+    block: Count | None = None
+
+    def weights(self, seq_len: int) -> tuple[Weight, ...]:
+        first = Weight(self.first, "matrix", (self.d, self.d_ff), self.block)
+        last = Weight(self.last, "matrix", (self.d_ff, 1), self.block)
+        offset = () if self.bias is None else (Weight(self.bias, "vector", (self.d_ff,), self.block),)
+        return (first, *offset, last)
+
+    def widths(self) -> Widths:
+        return self.d, 1
+
+    def facts(self, at: Context) -> Facts:
+        """L3, L6, T8 one after the other, whose noise on W is also seen through v (V4)."""
+        ns, b, slope = at.ns, at.radius, ACTIVATION_LIPSCHITZ[self.activation]
+        first = at.weights.matrix(self.first, self.block, None, self.d, self.d_ff)
+        last = at.weights.matrix(self.last, self.block, None, self.d_ff, 1)
+        reach = b * first.whole.op
+        steep = ns.number(slope) * last.whole.op
+        row = Target("map", self.d, self.d_ff, b, first.covered, Points(at.rows))
+        offsets: list[Slot] = []
+        if self.bias is not None:
+            size, covered = at.weights.vector(self.bias, self.block)
+            reach = reach + size
+            offsets = [offset_slot(self.bias, steep, self.d_ff, covered, at)]
+        column = Target("map", self.d_ff, 1, reach, last.covered, Points(at.rows))
+        slots = (
+            one_slot(self.first, steep, row, *_summed(ns, row, self.activation, slope, reach)),
+            *offsets,
+            one_slot(self.last, ns.number(1), column),
+        )
+        uses = ("L3", "L6", "T8") if self.bias else ("L3", "L6")
+        return Facts(reach * last.whole.op, first.whole.op * steep, slots, uses)
+
+    def noise(self) -> bool:
+        return True
+
+    def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
+        units = run.xp.affine(x, weights(self.first), weights(self.bias) if self.bias else None)
+        return run.xp.activations[self.activation](units) @ weights(self.last)
+
+
+def averaged(
+    ns: NumberSystem, activation: str, slope: float, units: int, reach: Number
+) -> tuple[Number, Number] | None:
+    """V4: what the mean adds to t in units of L B s, without s and per s; None where no curvature is known."""
+    k, lipschitz = ns.number(units), ns.number(slope)
+    extra = 1 / (2 * lipschitz)
+    bend = k / (2 * reach)
+    if activation in KINKED:
+        return extra + ns.sqrt(k / (2 * ns.pi)) / lipschitz, bend / lipschitz
+    if activation not in CURVATURE:
+        return None
+    return extra, (bend + ns.number(CURVATURE[activation]) / 2 * ns.sqrt(k)) / lipschitz
+
+
+def summed_move(
+    ns: NumberSystem, activation: str, slope: float, units: int, reach: Number, size: Number, seen: Number, t: Number
+) -> Number:
+    """V4: how far noise `seen` in a unit moves the sum of the units, but for a chance of 2 e^(-t^2/2)."""
+    known = averaged(ns, activation, slope, units, reach)
+    if known is None:
+        raise ValueError(f"no curvature of {activation} is known")
+    return ns.number(slope) * size * seen * (t + known[0] + known[1] * seen)
+
+
+def _summed(ns: NumberSystem, row: Target, activation: str, slope: float, reach: Number) -> Iterator[Target]:
+    """The same map, seen through the sum of its units: what the spread gains, and how large the noise may be for that."""
+    known = averaged(ns, activation, slope, row.k, reach)
+    if known is None:
+        return
+    for room in ROOM:
+        yield replace(row, kind="summed", extra=known[0] + ns.number(room), most=ns.number(room) / known[1])
