@@ -160,7 +160,7 @@ STATEMENTS = [
     ),
     Mutation(
         "A7 with the values of one table",
-        "statements/layers/lookup.py",
+        "layers/lookup.py",
         "radius = radius + longest",
         "radius = longest",
         "tests/laws/test_limits.py",
