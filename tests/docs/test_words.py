@@ -31,15 +31,16 @@ def test_documents_use_plain_words(page: object) -> None:
 
 
 def commands() -> list[str]:
-    return main.list_commands(click.Context(main))
+    return main.list_commands(click.Context(main, **main.context_settings))
 
 
 @pytest.mark.parametrize("name", commands())
 def test_help_uses_plain_words_and_fits_its_width(name: str) -> None:
-    context = click.Context(main, info_name="boundcalc", terminal_width=80)
+    context = click.Context(main, info_name="boundcalc", **main.context_settings)  # click remembers the names of --help
     command = main.get_command(context, name)
     assert command is not None
-    text = command.get_help(click.Context(command, info_name=name, parent=context, terminal_width=80))
+    inner = click.Context(command, info_name=name, parent=context, terminal_width=80, **command.context_settings)
+    text = command.get_help(inner)
     assert found(text) == []
     prose = text.partition("\nExamples:")[0].partition("  Examples:")[0]
     long = [line for line in prose.splitlines() if len(line) > 80]
