@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from dataclasses import replace
 
-from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Desk, compare
 from boundcalc.layers.base import weights_of
-from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.checker import check, verify
 from boundcalc.setting import Architecture, Budget, Norms, Setting
 from boundcalc.statements.premise import no_member
 from tests.laws.settings import settings
@@ -100,26 +96,3 @@ def test_the_knob_is_its_budgets_spelt_out() -> None:
         weights = weights_of(setting.architecture.stages, setting.architecture.seq_len)
         spelt = Norms(budgets={weight.kind: weight.usable(budget) for weight in weights})
         assert differ(setting, setting.but(norms=spelt)) == []
-
-
-def test_settings_survive_json() -> None:
-    for setting in settings(24, 200):
-        text = json.dumps(setting.to_json())
-        back = Setting.from_json(json.loads(text))
-        assert back == setting
-        assert Setting.from_json(text) == setting
-        assert json.dumps(back.to_json()) == text
-
-
-def certificates(value: BoundValue) -> list[Certificate]:
-    return [proof.certificate for proof in value.proofs]
-
-
-def test_certificates_survive_json() -> None:
-    for setting in settings(25, 12):
-        for value in compare(setting):
-            for certificate in certificates(value):
-                back = Certificate.from_json(json.loads(json.dumps(certificate.to_json())))
-                assert back == certificate
-                assert verify(back) == check(certificate)
-                assert check(back).log_value == certificate.log_value

@@ -102,9 +102,3 @@ def test_what_is_said_twice_is_refused(tmp_path: Path, line: str, monkeypatch: p
     result = CliRunner().invoke(main, line.split())
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
-
-
-def test_an_unknown_field_is_refused_with_the_closest(tmp_path: Path) -> None:
-    del tmp_path
-    result = CliRunner().invoke(main, ["eval", "--set", "casual=yes"])
-    assert "no field 'casual'; did you mean 'causal'?" in result.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import random
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,37 +87,6 @@ def test_the_fuzzer_changes_documents_and_would_complain(monkeypatch: pytest.Mon
     for checker, word in ((broken, "ZeroDivisionError"), (generous, "verified")):
         monkeypatch.setattr("tests.proof.test_fuzz.verify", checker)
         assert word in str(complaint(document))
-
-
-def test_truncated_files(tmp_path: Path) -> None:
-    """Every prefix of a file is refused in one line."""
-    path = tmp_path / "cert.json"
-    proved("edelman")[0].save(path)
-    text = path.read_text(encoding="utf-8")
-    Certificate.load(path)
-    for size in [*range(0, len(text) - 2, 37), len(text) - 2]:
-        path.write_text(text[:size], encoding="utf-8")
-        with pytest.raises(CertificateError) as caught:
-            Certificate.load(path)
-        assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"\xff\xfe\x00", b"[" * 100_000, b'{"format": ' + b"9" * 5000 + b"}", b"[]", b'"text"', b"null", b"NaN"],
-    ids=["binary", "deep", "long number", "list", "string", "null", "nan"],
-)
-def test_files_that_are_something_else(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "cert.json"
-    path.write_bytes(content)
-    with pytest.raises(CertificateError):
-        Certificate.load(path)
-
-
-def test_files_that_are_not_there(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(CertificateError, match="cannot read"):
-            Certificate.load(path)
 
 
 def test_nested_residuals_do_not_overflow_the_stack() -> None:

@@ -119,20 +119,6 @@ def test_the_two_agree_on_every_kind_of_network(name: str) -> None:
         assert -1e-15 <= over <= ROUNDED * max(1.0, abs(certificate.log_value)), certificate.strategy
 
 
-def test_what_it_does_not_know_it_refuses_by_name() -> None:
-    certificate = next(c for c in proved("edelman") if c.levels and c.strategy == "closed")
-    data = alone.written(certificate)
-    data["strategy"]["name"] = "G99"
-    with pytest.raises(CertificateError, match="strategy 'G99'"):
-        alone.value_of(data)
-    level = certificate.levels[0]
-    key, cover = next(iter(level.covers.items()))
-    choices = (replace(cover.choices[0], lemma="T99"),)
-    changed = replace(level, covers={**level.covers, key: replace(cover, choices=choices)})
-    with pytest.raises(CertificateError, match="lemma 'T99'"):
-        alone.log_value(replace(certificate, levels=(changed,)))
-
-
 def test_every_strategy_and_lemma_is_compared() -> None:
     strategies: set[str] = set()
     lemmas: set[str] = set()

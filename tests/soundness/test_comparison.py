@@ -20,7 +20,7 @@ from scipy.special import softmax
 from scipy.stats import binom, norm
 
 from boundcalc import Budget, Norms, Setting, evaluate
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.comparison import tune
@@ -267,15 +267,6 @@ def test_forged_tunings_are_refused_by_both() -> None:
 
 
 # -- the inequalities, attacked
-
-
-def law(rng: np.random.Generator, atoms: int, r: float) -> tuple[Array, Array]:
-    """Weights of atoms, and scores in an interval of length 2r, often at its ends."""
-    mass = rng.dirichlet(np.full(atoms, 0.5))
-    s = rng.uniform(-r, r, atoms)
-    ends = rng.random(atoms) < 0.6
-    s[ends] = rng.choice([-r, r], ends.sum())
-    return mass, s
 
 
 def ascend(value: Callable[[Array], float], starts: int, size: int, rng: np.random.Generator) -> float:
@@ -635,11 +626,3 @@ def test_what_the_search_claims_of_block_one_is_proved() -> None:
         scores = INTERVAL.number(op), INTERVAL.number(fro)
         about = Network((Budgets(*scores, one, one, one, one, one),), one, one, 1)
         assert problem(INTERVAL, about, tuning, certainly_le) is None, (op, fro)
-
-
-def test_the_policy_refuses_what_the_theorem_does() -> None:
-    with pytest.raises(Exception, match="no projection acts"):
-        evaluate(setting(C=2.0, depth=2), "comparison")
-    assert evaluate(setting(C=2.0)).strategy != "comparison"
-    with pytest.raises(InvalidSetting):
-        evaluate(setting(), "compare")

@@ -20,20 +20,11 @@ from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.normaliser import normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Normaliser, Norms
 from boundcalc.statements.weights import Weights
+from tests.soundness.network import ACTIVATIONS, ball, rows
 
 Array = NDArray[np.float64]
 Run = Callable[[Array], Array]
 SLACK = 1e-6  # finite differences
-
-
-def rows(x: Array) -> float:
-    """The metric: largest l2 norm of a row."""
-    return float(np.linalg.norm(x, axis=-1).max())
-
-
-def into_ball(x: Array, b: float) -> Array:
-    """Rows scaled into the ball of radius b."""
-    return x * np.minimum(1, b / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-300))
 
 
 def violations(ratios: list[float], factor: float = 1.0) -> list[float]:
@@ -109,23 +100,11 @@ def test_normalisers(name: str) -> None:
 # ---------------------------------------------------------------- L3
 
 
-def activation(name: str, x: Array) -> Array:
-    if name == "gelu":
-        return x * np.array([(1 + math.erf(v / math.sqrt(2))) / 2 for v in x])
-    if name == "gelu_tanh":
-        return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
-    if name == "silu":
-        return x / (1 + np.exp(-x))
-    if name == "quick_gelu":
-        return x / (1 + np.exp(-1.702 * x))
-    return x * np.tanh(np.logaddexp(0, x))
-
-
 @pytest.mark.parametrize("name", sorted(set(ACTIVATION_LIPSCHITZ) - {"relu", "tanh", "identity"}))
 def test_activation_slopes_are_rounded_up(name: str) -> None:
     """Above the largest slope, by less than two units of the fifth digit; a fifth digit less would be false or nearly so."""
     x = np.linspace(-12, 12, 480_001)
-    y = activation(name, x)
+    y = ACTIVATIONS[name](x)
     assert bool((np.abs(y) <= np.abs(x) + 1e-15).all())  # the radius factor is one
     steepest = float(np.abs(np.diff(y) / np.diff(x)).max())
     assert steepest <= ACTIVATION_LIPSCHITZ[name] < steepest + 2e-5
@@ -182,14 +161,14 @@ def separate_score_ratios(seed: int, *, project: bool) -> list[float]:
     for case in range(2000):
         b, c_q, c_k = (float(z) for z in rng.uniform(0.3, 2, 3))
         d_head = int(rng.integers(1, 5))
-        q = into_ball(9 * rng.standard_normal((1, d_head)), b * c_q)
-        k = into_ball(9 * rng.standard_normal((1, d_head)), b * c_k)
+        q = ball(9 * rng.standard_normal((1, d_head)), b * c_q)
+        k = ball(9 * rng.standard_normal((1, d_head)), b * c_k)
         if case % 2:
             k = q * c_k / c_q
         eps_q, eps_k = (float(z) for z in rng.uniform(0, 2, 2))
         dq, dk = q / rows(q) * eps_q, k / rows(k) * eps_k
         sign = -1 if case % 4 == 3 else 1
-        k1 = into_ball(k + sign * dk, b * c_k) if project else k + sign * dk
+        k1 = ball(k + sign * dk, b * c_k) if project else k + sign * dk
         change = abs(float(((q + sign * dq) @ k1.T - q @ k.T)[0, 0])) / math.sqrt(d_head)
         slots = facts_of(Attention(1, d_head=d_head, qk="split"), b, W_Q=c_q, W_K=c_k).slots
         per_eps = {slot.kind: slot.sensitivity / b for slot in slots}

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import softmax as softmax_of
 from scipy.stats import chi2
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import Desk, evaluate
-from boundcalc.layers import products as parts
 from boundcalc.layers.facts import Context
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.meeting import looked_up as second_looked_up
@@ -44,13 +45,14 @@ from boundcalc.statements.noises import events, spread
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.weights import Weights
 from tests.proof import alone
-from tests.soundness.network import merged
+from tests.soundness.network import ACTIVATIONS, merged
 
 Array = NDArray[np.float64]
 Tokens = NDArray[np.int64]
 Tensors = dict[str, Array]
 
 VOCABULARY, T, D, HEADS, WIDTH, HIDDEN = 3, 5, 6, 2, 3, 8
+softmax = partial(softmax_of, axis=-1)
 OWN = 2
 """The token of the row that is read."""
 
@@ -114,10 +116,6 @@ def fitted(setting: Setting, w: Tensors) -> Setting:
     )
 
 
-def gelu(x: Array) -> Array:
-    return x * np.vectorize(lambda v: (1 + math.erf(v / math.sqrt(2))) / 2, otypes=[float])(x)
-
-
 def original(w: Tensors, tokens: Tokens) -> Array:
     """The network as it is written, read at its first row; outputs (n,)."""
     rows = w["embedding"][tokens] + w["positions"]
@@ -125,13 +123,8 @@ def original(w: Tensors, tokens: Tokens) -> Array:
     weights = softmax(np.einsum("nhe,ntd,hde->nht", queries, rows, w["W_K"]) / 2)
     heads = np.einsum("nht,ntd,hde->nhe", weights, rows, w["W_V"]) + w["b_V"]
     y = rows[:, 0] + heads.reshape(len(rows), -1) @ w["W_O"] + w["b_O"]
-    y = y + gelu(y @ w["W_1"] + w["b_1"]) @ w["W_2"] + w["b_2"]
+    y = y + ACTIVATIONS["gelu"](y @ w["W_1"] + w["b_1"]) @ w["W_2"] + w["b_2"]
     return (y @ w["readout"] + w["b_readout"])[:, 0]
-
-
-def softmax(x: Array) -> Array:
-    x = np.exp(x - x.max(-1, keepdims=True))
-    return x / x.sum(-1, keepdims=True)
 
 
 def made_of(w: Tensors) -> Tensors:
@@ -154,7 +147,9 @@ def looked(w: Tensors, m: Tensors, tokens: Tokens) -> Array:
     weights = softmax(m["token_scores"][tokens].transpose(0, 2, 1) + m["position_scores"].T)
     heads = np.einsum("nht,nthe->nhe", weights, m["token_values"][tokens] + m["position_values"])
     y = heads.reshape(len(tokens), -1) @ w["W_O"] + m["first_row"]
-    return (y @ w["readout"] + gelu(y @ w["W_1"] + w["b_1"]) @ m["W_2_to_readout"] + m["b_readout"])[:, 0]
+    return (y @ w["readout"] + ACTIVATIONS["gelu"](y @ w["W_1"] + w["b_1"]) @ m["W_2_to_readout"] + m["b_readout"])[
+        :, 0
+    ]
 
 
 def examples(rng: np.random.Generator, n: int = 30) -> Tokens:
@@ -401,9 +396,3 @@ def test_a_row_without_data_never_makes_a_bound_larger() -> None:
         assert told.log10 <= plain.log10 + 1e-9
         if plain.risk_refusal is None:
             assert told.log_risk <= plain.log_risk + 1e-9
-
-
-def test_names_of_products_are_kept_for_them() -> None:
-    listed = {weight.kind for weight in parts.products_of(model().architecture.stages, T)}
-    assert listed == {kind for kind in SIZES if kind != "b_readout"}
-    assert all(map(parts.is_product, listed))

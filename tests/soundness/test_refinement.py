@@ -114,22 +114,6 @@ def test_what_cannot_be_refined_is_refused() -> None:
             assert why, what
 
 
-def test_an_empirical_chain_refines_nothing() -> None:
-    """What T2 leaves is small on the points of a sample only: two matrices that agree there may be far apart."""
-    points = np.eye(3)[:2]
-    w, v = np.diag([1.0, 1.0, 1.0]), np.diag([1.0, 1.0, -1.0])
-    assert np.allclose(points @ w, points @ v)
-    assert np.linalg.norm(w - v, 2) == 2.0
-
-
-def test_counts_that_shrink_faster_than_their_links_are_refused() -> None:
-    known = Known(0.5, [0.4, 0.3], [1e4, 10.0], 1.0, 10**6, 0.0)
-    conditions = STRATEGIES["chain"].conditions(FLOAT, known)
-    assert [why for less, more, why in conditions if less > more] == [
-        "what a level adds must grow as links shrink (G12)"
-    ]
-
-
 def test_a_refinement_costs_what_it_costs_at_the_ratio_alone() -> None:
     """A larger budget changes nothing of a refinement, and a coarser predecessor makes it dearer."""
     i, key = where()

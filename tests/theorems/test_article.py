@@ -58,20 +58,6 @@ def test_a_warning_would_be_noticed(tmp_path: Path) -> None:
     assert len(compiled(tmp_path, "bad")) >= 2
 
 
-@needs_tex
-def test_a_fragment_compiles_in_a_paper_of_ones_own(tmp_path: Path) -> None:
-    written = files(derive("trauger2024", "covering_number"), full=False, fragment=True)
-    assert not any("documentclass" in text for text in written.values())
-    for file, text in written.items():
-        (tmp_path / file).write_text(text, encoding="utf-8")
-    (tmp_path / "paper.tex").write_text(
-        "\\documentclass{article}\\usepackage{amsmath,amssymb,amsthm}\\emergencystretch=3em\\allowdisplaybreaks\n"
-        "\\input{boundcalc-macros}\n\\begin{document}\nSee \\ref{bc:trauger2024}.\n\\input{trauger2024}\n"
-        "\\bibliographystyle{plain}\\bibliography{boundcalc}\\end{document}\n"
-    )
-    assert compiled(tmp_path, "paper") == []
-
-
 # ------------------------------------------------------------------------------------------- several in one article
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "article.md"
@@ -126,24 +112,6 @@ def test_references_of_ones_own_are_kept(tmp_path: Path, monkeypatch: pytest.Mon
 @needs_tex
 def test_three_theorems_in_two_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "paper.tex").write_text(article(tmp_path, monkeypatch, columns=2), "utf-8")
-    assert compiled(tmp_path, "paper") == []
-
-
-@needs_tex
-def test_three_theorems_in_one_column_with_environments_of_other_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paper = article(tmp_path, monkeypatch, columns=1)
-    for old, new in (
-        ("[10pt,twocolumn]{article}", "[11pt]{article}"),
-        ("[letterpaper,textwidth=6.75in,textheight=9in,columnsep=0.25in]", "[margin=1.1in]"),
-        ("{theorem}", "{thm}"),
-        ("{definition}[theorem]", "{defn}[thm]"),
-        ("\\onecolumn\n", ""),
-    ):
-        assert old in paper
-        paper = paper.replace(old, new)
-    (tmp_path / "paper.tex").write_text(paper, "utf-8")
     assert compiled(tmp_path, "paper") == []
 
 
@@ -229,14 +197,3 @@ def test_at_one_block_nothing_of_the_others_is_left() -> None:
     at = {"C": 1.3, "T": 64, "m": 10**6, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
     known = {symbol.name for symbol in derivation.formula.inputs}
     assert derivation.formula.value(**{k: v for k, v in at.items() if k in known}) == whole.value(depth=1, **at)
-
-
-def test_a_theorem_of_ones_own_is_stated_and_not_proved() -> None:
-    from boundcalc import Bound
-
-    mine = Bound("mine", "C/sqrt(m)", author="A. Author", assumptions=("one block",))
-    written = files(derive(mine.theorem), fragment=True)
-    assert "One block." in written["mine.tex"]
-    assert "Stated by A. Author; neither proved nor checked here." in written["mine.tex"]
-    assert "boundcalcstep" not in written["mine-proof.tex"]
-    assert "whose proof is not given here" in written["mine-proof.tex"]

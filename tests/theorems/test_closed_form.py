@@ -92,17 +92,6 @@ def test_the_direct_sum_can_tell_a_wrong_formula(general: ClosedForm) -> None:
     assert not agree(value(general.gap, C=1, depth=4, **POINT), expected)
 
 
-def test_the_branch_at_ratio_one_is_exact(general: ClosedForm) -> None:
-    total = next(part for part in general.gap.where if part.symbol.name == "G")
-    r = sympy.Symbol("r", positive=True)
-    assert isinstance(total.expr, sympy.Piecewise)
-    assert total.expr.subs({r: 1, sym.depth: 12}) == 11
-    for depth in range(1, 7):
-        written_out = sum((r ** sympy.Rational(2 * i, 3) for i in range(1, depth)), sympy.S.Zero)
-        difference = sympy.simplify(total.expr.args[1].args[0].subs(sym.depth, depth) - written_out)
-        assert difference == 0
-
-
 SETTINGS: list[dict[str, Any]] = [
     {"C": 1.0, "depth": 2, "seq_len": 512, "n_train": 10**6},
     {"C": 1.7, "depth": 12, "seq_len": 1000, "n_train": 10**9, "d": 128, "heads": 4},
@@ -162,6 +151,13 @@ def test_complexity_and_covering_number_are_the_same_calculus(general: ClosedFor
     assert agree(value(general.covering_number, m=10**6, epsilon=0.1, **values), expected)
 
 
+def test_symbols_must_be_assumed_positive() -> None:
+    with pytest.raises(InvalidSetting, match="C = q must be positive"):
+        Setting.of(C=sympy.Symbol("q"))  # type: ignore
+    with pytest.raises(InvalidSetting, match="T = t must be integer and positive"):
+        Setting.of(seq_len=sympy.Symbol("t", positive=True))
+
+
 def test_what_has_no_closed_form_is_refused_with_the_reason(general: ClosedForm) -> None:
     with pytest.raises(Unsupported, match="errors do not grow by one factor"):
         _ = ClosedForm(Setting.of(C=sym.C, depth=sym.depth, normalisation="none")).gap
@@ -172,10 +168,3 @@ def test_what_has_no_closed_form_is_refused_with_the_reason(general: ClosedForm)
         ClosedForm(Setting(architecture, Norms(C=sym.C))).pattern(1)
     with pytest.raises(Unsupported, match=r"W_QK\[0\]"):
         _ = ClosedForm(network(), frozenset({"T6"})).gap
-
-
-def test_symbols_must_be_assumed_positive() -> None:
-    with pytest.raises(InvalidSetting, match="C = q must be positive"):
-        Setting.of(C=sympy.Symbol("q"))  # type: ignore
-    with pytest.raises(InvalidSetting, match="T = t must be integer and positive"):
-        Setting.of(seq_len=sympy.Symbol("t", positive=True))

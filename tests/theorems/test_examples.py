@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.theorems import THEOREMS
 from boundcalc.theorems.page import document, table
+from tests.examples.scripts import load
 from tests.theorems.test_article import compiled, needs_tex
 
 ROOT = Path(__file__).parents[2]
 
 
-def load(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / "examples" / path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_a_bound_is_imported_in_ten_lines() -> None:
-    equation, gap, citation = load("import_a_bound.py").main()
+    equation, gap, citation = load("", "import_a_bound").main()
     assert r"R(f)-\hat R_\gamma(f) &\le" in equation
     assert citation.startswith("@inproceedings{edelman2022")
     checked = 10 ** evaluate(Setting.of(C=1.0, depth=2, seq_len=512, n_train=10**9, margin=0.5), "closed").log10
@@ -35,7 +25,7 @@ def test_a_bound_is_imported_in_ten_lines() -> None:
 
 
 def test_theorems_are_compared() -> None:
-    found = load("compare_theorems.py").main()
+    found = load("", "compare_theorems").main()
     assert set(found) == {name for name in THEOREMS if "gap" in THEOREMS[name].quantities}
     assert all(exponents["m"] < 0 for _, exponents in found.values())
     assert "T" not in found["trauger2024"][1]
@@ -44,7 +34,7 @@ def test_theorems_are_compared() -> None:
 
 @needs_tex
 def test_the_paper_compiles_and_its_numbers_are_the_librarys(tmp_path: Path) -> None:
-    written = load("paper/make.py").main(tmp_path)
+    written = load("paper", "make").main(tmp_path)
     assert {path.name for path in written} >= {"bound.tex", "table.tex", "numbers.tex", "boundcalc.bib"}
     shutil.copy(ROOT / "examples" / "paper" / "paper.tex", tmp_path)
     assert compiled(tmp_path, "paper") == []

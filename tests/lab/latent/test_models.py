@@ -144,22 +144,3 @@ def test_different_sufficient_statistics_give_one_posterior(model: LatentModel) 
         assert getattr(other, "variance", 0) == pytest.approx(getattr(found[0], "variance", 0), abs=1e-10)
     with pytest.raises(InvalidSetting, match="did you mean 'sums'"):
         model.posterior_of("sum", None)
-
-
-@by_model
-def test_posteriors_are_calibrated_on_draws_of_the_model(model: LatentModel) -> None:
-    """E of (z - E[z|X]) must vanish, also given parts of X: the mean of what is left correlates with nothing."""
-    rng = np.random.default_rng(6)
-    z, tokens = model.draw(rng, 5, 3000)
-    if isinstance(model, CategoricalMixture | GaussianMixture):
-        target = np.eye(len(model.weights))[z]
-    else:
-        target = np.asarray(z, dtype=float)
-    means = np.stack([model.posterior(x).mean for x in tokens])
-    if isinstance(model, BetaBernoulli):
-        means = means[:, 1]
-    residual = (target - means).reshape(3000, -1)
-    first = np.asarray(tokens, dtype=float).reshape(3000, -1)[:, :1]
-    for values in (residual, residual * first, residual * means.reshape(3000, -1)):
-        score = values.mean(0) / (values.std(0, ddof=1) / np.sqrt(3000) + 1e-12)
-        assert np.abs(score).max() < 4.5

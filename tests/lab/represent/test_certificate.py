@@ -57,20 +57,14 @@ def test_all_functions_of_up_to_three_bits_at_longer_lengths(T: int) -> None:
         _right_everywhere(construct(function, T, possible_kinds(function)[-1]))
 
 
-@pytest.mark.parametrize(("s", "T", "count"), [(4, 8, 40), (5, 12, 12)])
+MANY = [pytest.param(s, T, 334, marks=pytest.mark.slow) for s in (4, 5) for T in (8, 12, 16)]
+
+
+@pytest.mark.parametrize(("s", "T", "count"), [(4, 8, 40), (5, 12, 12), *MANY])
 def test_random_functions(s: int, T: int, count: int) -> None:
-    rng = np.random.default_rng(s)
-    for _ in range(count):
-        function = random_table(s, rng, T)
-        _right_everywhere(construct(function, T, possible_kinds(function)[0]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("s", "T"), [(4, 8), (4, 12), (4, 16), (5, 8), (5, 12), (5, 16)])
-def test_two_thousand_random_functions(s: int, T: int) -> None:
-    """A sixth of 2000 for each s and T; one in eight by fitted units, the rest by one unit per corner."""
+    """One in eight by fitted units, the rest by one unit per corner; 2000 where there is time."""
     rng = np.random.default_rng(100 * s + T)
-    for index in range(334):
+    for index in range(count):
         function = random_table(s, rng, T)
         kind = possible_kinds(function)[-1]
         with pytest.MonkeyPatch.context() as patch:

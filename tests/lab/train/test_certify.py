@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -11,14 +10,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from click.testing import CliRunner
 
-from boundcalc.cli import main
-from boundcalc.lab.train.certify import Asked, Made, certify_trial
+from boundcalc.lab.train.certify import Asked, Made
 from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
-from boundcalc.predictors.certificate import PredictorCertificate, issue
+from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.verify import verify_predictor
 
 DATA = {
@@ -114,27 +111,3 @@ def test_a_trial_is_forgotten_with_its_certificates(store: Path) -> None:
         first = next(iter(opened.hashes()))
         opened.remove([first])
         assert {key for key, _ in opened.certified()} == opened.hashes()
-
-
-def test_verify_prints_what_was_fixed_beforehand(store: Path, tmp_path: Path) -> None:
-    """The number of alternatives, the one this is, every seed; a risk of 1 is 1."""
-    with Store(store) as opened:
-        trial = next(iter(opened.records())).trial
-    (made,) = certify_trial(trial, [Asked("p2l")])
-    assert made.certificate is not None
-    file = tmp_path / "c.json"
-    made.certificate.save(file)
-    lines = CliRunner().invoke(main, ["verify", str(file)]).stdout.splitlines()
-    count = len(made.certificate.alternatives)
-    assert lines[0].startswith("verified: risk of a fresh example <= ")
-    (fixed,) = [line for line in lines if line.startswith("beforehand")]
-    assert f"{count} alternatives for delta 0.05" in fixed
-    assert fixed.endswith(f"seeds {trial.seed}, {trial.seed + 1}")
-    shown = json.loads(CliRunner().invoke(main, ["verify", str(file), "--format", "json"]).stdout)
-    assert (shown["alternatives"], shown["seeds"]) == (count, {"seeds": [trial.seed, trial.seed + 1]})
-    facts = {"errors": 60, "n": 60}
-    evidence = {name: made.certificate.evidence[name] for name in ("data", "recipe", "weights")}
-    one = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
-    one.save(file, force=True)
-    first = CliRunner().invoke(main, ["verify", str(file)]).stdout.splitlines()[0]
-    assert first == "verified: risk of a fresh example <= 1.000, with probability at least 0.95"

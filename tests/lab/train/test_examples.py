@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 pytest.importorskip("torch")
-
-FOLDER = Path(__file__).resolve().parents[3] / "examples"
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.examples.scripts import load
 
 
 def kept(promises: str, first: dict[object, float], second: dict[object, float]) -> bool:
@@ -37,7 +25,7 @@ def kept(promises: str, first: dict[object, float], second: dict[object, float])
     ],
 )
 def test_what_is_promised_is_kept(name: str, count: int, tmp_path: Path) -> None:
-    example = load(name)
+    example = load("", name)
     first, second = example.main("tiny", tmp_path)
     assert len(first) == count
     assert kept(example.PROMISES, first, second)

@@ -12,14 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
-from boundcalc.lab.figures.trials import select
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import sweep_from_json
@@ -45,17 +43,6 @@ def filled(path: Path, count: int = 3) -> Path:
 
 
 # -- files
-
-
-def test_a_models_data_are_not_its_output(here: Path) -> None:
-    np.savez(here / "d.npz", x=np.zeros((8, 4), np.int64), y=np.arange(8) % 2)
-    (here / "d.safetensors").symlink_to(here / "d.npz")
-    before = (here / "d.npz").read_bytes()
-    for words in (("d.npz",), ("arrays", "--set", "task.path=d.npz")):
-        outcome = run("train", *words, "--m", 4, "--out", "d.safetensors", "--force")
-        assert outcome.exit_code == 2
-        assert "is an input of this command" in outcome.stderr
-        assert (here / "d.npz").read_bytes() == before
 
 
 def test_a_full_disk_leaves_the_old_file_and_is_told_with_its_name(tmp_path: Path) -> None:
@@ -116,16 +103,6 @@ def test_a_damaged_record_is_left_out_and_named(here: Path) -> None:
     assert run("runs", "rm", key[:12], "--store", store).stdout == "1 trials removed\n"
 
 
-def test_a_number_that_was_edited_is_not_used(here: Path) -> None:
-    store = filled(here / "s.db", 4)
-    with Store(store) as opened:
-        opened.connection.execute("UPDATE trials SET result = replace(result, '0.25', '0.01') WHERE seed = 2")
-        assert len(list(opened.select())) == 3
-        assert len(opened.damaged) == 1
-    with pytest.warns(UserWarning, match="left out: "):
-        assert len(select(Path(store), {})) == 3
-
-
 # -- questions
 
 
@@ -138,20 +115,6 @@ def test_the_command_and_sweep_files_train_alike() -> None:
         assert options[name] == getattr(rule, name), name
     sweep = sweep_from_json({"task": {"task": "conjunction"}, "m": 8})
     assert sweep.trials[0].n_test == defaults.N_TEST
-
-
-def test_an_interrupted_sweep_says_what_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    from boundcalc.lab.train import run as runner
-
-    def interrupted(sweep: Any, store: Store, **_: Any) -> None:
-        store.add(sweep.trials[0], result())
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(runner, "run_sweep", interrupted)
-    outcome = run("sweep", "smoke")
-    assert outcome.exit_code == 130
-    assert "interrupted: 1 trials kept in boundcalc-runs.db; run the same command again to go on" in outcome.stderr
 
 
 def test_longer_masked_inputs_tell_more_about_the_law() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,14 @@ from boundcalc.lab.train.certify import examples_of, trained_network
 from boundcalc.lab.train.model import load
 from boundcalc.lab.train.presets import PRESETS
 from boundcalc.lab.train.sweep import sweep_from_json
-from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of, reach
+from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.fails import descend
 from boundcalc.predictors.rules.search import explain, follow
 from boundcalc.predictors.rules.tables import tables_of
 from boundcalc.predictors.verify import verify_predictor
+from tests.examples.scripts import load as load_script
 
 
 @cache
@@ -75,19 +75,6 @@ def examples_world(trial: Any) -> list[int]:
     return sorted(Examples(trial, torch.device("cpu")).world["coordinates"])
 
 
-def test_no_search_finds_an_input_below_the_proved_margin():
-    trial, stored, _ = network(40)
-    tables = tables_of(stored.architecture, stored.weights)
-    found = explain(tables)
-    assert found.proved is not None
-    random, whole = np.random.default_rng(0), replace(found.rule, window=None)
-    for path, answer in found.rule.paths:
-        for count in (0, 40, 125):
-            x, value = descend(tables.floats, whole, dict(path), answer, count, random)
-            assert value >= found.proved.margin
-            assert abs((1 if answer else -1) * outputs(trial, stored, x[None])[0] - value) < 1e-9
-
-
 def test_where_a_network_is_not_the_rule_the_input_is_the_answer():
     """Seed 53 errs on no example, and fails where nearly all other bits are 1: it is the conjunction in its window only."""
     trial, stored, data = network(53)
@@ -129,18 +116,6 @@ def test_scores_eight_times_as_large_do_not_deceive_the_checker():
     assert outputs(trial, sharp, ones)[0] < 0  # where the conjunction says 1
 
 
-def test_a_network_that_has_not_learned_is_no_rule():
-    _, stored, data = network(1, m=8, T=24)
-    answer = explain_network(stored, data, seconds=3)
-    if answer.proved is None:
-        assert "not shown to follow a rule" in str(answer)
-        assert answer.certificate is None
-        assert answer.margin is None
-    else:
-        assert answer.certificate is not None
-        assert answer.certificate.risk > 0.5
-
-
 def run(*words: str) -> Any:
     return CliRunner().invoke(main, list(words), catch_exceptions=False)
 
@@ -176,27 +151,6 @@ def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "proved from the weights" in again.output
 
 
-def test_certify_by_rule_says_the_rule_first(tmp_path: Path):
-    _, stored, data = network(53)
-    model, examples, folder = (str(tmp_path / name) for name in ("model.safetensors", "examples.npz", "out"))
-    stored.save(model)
-    data.save(examples)
-    shown = run("certify", model, "--by", "rule", "--data", examples, "--certificates", folder).output.splitlines()
-    assert shown[0].startswith("computes x53 & x87 & x94 on every input with 19 to 109 ones of 128 (proved")
-    assert "; risk <= 0.121 with probability 0.95, as a truth table" in shown[0]
-    assert any("the rule says 1" in line for line in shown)
-    checked = run("verify", f"{folder}/rule.json", "--model", model, "--data", examples)
-    assert checked.exit_code == 0
-    found = json.loads(run("certify", model, "--by", "rule", "--format", "json").output)
-    assert found["proved"]
-    assert found["certificate"] is None
-    x = np.array([[int(bit) for bit in found["counterexample"]["x"]]])
-    assert (tables_of(stored.architecture, stored.weights).floats.forward(x)[0] > 0) != found["counterexample"]["rule"]
-    for more in (("--by", "occam"), ("--gamma", "1")):
-        refused = CliRunner().invoke(main, ["certify", model, "--by", "rule", "--data", examples, *more])
-        assert refused.exit_code != 0
-
-
 def test_a_rule_read_off_a_prefix(tmp_path: Path):
     file = tmp_path / "rule.json"
     words = ["train", "conjunction", "--T", "24", "--m", "160", "--quiet", "--certify", "rule"]
@@ -207,14 +161,6 @@ def test_a_rule_read_off_a_prefix(tmp_path: Path):
     assert entry["risk"] < 0.1
     assert "bits" not in entry
     assert run("verify", str(file)).exit_code == 0
-
-
-def test_the_reach_of_a_proof_in_words():
-    rule = Rule(8, (1, 0, 1), None)
-    assert reach(rule, Proof(0, 8, None)) == "every input"
-    silent = replace(rule, tree=(1, 0, (3, -1, 1)))
-    assert reach(silent, Proof(0, 8, None)) == "every input outside of 1 set without an answer"
-    assert reach(rule, Proof(1, 7, None)) == "every input with 1 to 7 ones of 8"
 
 
 @pytest.mark.parametrize("style", ["pre", "post"])
@@ -230,29 +176,11 @@ def test_networks_with_normalisation_are_proved_too(style: str, normalisation: s
     assert "not for a float32 pass" in verify_predictor(found.certificate, data, lambda _: stored).established
 
 
-def script(name: str) -> Any:
-    """A script of examples/edelman2022, which finds its neighbours."""
-    import importlib.util
-    import sys
-
-    folder = Path(__file__).resolve().parents[3] / "examples" / "edelman2022"
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location(f"edelman2022_{name}", folder / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
-    return module
-
-
 def test_the_scripts_keep_their_promises():
-    risks, errors = script("rules").main(quick=True)
+    risks, errors = load_script("edelman2022", "rules").main(quick=True)
     assert len(risks) == 4
     assert all(errors[key] < risks[key] < 0.1 for key in risks)
-    proved, reached = script("explained").main(quick=True)
+    proved, reached = load_script("edelman2022", "explained").main(quick=True)
     assert len(proved) == 16
     assert all(proved[key] <= reached[key] for key in proved)
     assert sum(value > 0 for value in proved.values()) >= 8

@@ -88,14 +88,6 @@ def test_kill_9_in_mid_sweep_again_and_again(tmp_path: Path, times: int) -> None
     whole(path)
 
 
-@pytest.mark.slow
-def test_two_sweeps_into_one_store(tmp_path: Path) -> None:
-    (tmp_path / "spec.json").write_text(json.dumps(SPEC))
-    children = [subprocess.Popen([sys.executable, "-c", KILLED], cwd=tmp_path) for _ in range(2)]
-    assert [child.wait(PATIENCE) for child in children] == [0, 0]
-    whole(tmp_path / "runs.db")
-
-
 def trained(path: Path, workers: Workers) -> None:
     """The sweep, by these workers, gives the trials that one process gives, to the bit."""
     sweep = sweep_from_json(SPEC)

@@ -8,14 +8,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from boundcalc.base.confidence import clopper_pearson  # noqa: E402
-from boundcalc.base.errors import BoundcalcError, InvalidSetting  # noqa: E402
-from boundcalc.base.progress import Progress  # noqa: E402
+from boundcalc.base.errors import BoundcalcError  # noqa: E402
 from boundcalc.lab.train.bounds import by_block  # noqa: E402
 from boundcalc.lab.train.data import Examples  # noqa: E402
 from boundcalc.lab.train.optim import nearest, project_on_balls  # noqa: E402
@@ -23,10 +21,7 @@ from boundcalc.lab.train.run import run_sweep  # noqa: E402
 from boundcalc.lab.train.store import Store  # noqa: E402
 from boundcalc.lab.train.sweep import sweep_from_json  # noqa: E402
 from boundcalc.lab.train.tasks import (  # noqa: E402
-    ArraysTask,
     BooleanTask,
-    GaussianLinearTask,
-    MaskedTokenTask,
 )
 from boundcalc.lab.train.trainer import stack_of, train  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for  # noqa: E402
@@ -147,53 +142,10 @@ def test_divergence_ends_the_trial_and_not_its_neighbours(monkeypatch: pytest.Mo
     assert outcomes[1].result["test"]["error"] == train([good])[0].result["test"]["error"]
 
 
-@pytest.mark.parametrize("path", ["row", "plain"])
-def test_every_path_trains_alike(path: str) -> None:
-    trial = conjunction(0, 24, precision="float64", steps=60)
-    fast, slow = train([trial])[0], train([trial], path=path)[0]
-    assert fast.result["path"] == "bits"
-    assert slow.result["path"] == path
-    assert slow.result["test"]["loss"] == pytest.approx(fast.result["test"]["loss"], rel=1e-4)
-
-
 def test_test_examples_are_not_the_training_examples() -> None:
     examples = Examples(conjunction(0, 48, T=40), torch.device("cpu"))
     assert examples.train is not None
     assert not set(map(tuple, examples.train[0].tolist())) & set(map(tuple, examples.test[0].tolist()))
-
-
-OTHER = [
-    (GaussianLinearTask(L=8, p=2), {}, 256),
-    (MaskedTokenTask(L=6, V=4), {"normalisation": "layernorm", "depth": 2}, 64),
-    (MaskedTokenTask(L=8, V=5), {"style": "pre", "normalisation": "rmsnorm", "gated": True, "bias": False}, 64),
-    (BooleanTask(T=8, s=2, function="parity"), {"style": "edelman", "heads": 4, "d_ff": None}, 32),
-    (BooleanTask(T=8, s=2, noise=0.1), {"style": "post", "normalisation": "layernorm", "readout": "mean"}, 32),
-]
-
-
-@pytest.mark.parametrize(("task", "model", "m"), OTHER, ids=lambda v: getattr(v, "kind", None))
-def test_every_kind_of_task_trains(task: Any, model: dict[str, Any], m: int) -> None:
-    given = {name: value for name, value in {**SMALL, **model}.items() if value is not None}
-    trial = Trial(task, model_for(task, **given), m, 0, 128, optimisation=Optimisation(steps=150, lr=3e-3, batch=32))
-    result = train([trial, trial.but(seed=1)])[0].result
-    assert result["status"] == "done"
-    assert result["train"]["loss"] < result["curves"][0]["train_loss"]
-    low, high = result["test"]["interval"]
-    assert low <= result["test"]["error"] <= high
-    assert "norms" in result
-
-
-def test_a_users_arrays_train(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    x = rng.integers(0, 4, (400, 6))
-    np.savez(tmp_path / "d.npz", x=x, y=(x[:, 0] >= 2).astype(int))
-    task = ArraysTask(path=str(tmp_path / "d.npz"))
-    trial = Trial(task, model_for(task, **SMALL), 200, 0, 500, optimisation=Optimisation(lr=3e-3, steps=400))
-    result = train([trial])[0].result
-    assert result["test"]["n"] == 200
-    assert result["test"]["error"] < 0.05
-    with pytest.raises(InvalidSetting, match="leaves no test example"):
-        trial.but(m=400)
 
 
 # -- balls
@@ -348,20 +300,3 @@ def test_a_sweep_does_what_is_missing_and_can_be_checked(tmp_path: Path) -> None
     assert (again["test"], again["curves"]) == (record.result["test"], record.result["curves"])  # to the bit
     other = train([mates[0].but(seed=99)])[0].result
     assert other["curves"] != record.result["curves"]
-
-
-def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
-    class Impatient(Progress):
-        count = 0
-
-        def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-            self.count += 1
-            if self.count == 3:
-                raise KeyboardInterrupt
-
-    with Store(tmp_path / "runs.db") as store:
-        with pytest.raises(KeyboardInterrupt):
-            run_sweep(small_sweep(), store, stack=2, progress=Impatient())
-        assert len(store) == 3
-        assert run_sweep(small_sweep(), store).added == 9
-        assert store.verify() == []
