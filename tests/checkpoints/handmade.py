@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.decode import float8_values
-from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from tests.cases.models import MODELS
 
 Array = NDArray[Any]
@@ -31,15 +30,6 @@ CODES = {
     "int64": "I64",
     "bool": "BOOL",
 }
-
-
-def checkpoint(arrays: Mapping[str, Array], config: Mapping[str, Any] | None = None) -> Checkpoint:
-    """A checkpoint of arrays at hand."""
-    tensors = {
-        name: Tensor(name, values.shape, str(values.dtype), partial(np.asarray, values), str(id(values)))
-        for name, values in arrays.items()
-    }
-    return Checkpoint("m", tensors, config or {})
 
 
 def encode(values: Array, dtype: str) -> Array:

@@ -41,7 +41,6 @@ VIT: dict[str, Any] = {
     "patch_size": 4,
 }
 GROUPED = SMALL | {"num_key_value_heads": 2}
-EPS: dict[str, Any] = {"layer_norm_eps": 0.5}
 
 
 def seeded(make: Callable[[], Any]) -> Any:

@@ -1,15 +1,8 @@
-"""`boundcalc norms` and `boundcalc certify` as they are typed: answers, premises, doubts, refusals and the progress bar."""
+"""`boundcalc norms` and `boundcalc certify` as they are typed: answers, premises, doubts and refusals."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +59,6 @@ def test_the_table_has_every_weight_and_rounds_up(bert: Path) -> None:
     assert "16 in 2 tensors: softmax ignores" in text
 
 
-def test_json_and_csv_say_the_same(bert: Path) -> None:
-    data = json.loads(done("norms", bert, "--format", "json"))
-    rows = list(csv.DictReader(io.StringIO(done("norms", bert, "--format", "csv"))))
-    assert [row["weight"] for row in rows] == [row["weight"] for row in data["weights"]]
-    for row, entry in zip(rows, data["weights"], strict=True):
-        assert entry["op"] is None or float(row["op"]) == entry["op"]
-    assert data["account"]["used"] + 16 == data["account"]["parameters"]
-    assert data["spectra"]["W_1[0]"] == sorted(data["spectra"]["W_1[0]"], reverse=True)
-
-
 def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
     norms, setting = tmp_path / "norms.json", tmp_path / "setting.json"
     done("norms", bert, "--out", norms, "--setting-out", setting, "--schatten", "1")
@@ -87,15 +70,6 @@ def test_a_norms_file_is_read_by_eval(bert: Path, tmp_path: Path) -> None:
         done("eval", "--setting", setting, "--m", "1e8", "--bound", "T-free", "--no-solve", "--format", "json")
     )
     assert out["results"][0]["kind"] == "a_posteriori"
-    rare = ("--set", "d_ff=12", "--set", "vocabulary=11", "--set", "classes=3")
-    shape = ("--depth", 2, "--d", 8, "--heads", 4, "--T", 6, *rare)
-    data = json.loads(norms.read_text())
-    data["budgets"].pop("segments")
-    norms.write_text(json.dumps(data))
-    out = done(
-        "eval", "--preset", "bert", *shape, "--norms", norms, "--bound", "T-free", "--no-solve", "--format", "json"
-    )
-    assert json.loads(out)["results"][0]["kind"] == "a_posteriori"
 
 
 def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
@@ -104,12 +78,8 @@ def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
     text = done("certify", bert, *options, "--certificate", gap, "--certificate-risk", risk)
     assert "a posteriori" in text
     assert "gamma 0.5" in text
-    layers = text.partition("most of it from")[2].split("\n")
-    shares = {line.rpartition("%")[0].split("   ")[0]: line for line in layers if "%" in line}
-    assert sum(float(line.partition("%")[0].split()[-1]) for line in layers if "%" in line) == pytest.approx(
-        100, abs=0.3
-    )
-    assert any(key.startswith("block 0") for key in shares)
+    shares = [line for line in text.partition("most of it from")[2].split("\n") if "%" in line]
+    assert sum(float(line.partition("%")[0].split()[-1]) for line in shares) == pytest.approx(100, abs=0.3)
     for path in (gap, risk):
         certificate = Certificate.load(path)
         assert verify(certificate).log_value == certificate.log_value
@@ -117,13 +87,6 @@ def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
         assert certificate.measured.sample == Seen(0.7, 0.02, 3)
         assert certificate.setting.sample.margin == 0.5
         assert "verified" in done("verify", path)
-
-
-def test_certify_as_json(bert: Path) -> None:
-    data = json.loads(done("certify", bert, "--m", "1e8", "--format", "json", "--bound", "best"))
-    assert {result["kind"] for result in data["results"] if result["gap"] is not None} == {"a_posteriori"}
-    assert math.isclose(sum(data["pieces"].values()), 1, abs_tol=1e-6)
-    assert data["p1"] > 0
 
 
 def test_the_gap_lines_of_a_report_do_not_carry_the_premise_of_a_risk(bert: Path) -> None:
@@ -135,11 +98,6 @@ def test_the_gap_lines_of_a_report_do_not_carry_the_premise_of_a_risk(bert: Path
     assert smallest["gap"]["m"] > 1000
     assert smallest["risk"]["m"] is None
     assert "needs a margin above gamma" in smallest["risk"]["reason"]
-    text = done("certify", bert, "--m", "1000", "--gamma", "64", "--train-error", "0.03")
-    assert ".." not in text.replace("...", "")
-    one = [line for line in text.splitlines() if line.startswith("Smallest m with gap")]
-    assert len(one) == 1
-    assert "margin" not in one[0]
 
 
 def test_one_m_per_quantity_as_solve_gives_it(bert: Path) -> None:
@@ -148,9 +106,6 @@ def test_one_m_per_quantity_as_solve_gives_it(bert: Path) -> None:
     setting = Setting(found.architecture, found.norms(), Sample(1000, 0.05, 0.5, measured=("margin",)))
     data = json.loads(done(*words, "--format", "json"))
     assert data["smallest_m"]["gap"]["m"] == solve(setting, "m", 0.1, bound="best", quantity="gap").value
-    text = done(*words)
-    assert text.count("Smallest m with gap") == 1
-    assert "For a bound below 1" not in text
 
 
 def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -> None:
@@ -174,36 +129,17 @@ def lines_of(outcome: Result) -> list[str]:
 
 
 @pytest.mark.parametrize("command", [("norms",), ("certify", "--m", "1000")])
-def test_hostile_models_get_one_line_and_nothing_is_written(command: tuple[str, ...], tmp_path: Path) -> None:
-    t, config = handmade.bert(np.random.default_rng(0))
-    ran = tmp_path / "ran"
-    good = handmade.save(tmp_path / "good", t, config)
-    models: dict[str, Path] = {}
-    for name in ("payload", "truncated", "nan", "traversal", "unconfigured", "broken config"):
-        models[name] = tmp_path / name
-        handmade.save(models[name], t, config)
-    (models["payload"] / "model.safetensors").unlink()
-    (models["payload"] / "pytorch_model.bin").write_bytes(handmade.zipped(handmade.payload(ran)))
-    whole = (good / "model.safetensors").read_bytes()
-    (models["truncated"] / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    handmade.save(models["nan"], t | {"classifier.bias": np.full(3, np.nan)}, config)
-    (models["traversal"] / "model.safetensors").unlink()
-    (models["traversal"] / "model.safetensors.index.json").write_text(
-        '{"weight_map": {"a": "../good/model.safetensors"}}'
-    )
-    (models["unconfigured"] / "config.json").unlink()
-    (models["broken config"] / "config.json").write_text("{")
-    out = tmp_path / "out.json"
-    wanted = ("--out", out) if command[0] == "norms" else ("--certificate", out)
-    for name, path in models.items():
-        outcome = run(command[0], path, *command[1:], *wanted)
-        assert outcome.exit_code == 1, name
-        assert len(lines_of(outcome)) == 1, outcome.stderr
-        assert lines_of(outcome)[0].startswith("boundcalc: ")
-        assert outcome.stdout == ""
-        assert not out.exists()
+def test_a_hostile_model_gets_one_line_and_nothing_is_written(command: tuple[str, ...], tmp_path: Path) -> None:
+    ran, out = tmp_path / "ran", tmp_path / "out.json"
+    path = handmade.save(tmp_path / "payload", *handmade.bert(np.random.default_rng(0)))
+    (path / "model.safetensors").unlink()
+    (path / "pytorch_model.bin").write_bytes(handmade.zipped(handmade.payload(ran)))
+    outcome = run(command[0], path, *command[1:], "--out" if command[0] == "norms" else "--certificate", out)
+    assert (outcome.exit_code, outcome.stdout) == (1, "")
+    assert len(lines_of(outcome)) == 1
+    assert lines_of(outcome)[0].startswith("boundcalc: ")
     assert not ran.exists()
-    assert not list(tmp_path.glob("*.tmp"))
+    assert [file.name for file in tmp_path.iterdir()] == ["payload"]
 
 
 def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
@@ -217,26 +153,15 @@ def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("norms", "--T", "9"), "T = 9 is more than the 6 positions"),
         (("norms", "--T", "0"), "T must lie between 1"),
         (("norms", "--classes", "0"), "classes must lie between 1"),
         (("norms", "--input-radius", "nan"), "input radius must be finite"),
         (("norms", "--seed", "-1"), "seed must lie between 0"),
         (("norms", "--out", "n.json", "--setting-out", "n.json"), "two outputs would be written to"),
         (("norms", "--readout-norm", "2", "--out", "x.json"), "has a read-out of its own"),
-        (("norms", "--set", "layers"), "NAME=VALUE"),
-        (("norms", "--family", "brt"), "did you mean 'bert'"),
-        (("norms", "--mapping", "none.json"), "cannot read the mapping"),
-        (("norms", "--reference", "nowhere"), "no file or directory nowhere"),
-        (("certify",), "--m 50000"),
         (("certify", "--m", "1000", "--gamma", "-1"), "gamma must be"),
-        (
-            ("certify", "--m", "1000", "--certificate", "c.json", "--certificate-risk", "c.json"),
-            "two outputs would be written to c.json",
-        ),
         (("certify", "--m", "1000", "--train-error", "2"), "train_error must lie"),
         (("certify", "--m", "1000", "--schatten", "0.55"), "0.1, 0.2"),
-        (("certify", "--m", "1000", "--bound", "bst"), "did you mean 'best'"),
     ],
 )
 def test_wrong_options(
@@ -324,65 +249,9 @@ def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tm
 
 
 def test_where_no_bound_reads_it_it_is_refused(half: Path) -> None:
-    outcome = run(
-        "certify", half, *["--no-spectra", "--quiet", "--m", "1e9", "--no-solve", "--bound", "T-free", "--bits", "16"]
-    )
+    outcome = certify(half, "--bound", "T-free", "--bits", "16")
     assert outcome.exit_code == 2
     assert "only 'best' counts stored weights (G13)" in outcome.stderr
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return handmade.save(tmp_path / "bert", *handmade.bert(np.random.default_rng(0)))
-
-
-def on_a_terminal(*words: object) -> str:
-    """What `boundcalc norms` writes to a stderr that is a terminal."""
-    pty = pytest.importorskip("pty")
-    master, slave = pty.openpty()
-    environment = dict(os.environ) | {"TERM": "xterm", "COLUMNS": "100"}
-    command = [sys.executable, "-m", "boundcalc", "norms", *map(str, words)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=slave, env=environment) as process:
-        os.close(slave)
-        shown = b""
-        try:
-            while chunk := os.read(master, 1 << 16):
-                shown += chunk
-        except OSError:  # the other end was closed
-            pass
-        os.close(master)
-    assert process.returncode == 0
-    return shown.decode("utf-8", "replace")
-
-
-def test_the_bar_names_what_is_measured_and_comes_to_its_end(model: Path) -> None:
-    shown = on_a_terminal(model)
-    assert "reading" in shown
-    assert "100%" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
-    assert shown.endswith("\x1b[2K") or "\x1b[2K" in shown[-40:]  # and is wiped
-
-
-def test_no_bar_where_none_was_asked_for(model: Path) -> None:
-    assert on_a_terminal(model, "--quiet") == ""
-
-
-def test_no_bar_in_a_file(model: Path) -> None:
-    outcome = subprocess.run(
-        [sys.executable, "-m", "boundcalc", "norms", str(model)], capture_output=True, text=True, check=True
-    )
-    assert outcome.stderr == ""
-    assert "%" not in outcome.stdout
-
-
-def test_progress_counts_every_number_once(model: Path) -> None:
-    seen: list[tuple[str, int, int]] = []
-    found = audit(model, progress=lambda name, done, total: seen.append((name, done, total)))
-    names = [name for name, _, _ in seen]
-    assert len(set(names)) == len(names)
-    done = [count for _, count, _ in seen]
-    assert done == sorted(done)
-    assert {total for _, _, total in seen} == {done[-1]}
-    assert 0.9 * found.account.used < done[-1] <= found.account.total
 
 
 def exit_and_text(*words: object) -> tuple[int, str]:
@@ -417,31 +286,17 @@ def test_without_a_forward_check_norms_warns_and_certify_refuses(strange: Path, 
 
 
 def test_a_forward_check_settles_what_a_field_means(strange: Path, tmp_path: Path) -> None:
-    """The library's Llama does not read the field; BERT with another activation is another function."""
+    """The library's Llama does not read the field; of a model with code of its own, that code was not run."""
     pytest.importorskip("transformers")
     code, text = exit_and_text("certify", strange, "--m", "1e6", "--no-solve")
     assert code == 0
     assert "Compared with a forward pass" in text
     assert "Doubted" not in text
     t, config = handmade.bert(np.random.default_rng(0))
-    path = handmade.save(tmp_path / "bert", t, config)
-    code, text = exit_and_text("certify", path, "--m", "1e6", "--set", "hidden_act=relu")
-    assert code != 0
-    assert "differ" in text
     path = handmade.save(tmp_path / "own", t, config | {"auto_map": {"AutoModel": "mine.Model"}})
-    code, text = exit_and_text(
-        "certify", path, "--m", "1e6"
-    )  # the library's class was run, and not the code of the model
+    code, text = exit_and_text("certify", path, "--m", "1e6")
     assert code != 0
     assert "auto_map" in text
-
-
-def test_an_unknown_setting_is_no_use(tmp_path: Path) -> None:
-    t, config = handmade.gpt2(np.random.default_rng(0))
-    path = handmade.save(tmp_path / "m", t, config)
-    assert (
-        "attention_multiplier = 5" in exit_and_text("certify", path, "--m", "1e6", "--set", "attention_multiplier=5")[1]
-    )
 
 
 @pytest.mark.parametrize(("option", "value"), [("--heads", 3), ("--classes", 2), ("--input-radius", 2.0)])
@@ -452,42 +307,3 @@ def test_options_without_effect_are_refused(tmp_path: Path, option: str, value: 
         code, text = exit_and_text(*command, option, value)
         assert code != 0
         assert option in text
-
-
-def test_heads_that_are_said_are_not_assumed(tmp_path: Path) -> None:
-    t, config = handmade.bert(np.random.default_rng(0))
-    del config["num_attention_heads"]
-    code, text = exit_and_text("norms", handmade.save(tmp_path / "m", t, config), "--heads", 2)
-    assert code == 0
-    assert "Assumed" in text
-    assert "num_attention_heads" not in text
-
-
-def test_what_a_mapping_says_is_not_assumed(tmp_path: Path) -> None:
-    """user.md P5: every value of the mapping was starred as assumed."""
-    rng = np.random.default_rng(0)
-    roles = {"q": "W_Q", "k": "W_K", "v": "W_V", "o": "W_O", "up": "W_1", "down": "W_2"}
-    t = {f"net.0.{name}": rng.standard_normal((4, 4)) for name in roles} | {"head": rng.standard_normal((1, 4))}
-    t |= {"net.0.n1": np.ones(4), "net.0.n2": np.ones(4), "norm": np.ones(4)}
-    architecture = {"style": "pre", "depth": 1, "d": 4, "heads": 2, "seq_len": 3, "residual": True, "d_ff": 4}
-    tensors = {f"net.{{b}}.{name}": f"{role}.T" for name, role in roles.items()} | {"head": "readout.T"}
-    tensors |= {"net.{b}.n1": "norm_attention.gain", "net.{b}.n2": "norm_ffn.gain", "norm": "norm_final.gain"}
-    mapping = {"architecture": architecture | {"normalisation": "rmsnorm"}, "tensors": tensors}
-    (tmp_path / "w.safetensors").write_bytes(handmade.safetensors(t, "float64"))
-    (tmp_path / "map.json").write_text(json.dumps(mapping))
-    words = ("certify", tmp_path / "w.safetensors", "--mapping", tmp_path / "map.json", "--m", "1e6", "--no-solve")
-    code, text = exit_and_text(*words)
-    assert code == 0
-    assert "style pre, depth 1, T 3, d 4, heads 2, activation relu*" in text
-    for option in ("--heads", "--classes"):
-        assert f"{option} has no effect" in exit_and_text(*words, option, 2)[1]
-    assert "--set heads=... has no effect" in exit_and_text(*words, "--set", "heads=2")[1]
-    assert "T 2," in exit_and_text(*words, "--T", 2)[1]
-
-
-def test_the_verdict_by_norms_is_the_first_line(bert: Path) -> None:
-    first = done("certify", bert, "--m", "1e8", "--train-error", "0.02", "--gamma", "0.01").splitlines()[0]
-    assert first.startswith(("Error of", "Gap of", "Nothing below 1"))
-    sure = done("certify", bert, "--m", "1e15", "--gamma", "0.01", "--train-error", "0.02").splitlines()[0]
-    assert sure.startswith("Error of")
-    assert "where 2.00% of training margins are at most 0.01" in sure

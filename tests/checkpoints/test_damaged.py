@@ -8,11 +8,9 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ import pytest
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Options, audit
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.readers.base import Checkpoint, sound
+from boundcalc.checkpoints.readers.base import sound
 from tests.checkpoints import handmade
 
 TRIES = int(os.environ.get("BOUNDCALC_FUZZ", "120"))
@@ -114,17 +112,6 @@ def test_strange_settings(family: str, tmp_path: Path) -> None:
     assert refused > len(config)
 
 
-def test_damaged_indexes(tmp_path: Path) -> None:
-    tensors, config = handmade.bert(np.random.default_rng(0))
-    index = handmade.save_shards(tmp_path, tensors, config) / "model.safetensors.index.json"
-    good, rng = index.read_bytes(), np.random.default_rng(0)
-    refused = 0
-    for _ in range(TRIES):
-        index.write_bytes(damaged(good, rng))
-        refused += outcome(tmp_path, "bert", {}) != "read"
-    assert refused > TRIES / 2
-
-
 def test_rows_of_stride_zero_are_not_expanded(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     torch.save({"t": torch.ones(4).expand(1 << 40, 4)}, tmp_path / "w.pt")
@@ -160,20 +147,6 @@ def test_only_damage_is_reported_as_damage() -> None:
         raise ZeroDivisionError
 
 
-def of_arrays(tensors: dict[str, handmade.Array], config: dict[str, Any]) -> str:
-    """ "audited", or "refused" with one line; anything else that is raised fails the test."""
-    try:
-        found = audit_of(handmade.checkpoint(tensors, config))
-    except BoundcalcError as error:
-        return "refused" if "\n" not in str(error) else "several lines"
-    return "audited" if found.account.balanced else "unbalanced"
-
-
-def audit_of(found: Checkpoint) -> Any:
-    with patch.object(sys.modules["boundcalc.checkpoints.audit"], "open_checkpoint", lambda _: found):
-        return audit("m", seed=0)
-
-
 SHAPES = {
     "flat": lambda w: w.ravel(),
     "turned": lambda w: w.T.copy(),
@@ -186,12 +159,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("model", handmade.SMALL)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_misshapen_tensors(model: str, shape: str) -> None:
+def test_misshapen_tensors(model: str, shape: str, tmp_path: Path) -> None:
     good, config = handmade.SMALL[model](np.random.default_rng(0), depth=1)
-    assert of_arrays(good, config) == "audited"
-    seen: set[str] = set()
-    for name in good:
-        result = of_arrays(good | {name: SHAPES[shape](good[name])}, config)
-        assert result in ("audited", "refused"), f"{name}: {result}"
-        seen.add(result)
-    assert "refused" in seen
+    assert outcome(handmade.save(tmp_path, good, config), model, config) == "read"
+    changed = (handmade.save(tmp_path, good | {name: SHAPES[shape](good[name])}, config) for name in good)
+    assert {outcome(path, model, config) for path in changed} - {"read"}

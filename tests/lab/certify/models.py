@@ -113,39 +113,6 @@ class MlpHead(nn.Module):
         return self.head(self.encoder(self.tok(x) + self.pos(torch.arange(x.shape[1])))[:, 0])
 
 
-class PatchBlock(nn.Module):
-    def __init__(self, heads: int = 2) -> None:
-        super().__init__()
-        self.norm1, self.norm2, self.heads = nn.LayerNorm(D), nn.LayerNorm(D), heads
-        self.qkv, self.proj = nn.Linear(D, 3 * D), nn.Linear(D, D)
-        self.mlp = nn.Sequential(nn.Linear(D, 2 * D), nn.GELU(), nn.Linear(2 * D, D))
-
-    def forward(self, x: Any) -> Any:
-        n, rows, _ = x.shape
-        q, k, v = self.qkv(self.norm1(x)).reshape(n, rows, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, rows, D)
-        x = x + self.proj(mixed)
-        return x + self.mlp(self.norm2(x))
-
-
-class LinearViT(nn.Module):
-    """Patches of 2 x 2 cut by hand and mapped by nn.Linear; images (n, 8, 8)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed, self.pos = nn.Linear(4, D), nn.Parameter(0.02 * torch.randn(1, 16, D))
-        self.blocks = nn.ModuleList([PatchBlock() for _ in range(2)])
-        self.norm, self.fc = nn.LayerNorm(D), nn.Linear(D, 10)
-
-    def forward(self, images: Any) -> Any:
-        n = images.shape[0]
-        patches = images.reshape(n, 4, 2, 4, 2).permute(0, 1, 3, 2, 4).reshape(n, 16, 4)
-        x = self.embed(patches) + self.pos
-        for block in self.blocks:
-            x = block(x)
-        return self.fc(self.norm(x).mean(1))
-
-
 class PreNorm(nn.Module):
     def __init__(self, inner: Any) -> None:
         super().__init__()

@@ -180,15 +180,6 @@ def test_tied_tensors_are_written_once_and_buffers_are_on_record() -> None:
     assert np.allclose(network.scores(changed, Data(x, y)), margins_of(out, y).values, atol=1e-6)
 
 
-def test_a_setting_that_does_not_describe_the_module_gives_nothing(trained: Any) -> None:
-    mapping = template(open_checkpoint(trained), heads=4)
-    assert boundcalc.certify(trained, sample(50, 1), mapping=mapping, methods=["norms"]).parity
-    for change in ({"residual": False}, {"activation": "relu"}, {"causal": False}, {"heads": 2}):
-        wrong = mapping | {"architecture": mapping["architecture"] | change}
-        with pytest.raises(CheckpointError, match="not be about this module"):
-            boundcalc.certify(trained, sample(50, 1), mapping=wrong)
-
-
 def test_ragged_sequences_are_met_one_by_one(trained: Any) -> None:
     x = [np.random.default_rng(i).integers(0, 11, 2 + i % 5) for i in range(60)]
     y = np.array([row[0] for row in x])
@@ -209,12 +200,7 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
         x, y = sample(100, seed)
         np.savez(f"{name}.npz", x=x, y=y)
     line = "certify m.pt --compare model.py:make --data train.npz --test test.npz --no-solve"
-    done = CliRunner().invoke(main, line.split())
-    assert done.exit_code == 0, done.output
-    assert "compared with a forward pass" in done.output
-    assert "held-out" in done.output
-    done = CliRunner().invoke(main, [*line.split(), "--format", "json"])
-    data = json.loads(done.stdout)
+    data = json.loads(CliRunner().invoke(main, [*line.split(), "--format", "json"]).stdout)
     assert data["certified"]["training"]["n"] == 100
     assert data["forward_check"]["compared"]
     for more, says in (
@@ -261,36 +247,24 @@ def test_the_library_runs_beside_its_folders_unless_told_not_to(
     bound = "certify {} --m 1000000000 --gamma 0.25 --no-solve --bound closed --force"
     there = "ompared with a forward pass of BertForSequenceClassification of transformers: 4 inputs of 12 rows"
     for model in ("bert", "bert/model.safetensors"):
-        for word in ("", " --compare transformers"):
-            assert there in run(f"norms {model}{word}")
-            assert there in run(bound.format(model) + word + " --certificate-risk c.json")
-            assert there in " ".join(run("verify c.json").split())
+        assert there in run(bound.format(model) + " --certificate-risk c.json")
+        assert there in " ".join(run("verify c.json").split())
     kept = json.loads(Path("c.json").read_text())["forward_check"]
     assert kept["module"] == "BertForSequenceClassification of transformers"
     assert kept["largest"] <= kept["allowed"] == 1e-9
     text = "not compared with a forward pass"
-    assert f"{text}: --compare none" in run("norms bert --compare none")
     run(bound.format("bert") + " --compare none --certificate-risk c.json")
     assert json.loads(Path("c.json").read_text())["forward_check"] is None
     assert f"architecture as described, {text} (on record" in " ".join(run("verify c.json").split())
-    assert json.loads(run("verify c.json --format json"))["forward_check"] is None
     # a description that is not the library's: the library reads the file, --set says something else
-    Path("bert/config.json").write_text(json.dumps(config | {"layer_norm_eps": 1e-5}))
-    assert there in run("norms bert")  # both read it
     Path("bert/config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "layer_norm_eps"}))
-    refused = run("norms bert --set layer_norm_eps=1e-3", 1)
-    assert "eps 0.001" in refused
-    assert "not be about this module" in refused
+    assert "eps 0.001" in run("norms bert --set layer_norm_eps=1e-3", 1)
     assert f"{text}: --compare none" in run("norms bert --set layer_norm_eps=1e-3 --compare none")
-    # it cannot, or should not, be loaded: nobody asked, so that is said; asked for, it is refused
+    # it cannot be loaded: nobody asked, so that is said; asked for, it is refused
     Path("bert/config.json").write_text(json.dumps(config | {"architectures": ["BertForNothing"]}))
-    assert "has no BertForNothing" in run("norms bert")
-    assert "has no BertForNothing" in run("norms bert --compare transformers", 1)
+    for words, code in (("", 0), (" --compare transformers", 1)):
+        assert "has no BertForNothing" in run("norms bert" + words, code)
     Path("bert/config.json").write_text(json.dumps(config))
-    with monkeypatch.context() as without:
-        without.setattr("importlib.util.find_spec", lambda name: None)
-        assert f"{text}: torch is not installed" in run("norms bert")
-        assert "torch is not installed" in run("norms bert --compare transformers", 1)
     # a file that leaves sizes out means the library's own: 11 billion numbers, which are counted and not made
     from tests.checkpoints import handmade
 
@@ -324,11 +298,6 @@ def test_a_folder_of_the_library_is_loaded_and_compared(tmp_path: Path) -> None:
     with torch.no_grad():
         out = model(torch.tensor(x), attention_mask=torch.tensor(mask)).logits.argmax(-1).numpy()
     assert found.errors == (int((out != y).sum()), 24)  # without its padding a sequence is answered as with it
-    np.savez(tmp_path / "d.npz", x=x, y=y, mask=mask)
-    config = tmp_path / "bert" / "config.json"
-    config.write_text(config.read_text().replace('"hidden_act": "gelu"', '"hidden_act": "relu"'))
-    both = boundcalc.certify(tmp_path / "bert", (x, y), methods=["norms"])  # the library reads the same config
-    assert both.parity is not None
 
 
 def test_a_model_of_this_package_meets_its_examples_as_it_was_trained(
@@ -347,7 +316,6 @@ def test_a_model_of_this_package_meets_its_examples_as_it_was_trained(
     again = boundcalc.certify("m.safetensors", (whole, y), methods=["norms"])
     assert again.errors == (0, 60)
     assert again.setting == found.setting
-    assert "is put before" not in again.text
     for wrong, says in (
         (np.where(np.arange(60)[:, None] == 0, 2, x), "1 of 60 sequences begin"),
         (x[:, :5], "rows, the data have 5"),

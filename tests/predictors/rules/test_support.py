@@ -99,17 +99,6 @@ def test_any_multiplier_gives_a_bound_and_none_a_false_one():
             assert not any(part.holds(directions, below.astype(float).tolist(), g.standard_normal(len(w)).tolist()))
 
 
-def test_counts_count_only_free_positions():
-    scores, values, own_score, own_value = two_layers(1.0)
-    tables = head(scores, values, own_score, own_value)
-    w = np.ones((1, 1))
-    for low, high in ((0, 0), (2, 3), (7, 7)):
-        inputs = Inputs(T, ((0, 1), (3, 0), (5, 1)), low, high)
-        truth = largest_by_listing(scores, values, own_score, own_value, w, inputs)[0]
-        bound = on(*tables, inputs).bounds([[arb(1)]])[0]
-        assert truth <= bound <= truth + 1e-8
-
-
 @pytest.mark.parametrize("name", ["gelu", "relu"])
 def test_offsets_lie_below_and_touch(name: str):
     random = np.random.default_rng(1)
