@@ -249,7 +249,9 @@ def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tm
 
 
 def test_where_no_bound_reads_it_it_is_refused(half: Path) -> None:
-    outcome = certify(half, "--bound", "T-free", "--bits", "16")
+    outcome = run(
+        "certify", half, *["--no-spectra", "--quiet", "--m", "1e9", "--no-solve", "--bound", "T-free", "--bits", "16"]
+    )
     assert outcome.exit_code == 2
     assert "only 'best' counts stored weights (G13)" in outcome.stderr
 
