@@ -96,7 +96,7 @@ class Desk:
         """Why no network of the class is known to meet the premise of a risk bound, whatever the policy."""
         if self._premise is not None:
             return self._premise(self.paid)
-        return no_witness(self.paid, measured="train_error" in self.setting.sample.measured)
+        return no_witness(self.paid, measured=bool(self.setting.sample.measured))
 
     def candidates(self, name: str, quantity: Quantity) -> list[Candidate]:
         """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply.

@@ -156,7 +156,7 @@ def _with_members(setting: Setting, variable: str, axis: Axis, quantity: Quantit
         changed = _change(setting, variable, axis, x)
         if quantity == "gap":
             return no_member(changed)
-        return no_witness(changed, measured="train_error" in changed.sample.measured)
+        return no_witness(changed, measured=bool(changed.sample.measured))
 
     if variable in ("m", "delta"):
         refusal = at(axis.low)

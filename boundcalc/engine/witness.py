@@ -323,7 +323,7 @@ def no_witness(setting: Setting, *, measured: bool = False) -> Refusal | None:
 
     Args:
         setting: its norms as the class has them, rounded and paid for where they were measured.
-        measured: whether the training error was counted at this margin, so that the trained network meets the premise.
+        measured: whether the margin or the training error was read off a trained network, which then meets the premise.
     """
     refusal = no_member(setting)
     if refusal is not None or measured or not supposes_a_margin(setting):

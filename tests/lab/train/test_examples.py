@@ -19,7 +19,7 @@ def kept(promises: str, first: dict[object, float], second: dict[object, float])
 @pytest.mark.parametrize(
     ("name", "count"),
     [
-        ("train_and_bound", 6),
+        ("train_and_bound", 5),
         ("as_trained", 2),
         ("certified_words", 2),
     ],
