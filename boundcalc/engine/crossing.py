@@ -33,8 +33,11 @@ class Crossing:
         self.digits = digits
         self.easy, self.hard = (axis.high, axis.low) if axis.more_helps else (axis.low, axis.high)
 
-    def run(self, start: float, miss_at: Callable[[float], float]) -> float | None:
-        """The value nearest the hard end that does not miss, rounded to the safe side; None where all miss."""
+    def run(self, start: float, miss_at: Callable[[float], float], least_step: float = 0.3) -> float | None:
+        """The value nearest the hard end that does not miss, rounded to the safe side; None where all miss.
+
+        `least_step`: the shortest first step outward, in logs: short where the start is thought to be near.
+        """
         x = self._rounded(min(max(start, self.axis.low), self.axis.high))
         miss = miss_at(x)
         outward = self.easy if miss > 0 else self.hard
@@ -42,8 +45,10 @@ class Crossing:
         for i in range(_WIDENINGS):
             if x == outward:
                 return None if miss > 0 else x
-            length = min((0.3 + 2.2 * min(abs(miss), 40.0)) * _STRETCH**i, self.axis.stride)
+            length = min((least_step + 2.2 * min(abs(miss), 40.0)) * _STRETCH**i, self.axis.stride)
             new = self._rounded(self._clamped(math.log(x) + step * length))
+            if new == x:
+                new = self._rounded(x + step * self._unit(x))
             if new == x:
                 new = outward
             found = miss_at(new)

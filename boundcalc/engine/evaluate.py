@@ -98,15 +98,15 @@ class Desk:
             return self._premise(self.paid)
         return no_witness(self.paid, measured=bool(self.setting.sample.measured))
 
-    def candidates(self, name: str, quantity: Quantity) -> list[Candidate]:
+    def candidates(self, name: str, quantity: Quantity, *, alone: bool = False) -> list[Candidate]:
         """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply.
 
-        `best` also takes the narrower policies' candidates, which its own search may miss.
+        `best` also takes the narrower policies' candidates, which its own search may miss, unless it is asked alone.
         """
         own = self._search(name, quantity)
         if isinstance(own, Refusal):
             raise Unsupported(own)
-        if name != "best":
+        if name != "best" or alone:
             return own
         others = [self._search(part.name, quantity) for part in POLICIES.values() if part.form != "published"]
         return [found for part in others if not isinstance(part, Refusal) for found in part]

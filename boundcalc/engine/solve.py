@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
+from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal, Unsupported
 from boundcalc.base.rounding import up
 from boundcalc.base.validate import choice
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.crossing import Axis, Crossing
-from boundcalc.engine.evaluate import Desk, evaluate, refuse_symbols
+from boundcalc.engine.evaluate import Desk, compare, refuse_symbols
 from boundcalc.engine.growth import value_of
 from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
@@ -37,6 +37,8 @@ _AXES: dict[str, Axis] = {
 _CONFIRMATIONS = 60
 _LOOKS = 4
 """Times that one strategy narrows a range before all of them do at every step."""
+_STEP, _SHORT_STEP = 0.3, 0.03
+"""The shortest first steps outward (log), and where a cheaper search ended."""
 _ROOM = 1e-6
 """What the checker's rounding may add to the log of a value."""
 
@@ -179,6 +181,15 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
     """The place nearest an end of an axis, from inside, at which some network may have the margin."""
     if at(end) is None:
         return end
+    factor = 2.0 if end > inside else 0.5
+    while whole:  # farther out a look may cost more
+        middle = round(inside * factor)
+        if not min(inside, end) < middle < max(inside, end):
+            break
+        if at(middle) is not None:
+            end = middle
+            break
+        inside, factor = middle, factor**2
     while abs(end - inside) > (1 if whole else 1e-9 * inside):
         middle = (inside + end) // 2 if whole else math.sqrt(inside * end)
         if middle in (inside, end):
@@ -207,48 +218,74 @@ class _Settings:
         self.setting, self.variable, self.bound = setting, variable, known_bound(bound)
         self.log_target = log_target
         self.quantity: Quantity = quantity
-        self._tried: dict[float, float] = {}
-        self._glances: dict[float, Candidate | None] = {}
+        self._desks: dict[float, Desk] = {}
+        self._tried: dict[tuple[float, bool], float] = {}
+        self._glances: dict[float, tuple[Candidate | None, float]] = {}
+        self._costly = math.isfinite(_AXES[variable].stride)
 
     def narrowed(self, search: Crossing, start: float) -> float | None:
-        """The value nearest the hard end at which the search meets the target."""
-        return search.run(start, lambda x: self._quick(x) - self.log_target)
+        """The value nearest the hard end at which the search meets the target.
+
+        Where trials cost much, the range is narrowed by glances, from there by the policy's own search, and all that it
+        may draw on is asked one digit farther.
+        """
+        if not self._costly:
+            return search.run(start, self._miss)
+        near = search.run(start, lambda x: self._glance(x)[1] - self.log_target + _ROOM)
+        x, step = (start, _STEP) if near is None else (near, _SHORT_STEP)
+        own = search.run(x, partial(self._miss, alone=True), step)
+        if own is None:
+            return search.run(x, self._miss)
+        farther = search.harder(own)
+        return own if farther == own or self._miss(farther) > 0 else search.run(farther, self._miss, _SHORT_STEP)
+
+    def _miss(self, x: float, *, alone: bool = False) -> float:
+        return self._quick(x, alone=alone) - self.log_target
 
     def meets(self, x: float) -> bool:
         """Whether the search meets the target at a value."""
         return self._quick(x) <= self.log_target
 
-    def _quick(self, x: float) -> float:
-        """Log of the value the search expects."""
-        if x not in self._tried:
-            glanced = self._glanced(x)
-            self._tried[x] = self._searched(x) if glanced is None else _least([glanced], (), *self._asked(x))[0]
-        return self._tried[x]
+    def _quick(self, x: float, *, alone: bool = False) -> float:
+        """Log of the value the search expects, of the policy's own search alone if it is asked so."""
+        key = (x, alone)
+        if key not in self._tried:
+            _, glanced = self._glance(x)
+            meets = glanced <= self.log_target - _ROOM
+            self._tried[key] = glanced if meets else self._searched(x, alone)
+        return self._tried[key]
 
-    def _searched(self, x: float) -> float:
-        desk = Desk(self._at(x))
-        risks = desk.candidates(self.bound, "risk") if self.quantity == "risk" else ()
-        return _least(desk.candidates(self.bound, "gap"), risks, *self._asked(x))[0]
+    def _searched(self, x: float, alone: bool) -> float:
+        desk = self._desk(x)
+        risks = desk.candidates(self.bound, "risk", alone=alone) if self.quantity == "risk" else ()
+        return _least(desk.candidates(self.bound, "gap", alone=alone), risks, desk.setting, self.quantity)[0]
 
-    def _glanced(self, x: float) -> Candidate | None:
-        """A certificate that meets the target though little was spent on finding it, where trials cost much."""
-        if not math.isfinite(_AXES[self.variable].stride):
-            return None
+    def _glance(self, x: float) -> tuple[Candidate | None, float]:
+        """A certificate on which little was spent, where trials cost much, and log of what it gives."""
+        if not self._costly:
+            return None, 0.0
         if x not in self._glances:
-            found = Desk(self._at(x)).glance(self.bound)
-            meets = found is not None and _least([found], (), *self._asked(x))[0] <= self.log_target - _ROOM
-            self._glances[x] = found if meets else None
+            desk = self._desk(x)
+            found = desk.glance(self.bound)
+            log_value = 0.0 if found is None else _least([found], (), desk.setting, self.quantity)[0]
+            self._glances[x] = found, log_value
         return self._glances[x]
 
-    def _asked(self, x: float) -> tuple[Setting, str]:
-        return self._at(x), self.quantity
+    def _desk(self, x: float) -> Desk:
+        if x not in self._desks:
+            self._desks[x] = Desk(self._at(x))
+        return self._desks[x]
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound; at the end of the range one that meets the target will do."""
-        glanced = self._glanced(x) if x == _AXES[self.variable].high else None
-        if glanced is not None:
-            return Desk(self._at(x)).at_most(self.bound, glanced)
-        return evaluate(self._at(x), self.bound)
+        if x == _AXES[self.variable].high:
+            glanced, log_value = self._glance(x)
+            if glanced is not None and log_value <= self.log_target - _ROOM:
+                return self._desk(x).at_most(self.bound, glanced)
+        (value,) = compare(self._at(x), [self.bound], desk=self._desk(x))
+        if value.refusal is not None:
+            raise Unsupported(value.refusal)
+        return value
 
     def _at(self, x: float) -> Setting:
         return _change(self.setting, self.variable, _AXES[self.variable], x)

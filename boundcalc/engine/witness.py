@@ -325,15 +325,18 @@ def no_witness(setting: Setting, *, measured: bool = False) -> Refusal | None:
         setting: its norms as the class has them, rounded and paid for where they were measured.
         measured: whether the margin or the training error was read off a trained network, which then meets the premise.
     """
-    refusal = no_member(setting)
-    if refusal is not None or measured or not supposes_a_margin(setting):
+    if not supposes_a_margin(setting):
+        return None
+    largest = margin_on_both_labels(setting)
+    refusal = no_member(setting, largest)
+    if refusal is not None or measured:
         return refusal
     gamma, built = setting.sample.margin, built_margin(setting)
     if built > gamma:
         return None
     from boundcalc.base.rounding import at_least, at_most
 
-    most = at_least(upper_float(margin_on_both_labels(setting)))
+    most = at_least(upper_float(largest))
     known = f"the largest margin that a network is built with is {at_most(built)}" if built else "no network is built"
     return Refusal(
         f"a risk bound at training error {setting.sample.train_error:g}",

@@ -27,16 +27,20 @@ _ALMOST = 1 + arb("1e-30")
 
 def margin_of_class(setting: Setting) -> arb:
     """G0e for a setting: no network of its class has a larger margin on any input."""
-    walks = (_Reach(each) for each in _classes(setting))
-    return INTERVAL.minimum(*(walk.margin(walk.layers) for walk in walks))
+    return INTERVAL.minimum(*(walk.margin(walk.layers) for walk in _walks(setting)))
 
 
 def margin_on_both_labels(setting: Setting) -> arb:
     """G0e: no network of a setting's class has a larger margin on two inputs of different labels."""
-    found = [margin_of_class(setting)]
+    walks = _walks(setting)
+    margins = [walk.margin(walk.layers) for walk in walks]
     if setting.architecture.classes == 1:
-        found += [most for each in _classes(setting) if (most := _Reach(each).opposed()) is not None]
-    return INTERVAL.minimum(*found)
+        margins += [most for walk in walks if (most := walk.opposed()) is not None]
+    return INTERVAL.minimum(*margins)
+
+
+def _walks(setting: Setting) -> list[_Reach]:
+    return [_Reach(each) for each in _classes(setting)]
 
 
 def _classes(setting: Setting) -> list[Setting]:
@@ -50,11 +54,14 @@ def supposes_a_margin(setting: Setting) -> bool:
     return setting.sample.lipschitz is None and setting.sample.train_error < 1
 
 
-def no_member(setting: Setting) -> Refusal | None:
-    """Why no network of the class meets the premise of a risk bound; None where it is not certain that none does."""
+def no_member(setting: Setting, most: arb | None = None) -> Refusal | None:
+    """Why no network of the class meets the premise of a risk bound; None where it is not certain that none does.
+
+    `most`: the margin on both labels, where it was computed already.
+    """
     if not supposes_a_margin(setting):
         return None
-    most, gamma = margin_on_both_labels(setting), setting.sample.margin
+    most, gamma = margin_on_both_labels(setting) if most is None else most, setting.sample.margin
     if not certainly_le(most, INTERVAL.number(gamma) * _ALMOST):
         return None
     from boundcalc.base.rounding import at_least, at_most  # for the words of a refusal alone
