@@ -439,8 +439,8 @@ MUTATIONS = [
     Mutation(
         "H at twice its delta",
         "predictors/statements.py",
-        "limit(errors, n, arb(delta).log())",
-        "limit(errors, n, arb(2 * delta).log())",
+        'up."""\n    return limit(errors, n, arb(delta).log())',
+        'up."""\n    return limit(errors, n, arb(2 * delta).log())',
         _LAWS,
     ),
     Mutation(
