@@ -272,6 +272,12 @@ class Search:
 
         return Candidate(math.log(value) if 0 < value < math.inf else math.inf, strategy.name, write)
 
+    @property
+    def _looked_at_the_error(self) -> bool:
+        """Whether the training error was measured, so that theorems for one fixed before the data do not apply."""
+        seen = None if self.measured is None else self.measured.sample
+        return seen is not None and seen.train_error is not None
+
     def _compared(self, quantity: Quantity) -> Iterator[Candidate]:
         """K1 and K2, or K3, where the policy may use them and the setting is one they are about."""
         apt = quantity == "gap" or self.setting.sample.lipschitz is None
@@ -281,6 +287,8 @@ class Search:
         for strategy in map(STRATEGIES.__getitem__, _COMPARISONS):
             chosen = tuning if strategy.parameters else None
             if strategy.quantity != quantity or (strategy.parameters and tuning is None):
+                continue
+            if quantity == "risk" and self._looked_at_the_error and not strategy.is_choice(self.setting.architecture):
                 continue
             whole = self.once(
                 ("complexity", strategy.parameters), partial(strategy.complexity, LOG, self.setting, chosen)

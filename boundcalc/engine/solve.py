@@ -183,7 +183,7 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
         return end
     factor = 2.0 if end > inside else 0.5
     while whole:  # farther out a look may cost more
-        middle = round(inside * factor)
+        middle = float(round(inside * factor))
         if not min(inside, end) < middle < max(inside, end):
             break
         if at(middle) is not None:

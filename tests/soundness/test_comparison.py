@@ -27,6 +27,7 @@ from boundcalc.engine.comparison import tune
 from boundcalc.engine.search import Search
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
+from boundcalc.proof.second import Refused
 from boundcalc.proof.second.checker import derive
 from boundcalc.statements.comparison.closed import (
     LOWEST_QUARTER,
@@ -41,6 +42,7 @@ from boundcalc.statements.comparison.closed import (
 from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
 from boundcalc.statements.comparison.series import Kernel, bounds_of_terms, kernel_holds, series
 from boundcalc.statements.comparison.sharp import Strata, Tuning, problem, sharp, stretch_holds
+from boundcalc.statements.posthoc import Measured, Seen
 from boundcalc.theorems import POLICIES
 
 Array = NDArray[np.float64]
@@ -626,3 +628,19 @@ def test_what_the_search_claims_of_block_one_is_proved() -> None:
         scores = INTERVAL.number(op), INTERVAL.number(fro)
         about = Network((Budgets(*scores, one, one, one, one, one),), one, one, 1)
         assert problem(INTERVAL, about, tuning, certainly_le) is None, (op, fro)
+
+
+def test_k3_is_not_for_a_training_error_that_was_looked_at() -> None:
+    """Its event depends on the training error: both checkers refuse it, whatever is paid, and the search leaves it out."""
+    setting = Setting.of("edelman", depth=1, d=1024, seq_len=1024, n_train=10**5, train_error=0.002)
+    fixed = evaluate(setting, "comparison").risk_certificate
+    assert fixed.strategy == "comparison-risk"
+    verify(fixed)
+    derive(fixed.to_json())
+    seen = Measured(None, Seen(train_error=0.002, candidates=1000))
+    looked = replace(fixed, measured=seen, log_value=0.0, nats=math.log(1000))
+    with pytest.raises(CertificateError, match="fixed before the data"):
+        verify(looked)
+    with pytest.raises(Refused, match="fixed before the data"):
+        derive(looked.to_json())
+    assert evaluate(setting.but(measured=("train_error",))).risk_certificate.strategy != "comparison-risk"

@@ -30,8 +30,7 @@ def price(certificate: Certificate) -> Real:
         total += MP.log((k + 1) * (k + 2)) + MP.log(num(3) / 2)
     if "train_error" in seen:
         demand(sample.train_error >= seen["train_error"], "the training error is below the measured one")
-        ways = _WAYS + (setting.bits is not None)  # G13 is one more, and K3
-        ways += setting.about.style == "edelman" and setting.about.layers is None
+        ways = _WAYS + (setting.bits is not None)  # G13 is one more
         demand(seen["candidates"] >= ways, f"the candidates a training error chose among are at least {ways}")
         total += MP.log(seen["candidates"])
     return total

@@ -107,6 +107,8 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     far = q == 1 or largest_margin(setting) > num(setting.sample.margin) * _ALMOST
     demand(far, "no network of the class has a margin above gamma on both labels (G0e)")
     if strategy == "comparison-risk":
+        looked = certificate.looked is not None and "train_error" in certificate.looked.sample
+        demand(not looked, "K3 is for a training error that was fixed before the data")
         return risk_by_comparison(q, count, log_inverse, num(m))
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
