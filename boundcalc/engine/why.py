@@ -195,12 +195,16 @@ class _Account:
         factor = {"T": 2.0, "d": 2.0, "depth": 1 + 1 / paid.architecture.depth, "delta": 1 / STEP}.get(name, STEP)
         if name == "m":
             factor = max(factor, 1 + 1 / paid.sample.n_train)
-        for step in (factor, 1 / factor):  # upwards maps may no longer meet (A6), where the proof is another
+        slopes: list[float] = []
+        for step in (
+            factor,
+            1 / factor,
+        ):  # on one side the proof may be another: maps do not meet (A6), a ball acts (K1)
             there, length = self._at(name, step), self._length(name, step)
             if there is not None and length:
-                slope = (there - self.measure) / length
-                return 0.0 if abs(slope) < 1e-9 else slope
-        return None
+                slopes.append((there - self.measure) / length)
+        slope = min(slopes, key=abs, default=None)
+        return 0.0 if slope is not None and abs(slope) < 1e-9 else slope
 
     def _length(self, name: str, factor: float) -> float:
         """By how much a number changes, in logs: sizes are whole."""

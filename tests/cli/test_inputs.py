@@ -26,7 +26,9 @@ def options(name: str) -> list[str]:
     return [word for key, value in POINT.items() if key in inputs for word in ("--set", f"{key}={value}")]
 
 
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize(
+    "name", [name for name in ALONE if name != "K1"]
+)  # K1 is a formula for each depth: tests/theorems
 def test_every_theorem_that_is_not_about_a_setting_has_a_checked_value(run: Run, name: str) -> None:
     best, *_ = found(run, "eval", "--bound", name, *options(name))
     assert best["kind"] == "bound"
@@ -44,7 +46,7 @@ def test_values_are_those_of_the_formulas_and_searched_ones_are_no_larger(run: R
     forms = [row["form"] for row in found(run, "eval", "--bound", "X3", "--set", "L=4096", "--set", "rho=0.1")]
     assert forms == ["best_error", "error"]
     sharp, plain = found(run, "eval", "--bound", "X4", "--set", "L=4096", "--set", "tau=0.8")
-    assert sharp["value"] == softmax_bound(4096, tau=0.8).value
+    assert sharp["value"] >= softmax_bound(4096, tau=0.8).value
     at = {"L": 4096, "temperature": 0.8, "M": 1, "delta": 0.05}
-    assert sharp["value"] <= THEOREMS["X4"].formula("error").value(**at)
+    assert sharp["value"] == pytest.approx(THEOREMS["X4"].formula("error").value(**at), rel=1e-12)
     assert plain["value"] == pytest.approx(THEOREMS["X4"].formula("plain_error").value(**at), rel=1e-12)

@@ -55,14 +55,17 @@ def test_slopes_are_those_of_the_bound(name: str) -> None:
             if what in ("T", "d", "depth"):
                 continue  # by whole steps
             size = 1.05 if each.strategy == "comparison" else _STEP  # which is no power of a norm
-            for step in (size, 1 / size):
+            measured: list[float] = []
+            for step in (
+                size,
+                1 / size,
+            ):  # on one side it may be another theorem, maps that no longer meet, a ball that acts
                 there = evaluate(changers(setting)[what](step))
                 if there.risk_refusal is None and proof_of(there, quantity) == proof_of(value, quantity):
-                    break
-            else:
-                continue  # another theorem, or maps that meet on one side only
-            measured = (log_of(there, quantity) - log_of(value, quantity)) / math.log(step)
-            assert measured == pytest.approx(slope, abs=0.15 + 0.2 * abs(slope)), (quantity, what)
+                    measured.append((log_of(there, quantity) - log_of(value, quantity)) / math.log(step))
+            if not measured:
+                continue
+            assert min(measured, key=abs) == pytest.approx(slope, abs=0.15 + 0.2 * abs(slope)), (quantity, what)
             compared += 1
     assert compared or value.vacuous
 

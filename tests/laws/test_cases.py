@@ -13,7 +13,7 @@ import pytest
 import boundcalc
 from boundcalc.base.registry import Registry
 from boundcalc.predictors.certificate import known_methods
-from tests.cases import families, layers, lemmas, predictors, strategies, tasks, theorems
+from tests.cases import families, lemmas, predictors, strategies, tasks, theorems
 
 PACKAGE = Path(boundcalc.__file__).parent
 
@@ -31,7 +31,6 @@ def registries() -> Iterator[Registry[Any]]:
 known_methods()
 ALL = {registry.kind: registry for registry in registries()}
 CASES = {
-    "layer": layers.cases,
     "lemma": lemmas.cases,
     "strategy": strategies.cases,
     "theorem": theorems.cases,

@@ -125,7 +125,7 @@ def shown_numbers(form: str, text: str) -> tuple[list[Decimal], list[Decimal]]:
     separator = {"table": r"\s{3,}", "markdown": r"\s*\|\s*", "latex": r"\s*&\s*"}[form]
     line = next(line for line in text.splitlines() if re.match(r"(\| )?best(\s{3,}| \|| &)", line))
     cells = [cell for cell in re.split(separator, line) if cell]
-    return tuple(_read(cell) for cell in cells[2:4])  # type: ignore[return-value]
+    return tuple(_read(cell) for cell in cells[1:3])  # type: ignore[return-value]
 
 
 def _power(log10: float) -> Decimal:
