@@ -82,7 +82,7 @@ class Sinusoidal(nn.Module):
         self.register_buffer("pe", pe)
 
     def forward(self, x: Any) -> Any:
-        return x + self.pe[:, : x.shape[1]]
+        return x + self.pe[:, : x.shape[1]]  # type: ignore[index]
 
 
 class TutorialTransformer(nn.Module):
@@ -160,7 +160,7 @@ class WebViT(nn.Module):
     def forward(self, images: Any) -> Any:
         x = self.to_patch_embedding(images)
         x = torch.cat([self.cls_token.expand(len(x), -1, -1), x], 1) + self.pos_embedding
-        for attention, forward in self.transformer["layers"]:
+        for attention, forward in self.transformer["layers"]:  # type: ignore[union-attr]
             x = attention(x) + x
             x = forward(x) + x
         return self.mlp_head(x[:, 0])

@@ -291,6 +291,7 @@ def test_a_folder_of_the_library_is_loaded_and_compared(tmp_path: Path) -> None:
     )
     assert found.parity is not None
     assert found.parity.worst < 1e-12
+    assert found.audit is not None
     assert found.audit.family == "bert"
     from transformers import BertForSequenceClassification
 

@@ -86,7 +86,7 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
             assert value is not None
             assert value <= (part.sign * truth[inside]).min()
             shown += value > -math.inf
-        unit, at = int(g.integers(a.d_ff)), float(g.standard_normal())
+        unit, at = int(g.integers(a.d_ff or 0)), float(g.standard_normal())
         both = [
             least_value(tables, good, part.sign, inputs, {unit: ends}) for ends in ((-math.inf, at), (at, math.inf))
         ]
@@ -268,8 +268,9 @@ def test_weights_that_do_not_fit_are_refused(number: int):
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("size", [0.2, 1.0, 3.0])
 def test_a_float32_pass_is_within_its_bound(number: int, size: float):
+    a = architecture(T, d=16, heads=4, **kind(number))
+    w = drawn(a, 0, size)
     for seed in range(6):
-        a = architecture(T, d=16, heads=4, **kind(number))
         w = drawn(a, seed, size)
         off = np.abs(values_by_definition(a, w, torch.float32) - values_by_definition(a, w)).max()
         bound = rounding_error(a, w)
