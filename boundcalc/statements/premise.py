@@ -25,15 +25,15 @@ _ALMOST = 1 + arb("1e-30")
 """Margins that are equal but for the rounding of balls are equal: both checkers say so alike."""
 
 
-def margin_of_class(setting: Setting) -> arb:
-    """G0e for a setting: no network of its class has a larger margin on any input."""
-    return INTERVAL.minimum(*(walk.margin(walk.layers) for walk in _walks(setting)))
+def margin_of_class(setting: Setting, walks: Sequence[_Reach] | None = None) -> arb:
+    """G0e for a setting: no network of its class has a larger margin on any input; `walks` are its own, where made."""
+    return INTERVAL.minimum(*(walk.margin(walk.layers) for walk in walks or _walks(setting)))
 
 
 def margin_on_both_labels(setting: Setting) -> arb:
     """G0e: no network of a setting's class has a larger margin on two inputs of different labels."""
     walks = _walks(setting)
-    margins = [walk.margin(walk.layers) for walk in walks]
+    margins = [margin_of_class(setting, walks)]
     if setting.architecture.classes == 1:
         margins += [most for walk in walks if (most := walk.opposed()) is not None]
     return INTERVAL.minimum(*margins)
