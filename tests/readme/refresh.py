@@ -1,4 +1,7 @@
-"""Writes into the README and docs/reading.md what their commands print: `python -m tests.readme.refresh`."""
+"""Writes into the README and pages of docs what their commands print: `python -m tests.readme.refresh`.
+
+A command may end in `| head -n N`, `| tail -n N` or `| grep WORD`, which are done here.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ def blocks(readme: str) -> list[tuple[str, str]]:
 
 def output_of(command: str) -> str:
     """What a `boundcalc ...` command or an example prints, at a width that fits a README."""
+    command, _, filtered = command.partition(" | ")
     program, *words = shlex.split(command)
     assert program in ("boundcalc", "python")
     environment = os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}
@@ -30,7 +34,16 @@ def output_of(command: str) -> str:
         [sys.executable, *(["-m", "boundcalc"] if program == "boundcalc" else []), *words],
         **{"capture_output": True, "text": True, "check": True, "env": environment, "cwd": ROOT},
     )
-    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    return "\n".join(_kept(lines, *shlex.split(filtered)) if filtered else lines) + "\n"
+
+
+def _kept(lines: list[str], program: str, *words: str) -> list[str]:
+    """The lines that head, tail or grep leaves."""
+    if program == "grep":
+        return [line for line in lines if words[0] in line]
+    count = int(words[words.index("-n") + 1])
+    return {"head": lines[:count], "tail": lines[-count:]}[program]
 
 
 def replaced(readme: str, command: str, output: str) -> str:
