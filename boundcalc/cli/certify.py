@@ -75,6 +75,11 @@ before the data.""",
     "--looks", type=WHOLE, default=1, show_default=True, help="Models or looks at these examples that share delta."
 )
 @click.option(
+    "--largest-weight",
+    type=NUMBER,
+    help="Of predictions with a column weight: the largest that an example can have, fixed before the examples were drawn.",
+)
+@click.option(
     "--by",
     "methods",
     multiple=True,
@@ -105,6 +110,7 @@ def command(
     against: str | None,
     groups: str | None,
     looks: int,
+    largest_weight: float | None,
     methods: tuple[str, ...],
     bounds: tuple[str, ...],
     certificate: Path | None,
@@ -119,8 +125,9 @@ def command(
 ) -> None:
     """What is proved of a model as it was trained, or of the answers it gave."""
     if Path(model).suffix in (".csv", ".parquet"):
-        _predictions(context, model, against, groups, looks, delta, certificates, form)
+        _predictions(context, model, against, groups, looks, delta, largest_weight, certificates, form)
         return
+    refuse_given({"largest_weight": "of a model: a column of weights belongs to a file of predictions"})
     if groups is not None:
         raise InvalidSetting(
             "--groups names a column of predictions: give MODEL as .csv or .parquet (in Python groups=)"
@@ -217,18 +224,21 @@ def _predictions(
     groups: str | None,
     looks: int,
     delta: float,
+    largest_weight: float | None,
     certificates: Path | None,
     form: str,
 ) -> None:
     """The verdict on a file of predictions."""
     from boundcalc.lab.predictions import certify_predictions
 
-    takes = ("model", "against", "groups", "looks", "delta", "certificates", "form", "force")
+    takes = ("model", "against", "groups", "looks", "delta", "largest_weight", "certificates", "form", "force")
     others = sorted(name for name in context.params if name not in takes)
     refuse_given(dict.fromkeys(others, "of predictions, of which only the answers are known"))
     if form not in ("table", "json"):
         raise InvalidSetting(f"a verdict is written as table or json: leave out --format {form}")
-    found = certify_predictions(file, against=against, groups=groups, looks=looks, delta=delta)
+    found = certify_predictions(
+        file, against=against, groups=groups, looks=looks, delta=delta, largest_weight=largest_weight
+    )
     written = [] if certificates is None else found.save(certificates)
     if form == "json":
         write_json(found.to_json())

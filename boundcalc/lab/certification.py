@@ -19,7 +19,7 @@ from boundcalc.checkpoints.parity import Parity
 from boundcalc.engine.bound import BoundValue
 from boundcalc.lab.outputs import Outputs
 from boundcalc.predictors.certificate import PredictorCertificate
-from boundcalc.predictors.scores import STATEMENTS, Score
+from boundcalc.predictors.scores import DIFFERENCES, STATEMENTS, Score
 from boundcalc.setting import Setting
 
 _WIDE = 120
@@ -192,6 +192,8 @@ class Certification:
         score = self.scores.get("error")
         if score is None:
             return "" if self.scores else "Next: give examples that the model has not met (test=, --test)."
+        if score.kind != "error":
+            return "Next: with four times as many test examples the limit lies about half as far above what was seen."
         if score.value == 0:
             return "Next: with twice as many test examples and no error the limit halves."
         target = score.value + (score.upper - score.value) / 2
@@ -285,7 +287,7 @@ def of_score(method: str, score: Score) -> Line:
     """The line of a score; of two predictors, which is better."""
     low, high = score.interval
     interval = f"{percent(low, down=True)} to {percent(high)}"
-    if score.kind in ("difference", "graded difference"):
+    if score.kind in DIFFERENCES:
         values: tuple[Value, ...] = ()
         told = (
             f"{score.facts['first']} errors of the first alone, {score.facts['second']} of the second alone, "
@@ -299,11 +301,20 @@ def of_score(method: str, score: Score) -> Line:
     seen = (
         f"{score.facts['errors']} error{'s' * (score.facts['errors'] != 1)} of {score.n}"
         if score.kind == "error"
-        else f"mean {score.value:.3g} of {score.n}{' groups' * (score.evidence.get('groups') is not None)}"
+        else f"{'weighted ' * ('weights' in score.facts)}mean {score.value:.3g} of {score.n}"
+        f"{' groups' * (score.evidence.get('groups') is not None)}"
     )
     looks = f", 1 of {score.looks} looks" if score.looks > 1 else ""
     told = f"{STATEMENTS[score.kind]}: {seen}{looks}; two-sided {interval}"
-    return Line(method, (value,), told, "the predictor", quantity="Error" if score.kind == "error" else "Mean loss")
+    return Line(method, (value,), told, "the predictor", quantity=_quantity(score))
+
+
+def _quantity(score: Score) -> str:
+    if score.kind == "error":
+        return "Error"
+    if score.kind == "loss":
+        return "Mean loss"
+    return "Weighted error" if set(score.facts["losses"]) <= {0, 1} else "Weighted mean loss"
 
 
 def _better(low: float, high: float) -> str:

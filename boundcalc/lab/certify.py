@@ -54,6 +54,7 @@ def certify(
     against: Any = None,
     groups: Any = None,
     looks: int = 1,
+    largest_weight: float | None = None,
     module: Any = None,
     mapping: str | Path | Mapping[str, Any] | None = None,
     family: str | None = None,
@@ -83,6 +84,7 @@ def certify(
         against: another model on the same test examples: which errs less, and by how much.
         groups: of test examples that are not independent, a name each (of a file the column): each group has one vote.
         looks: how many models or looks at these test examples share delta.
+        largest_weight: of a file of predictions with weights: the largest that an example can have, fixed before the data.
         module: with a path, the module of these weights: "module.py:make", or itself. A folder that the transformers
             library wrote is loaded by it, where it is installed and the model is small; "transformers" does so always,
             "none" never.
@@ -109,7 +111,11 @@ def certify(
         Everything that was found, each certificate with its kind.
     """
     if isinstance(model, str | Path) and Path(model).suffix in PREDICTIONS:
-        return certify_predictions(model, against=against, groups=groups, looks=looks, delta=delta)
+        return certify_predictions(
+            model, against=against, groups=groups, looks=looks, delta=delta, largest_weight=largest_weight
+        )
+    if largest_weight is not None:
+        raise InvalidSetting("largest_weight is of a file of predictions with a column of weights: leave it out")
     if isinstance(model, type) or model is None:
         raise InvalidSetting(f"{model!r} is no trained model: give an object of the class, or a path")
     if not isinstance(model, str | Path | Mapping) and not hasattr(model, "state_dict"):

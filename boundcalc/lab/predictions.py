@@ -8,18 +8,30 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.certification import Certification, of_score
-from boundcalc.lab.scores import Judged, difference, judge, read_predictions, score
+from boundcalc.lab.scores import WEIGHTS, Judged, difference, judge, read_predictions, score
 
 
 def certify_predictions(
-    path: str | Path, *, against: Any = None, groups: str | None = None, looks: int = 1, delta: float = 0.05
+    path: str | Path,
+    *,
+    against: Any = None,
+    groups: str | None = None,
+    looks: int = 1,
+    delta: float = 0.05,
+    largest_weight: float | None = None,
 ) -> Certification:
     """What a file of predictions proves: no model, and no torch, is needed."""
-    found = read_predictions(path, groups)
+    found, largest = read_predictions(path, groups, largest=largest_weight), largest_weight
+    if largest is not None and found.weights is None:
+        raise InvalidSetting(f"{path} has no column {', '.join(WEIGHTS)}: leave out the largest weight")
     other = None
     if against is not None:
         column = found.table is not None and str(against) in found.table
-        other = read_predictions(path, None, str(against)) if column else read_predictions(against)
+        other = (
+            read_predictions(path, None, str(against), largest)
+            if column
+            else read_predictions(against, largest=largest)
+        )
         other = replace(other, name=str(against)) if column else other
     return _scored(found, other, delta, looks)
 

@@ -22,6 +22,7 @@ from boundcalc.predictors.scores import Score
 
 LABELS = ("label", "labels", "y", "target", "gold", "truth", "class")
 ANSWERS = ("answer", "prediction", "predicted", "pred", "output")
+WEIGHTS = ("weight", "weights", "importance")
 GRADES = ("loss", "error", "wrong", "correct", "score")
 _INPUTS = ("x", "text", "input", "input_ids", "tokens", "question", "prompt", "sentence", "doc_id", "id")
 _AGAIN = 64
@@ -38,6 +39,7 @@ class Judged:
         groups: of examples that are not independent, one name each; None where each is by itself.
         table: columns of a file, for groups and for another predictor's answers.
         notes: what readers must know.
+        weights: of the examples, where they have any; the last number is the largest that an example can have.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Judged:
     groups: tuple[str, ...] | None = None
     table: Mapping[str, Sequence[str]] | None = None
     notes: tuple[str, ...] = ()
+    weights: tuple[tuple[float, ...], float] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.losses):
@@ -58,8 +61,8 @@ class Judged:
     @property
     def evidence(self) -> dict[str, Any]:
         """Which answers these are, as certificates say it."""
-        labels = np.array(self.labels, dtype=np.str_)
-        digest = digest_of_arrays({"losses": self.losses, "labels": labels})
+        arrays: dict[str, Any] = {"losses": self.losses, "labels": np.array(self.labels, dtype=np.str_)}
+        digest = digest_of_arrays(arrays if self.weights is None else arrays | {"weights": np.array(self.weights[0])})
         return {"name": self.name, "sha256": digest, "examples": len(self.losses)}
 
     def by_group(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -69,24 +72,41 @@ class Judged:
         _, which = np.unique(np.array(self.groups), return_inverse=True)
         return np.bincount(which, losses) / np.bincount(which)
 
+    def weighted(self, losses: NDArray[np.float64]) -> dict[str, Any]:
+        """The facts of a weighted mean (S4)."""
+        assert self.weights is not None  # noqa: S101 - asked where there are weights
+        if self.groups is not None:
+            raise InvalidSetting(
+                "groups have one vote each, and examples here have weights: no largest weight of a whole group is known, so "
+                "that nothing is proved of both together; leave out one of them"
+            )
+        return {"losses": losses.tolist(), "weights": list(self.weights[0]), "largest": self.weights[1]}
+
 
 def score(found: Judged, delta: float = 0.05, looks: int = 1) -> Score:
-    """The error of one predictor (S1), or its mean loss (S3) where losses are graded or groups have one vote."""
+    """The error of one predictor (S1), its mean loss (S3) where losses are graded or groups have one vote, or S4."""
     votes = found.by_group(found.losses)
     evidence = {"first": found.evidence, "groups": None if found.groups is None else len(votes)}
+    if found.weights is not None:
+        return Score("weighted loss", found.weighted(found.losses), delta, looks, evidence)
     if np.isin(votes, (0, 1)).all():
         return Score("error", {"errors": int(votes.sum()), "n": len(votes)}, delta, looks, evidence)
     return Score("loss", {"losses": votes.tolist()}, delta, looks, evidence)
 
 
 def difference(first: Judged, second: Judged, delta: float = 0.05, looks: int = 1) -> Score:
-    """How much the first errs more often than the second on the same examples (S2; S3 of grades and of groups)."""
+    """How much the first errs more often than the second on the same examples (S2; S3 of grades and groups; S4)."""
     if first.labels != second.labels:
         raise InvalidSetting(
             f"{first.name} and {second.name} were not given the same examples in the same order: their labels differ"
         )
+    if second.weights not in (None, first.weights):
+        raise InvalidSetting(f"{second.name} gives the examples other weights than {first.name}")
     votes = first.by_group(first.losses - second.losses)
     evidence = {"first": first.evidence, "second": second.evidence}
+    if first.weights is not None:
+        halves = np.clip((1 + votes) / 2, 0, 1)
+        return Score("weighted difference", first.weighted(halves), delta, looks, evidence)
     if np.isin(votes, (-1, 0, 1)).all():
         facts = {"first": int((votes == 1).sum()), "second": int((votes == -1).sum()), "n": len(votes)}
         return Score("difference", facts, delta, looks, evidence)
@@ -94,10 +114,16 @@ def difference(first: Judged, second: Judged, delta: float = 0.05, looks: int = 
     return Score("graded difference", {"losses": halves}, delta, looks, evidence)
 
 
-def read_predictions(path: str | Path, groups: str | None = None, answers: str | None = None) -> Judged:
+def read_predictions(
+    path: str | Path, groups: str | None = None, answers: str | None = None, largest: float | None = None
+) -> Judged:
     """The answers in a CSV or Parquet file: columns answer and label, scores and label, or loss (error, correct).
 
-    `groups` is the column that names what each example belongs to; `answers` the column to judge, where not the usual one.
+    Args:
+        path: of the file.
+        groups: the column that names what each example belongs to.
+        answers: the column to judge, where not the usual one.
+        largest: the largest weight that an example can have, where there is a column of weights.
     """
     table = _table(Path(path))
     label = next((name for name in LABELS if name in table), None)
@@ -119,7 +145,7 @@ def read_predictions(path: str | Path, groups: str | None = None, answers: str |
         losses = np.array([_loss_of_scores(path, at, row, labels[at]) for at, row in enumerate(scores)], np.float64)
     else:
         losses = np.array([not _equal(a, b) for a, b in zip(table[named], labels, strict=True)], np.float64)
-    found = Judged(Path(path).name, losses, labels, table=table)
+    found = Judged(Path(path).name, losses, labels, table=table, weights=_weights(path, table, largest))
     notes = [] if groups is not None else _repeated(table)
     if groups is None:
         return replace(found, notes=tuple(notes))
@@ -196,6 +222,32 @@ def _graded(where: object, kind: str, cells: Sequence[str]) -> NDArray[np.float6
         )
     losses = np.array(values, np.float64)
     return 1 - losses if kind in ("correct", "score") else losses
+
+
+def _weights(
+    path: object, table: Mapping[str, Sequence[str]], largest: float | None
+) -> tuple[tuple[float, ...], float] | None:
+    """The column of weights and the largest that an example can have."""
+    column = next((name for name in WEIGHTS if name in table), None)
+    if column is None:
+        return None
+    if largest is None:
+        raise InvalidSetting(
+            f"{path} has a column {column!r}: say the largest weight that an example can have, fixed before the examples were "
+            "drawn (--largest-weight, largest_weight=); the largest of those that were drawn bounds nothing. Or leave the "
+            "column out"
+        )
+    if not 0 < largest < math.inf:
+        raise InvalidSetting(f"the largest weight is a number above 0, got {largest:g}")
+    found: list[float] = []
+    for line, cell in enumerate(table[column], 2):
+        weight = _number(cell)
+        if weight is None or not 0 <= weight <= largest:
+            raise InvalidSetting(f"{path}: line {line} has {column} {cell!r}, which is not between 0 and {largest:g}")
+        found.append(weight)
+    if not any(found):
+        raise InvalidSetting(f"{path}: every example has weight 0")
+    return tuple(found), float(largest)
 
 
 def _table(path: Path) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """Scores of fixed predictors with a guarantee: the error of one, the difference of two on the same examples, a mean loss.
 
-Each is a certificate that holds its facts, and is computed again from them in ball arithmetic (docs/certificates.md, S1 to S3).
+Each is a certificate that holds its facts, and is computed again from them in ball arithmetic (docs/certificates.md, S1 to S4).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import write_json
@@ -25,14 +26,25 @@ from boundcalc.predictors.tails import binomial_tail, limit, rounded_up, turn
 
 FORMAT = "boundcalc-score/1"
 
-STATEMENTS = {"error": "S1", "difference": "S2", "loss": "S3", "graded difference": "S3"}
+STATEMENTS = {
+    "error": "S1",
+    "difference": "S2",
+    "loss": "S3",
+    "graded difference": "S3",
+    "weighted loss": "S4",
+    "weighted difference": "S4",
+}
 """What a score of each kind follows from."""
 _FACTS = {
     "error": ("errors", "n"),
     "difference": ("first", "second", "n"),
     "loss": ("losses",),
     "graded difference": ("losses",),
+    "weighted loss": ("losses", "weights", "largest"),
+    "weighted difference": ("losses", "weights", "largest"),
 }
+DIFFERENCES = ("difference", "graded difference", "weighted difference")
+"""Kinds that compare two predictors."""
 _FRACTION = 0.8
 """Of delta, what S2 spends on which of the two errs where one does; the rest goes to how often."""
 _BOLDEST = 0.9
@@ -45,9 +57,10 @@ class Score:
 
     Attributes:
         kind: "error" (of one predictor), "difference" (error of the first less that of the second), "loss" (a mean of losses
-            in [0, 1]) or "graded difference" (of two such losses).
+            in [0, 1]), "graded difference" (of two such losses), or "weighted loss" and "weighted difference", where
+            examples have weights.
         facts: "errors" of "n"; "first", "second" and "n": how often the first alone errs, the second alone, of how many; or
-            "losses", one an example (of a graded difference (1 + difference) / 2).
+            "losses", one an example (of a difference (1 + difference) / 2), with "weights" and the "largest" possible one.
         delta: failure probability of each claim by itself.
         looks: how many scores share delta: models, data sets or looks fixed beforehand.
         evidence: names of predictors and data, with their digests.
@@ -73,10 +86,20 @@ class Score:
                 raise CertificateError("losses must be a list of numbers, one an example")
             if any(not 0 <= real("a loss", loss) <= 1 for loss in losses):
                 raise CertificateError("a loss lies between 0 and 1")
+            if "weights" in facts:
+                self._check_weights(facts["weights"], real("the largest weight", facts["largest"]))
             return
         wrong = sum(count(name, value) for name, value in facts.items() if name != "n")
         if wrong > positive_count("n", facts["n"]):
             raise CertificateError(f"{wrong} errors among {facts['n']} examples")
+
+    def _check_weights(self, weights: Any, largest: float) -> None:
+        if not isinstance(weights, list | tuple) or len(weights) != self.n:
+            raise CertificateError("weights must be a list of numbers, one an example")
+        if not 0 < largest < math.inf or any(not 0 <= real("a weight", weight) <= largest for weight in weights):
+            raise CertificateError(f"a weight lies between 0 and the largest, {largest:g}")
+        if not any(weights):
+            raise CertificateError("every example has weight 0")
 
     @property
     def n(self) -> int:
@@ -91,8 +114,9 @@ class Score:
             return facts["errors"] / self.n
         if self.kind == "difference":
             return (facts["first"] - facts["second"]) / self.n
-        mean = math.fsum(facts["losses"]) / self.n
-        return 2 * mean - 1 if self.kind == "graded difference" else mean
+        weights = facts.get("weights", [1] * self.n)
+        mean = math.fsum(w * x for w, x in zip(weights, facts["losses"], strict=True)) / math.fsum(weights)
+        return 2 * mean - 1 if self.kind in DIFFERENCES else mean
 
     @cached_property
     def upper(self) -> float:
@@ -101,7 +125,7 @@ class Score:
             return limit(self.facts["errors"], self.n, self._log(1))
         if self.kind == "difference":
             return _difference(self.facts, self._log, 1)[1]
-        return _mapped(self.kind, upper_mean(self.facts["losses"], self._log(1)), math.inf)
+        return _mapped(self.kind, upper_mean(self.facts["losses"], self._log(1), self._shares), math.inf)
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -113,8 +137,14 @@ class Score:
         if self.kind == "difference":
             return _difference(self.facts, self._log, 2)
         losses = self.facts["losses"]
-        low = math.nextafter(1 - upper_mean([_complement(loss) for loss in losses], log), -math.inf)
-        return _mapped(self.kind, max(0.0, low), -math.inf), _mapped(self.kind, upper_mean(losses, log), math.inf)
+        low = math.nextafter(1 - upper_mean([_complement(loss) for loss in losses], log, self._shares), -math.inf)
+        high = upper_mean(losses, log, self._shares)
+        return _mapped(self.kind, max(0.0, low), -math.inf), _mapped(self.kind, high, math.inf)
+
+    @property
+    def _shares(self) -> tuple[Sequence[float], float] | None:
+        """Weights and the largest possible one, where examples have any."""
+        return (self.facts["weights"], self.facts["largest"]) if "weights" in self.facts else None
 
     @property
     def p_value(self) -> float | None:
@@ -136,9 +166,9 @@ class Score:
         """What is proved, in one sentence."""
         low, high = self.interval
         sure = f"with probability {confidence(self.delta)}"
-        if self.kind in ("difference", "graded difference"):
+        if self.kind in DIFFERENCES:
             return f"error of the first less that of the second between {down(low)} and {up(high)}, {sure}"
-        what = "error" if self.kind == "error" else "mean loss"
+        what = "error" if self.kind == "error" else "mean loss" if self.kind == "loss" else "weighted mean loss"
         return f"{what} at most {up(self.upper)}, {sure} (between {down(low)} and {up(high)} likewise)"
 
     def _log(self, sides: int, share: float = 1.0) -> arb:
@@ -222,29 +252,33 @@ def _complement(loss: float) -> float:
 
 
 def _mapped(kind: str, mean: float, way: float) -> float:
-    return math.nextafter(2 * mean - 1, way) if kind == "graded difference" else mean
+    return math.nextafter(2 * mean - 1, way) if kind in DIFFERENCES else mean
 
 
-def upper_mean(losses: Sequence[float], log_delta: arb) -> float:
-    """S3: the least m at which betting against a mean of m or more has multiplied its capital by 1 / delta, rounded up.
+def upper_mean(losses: Sequence[float], log_delta: arb, weights: tuple[Sequence[float], float] | None = None) -> float:
+    """S3, S4: the least m at which betting against a mean of m or more has multiplied its capital by 1 / delta, rounded up.
 
-    The capital is prod_i (1 + t_i (m - x_i) / (1 - m)), and t_i in [0, 0.9] depends on the losses before x_i alone.
+    The capital is prod_i (1 + t_i u_i (m - x_i) / (1 - m)), where u_i is a weight divided by the largest possible one (1
+    without weights), and t_i in [0, 0.9] depends on the examples before x_i alone.
     """
-    x = np.asarray(losses, np.float64)[fixed_order(len(losses))]
-    n, needed = len(x), -log_delta
+    order, needed, n = fixed_order(len(losses)), -log_delta, len(losses)
+    x = np.asarray(losses, np.float64)[order]
+    given, largest = weights or (np.ones(n), 1.0)
+    w = np.asarray(given, np.float64)[order]
+    u = w / largest
     before = np.arange(1, n + 1)
-    mean = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]])) / before
-    spread = (0.25 + np.concatenate([[0.0], np.cumsum((x - mean) ** 2)[:-1]])) / before
+    mean = (0.5 + _sums(u * x)) / (1 + _sums(u))
+    spread = (0.25 + _sums((u * (x - mean)) ** 2)) / before
     bets = np.minimum(_BOLDEST, np.sqrt(2 * float(needed) / (n * spread)) * (1 - mean))
 
     def rich(m: float) -> bool:
-        return float(np.log1p(bets * (m - x) / (1 - m)).sum()) >= float(needed)
+        return float(np.log1p(bets * u * (m - x) / (1 - m)).sum()) >= float(needed)
 
     def certainly(m: float) -> bool:
         capital = arb(1)
-        wealth, whole = arb(0), 1 - arb(m)
-        for t, loss in zip(bets.tolist(), x.tolist(), strict=True):
-            capital *= 1 + arb(t) * (arb(m) - arb(loss)) / whole
+        wealth, whole = arb(0), (1 - arb(m)) * arb(largest)
+        for t, weight, loss in zip(bets.tolist(), w.tolist(), x.tolist(), strict=True):
+            capital *= 1 + arb(t) * arb(weight) * (arb(m) - arb(loss)) / whole
             if not bool(capital < 1e100) or not bool(capital > 1e-100):
                 wealth, capital = wealth + capital.log(), arb(1)
         return bool(wealth + capital.log() >= needed)
@@ -253,3 +287,8 @@ def upper_mean(losses: Sequence[float], log_delta: arb) -> float:
     if not rich(top):
         return 1.0
     return rounded_up(turn(lambda m: not rich(m), 0.0, top), certainly, step=1e-12)
+
+
+def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of all values before each."""
+    return np.concatenate([[0.0], np.cumsum(values)[:-1]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,54 @@ def test_means_are_covered(delta: float, values: tuple[float, ...]) -> None:
         below = sum(m for x, m in mass.items() if true <= found[x].upper)
         least = min(least, inside, below)
     assert least >= 1 - delta - 1e-12
+
+
+def weighted(pairs: Sequence[tuple[float, float]], delta: float, largest: float = 1.0) -> Score:
+    losses, weights = (list(part) for part in zip(*pairs, strict=True))
+    return Score("weighted loss", {"losses": losses, "weights": weights, "largest": largest}, delta)
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05])
+@pytest.mark.parametrize(
+    "values", [[(0.0, 1.0), (1.0, 1.0), (0.0, 0.25)], [(1.0, 0.5), (0.0, 1.0), (0.4, 0.0)]], ids=str
+)
+def test_weighted_means_are_covered(delta: float, values: list[tuple[float, float]]) -> None:
+    """Every sample of 6 pairs of a loss and its weight, in every order; the truth is E[w x] / E[w]."""
+    found = {x: weighted(x, delta) for x in itertools.product(values, repeat=6) if any(w for _, w in x)}
+    rng, least, forgotten = np.random.default_rng(0), 1.0, 1.0
+    for _ in range(16):
+        chances = rng.dirichlet(np.full(len(values), 0.7))
+        true = sum(c * w * x for c, (x, w) in zip(chances, values, strict=True))
+        true /= sum(c * w for c, (_, w) in zip(chances, values, strict=True))
+        mass = {x: math.prod(chances[values.index(each)] for each in x) for x in found}
+        unsaid = 1 - sum(mass.values())  # all weights 0: nothing is claimed
+        inside = unsaid + sum(m for x, m in mass.items() if found[x].interval[0] <= true <= found[x].interval[1])
+        below = unsaid + sum(m for x, m in mass.items() if true <= found[x].upper)
+        least = min(least, inside, below)
+        plain = {x: float(np.mean([loss for loss, _ in x])) for x in found}
+        forgotten = min(forgotten, unsaid + sum(m for x, m in mass.items() if plain[x] + 0.2 >= true))
+    assert least >= 1 - delta - 1e-12
+    assert delta == 0.5 or forgotten < 1 - delta  # negative control: the plain mean does not cover the weighted one
+
+
+def test_weights_change_what_is_certified() -> None:
+    x = [1.0, 0.0, 0.3, 0.0] * 50
+    plain, same = Score("loss", {"losses": x}), weighted([(each, 3.0) for each in x], 0.05, 3.0)
+    assert (same.value, same.upper, same.interval) == (plain.value, plain.upper, plain.interval)
+    light = weighted([(each, 1.0 if each < 1 else 0.1) for each in x], 0.05)
+    assert light.value < plain.value
+    assert weighted([(each, 1.0) for each in x], 0.05, 40.0).upper > same.upper  # a largest weight that is never met
+    facts = same.to_json()["facts"]
+    for change in (
+        {**facts, "largest": 2.9},
+        {**facts, "weights": facts["weights"][1:]},
+        {**facts, "weights": [-1.0, *facts["weights"][1:]]},
+        {**facts, "weights": [0.0] * len(x)},
+        {**facts, "weights": [0.5, *facts["weights"][1:]]},
+    ):
+        with pytest.raises(CertificateError):
+            Score.from_json(forged(same, {"facts": change}))
+    assert Score.from_json(same.to_json()) == same
 
 
 def test_limits_of_means_come_near_the_exact_ones_of_errors() -> None:

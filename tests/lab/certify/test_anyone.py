@@ -130,6 +130,26 @@ def test_files_of_predictions(tmp_path: Path) -> None:
         )
 
 
+def test_weights_of_predictions(tmp_path: Path) -> None:
+    rows = "".join(f"a,{'a' if i % 10 else 'b'},{0.5 if i % 10 else 2},{'a' if i % 5 else 'b'}\n" for i in range(200))
+    path = predictions(tmp_path / "w.csv", "answer,label,weight,other\n" + rows)
+    found = boundcalc.certify(path, against="other", largest_weight=2)
+    assert found.scores["error"].value == pytest.approx(20 * 2 / (20 * 2 + 180 * 0.5))
+    assert found["held-out"].quantity == "Weighted error"
+    assert "S4: weighted mean" in found["held-out"].rests_on
+    assert found.scores["difference"].kind == "weighted difference"
+    for change, message in (
+        ({}, "say the largest weight"),
+        ({"largest_weight": 1.9}, "line 2 has weight '2'"),
+        ({"largest_weight": 0}, "a number above 0"),
+        ({"largest_weight": 2, "groups": "other"}, "no largest weight of a whole group"),
+    ):
+        with pytest.raises(InvalidSetting, match=message):
+            boundcalc.certify(path, **change)  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match="leave out the largest weight"):
+        boundcalc.certify(predictions(tmp_path / "p.csv", "answer,label\na,a\n"), largest_weight=1)
+
+
 def test_what_is_saved_is_verified(tmp_path: Path) -> None:
     rows = "".join(f"{'cat' if i % 9 else 'dog'},cat,{'cat' if i % 3 else 'dog'},d{i // 2}\n" for i in range(90))
     path = predictions(tmp_path / "p.csv", "answer,label,other,doc\n" + rows)
