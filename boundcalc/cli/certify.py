@@ -275,7 +275,7 @@ def _with_data(
         make = load_name(options["compare"])
     wanted = wanted_methods(methods or None, data, test, make)
     known, tests = None if data is None else sequences(data), None if test is None else sequences(test)
-    say = teller(options["quiet"])
+    say = teller()
     return answered(
         take(model, options, inspect, known or tests, bits),
         known,

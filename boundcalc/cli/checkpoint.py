@@ -53,7 +53,6 @@ _OPTIONS = (
     click.option("--exact", is_flag=True, help="No random probes for wide matrices (slower, no failure probability)."),
     click.option("--schatten", type=NUMBER, help="Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
     click.option("--seed", type=WHOLE, help="Of what is drawn at random (probes); unset, drawn afresh and shown."),
-    click.option("--quiet", is_flag=True, help="No progress."),
 )
 
 
@@ -61,9 +60,9 @@ model_options = all_of(_OPTIONS)
 """The options that say how to read a checkpoint."""
 
 
-def teller(quiet: bool) -> Callable[[str], None]:
+def teller() -> Callable[[str], None]:
     """Tells on a terminal what is being done."""
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         return lambda _: None
     return lambda text: click.echo(f"{text} ...", err=True)
 
@@ -92,10 +91,10 @@ def take(
     from boundcalc.lab.reading import TRIED, read_model
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
-    taken = {name: options.pop(name) for name in (*names, "exact", "seed", "quiet", "compare")}
+    taken = {name: options.pop(name) for name in (*names, "exact", "seed", "compare")}
     chosen = chosen_family(taken["family"], taken["mapping"])
     known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
-    with measuring(taken["quiet"]) as progress:
+    with measuring() as progress:
         return read_model(
             model,
             taken["compare"],
@@ -109,7 +108,7 @@ def take(
             described_only=data is None or chosen is not None,
             bits=bits,
             progress=progress,
-            say=teller(taken["quiet"]),
+            say=teller(),
         )
 
 

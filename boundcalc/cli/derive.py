@@ -67,12 +67,11 @@ Every size may be a number or a letter; letters stay symbols.""",
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help="Any other symbol (repeatable).")
 @click.option(
     "--detail",
-    type=click.Choice(("formula", "brief", "full")),
-    help="The formula alone; the theorem with the titles of its steps; or with proof and lemmas.  [default: brief, "
-    "in LaTeX full]",
+    type=click.Choice(("formula", "expanded", "brief", "full")),
+    help="The formula alone; with every named part written out; the theorem with the titles of its steps; or with proof "
+    "and lemmas.  [default: brief, in LaTeX full]",
 )
 @form_option("text", "markdown", "latex", "bibtex", *_CODE)
-@click.option("--expand", is_flag=True, help="The formula alone, with every named part written out.")
 @click.option("--fragment", is_flag=True, help="LaTeX for \\input.")
 @click.option(
     "--columns", type=click.IntRange(1, 2), help="Columns of the page that a LaTeX fragment is for.  [default: 1]"
@@ -84,7 +83,6 @@ def command(
     others: tuple[str, ...],
     detail: str | None,
     form: str,
-    expand: bool,
     fragment: bool,
     columns: int | None,
     out: Path | None,
@@ -98,7 +96,7 @@ def command(
         raise InvalidSetting(f"--fragment is for --format latex, not {form}")
     if columns is not None and not (fragment and out is not None):
         raise InvalidSetting("--columns is for fragments: add --format latex --fragment -o FOLDER")
-    if (expand or detail == "formula") and (form not in ("text", "latex") or fragment or out is not None):
+    if detail in ("formula", "expanded") and (form not in ("text", "latex") or fragment or out is not None):
         raise InvalidSetting("a formula alone is printed as text or latex: leave out --fragment and --out")
     if out is not None and (form == "bibtex" or form in _CODE):
         raise InvalidSetting(f"{form} goes to the screen: leave out --out, and redirect it")
@@ -113,7 +111,8 @@ def command(
     detail = detail or ("full" if form == "latex" else "brief")
     if form in _CODE:
         click.echo(derivation.formula.code(form), nl=False)
-    elif expand or detail == "formula":
+    elif detail in ("formula", "expanded"):
+        expand = detail == "expanded"
         click.echo(
             derivation.formula.latex(expand=expand) if form == "latex" else derivation.formula.text(expand=expand)
         )

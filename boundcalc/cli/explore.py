@@ -12,7 +12,7 @@ from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.options import points_options
-from boundcalc.cli.setting import ENTRIES, Question, setting_options, take_setting
+from boundcalc.cli.setting import ENTRIES, Question, picture_options, take_setting
 
 _STARTS = {"preset": "preset", "setting": "setting_file"}
 
@@ -34,7 +34,7 @@ Examples:
 @points_options
 @click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
 @click.option("--runs", "runs", multiple=True, metavar="NAME=VALUE", help="Which trials: task, T, m, depth, sweep ...")
-@setting_options
+@picture_options
 def command(
     file: Path | None,
     serve: bool,

@@ -78,7 +78,7 @@ class FileCommand(click.Command):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if self.outputs:
+        if any(not output.type.appends for output in self.outputs if isinstance(output.type, Output)):
             self.params.append(
                 click.Option(
                     ["--force"], is_flag=True, expose_value=True, help="Overwrite existing files (never an input)."

@@ -69,7 +69,7 @@ def command(
     {"table": _table, "json": _json, "csv": _csv}[form](found)
 
 
-_READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "quiet", "force")
+_READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "force")
 
 
 def _template(model: str, out: Path, options: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import run_pair
 from boundcalc.cli.options import points_options
-from boundcalc.cli.setting import setting_options, take_setting
+from boundcalc.cli.setting import picture_options, take_setting
 from boundcalc.lab.figures.gap import AXES, BOUNDS
 from boundcalc.setting import Setting
 
@@ -106,7 +106,7 @@ Beside FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it aga
 @click.option(
     "--norms-from", type=click.Choice(("setting", "runs")), help="Bounds for norms up to the trials' largest."
 )
-@setting_options
+@picture_options
 def command(
     what: str | None,
     out: Path | None,

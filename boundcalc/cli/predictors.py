@@ -50,7 +50,6 @@ def certify_trial(
     *,
     prefix: float = 0.0,
     file: Path | None = None,
-    quiet: bool = False,
 ) -> list[dict[str, Any]]:
     """One entry per method: its certificate in short, what was measured, and the file it was written to.
 
@@ -72,7 +71,7 @@ def certify_trial(
         entries.append({**made.entry, "file": where})
 
     plans = [Asked(name, delta, prefix) for name in wanted(methods)]
-    certify(trial, plans, tell=None if quiet else _teller(), resume=unfinished_runs(file, methods).get, done=keep)
+    certify(trial, plans, tell=_teller(), resume=unfinished_runs(file, methods).get, done=keep)
     return entries
 
 

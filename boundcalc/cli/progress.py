@@ -53,9 +53,9 @@ def counted(points: Iterator[Any], total: int) -> Iterator[Any]:
 
 
 @contextmanager
-def measuring(quiet: bool) -> Iterator[Told | None]:
+def measuring() -> Iterator[Told | None]:
     """Tells what is measured of a checkpoint, and how much is left; nothing where stderr is no terminal."""
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield None
         return
     from rich.progress import TimeRemainingColumn
@@ -134,9 +134,9 @@ def _say_kept(store: Any, trials: Iterable[Any]) -> None:
 
 
 @contextmanager
-def watched(quiet: bool = False) -> Iterator[Silent]:
-    """A bar on a terminal, lines elsewhere, nothing when asked to be quiet; the terminal is left as it was."""
-    progress = Silent() if quiet else _Bar() if sys.stderr.isatty() else _Log()
+def watched() -> Iterator[Silent]:
+    """A bar on a terminal, lines elsewhere; the terminal is left as it was."""
+    progress = _Bar() if sys.stderr.isatty() else _Log()
     try:
         yield progress
     finally:
@@ -144,9 +144,9 @@ def watched(quiet: bool = False) -> Iterator[Silent]:
 
 
 @contextmanager
-def kept(store: Any, trials: Iterable[Any], quiet: bool) -> Iterator[Any]:
+def kept(store: Any, trials: Iterable[Any]) -> Iterator[Any]:
     """The same for trials that a store takes one by one: an interruption says what is there."""
-    with watched(quiet) as progress:
+    with watched() as progress:
         try:
             yield progress
         except KeyboardInterrupt:

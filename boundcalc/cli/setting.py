@@ -113,7 +113,7 @@ def _option(entry: Entry) -> Any:
     return click.option(entry.option, entry.field, type=entry.type, default=None, help=entry.help, show_default=shown)
 
 
-setting_options = all_of(
+picture_options = all_of(
     [
         click.option("--preset", help=f"Architecture to start from: {', '.join(PRESETS)}.", show_default="edelman"),
         click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
@@ -121,6 +121,12 @@ setting_options = all_of(
         click.option("--norm", "norm_words", multiple=True, metavar="KIND=NORM:VALUE", help=NORM_HELP),
         *map(_option, _OPTIONS),
         click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other field: {_OTHERS}."),
+    ]
+)
+"""The options that describe a setting fixed before the data."""
+setting_options = all_of(
+    [
+        picture_options,
         click.option(
             "--measured",
             type=click.Choice(_MEASURED),
@@ -212,7 +218,7 @@ def take_setting(
             raise InvalidSetting(f"{entry.option} and --set {name} give the same: leave one out")
         else:
             given[entry.field] = entry.read(text)
-    measured = options.pop("measured")
+    measured = options.pop("measured", ())
     if measured:
         given["measured"] = tuple(name.replace("-", "_") for name in measured)
     preset, setting_file, norms_file = (options.pop(name) for name in ("preset", "setting_file", "norms_file"))

@@ -41,7 +41,6 @@ Interrupt it whenever you like: run it again and it goes on.""",
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a field, such as train.lr=0.002.")
 @certify_options
 @click.option("--list", "only_list", is_flag=True, help="Print what would be trained, and stop.")
-@click.option("--quiet", is_flag=True, help="No progress.")
 def command(
     what: str,
     store_path: Path,
@@ -54,7 +53,6 @@ def command(
     delta: float,
     prefix: float,
     only_list: bool,
-    quiet: bool,
 ) -> None:
     """Train the trials of a preset or of a file that are not in the store yet; results are stored as they come."""
     from boundcalc.lab.train.device import resolve
@@ -78,19 +76,18 @@ def command(
         return
     workers = Workers(jobs, backend)
     made = None
-    with Store(store_path) as store, kept(store, sweep.trials, quiet) as progress:
+    with Store(store_path) as store, kept(store, sweep.trials) as progress:
         ran = run_sweep(sweep, store, workers=workers, progress=progress)
         if plans and not ran.errors:
             made = certify_sweep(sweep.trials, store, plans, workers=workers, progress=progress)
-    if not quiet:
-        diverged = f", {ran.failed} of them diverged" if ran.failed else ""
-        click.echo(
-            f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "
-            f"in {clock(ran.seconds)}; see `boundcalc runs list --store {store_path}`"
-        )
-        if made is not None:
-            refused = f", {made.failed} of them refused" if made.failed else ""
-            click.echo(f"certificates: {made.present} were there, {made.added} added{refused} in {clock(made.seconds)}")
+    diverged = f", {ran.failed} of them diverged" if ran.failed else ""
+    click.echo(
+        f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "
+        f"in {clock(ran.seconds)}; see `boundcalc runs list --store {store_path}`"
+    )
+    if made is not None:
+        refused = f", {made.failed} of them refused" if made.failed else ""
+        click.echo(f"certificates: {made.present} were there, {made.added} added{refused} in {clock(made.seconds)}")
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
 

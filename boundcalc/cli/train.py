@@ -75,7 +75,6 @@ Examples:
 @predictors.certify_options
 @click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
 @click.option("--examples", type=output_file(), help="Write the training examples (.npz).")
-@click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
     device: str,
@@ -85,7 +84,6 @@ def command(
     certificate: Path | None,
     examples: Path | None,
     prefix: float,
-    quiet: bool,
     form: str,
     gamma: float,
     delta: float,
@@ -121,7 +119,7 @@ def command(
     trial = replace(trial, device=resolve(device))
     torch.set_num_threads(1)
     say_positions([trial])
-    live = _Live(quiet)
+    live = _Live()
     outcome = train([trial], live=live)[0]
     live.end(outcome.result)
     if save is not None:
@@ -138,7 +136,7 @@ def command(
         predictors.write_examples(trial, examples)
     certificates: list[dict[str, Any]] = []
     if methods:
-        certificates = predictors.certify_trial(trial, methods, delta, prefix=prefix, file=certificate, quiet=quiet)
+        certificates = predictors.certify_trial(trial, methods, delta, prefix=prefix, file=certificate)
     values = _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         found = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
@@ -212,14 +210,11 @@ def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) ->
 class _Live:
     """The newest point of the curves: one line that is redrawn on a terminal, lines elsewhere."""
 
-    def __init__(self, quiet: bool) -> None:
-        self.quiet = quiet
+    def __init__(self) -> None:
         self.redraw = sys.stderr.isatty()
         self.shown = False
 
     def __call__(self, state: Mapping[str, Any]) -> None:
-        if self.quiet:
-            return
         point = state["points"][0]
         text = (
             f"step {state['step']:>6} of {state['steps']}  train loss {point['train_loss']:.4f} "
@@ -232,8 +227,7 @@ class _Live:
         """Leave the line; print what differs between two runs to stderr, so that standard output does not differ."""
         if self.shown and self.redraw:
             click.echo("", err=True)
-        if not self.quiet:
-            click.echo(f"{result['cpu_seconds']:.2f} CPU-s on {result['device']}", err=True)
+        click.echo(f"{result['cpu_seconds']:.2f} CPU-s on {result['device']}", err=True)
 
 
 def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float, delta: float) -> None:

@@ -47,8 +47,12 @@ class Seen:
     def __post_init__(self) -> None:
         for name in ("margin", "train_error"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise InvalidSetting(f"the measured {name} must be a number, got {value!r:.80}")
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _TOP
+            ):
+                raise InvalidSetting(
+                    f"the measured {name} must be a number of size at most {_TOP:g}, got {value!r:.80}"
+                )
         if self.candidates is not None:
             size("the candidates a training error chose among", self.candidates, most=_MOST_CANDIDATES)
         if (self.train_error is None) != (self.candidates is None):

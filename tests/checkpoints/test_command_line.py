@@ -191,7 +191,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def certify(model: Path, *words: object) -> Result:
-    sample = "--no-spectra --quiet --m 1e9 --gamma 0.25 --train-error 0 --no-solve --bound best"
+    sample = "--no-spectra --m 1e9 --gamma 0.25 --train-error 0 --no-solve --bound best"
     return run("certify", model, *sample.split(), *words)
 
 
@@ -249,9 +249,7 @@ def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tm
 
 
 def test_where_no_bound_reads_it_it_is_refused(half: Path) -> None:
-    outcome = run(
-        "certify", half, *["--no-spectra", "--quiet", "--m", "1e9", "--no-solve", "--bound", "T-free", "--bits", "16"]
-    )
+    outcome = run("certify", half, *["--no-spectra", "--m", "1e9", "--no-solve", "--bound", "T-free", "--bits", "16"])
     assert outcome.exit_code == 2
     assert "only 'best' counts stored weights (G13)" in outcome.stderr
 

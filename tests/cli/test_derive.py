@@ -35,7 +35,7 @@ def test_a_theorem_is_brief_by_default_and_fits_the_terminal() -> None:
 
 def test_numbers_are_put_in() -> None:
     assert "C^2" not in run("derive", "--set", "C=2", "--detail", "formula")
-    assert run("derive", "--set", "C=2", "--expand").startswith("R(f)-")
+    assert run("derive", "--set", "C=2", "--detail", "expanded").startswith("R(f)-")
     assert "G_3 = " in run("derive", "--bound", "K1", "--depth", "3")
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Run, one_line
 
 TRAIN = ("train", "conjunction", "--T", "8", "--m", "60", "--d", "8", "--heads", "2", "--steps", "150")
-QUIET = ("--quiet", "--set", "n_test=200")
+QUIET = ("--set", "n_test=200")
 
 
 def test_certificates_are_made_written_and_verified(run: Run, tmp_path: Path) -> None:

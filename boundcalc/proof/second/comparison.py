@@ -10,7 +10,7 @@ from .attention import joint_scores
 from .layers import flat
 from .numbers import MP, Real, demand, num
 from .setting import Budget, Setting
-from .strict import KINDS, Record, read
+from .strict import KINDS, Record, ranged, read
 from .walk import Walk
 
 _HALF = num(1) / 2
@@ -32,11 +32,11 @@ def _tuning(where: str, data: Any) -> Record:
 
 
 def _kernel(where: str, data: Any) -> Record:
-    return read("bound:positive weights:positive*", where, data)
+    return read("bound:modest weights:modest*", where, data)
 
 
 def _strata(where: str, data: Any) -> Record:
-    return read("edges:share* stretch:positive*", where, data)
+    return read("edges:share* stretch:modest*", where, data)
 
 
 def _chance1(where: str, data: Any) -> Any:
@@ -44,7 +44,7 @@ def _chance1(where: str, data: Any) -> Any:
     return data
 
 
-KINDS.update(tuning=_tuning, kernel=_kernel, strata=_strata, chance1=_chance1)
+KINDS.update(modest=ranged(0, 1e100, apart=True), tuning=_tuning, kernel=_kernel, strata=_strata, chance1=_chance1)
 
 
 def expected_gap(setting: Setting, about: Record, tuning: Record | None) -> Real:

@@ -159,7 +159,7 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         *(each for strata in tuning.strata if strata is not None for each in strata.stretch),
     ]
     if not all(0 < number < _LARGEST for number in numbers):
-        return "the numbers of a tuning are finite and above 0"
+        return f"the numbers of a tuning are above 0 and below {_LARGEST:g}"
     fro, most = network.blocks[0].scores_fro * network.radius**2, network.blocks[0].scores_op * network.radius**2
     limit = ns.number(LARGEST_SCORE)
     if not certain(fro, limit):

@@ -306,7 +306,7 @@ def test_a_model_of_this_package_meets_its_examples_as_it_was_trained(
 ) -> None:
     """`train --examples` leaves out the row that is read, which shows token 2 in every example."""
     monkeypatch.chdir(tmp_path)
-    line = "train conjunction --T 8 --s 2 --m 60 --quiet -o m.safetensors --certify holdout --examples ex.npz"
+    line = "train conjunction --T 8 --s 2 --m 60 -o m.safetensors --certify holdout --examples ex.npz"
     done = CliRunner().invoke(main, line.split())
     assert done.exit_code == 0, done.output
     x, y = (np.load("ex.npz")[name] for name in "xy")

@@ -39,7 +39,7 @@ def roads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """What `train` says of a model, and the files it leaves for the other roads."""
     home: Path = tmp_path_factory.mktemp("roads")
     weights, store = home / "model.safetensors", home / "runs.db"
-    trained = run("train", *TASK, *MODELS[request.param], "--out", weights, "--store", store, "--quiet")
+    trained = run("train", *TASK, *MODELS[request.param], "--out", weights, "--store", store)
     return {"trained": trained, "weights": weights, "store": store, "gamma": _gamma(MODELS[request.param])}
 
 

@@ -63,7 +63,7 @@ def arrays():
 
 dataset = Dataset()
 '''
-SMALL = "--m 20 --d 8 --heads 2 --steps 3 --set n_test=32 --quiet --format json"
+SMALL = "--m 20 --d 8 --heads 2 --steps 3 --set n_test=32 --format json"
 
 
 @pytest.fixture

@@ -122,9 +122,9 @@ def run(*words: str) -> Any:
 
 def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    words = ["train", "conjunction", "--T", "24", "--m", "200", "--quiet", "--certify", "rule"]
+    words = ["train", "conjunction", "--T", "24", "--m", "200", "--certify", "rule"]
     made = run(*words, "--certificate", "rule.json", "--examples", "examples.npz", "--format", "json")
-    entry = json.loads(made.output)["certificates"][0]
+    entry = json.loads(made.stdout)["certificates"][0]
     assert entry["method"] == "rule"
     assert entry["statement"] == "G15"
     assert entry["risk"] < entry["risk_unnamed"] < 0.25
@@ -153,9 +153,9 @@ def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_rule_read_off_a_prefix(tmp_path: Path):
     file = tmp_path / "rule.json"
-    words = ["train", "conjunction", "--T", "24", "--m", "160", "--quiet", "--certify", "rule"]
+    words = ["train", "conjunction", "--T", "24", "--m", "160", "--certify", "rule"]
     made = run(*words, "--prefix", "0.5", "--certificate", str(file), "--format", "json")
-    entry = json.loads(made.output)["certificates"][0]
+    entry = json.loads(made.stdout)["certificates"][0]
     assert entry["statement"] == "G15p"
     assert entry["n"] == 80
     assert entry["risk"] < 0.1
