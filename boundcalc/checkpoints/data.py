@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from boundcalc.checkpoints.examples import (
     MASKS,
     Array,
     Sequences,
+    groups_in,
     of_arrays,
     of_batch,
     of_example,
@@ -40,26 +42,33 @@ _FORMS = (
 )
 
 
-def sequences(source: Any) -> Sequences:
-    """Examples from whatever holds them."""
+def sequences(source: Any, groups: str | None = None) -> Sequences:
+    """Examples from whatever holds them; `groups` is the column that says what each belongs to."""
+    found = _sequences(source, groups)
+    if groups is not None and found.groups is None:
+        raise InvalidSetting(f"examples of {type(source).__name__} have no columns: no {groups!r} says their groups")
+    return found
+
+
+def _sequences(source: Any, groups: str | None) -> Sequences:
     if isinstance(source, Sequences):
         return source
     if isinstance(source, str | Path):
         if is_name(str(source)):
-            return _named_in_python(str(source))
+            return _named_in_python(str(source), groups)
         saved = _saved_dataset(Path(source))
-        return _examples_in(Path(source)) if saved is None else sequences(saved)
+        return _examples_in(Path(source), groups) if saved is None else sequences(saved, groups)
     if isinstance(source, Mapping):
-        return of_fields(source, "the dictionary")
+        return of_fields(source, "the dictionary", groups)
     if isinstance(source, tuple | list) and len(source) in (2, 3) and all(hasattr(a, "shape") for a in source):
         return together([of_arrays(*source)])
     columns = getattr(source, "column_names", None)
     if isinstance(columns, list) and hasattr(source, "__len__"):
         return of_fields(
-            {name: list(table[name]) for table in [_plain(source)] for name in _shown(source)}, "the dataset"
+            {name: list(table[name]) for table in [_plain(source)] for name in _shown(source)}, "the dataset", groups
         )
     if hasattr(source, "dataset") and hasattr(source, "__iter__"):
-        found = together(of_batch(each) for each in source)
+        found = together(of_batch(each, groups) for each in source)
         whole: Any = getattr(source, "dataset", None)
         size = len(whole) if hasattr(whole, "__len__") else len(found)
         if len(found) != size:
@@ -69,18 +78,18 @@ def sequences(source: Any) -> Sequences:
             )
         return found
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not hasattr(source, "shape"):
-        return together(of_example(source[i]) for i in range(len(source)))
+        return together(of_example(source[i], groups) for i in range(len(source)))
     if hasattr(source, "__iter__") and not hasattr(source, "shape"):  # datasets that are read from front to back alone
-        return together(map(of_example, source))
+        return together(of_example(each, groups) for each in source)
     raise InvalidSetting(f"examples are {_FORMS}; got {type(source).__name__}")
 
 
-def _named_in_python(word: str) -> Sequences:
+def _named_in_python(word: str, groups: str | None) -> Sequences:
     """What a name in a Python file stands for: examples, or a function that gives them."""
     found = load_name(word)
     if callable(found) and not hasattr(found, "__getitem__") and not hasattr(found, "__iter__"):
         found = found()
-    return sequences(found)
+    return sequences(found, groups)
 
 
 def _shown(source: Any) -> list[str]:
@@ -108,7 +117,7 @@ def _saved_dataset(path: Path) -> Any | None:
     return load_from_disk(str(path))
 
 
-def _examples_in(path: Path) -> Sequences:
+def _examples_in(path: Path, groups: str | None) -> Sequences:
     """What a file holds, by its ending."""
     if not path.is_file():
         raise InvalidSetting(f"there is no file {path}: need {FILES}")
@@ -116,11 +125,11 @@ def _examples_in(path: Path) -> Sequences:
         ours = {"made_by"}  # how this package marks what it writes
         with plain_arrays(path) as file:
             fields = {name: file[name] for name in file.files if name not in ours}
-        return of_fields(fields, str(path))
+        return of_fields(fields, str(path), groups)
     if path.suffix == ".csv":
-        return _columns(_csv(path), str(path))
+        return _columns(_csv(path), str(path), groups)
     if path.suffix == ".parquet":
-        return _columns(read_parquet(path), str(path))
+        return _columns(read_parquet(path), str(path), groups)
     raise InvalidSetting(f"{path} has no known ending: need {FILES}")
 
 
@@ -148,13 +157,14 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
         raise InvalidSetting(f"{path} is not a Parquet file: {' '.join(str(error).split())[:100]}") from None
 
 
-def _columns(table: Mapping[str, list[Any]], where: str) -> Sequences:
-    """A column of sequences and one of labels, perhaps one of masks."""
+def _columns(table: Mapping[str, list[Any]], where: str, groups: str | None) -> Sequences:
+    """A column of sequences and one of labels, perhaps one of masks and one of groups."""
     label, named, mask = (next((name for name in names if name in table), None) for names in (LABELS, INPUTS, MASKS))
     for column, what, names in ((label, "labels", LABELS), (named, "sequences", INPUTS)):
         if column is None:
             raise InvalidSetting(f"{where} has no {what}: it has {', '.join(table)}; need one of {', '.join(names)}")
-    rest = [name for name in table if name not in (label, named, mask)]
+    of_group = groups_in(table, where, groups)
+    rest = [name for name in table if name not in (label, named, mask, groups)]
     if rest:
         raise InvalidSetting(f"{where} has a column {rest[0]!r} that nothing reads: leave it out")
     x, seen = (
@@ -162,9 +172,9 @@ def _columns(table: Mapping[str, list[Any]], where: str) -> Sequences:
     )
     words = [cell.strip() for cell in table[str(label)] if isinstance(cell, str)]
     if words and all(word and _number(word) is None and word.lower() not in _TRUTH for word in words):
-        return of_arrays(x, words, seen or None)
+        return replace(of_arrays(x, words, seen or None), groups=of_group)
     y = [_cell(cell, f"{where}, line {at}", str(label)) for at, cell in _cells(table, str(label))]
-    return of_arrays(x, y, seen or None)
+    return replace(of_arrays(x, y, seen or None), groups=of_group)
 
 
 _TRUTH = {"true": 1, "false": 0}

@@ -28,12 +28,14 @@ class Sequences:
         y: labels 0, 1, ...
         notes: what was read otherwise than as it stands.
         words: of labels 0, 1, ... where they were words.
+        groups: what each example belongs to, where a column says it.
     """
 
     x: Sequence[Array]
     y: NDArray[np.int64]
     notes: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    groups: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or not len(self.y):
@@ -184,8 +186,8 @@ def _unpadded(rows: Sequence[Array], mask: Sequence[Array]) -> list[Array]:
     return found
 
 
-def of_fields(fields: Mapping[str, Any], where: str) -> Sequences:
-    """Sequences and labels by their names."""
+def of_fields(fields: Mapping[str, Any], where: str, groups: str | None = None) -> Sequences:
+    """Sequences and labels by their names, and the column of groups."""
     splits = [name for name, value in fields.items() if hasattr(value, "column_names")]
     if splits:
         raise InvalidSetting(
@@ -200,23 +202,33 @@ def of_fields(fields: Mapping[str, Any], where: str) -> Sequences:
             )
     x, y, mask = (None if key is None else fields[key] for key in keys)
     found = of_arrays(x, y, mask)
-    rest = [str(name) for name in fields if name not in keys]
+    found = replace(found, groups=groups_in(fields, where, groups))
+    rest = [str(name) for name in fields if name not in (*keys, groups)]
     return replace(found, notes=(*found.notes, f"not read: {', '.join(rest)}")) if rest else found
 
 
-def of_batch(item: Any) -> Sequences:
+def groups_in(fields: Mapping[str, Any], where: str, column: str | None) -> tuple[str, ...] | None:
+    """What each example belongs to, by the column that says it."""
+    if column is None:
+        return None
+    if column not in fields:
+        raise InvalidSetting(f"{where} has no column {column!r} of groups: it has {', '.join(map(str, fields))}")
+    return tuple(str(each).strip() for each in list(fields[column]))
+
+
+def of_batch(item: Any, groups: str | None = None) -> Sequences:
     """What a loader gives at a time."""
     if isinstance(item, Mapping):
-        return of_fields(item, "a batch")
+        return of_fields(item, "a batch", groups)
     if isinstance(item, tuple | list) and len(item) in (2, 3):
         return of_arrays(*item)
     raise InvalidSetting(f"a batch is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
 
 
-def of_example(item: Any) -> Sequences:
+def of_example(item: Any, groups: str | None = None) -> Sequences:
     """One example of a dataset, as a batch of one."""
     if isinstance(item, Mapping):
-        return of_fields({name: [value] for name, value in item.items()}, "an example")
+        return of_fields({name: [value] for name, value in item.items()}, "an example", groups)
     if isinstance(item, tuple | list) and len(item) in (2, 3):
         x, y, *mask = item
         return of_arrays([x], [as_array(y)], [mask[0]] if mask else None)
@@ -232,4 +244,5 @@ def together(parts: Iterable[Sequences]) -> Sequences:
     if len({part.words for part in found}) > 1:
         raise InvalidSetting("labels are words, of which batches have different ones: number them 0, 1, ...")
     y = np.concatenate([part.y for part in found])
-    return Sequences([x for part in found for x in part.x], y, tuple(notes), found[0].words)
+    groups = [name for part in found for name in part.groups or ()]
+    return Sequences([x for part in found for x in part.x], y, tuple(notes), found[0].words, tuple(groups) or None)

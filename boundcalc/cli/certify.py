@@ -11,7 +11,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit, teller
 from boundcalc.cli.files import FileCommand, Input, PythonName, output_folder
-from boundcalc.cli.idle import refuse_given
+from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option, write_json
 from boundcalc.cli.theorem import refuse_idle_bits
@@ -33,7 +33,7 @@ Examples:
   boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
   boundcalc certify predictions.csv
   boundcalc certify ours.csv --against theirs.csv --groups document --looks 3
-  boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader
+  boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader --test test.csv --groups document
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
   boundcalc certify model.safetensors --data examples.npz --by rule
 \b
@@ -69,7 +69,9 @@ before the data.""",
     "predictions or a column of MODEL's; of a module FILE.py:NAME, a trained module or a function.",
 )
 @click.option(
-    "--groups", metavar="COLUMN", help="Of predictions: what each example belongs to; each group has one vote."
+    "--groups",
+    metavar="COLUMN",
+    help="Of the test examples: the column that says what each belongs to; each group has one vote.",
 )
 @click.option(
     "--looks", type=WHOLE, default=1, show_default=True, help="Models or looks at these examples that share delta."
@@ -94,6 +96,7 @@ before the data.""",
 )
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
 @why_option
+@click.option("-v", "--verbose", is_flag=True, help="With --data: the report of the norm bounds after the verdict.")
 @form_option("table", "json", "csv", "markdown", "latex")
 @click.pass_context
 def command(
@@ -118,6 +121,7 @@ def command(
     certificates: Path | None,
     solve: bool,
     why: bool,
+    verbose: bool,
     form: str,
     readout_norm: float | None,
     schatten: float | None,
@@ -128,10 +132,6 @@ def command(
         _predictions(context, model, against, groups, looks, delta, largest_weight, certificates, form)
         return
     refuse_given({"largest_weight": "of a model: a column of weights belongs to a file of predictions"})
-    if groups is not None:
-        raise InvalidSetting(
-            "--groups names a column of predictions: give MODEL as .csv or .parquet (in Python groups=)"
-        )
     if "rule" in methods:
         from boundcalc.cli.rules import certify_by_rule
 
@@ -142,33 +142,53 @@ def command(
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     given_examples = data is not None or test is not None
-    if against is not None and test is None:
-        raise InvalidSetting("--against compares answers to test examples: --test FILE")
+    for name, value in {"--against": against, "--groups": groups}.items():
+        if value is not None and test is None:
+            raise InvalidSetting(f"{name} is of test examples: --test FILE")
     if given_examples:
         why_not = "with --data or --test, which say it"
         refuse_given({"n_train": why_not, "train_error": why_not})
         refuse_given({"readout_norm": "with --data or --test: a model without a read-out answers nothing"})
         if form not in ("table", "json"):
             raise InvalidSetting(f"a verdict is written as table or json: leave out --format {form}")
+        in_full = verbose or why or form == "json"
+        if not in_full:
+            refuse_idle({"solve": "verbose"})
     else:
-        refuse_given(dict.fromkeys(("methods", "certificates", "looks"), "without --data or --test"))
+        refuse_given(dict.fromkeys(("methods", "certificates", "looks", "verbose"), "without --data or --test"))
+        in_full = True
     seen = None if given_examples else _sample(n_train, delta, gamma, fixed_gamma, train_error)
 
     from boundcalc.lab.reading import whole
 
     inspect = whole(model, _NO_READ_OUT if readout_norm is None else None)
+    from boundcalc.cli.report import ask, write_certificates
     from boundcalc.setting import Setting
 
     certified = None
     if given_examples:
         certified = _with_data(
-            model, data, test, methods, options, inspect, bits, delta, gamma, fixed_gamma, schatten, against, looks
+            model,
+            data,
+            test,
+            options,
+            inspect,
+            bits,
+            {
+                "methods": methods,
+                "delta": delta,
+                "gamma": gamma,
+                "fixed_gamma": fixed_gamma,
+                "bounds": bounds or ("best",),
+                "power": schatten,
+                "against": against,
+                "groups": groups,
+                "looks": looks,
+            },
         )
         written = [] if certificates is None else certified.save(certificates)
         if form == "table":
-            click.echo(certified.text)
-            if written:
-                click.echo(f"{len(written)} certificates are in {certificates}: boundcalc verify {written[0]}")
+            _print(certified, certificates, written)
         found, setting = certified.audit, certified.setting
         if found is None or setting is None or "norms" not in (methods or ("norms",)):
             if certificate is not None or certificate_risk is not None:
@@ -178,13 +198,16 @@ def command(
             if form == "json":
                 write_json(certified.to_json())
             return
+        if not in_full:
+            best = next((value for value in certified.bounds if value.name == "best"), None)
+            write_certificates(best, certificate, certificate_risk)
+            return
     else:
         assert seen is not None  # noqa: S101 - without data the sample is said
         found = take_audit(model, options, inspect)
         found = found if bits is None else found.with_bits(bits)
         norms = found.norms(schatten, readout_budget(found, readout_norm))
         setting = Setting(found.architecture, norms, seen)
-    from boundcalc.cli.report import ask, write_certificates
     from boundcalc.cli.setting import Question
 
     # what the model's files say is not assumed; where they say nothing, it is
@@ -243,56 +266,44 @@ def _predictions(
     if form == "json":
         write_json(found.to_json())
         return
+    _print(found, certificates, written)
+
+
+def _print(found: Certification, folder: Path | None, written: list[Path]) -> None:
+    """The verdict and the table, and where the certificates are."""
     click.echo(found.text)
     if written:
-        click.echo(f"{len(written)} certificates are in {certificates}: boundcalc verify {written[0]}")
+        count = f"{len(written)} certificates are" if len(written) > 1 else "1 certificate is"
+        click.echo(f"{count} in {folder}: boundcalc verify {written[0]}")
 
 
 def _with_data(
     model: str,
     data: str | None,
     test: str | None,
-    methods: tuple[str, ...],
     options: dict[str, Any],
     inspect: Any,
     bits: int | None,
-    delta: float,
-    gamma: float | None,
-    fixed_gamma: bool,
-    schatten: float | None,
-    against: str | None,
-    looks: int,
+    asked: dict[str, Any],
 ) -> Certification:
     """The table of every method that applies."""
     from boundcalc.base.load import load_name
     from boundcalc.checkpoints.data import sequences
-    from boundcalc.lab.certify import answered, wanted_methods
+    from boundcalc.lab.certify import answered, wanted_methods, with_groups
+    from boundcalc.lab.methods import Request
 
     make, seed, reference = None, options["seed"] or 0, options["reference"]
+    methods, against, groups = asked.pop("methods"), asked.pop("against"), asked.pop("groups")
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
         make = load_name(options["compare"])
     wanted = wanted_methods(methods or None, data, test, make)
-    known, tests = None if data is None else sequences(data), None if test is None else sequences(test)
+    known, tests = None if data is None else sequences(data), with_groups(test, groups)
     say = teller()
-    return answered(
-        take(model, options, inspect, known or tests, bits),
-        known,
-        tests,
-        delta=delta,
-        gamma=gamma,
-        bounds=("best",),
-        methods=wanted,
-        make=make,
-        seed=seed,
-        progress=say,
-        fixed_gamma=fixed_gamma,
-        power=schatten,
-        reference=reference,
-        against=None if against is None else load_name(against),
-        looks=looks,
-    )
+    other = None if against is None else load_name(against)
+    request = Request(wanted, **asked, reference=reference, make=make, seed=seed, against=other)
+    return answered(take(model, options, inspect, known or tests, bits), known, tests, request, say)
 
 
 def _sample(n_train: int | None, delta: float, gamma: float | None, fixed: bool, error: float | None) -> Any:

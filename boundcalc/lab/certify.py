@@ -11,34 +11,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from boundcalc.base.answers import count_wrong, wrong
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.audit import Audit, chosen_family
+from boundcalc.checkpoints.audit import chosen_family
 from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Options
-from boundcalc.checkpoints.margins import Margins, best_margin
+from boundcalc.checkpoints.margins import Margins
 from boundcalc.checkpoints.passes import Call
-from boundcalc.engine.bound import BoundValue
-from boundcalc.engine.evaluate import compare as bounds_of
-from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor, of_score
-from boundcalc.lab.given import GivenNetwork
-from boundcalc.lab.outputs import Examples, Outputs, token_before, weights_digest
-from boundcalc.lab.predictions import certify_function, certify_predictions, group_names
+from boundcalc.lab.certification import Certification, Line, of_predictor
+from boundcalc.lab.methods import WHY_NOT, Request, held_out, in_few_bits, norm_bounds, pick, setting_at, why_no_rule
+from boundcalc.lab.outputs import Examples, Outputs, token_before
+from boundcalc.lab.predictions import certify_function, certify_predictions
 from boundcalc.lab.reading import TRIED, Reading, brief, fits, read_model, whole
-from boundcalc.lab.scores import Judged, difference, judge, overlapping, score
+from boundcalc.lab.scores import overlapping
 from boundcalc.layers.forward import Fixed
-from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue
-from boundcalc.predictors.data import Data
-from boundcalc.predictors.examples import named
+from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.occam import Decoded
 from boundcalc.predictors.scores import Score
-from boundcalc.predictors.shorten import refuse_large, shorten
-from boundcalc.setting import Sample, Setting
-from boundcalc.setting.sample import MARGIN
+from boundcalc.setting import Setting
 
 METHODS = ("norms", "held-out", "occam", "p2l")
 """What `certify` can use."""
@@ -82,7 +74,7 @@ def certify(
         data: the training sequences and their labels (checkpoints.data); norms and occam need them.
         test: examples that the model has not met, for the test-set bound.
         against: another model on the same test examples: which errs less, and by how much.
-        groups: of test examples that are not independent, a name each (of a file the column): each group has one vote.
+        groups: of test examples that are not independent, a name each, or the column that has them: each group has one vote.
         looks: how many models or looks at these test examples share delta.
         largest_weight: of a file of predictions with weights: the largest that an example can have, fixed before the data.
         module: with a path, the module of these weights: "module.py:make", or itself. A folder that the transformers
@@ -122,7 +114,7 @@ def certify(
         return certify_function(model, data, test, against, groups, looks, delta)
     wanted = wanted_methods(methods, data, test, make)
     say = progress or (lambda _: None)
-    known, tests = None if data is None else sequences(data), None if test is None else sequences(test)
+    known, tests = None if data is None else sequences(data), with_groups(test, groups)
     say("reading the model")
     chosen = chosen_family(family, mapping)
     seen: Any = known or tests  # wanted_methods refuses to do without both
@@ -139,50 +131,45 @@ def certify(
         call=call,
         say=say,
     )
-    return answered(
-        reading,
-        known,
-        tests,
-        delta=delta,
-        gamma=gamma,
-        fixed_gamma=fixed_gamma,
-        bounds=bounds,
-        methods=wanted,
-        make=make,
-        seed=seed or 0,
-        progress=say,
-        reference=reference,
-        against=against,
-        groups=groups,
-        looks=looks,
-        fixed=fixed,
-        call=call,
+    request = Request(
+        wanted,
+        delta,
+        gamma,
+        fixed_gamma,
+        bounds,
+        None,
+        reference,
+        make,
+        seed or 0,
+        against,
+        None if isinstance(groups, str) else groups,
+        looks,
+        fixed,
+        call,
     )
+    return answered(reading, known, tests, request, say)
+
+
+def with_groups(test: Any, groups: Any) -> Sequences | None:
+    """The test examples; with the names of their groups where `groups` is a column."""
+    if isinstance(groups, str) and test is None:
+        raise InvalidSetting("groups are of test examples: give some (test=, --test)")
+    return None if test is None else sequences(test, groups if isinstance(groups, str) else None)
 
 
 def answered(
     reading: Reading,
     known: Sequences | None,
     tests: Sequences | None,
-    *,
-    delta: float,
-    gamma: float | None,
-    bounds: Sequence[str],
-    methods: Sequence[str],
-    make: Callable[[], Any] | None,
-    seed: int,
+    request: Request,
     progress: Callable[[str], None],
-    fixed_gamma: bool = False,
-    power: float | None = None,
-    reference: Any = None,
-    against: Any = None,
-    groups: Any = None,
-    looks: int = 1,
-    fixed: Fixed | None = None,
-    call: Call | None = None,
 ) -> Certification:
     """The table of a model that was read, compared and measured."""
-    outputs = Outputs(reading.checkpoint, reading.name, reading.live, reading.model, reading.audit, fixed, call)
+    delta, methods = request.delta, request.methods
+    groups = request.groups if tests is None or tests.groups is None else tests.groups
+    outputs = Outputs(
+        reading.checkpoint, reading.name, reading.live, reading.model, reading.audit, request.fixed, request.call
+    )
     progress("margins")
     outputs, why_not, (margins, test_margins) = _margins(outputs, known, tests)
     why_not, found = why_not or reading.why_not, outputs.found
@@ -196,21 +183,21 @@ def answered(
         lines.append(Line("norms: best", refusal=f"not described: {why_not}"))
     elif found is not None and margins is not None:
         progress("norm bounds")
-        setting = _setting(Setting(found.architecture, found.norms(power)), margins, delta, gamma, fixed_gamma)
+        setting = setting_at(Setting(found.architecture, found.norms(request.power)), margins, request)
         if "norms" in methods:
-            setting, values, line = _norm_bounds(setting, margins, found, gamma, bounds)
+            setting, values, line = norm_bounds(setting, margins, found, request.gamma, request.bounds)
             lines += line
     scores: dict[str, Score] = {}
     certificates: dict[str, PredictorCertificate] = {}
     states: dict[str, Mapping[str, Any]] = {}
     if tests is not None and test_margins is not None:
         progress("held-out")
-        made, scores, others = _held_out(outputs, tests, test_margins, delta, looks, groups, against)
+        made, scores, others = held_out(outputs, tests, test_margins, request, groups)
         certificates |= {} if made is None else {"held-out": made}
         lines += others
     ways: dict[str, Callable[[], Decoded | PredictorCertificate]] = {
-        "occam": lambda: _short(outputs, known, delta, reference, make, seed),
-        "p2l": lambda: _pick(make, outputs, known, delta, seed),
+        "occam": lambda: in_few_bits(outputs, known, request),
+        "p2l": lambda: pick(outputs, known, request),
     }
     for method, way in ways.items():
         if method not in methods:
@@ -225,8 +212,9 @@ def answered(
             made, states[method] = made.certificate, made.state
         certificates[method] = made
         lines.append(of_predictor(method, made))
-    skipped = [method for method in _WHY_NOT if method not in methods]
-    lines += [Line(method, refusal=_WHY_NOT[method] if known else "it needs the training data") for method in skipped]
+    for method, why in {**WHY_NOT, "rule": why_no_rule(known, found)}.items():
+        if method not in methods:
+            lines.append(Line(method, refusal=why if known else "it needs the training data"))
     return Certification(
         reading.name,
         tuple(lines),
@@ -261,21 +249,6 @@ def _margins(
         return plain, str(error), [None if each is None else plain.margins_of_function(each) for each in both]
 
 
-def _norm_bounds(
-    setting: Setting, margins: Margins, found: Audit, gamma: float | None, bounds: Sequence[str]
-) -> tuple[Setting, tuple[BoundValue, ...], list[Line]]:
-    """The bounds by norms, at the margin that is given or the best."""
-    best: BoundValue | None = None
-    if gamma is None:
-        try:
-            setting, best = best_margin(setting, margins)
-        except InvalidSetting as error:
-            return setting, (), [Line("norms: best", refusal=str(error))]
-    values = tuple(bounds_of(setting, list(bounds))) if best is None or tuple(bounds) != ("best",) else (best,)
-    values = tuple(value.recording(found.compared) for value in values)
-    return setting, values, [of_bound(value) for value in values]
-
-
 def _shared(known: Sequences, tests: Sequences) -> list[str]:
     """Whether held-out sequences were met after all."""
     met = {(x.tobytes(), int(y)) for x, y in zip(known.x, known.y, strict=True)}
@@ -290,14 +263,6 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
         f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes that "
         "they are draws of their own"
     ]
-
-
-_WHY_NOT = {
-    "held-out": "no examples that the model has not met (test=, --test)",
-    "p2l": "not run: it trains a module of its own (make=, --by p2l with --compare module.py:make)",
-    "occam": "not requested (methods=, --by)",
-    "pac-bayes": "its posterior must be trained (boundcalc train TASK --certify pac-bayes)",
-}
 
 
 def wanted_methods(methods: Sequence[str] | None, data: Any, test: Any, make: Any) -> tuple[str, ...]:
@@ -324,83 +289,3 @@ def wanted_methods(methods: Sequence[str] | None, data: Any, test: Any, make: An
             f"method {next(m for m in wanted if m != 'held-out')} needs the training data: data= (--data FILE)"
         )
     return wanted
-
-
-def _setting(class_of: Setting, margins: Margins, delta: float, gamma: float | None, fixed: bool) -> Setting:
-    """The setting with its sample, at the margin that is given or the default."""
-    if fixed and gamma is None:
-        raise InvalidSetting("fixed_gamma (--fixed-gamma) needs the gamma that was fixed")
-    start = MARGIN if gamma is None else gamma
-    seen = ("train_error",) if fixed else ("margin", "train_error")
-    sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
-    return replace(class_of, sample=sample)
-
-
-def _held_out(
-    outputs: Outputs, tests: Sequences, margins: Margins, delta: float, looks: int, groups: Any, against: Any
-) -> tuple[PredictorCertificate | None, dict[str, Score], list[Line]]:
-    """The certificate of a test set (with groups, of their votes), the scores, and the lines."""
-
-    def judged(by: Outputs, margins: Margins) -> Judged:
-        losses = wrong(margins.values).astype(np.float64)
-        return Judged(by.where, losses, tuple(map(str, tests.y)), group_names(groups, len(tests)))
-
-    own = judged(outputs, margins)
-    scores, lines, made = {"error": score(own, delta, looks)}, list[Line](), None
-    if groups is None:
-        made = issue(
-            "held-out",
-            "H",
-            {"errors": int(own.losses.sum()), "n": len(tests)},
-            delta=delta,
-            alternatives=({"delta": equal_shares(delta, looks)},),
-            chosen=0,
-            evidence={
-                "data": named(Examples.of(tests)),
-                "recipe": {"kind": "given", **outputs.recipe},
-                "weights": weights_digest(outputs.checkpoint),
-            },
-        )
-        told = of_score("held-out", scores["error"]).rests_on.partition(": ")[2]
-        lines.append(replace(of_predictor("held-out", made), rests_on=f"H: {told}"))
-    else:
-        lines.append(of_score("held-out", scores["error"]))
-    if against is not None:
-        if hasattr(against, "state_dict"):
-            from boundcalc.checkpoints.readers import open_checkpoint
-
-            by = Outputs(open_checkpoint(against), type(against).__name__, against)
-            other = judged(by, by.margins_of_function(tests))
-        else:
-            other = judge(against, list(tests.x), tests.y, "the other")
-        scores["difference"] = difference(own, replace(other, groups=own.groups), delta, looks)
-        lines.append(of_score(f"against {other.name}", scores["difference"]))
-    return made, scores, lines
-
-
-def _short(
-    outputs: Outputs, known: Sequences | None, delta: float, reference: Any, make: Callable[[], Any] | None, seed: int
-) -> Decoded:
-    """The weights in few bits: rounded, written down, read again and counted."""
-    assert known is not None  # noqa: S101 - method occam is asked for only with them
-    refuse_large(sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float))
-    network = GivenNetwork.of(outputs, reference, make, seed)
-    data: Any = Examples.of(known)  # of any lengths, where Data are arrays
-    return shorten(network, network.codes, network.trained, data, delta)
-
-
-def _pick(
-    make: Callable[[], Any] | None, outputs: Outputs, known: Sequences | None, delta: float, seed: int
-) -> PredictorCertificate:
-    from boundcalc.checkpoints.modules import answering
-    from boundcalc.lab.train.pickers import ModuleLearner
-    from boundcalc.predictors.picking import pick_to_learn
-    from boundcalc.predictors.plans import default_picks
-
-    assert make is not None  # noqa: S101 - method p2l is asked for only with it
-    assert known is not None  # noqa: S101
-    x, y = known.arrays
-    fresh = answering(make, outputs.parity.row if outputs.parity else None, outputs.call)
-    learner = ModuleLearner(make=fresh, name=outputs.where)
-    x = x if known.tokens else x.astype(np.float32)
-    return pick_to_learn(learner, Data(x, y), default_picks(len(y), delta, seed=seed), delta).certificate

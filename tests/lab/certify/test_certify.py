@@ -64,8 +64,8 @@ def test_the_lines_are_those_of_this_model(found: Any, trained: Any) -> None:
     tail = sum(math.comb(200, k) * p**k * (1 - p) ** (200 - k) for k in range(wrong + 1))
     assert tail == pytest.approx(0.05, rel=1e-6)
     assert found["norms: best"].gap is None or found["norms: best"].gap <= 1
-    assert {line.method for line in found.lines} == {"norms: best", "held-out", "p2l", "occam", "pac-bayes"}
-    assert all((line.refusal is None) != (line.method in ("p2l", "pac-bayes")) for line in found.lines)
+    assert {line.method for line in found.lines} == {"norms: best", "held-out", "p2l", "occam", "pac-bayes", "rule"}
+    assert all((line.refusal is None) != (line.method in ("p2l", "pac-bayes", "rule")) for line in found.lines)
 
 
 def test_margins_are_those_of_the_outputs(found: Any, trained: Any) -> None:
@@ -203,6 +203,10 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
     data = json.loads(CliRunner().invoke(main, [*line.split(), "--format", "json"]).stdout)
     assert data["certified"]["training"]["n"] == 100
     assert data["forward_check"]["compared"]
+    short = CliRunner().invoke(main, line.removesuffix(" --no-solve").split()).stdout
+    assert short.startswith(("Error of m.pt at most", "Nothing below"))
+    assert "grows" not in short
+    assert "P1: " in CliRunner().invoke(main, [*line.split(), "-v"]).stdout.removeprefix(short)
     for more, says in (
         ("--m 100", "--m has no effect"),
         ("--train-error 0", "--train-error has no effect"),
@@ -213,6 +217,33 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
         assert done.exit_code == 2, more
         assert says in done.output
     assert CliRunner().invoke(main, ["certify", "m.pt", "--m", "9", "--test", "test.npz"]).exit_code == 2
+
+
+def test_groups_of_test_examples_are_a_column(trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save(trained.state_dict(), "m.pt")
+    Path("model.py").write_text("from tests.checkpoints.layouts import NanoGPT as make\n")
+    x, y = sample(60, 3)
+    names = [f"d{at // 3}" for at in range(60)]
+    lines = [f"{' '.join(map(str, row))},{label},{name}" for row, label, name in zip(x, y, names, strict=True)]
+    Path("test.csv").write_text("x,y,document\n" + "\n".join(lines) + "\n")
+    np.savez("test.npz", x=x, y=y, document=names)
+    Path("data.py").write_text("import numpy as np\ntest = dict(np.load('test.npz'))\n")
+    by_hand = boundcalc.certify(trained, test=(x, y), groups=names).scores["error"]
+    assert by_hand.n == 20
+    for test in ("test.csv", "test.npz", "data.py:test"):
+        line = f"certify m.pt --compare model.py:make --test {test} --groups document --certificates out --force"
+        done = CliRunner().invoke(main, line.split())
+        assert done.exit_code == 0, done.output
+        found = json.loads(Path("out/error.json").read_text())
+        assert found["facts"] == by_hand.to_json()["facts"]
+    for words, says in (
+        ("--test test.csv --groups doc", "no column 'doc' of groups: it has x, y, document"),
+        ("--data test.npz --groups document", "--groups is of test examples"),
+    ):
+        done = CliRunner().invoke(main, ["certify", "m.pt", "--compare", "model.py:make", *words.split()])
+        assert done.exit_code == 2
+        assert says in done.output
 
 
 def test_p2l_trains_modules_of_its_own() -> None:
