@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.base import weights_of
 from boundcalc.proof.floor import Floor, check_floor
 from boundcalc.setting import Setting
-from boundcalc.statements.floors import A, B, C, D, E
+from boundcalc.setting.norms import place_named
+from boundcalc.statements.floors import A, B, C, D, E, N
 from boundcalc.statements.floors.base import Construction, Room, refusal
 from boundcalc.statements.floors.counting import LEAST_PAIRS, drop, errs, gap_floor
 
@@ -49,7 +52,9 @@ def best_floor(setting: Setting, of: str = "gap") -> Candidate | None:
         return None
     room = Room(FLOAT, setting)
     found = [each for by in WAYS[of] for each in _best_of(room, by)]
-    if of == "gap" and _steep(room):  # what is best of errors less ramp losses is a floor of this gap too
+    if (
+        of == "gap" and not room.setting.architecture.residual and _steep(room)
+    ):  # what is best of errors less ramp losses is a floor of this gap too
         found += [
             each
             for start in _best_of(room, "F1-errors")
@@ -102,6 +107,11 @@ def _steep(room: Room) -> bool:
 
 def _starts(room: Room) -> Iterator[Construction]:
     """A coarse grid of every construction; what `_centred` sets is left at its middle."""
+    a = room.setting.architecture
+    if a.residual:
+        most = a.vocabulary or a.d_patch
+        yield from (N(max(2, most >> k)) for k in range(most.bit_length() - 1))
+        return
     most = min(room.d - 1, _MOST_DIRECTIONS)
     sizes = sorted({n for n in (2, 3, 5, 8, 13, 21, 34, 63, 128, 256, 512, most) if 2 <= n <= most})
     half = room.seq_len // 2
@@ -121,7 +131,7 @@ def _starts(room: Room) -> Iterator[Construction]:
 
 def _spheres(room: Room) -> Iterator[Construction]:
     """Where F2 begins: even numbers of pairs."""
-    if _steep(room):
+    if room.setting.architecture.residual or _steep(room):
         return
     most = min(room.d - 1, _MOST_DIRECTIONS) // 2 * 2
     if most >= LEAST_PAIRS:
@@ -131,7 +141,7 @@ def _spheres(room: Room) -> Iterator[Construction]:
 
 def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -> Candidate | None:
     """A construction, perhaps with its offset set, and its floor."""
-    if start.problem(room) is not None:
+    if start.unfit(room) is not None:
         return None
     if centred:
         start = _centred(room, start, errors=by in ("F1-errors", "R1"))
@@ -139,7 +149,7 @@ def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -
         value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
     else:
         value = gap_floor(room, start, by, _FEW_CELLS)
-    return None if value is None else Candidate(value, start, by)
+    return None if value is None or not math.isfinite(value) else Candidate(value, start, by)
 
 
 def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
@@ -215,13 +225,39 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, np.ndarr
         signs: +1 or -1 for every cell; by F2 a vector of length sqrt(n).
 
     Returns:
-        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows; by F2 all cells + before all -.
+        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows or tokens; by F2 all cells + before
+        all -.
     """
     import numpy as np
 
-    a = floor.setting.architecture
+    a, construction = floor.setting.architecture, floor.construction
     room = Room(FLOAT, floor.setting)
-    member = floor.construction.member(room, signs)
+    member = construction.member(room, signs)
+    weights = _arrays_of_tokens(room, construction) if isinstance(construction, N) else _arrays_of_rows(room)
+    for query, key, value in member.scores:
+        weights["W_QK[0]"][0, query, key] = value
+    table = next((name for name in ("embedding", "W_patch") if name in weights), None)
+    for coordinate, value in member.values:
+        weights[table or "W_V[0]"][(coordinate, 0) if table else (0, coordinate, 0)] = value
+    inputs: list[np.ndarray] = []
+    for rows in member.inputs:
+        x = np.zeros((a.seq_len, a.vocabulary or a.d_patch or a.d))
+        start = 0
+        for count, entries in rows:
+            for coordinate, value in entries:
+                x[start : start + count, coordinate] = value
+            start += count
+        inputs.append(x.argmax(axis=1) if a.vocabulary else x)
+    if floor.by == "F2":  # cell i- has the other sign of coordinate i
+        inputs += [x * np.where(np.arange(a.d) == i, -1, 1) for i, x in enumerate(inputs)]
+    return weights, inputs
+
+
+def _arrays_of_rows(room: Room) -> dict[str, np.ndarray]:
+    """What A to E have in common."""
+    import numpy as np
+
+    a = room.setting.architecture
     weights: dict[str, np.ndarray] = {"readout": np.zeros((a.d, 1))}
     for block in range(a.depth):
         for kind in ("W_QK", "W_V"):
@@ -230,19 +266,19 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, np.ndarr
         weights[f"W_1[{block}]"][0, 0] = room.one("W_1", block)
         weights[f"W_V[{block}]"][0, 0, 0] = room.one("W_V", block) if block else 0.0
     weights["readout"][0, 0] = room.one("readout")
-    for query, key, value in member.scores:
-        weights["W_QK[0]"][0, query, key] = value
-    for coordinate, value in member.values:
-        weights["W_V[0]"][0, coordinate, 0] = value
-    inputs: list[np.ndarray] = []
-    for rows in member.inputs:
-        x = np.zeros((a.seq_len, a.d))
-        start = 0
-        for count, entries in rows:
-            for coordinate, value in entries:
-                x[start : start + count, coordinate] = value
-            start += count
-        inputs.append(x)
-    if floor.by == "F2":  # cell i- has the other sign of coordinate i
-        inputs += [x * np.where(np.arange(a.d) == i, -1, 1) for i, x in enumerate(inputs)]
-    return weights, inputs
+    return weights
+
+
+def _arrays_of_tokens(room: Room, construction: N) -> dict[str, np.ndarray]:
+    """What all members of N have in common."""
+    import numpy as np
+
+    a = room.setting.architecture
+    weights: dict[str, np.ndarray] = {}
+    for weight in weights_of(a.stages, a.seq_len):
+        for part in weight.all:
+            shape = (part.copies, *part.shape) if part.heads else part.shape
+            weights[place_named(part.kind, part.block)] = array = np.zeros(shape)
+            entry = construction.weight(room, part.kind, part.block)
+            array[... if part.role == "gain" else (0,) * array.ndim] = entry
+    return weights

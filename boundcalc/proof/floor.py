@@ -66,7 +66,7 @@ def check_floor(setting: Setting, construction: Construction, by: str) -> Floor:
         raise CertificateError(f"a floor is by {', '.join(WAYS)}, not by {shown(by)}")
     try:
         room = Room(INTERVAL, setting)
-        problem = refusal(setting) or construction.problem(room)
+        problem = refusal(setting) or construction.unfit(room)
         if problem is not None:
             raise CertificateError(problem)
         value = risk_floor(room, construction) if by == "R1" else gap_floor(room, construction, by)

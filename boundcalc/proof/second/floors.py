@@ -1,4 +1,4 @@
-"""Floors in 50 digits: the values of constructions A to E, and F1 and F2 from them."""
+"""Floors in 50 digits: the values of constructions A to E and N, and F1, F2 and R1 from them."""
 
 import math
 from bisect import bisect_left
@@ -9,7 +9,7 @@ from typing import Any
 
 from .certificate import STATEMENTS
 from .numbers import MP, Real, demand, num
-from .setting import Budget, Setting, read_setting
+from .setting import Budget, Setting, read_setting, trained
 from .strict import Record, read
 
 FORMAT = "boundcalc-floor/1"
@@ -20,6 +20,7 @@ _LINES = {
     "C": "k:size n:size a:share plus:index",
     "D": "k:size n:size p:share a:share plus:index",
     "E": "k:size queries:size keys:size eta:share",
+    "N": "n:size",
 }
 _MOST_EXACT = 400
 _TOLERANCE = num("1e-12")
@@ -49,18 +50,35 @@ class _Class:
 
     def __init__(self, setting: Setting) -> None:
         a, sample = setting.about, setting.sample
-        plain = a.layers is None and a.style == "edelman" and a.normaliser.name == "softmax" and a.activation == "relu"
-        inputs = a.vocabulary or a.d_patch or a.embedding_norm or a.pooler or a.positions != "none" or a.causal
-        demand(plain and not inputs and a.classes == 1, "floors are about relu networks of softmax heads on vectors")
-        demand(a.kv_heads in (None, a.heads) and a.bits is None, "floors are about heads apart and any real weights")
-        demand(a.normalisation in ("ball", "none") and a.d >= 4 and a.seq_len >= 2, "floors are about other networks")
+        demand(a.layers is None and a.normaliser.name == "softmax", "floors are about softmax heads")
+        demand(a.kv_heads in (None, a.heads), "floors are about heads apart")
         fixed = not (setting.norms.measured or sample.measured) and sample.lipschitz is None
         demand(fixed, "floors are about norms fixed before the data and the ramp loss")
-        kinds = {key.partition("[")[0] for key in setting.norms.budgets}
         near = any(each.distance is not None for each in setting.norms.budgets.values())
-        demand(not near and not kinds & {"W_Q", "W_K"}, "floors are about norms of W_QK, not distances")
+        demand(not near, "floors are not about distances")
         self.setting, self.about, self.ball = setting, a, a.normalisation == "ball"
         self.radius, self.gamma = num(a.input_radius), num(sample.margin)
+        (self._residual if a.residual else self._plain)()
+
+    def _residual(self) -> None:
+        a, kinds = self.about, {key.partition("[")[0] for key in self.setting.norms.budgets}
+        demand(max(a.vocabulary, a.d_patch) >= 2, "floors of residual styles are about tokens or patches")
+        demand(a.positions != "fixed" and a.own_row is None, "floors are about inputs whose rows may all be alike")
+        demand(a.variance_floor == 0, "floors are about classes without a floor of the variance")
+        demand(a.bits is None or a.bits >= 16, "floors are about weights of 16 bits or more")
+        demand(
+            kinds <= {each.kind for each in trained(self.setting.stages)}, "floors are about norms of single matrices"
+        )
+
+    def _plain(self) -> None:
+        a = self.about
+        plain = a.style == "edelman" and a.activation == "relu"
+        inputs = a.vocabulary or a.d_patch or a.embedding_norm or a.pooler or a.positions != "none" or a.causal
+        demand(plain and not inputs and a.classes == 1, "floors are about relu networks of softmax heads on vectors")
+        demand(a.bits is None, "floors are about any real weights")
+        demand(a.normalisation in ("ball", "none") and a.d >= 4 and a.seq_len >= 2, "floors are about other networks")
+        kinds = {key.partition("[")[0] for key in self.setting.norms.budgets}
+        demand(not kinds & {"W_Q", "W_K"}, "floors are about norms of W_QK")
         self.tau = num(a.normaliser.temperature or 1)
         self.one = [(self.scale("W_V", block), self.scale("W_1", block)) for block in range(a.depth)]
         self.readout = self.scale("readout", None)
@@ -78,9 +96,11 @@ class _Class:
         """The largest factor of a matrix with these norms, of which the spectral is at most the Frobenius norm."""
         norms = self.setting.norms
         key = norms.place(kind, block, 0 if kind in ("W_QK", "W_V") else None)
-        knob = Budget(op=norms.C, two_one=norms.C)
+        knob = Budget(op=norms.C, two_one=norms.C, row=norms.C)
         budget = knob if key is None else norms.budgets[key]
         sizes = {"op": fro, "fro": fro, "two_one": columns, "two_one_t": rows, "one_one": entries}
+        if kind == "embedding" and budget.row is not None:
+            sizes["row"] = num(1)
         found = [num(getattr(budget, name)) / size for name, size in sizes.items() if getattr(budget, name) is not None]
         if budget.rank is not None and budget.rank < rank:
             return num(0)
@@ -119,6 +139,50 @@ class _Class:
         return self.rest(self.layer(0, z, value), 1)
 
 
+def _stored(c: _Class, factor: Real) -> Real:
+    """The power of two below a weight, where weights are of so many bits."""
+    powers = (num(2) ** e for e in range(15, -15, -1))
+    return factor if c.about.bits is None else next((power for power in powers if power <= factor), num(0))
+
+
+def _n(c: _Class, n: int) -> Real:
+    """N: what the read-out makes of rows (x, y, ..., y), of which every norm, value map and output map is told."""
+    a, d, root = c.about, c.about.d, MP.sqrt(n)
+    demand(2 <= n <= (a.vocabulary or a.d_patch), "there are not so many tokens or directions")
+    first = "embedding" if a.vocabulary else "W_patch"
+    x, y = _stored(c, c.scale(first, None, root, root, num(n), num(n))) * (1 if a.vocabulary else c.radius), num(0)
+
+    def single(kind: str, block: int | None = None) -> Real:
+        return _stored(c, c.scale(kind, block))
+
+    def normed(kind: str, block: int | None, x: Real, y: Real) -> tuple[Real, Real]:
+        if a.normalisation == "none":
+            return x, y
+        if a.normalisation == "ball":
+            long = max(num(1), MP.sqrt(x**2 + (d - 1) * y**2))
+            return x / long, y / long
+        if a.normalisation == "layernorm":
+            x, y = (x - y) * (1 - num(1) / d), (y - x) / d
+        norms, gain = c.setting.norms, f"{kind}.gain"
+        key = norms.place(gain, block)
+        most = norms.C if key is None else norms.budgets[key].sup
+        scale = _stored(c, num(most or 0)) / MP.sqrt((x**2 + (d - 1) * y**2) / d + num(a.eps))
+        return x * scale, y * scale
+
+    if a.embedding_norm:
+        x, y = normed("norm_embedding", None, x, y)
+    for block in range(a.depth):
+        told = normed("norm_attention", block, x, y)[0] if a.style == "pre" else x
+        x += told * single("W_V", block) * single("W_O", block)
+        if a.style == "post":
+            x, y = normed("norm_ffn", block, *normed("norm_attention", block, x, y))
+    if a.style == "pre":
+        x, y = normed("norm_final", None, x, y)
+    if a.pooler:
+        x = MP.tanh(x * single("W_pool"))
+    return x * single("readout")
+
+
 def _mean(plus: Real, minus: Real, beside: int, s: Real, weight: Real | int = 1) -> Real:
     up, down = plus * MP.exp(s), minus * MP.exp(-s)
     return (up - weight * down) / (up + down + beside)
@@ -155,6 +219,9 @@ def _b(c: _Class, at: Record) -> tuple[int, Callable[[Real], Real], Real]:
 def _output(c: _Class, name: str, at: Record, sign: int) -> tuple[int, Real]:
     """N, and below the output on cells of sign +1, above it on those of sign -1."""
     a, d, rows, r = c.about, c.about.d, c.about.seq_len, c.radius
+    demand((name == "N") == a.residual, "this construction is about another style")
+    if name == "N":
+        return at.n, sign * _n(c, at.n)
     if name in ("A", "B"):
         n, curve, reach = (_a if name == "A" else _b)(c, at)
         return n, curve(sign * reach / MP.sqrt(n))
@@ -193,7 +260,8 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
         return min(cantelli, spread * MP.sqrt(-MP.log1p(-delta) / (2 * num(m))))
 
     if by == "F2":
-        demand(name in ("A", "B") and at.n >= 4 and at.n % 2 == 0, "F2 is about A and B with even numbers of pairs")
+        demand(name in ("A", "B") and not c.about.residual, "F2 is about A and B")
+        demand(at.n >= 4 and at.n % 2 == 0, "F2 is about even numbers of pairs")
         if name == "A":
             norms = c.setting.norms
             key = norms.place("W_QK", 0, 0)

@@ -4,40 +4,59 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.products import is_product
 from boundcalc.setting import Budget, Setting
+from boundcalc.setting.norms import place_of
 
 Rows = Sequence[tuple[int, Sequence[tuple[int, float]]]]
 """Input rows as (how many, [(coordinate, value)]); the first row is the one that is read."""
+_LEAST_BITS = 16
 
 
 def refusal(setting: Setting) -> str | None:
     """Why no construction is about a setting, or None."""
     a, norms = setting.architecture, setting.norms
     wanted = (
-        (a.layers is None and a.style == "edelman", "style edelman"),
+        (a.layers is None and (a.style == "edelman" or a.residual), "style edelman, or a style with residuals"),
         (a.normaliser.name == "softmax", "softmax"),
-        (a.activation == "relu", "relu"),
-        (a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"),
-        (a.classes == 1, "one output"),
-        (not a.causal, "attention to every row"),
-        (not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs"),
-        (a.positions == "none", "rows without positions of their own"),
         (a.kv_heads in (None, a.heads), "heads with values of their own"),
-        (a.bits is None, "weights that are any real numbers"),
         (setting.sample.lipschitz is None, "the ramp loss"),
         (not norms.measured and not setting.sample.measured, "norms and margins that are fixed before the data"),
         (all(each.distance is None for each in norms.budgets.values()), "norms that are not distances"),
-        (not any(key.startswith(("W_Q[", "W_K[")) or key in ("W_Q", "W_K") for key in norms.budgets), "norms of W_QK"),
-        (a.d >= 4 and a.seq_len >= 2, "a width of at least 4 and 2 rows"),
+        *(_of_residual if a.residual else _of_edelman)(setting),
     )
     missing = next((what for holds, what in wanted if not holds), None)
     return None if missing is None else f"floors are proved for {missing}"
+
+
+def _of_edelman(setting: Setting) -> Iterator[tuple[bool, str]]:
+    """What constructions A to E need."""
+    a, keys = setting.architecture, setting.norms.budgets
+    yield a.activation == "relu", "relu"
+    yield a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"
+    yield a.classes == 1, "one output"
+    yield not a.causal, "attention to every row"
+    yield not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs"
+    yield a.positions == "none", "rows without positions of their own"
+    yield a.bits is None, "weights that are any real numbers"
+    yield not any(place_of(key)[0] in ("W_Q", "W_K") for key in keys), "norms of W_QK"
+    yield a.d >= 4 and a.seq_len >= 2, "a width of at least 4 and 2 rows"
+
+
+def _of_residual(setting: Setting) -> Iterator[tuple[bool, str]]:
+    """What construction N needs."""
+    a, keys = setting.architecture, setting.norms.budgets
+    yield max(a.vocabulary, a.d_patch) >= 2, "tokens or patches"
+    yield a.positions != "fixed" and a.own_row is None, "positions that are learned or none, and no row of its own"
+    yield a.variance_floor == 0, "a class without a floor of the variance"
+    yield a.bits is None or a.bits >= _LEAST_BITS, f"weights of {_LEAST_BITS} bits or more"
+    yield not any(is_product(place_of(key)[0]) for key in keys), "norms of single matrices"
 
 
 @dataclass(frozen=True)
@@ -151,8 +170,8 @@ class Member:
 
     Attributes:
         scores: W_QK of block 0 as (query coordinate, key coordinate, value); all else of every W_QK is 0.
-        values: the one column of W_V of block 0, as (coordinate, value).
-        inputs: for each cell its rows.
+        values: the one column of W_V of block 0, or of the first map, as (coordinate, value).
+        inputs: for each cell its rows; a token i is the row with 1 at i.
     """
 
     scores: Sequence[tuple[int, int, float]]
@@ -171,6 +190,15 @@ class Construction(ABC):
     KINDS: ClassVar[dict[str, type[Construction]]] = {}
     name: ClassVar[str]
     title: ClassVar[str]
+    residual: ClassVar[bool] = False
+    """Whether it is about styles with residuals, not about style edelman."""
+
+    def unfit(self, room: Room) -> str | None:
+        """Why it is not about a setting, or None."""
+        if self.residual != room.setting.architecture.residual:
+            style = "styles with residuals" if self.residual else "style edelman"
+            return f"construction {self.name} is about {style}"
+        return self.problem(room)
 
     @property
     def label(self) -> str:
@@ -179,7 +207,7 @@ class Construction(ABC):
 
     @abstractmethod
     def problem(self, room: Room) -> str | None:
-        """Why the parameters do not fit a setting, or None."""
+        """Why the parameters do not fit a setting of its style, or None."""
 
     @abstractmethod
     def cells(self, room: Room) -> int:
