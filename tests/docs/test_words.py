@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
 
 from boundcalc.cli import main
 from tests.docs.commands import ROOT
+from tests.docs.prose import LIMIT, long_sentences
 
 BANNED = re.compile(
     r"\b(told|heard|says nothing|would do|asked for|least of all|of one['’]s own|whatever is there|speaks of|"
@@ -16,7 +18,12 @@ BANNED = re.compile(
     re.IGNORECASE,
 )
 """Private senses of plain words; docs/glossary.md has the words that are meant."""
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "figures" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def found(text: str) -> list[str]:
@@ -26,8 +33,43 @@ def found(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_documents_use_plain_words(page: object) -> None:
-    assert found(page.read_text(encoding="utf-8")) == []  # type: ignore[attr-defined]
+def test_documents_use_plain_words(page: Path) -> None:
+    assert found(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_sentences_of_documents_are_short(page: Path) -> None:
+    assert [f"line {s.line}, {s.words} words: {s.text}" for s in long_sentences(page.read_text(encoding="utf-8"))] == []
+
+
+def test_a_long_sentence_would_be_seen() -> None:
+    """Formulas and names in code are one word; lists, tables, headings and displayed formulas do not hide a sentence."""
+    words, inner = "word " * (LIMIT - 1), "$a \\le b. C$ `boundcalc eval --depth 2`"
+    assert long_sentences(f"A {words.strip()}. B {words.strip()}.") == []
+    assert long_sentences(f"A {words.strip()}.\n\n- B {words.strip()}") == []
+    assert long_sentences(f"{words[10:]}{inner}. Next.") == []
+    for long in (
+        f"A {words}last.",
+        f"A {words}\nlast.",
+        f"- A {words}last",
+        f"| a | A {words}last |",
+        f"{words}{inner}.",
+        f"A {words[:50]}\n\n```math\nx\n```\n\n{words[50:]}goes on.",
+        f"A [{words}]({words[:4]}.md) last.",
+    ):
+        assert len(long_sentences(long)) == 1, long
+    assert [s.line for s in long_sentences(f"Short.\n\nA {words}last.")] == [3]
+
+
+def long_releases(changelog: str, limit: int = 60) -> list[str]:
+    """Releases with more lines than a user reads."""
+    parts = changelog.split("\n## ")[1:]
+    return [part.splitlines()[0] for part in parts if len(part.splitlines()) > limit]
+
+
+def test_a_release_of_the_changelog_is_read_at_once() -> None:
+    assert long_releases((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")) == []
+    assert long_releases("# C\n\n## [1]\n" + "- a\n" * 60 + "\n## [0]\n- b\n") == ["[1]"]
 
 
 def commands() -> list[str]:

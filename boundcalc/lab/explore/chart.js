@@ -27,6 +27,7 @@ function decades(low, high, most) {
   return Array.from({length: Math.max(0, Math.floor((b - a) / step) + 1)}, (_, i) => 10 ** (a + i * step));
 }
 function path(xy, closed) { return xy.length ? "M" + xy.map(([x, y]) => `${x.toFixed(2)},${y.toFixed(2)}`).join("L") + (closed ? "Z" : "") : ""; }
+function curved(by) { return by !== null && by.terms.length > 0 && FALLING.has(state.axis); }  // a formula between checked points
 function stairs(rows, back) {  // a bound holds from its checked point on, a floor up to it; formulas in between are curves
   const out = [];
   rows.forEach(([x, y, smooth], i) => { if (i && !smooth) out.push(back ? [rows[i - 1][0], y] : [x, rows[i - 1][1]]); out.push([x, y]); });
@@ -35,7 +36,7 @@ function stairs(rows, back) {  // a bound holds from its checked point on, a flo
 function draw() {
   const began = performance.now(), svg = $("chart"), width = Math.max(320, svg.clientWidth || 640), height = svg.clientHeight || 380;
   const left = 58, right = 14, top = 10, bottom = 44, f = limits(state.axis), low = f.stops[0], high = f.stops[f.stops.length - 1];
-  const xs = axisPlaces(state.axis), best = xs.map(x => { const b = bound({...state, [state.axis]: x}); return [x, b.value, b.by !== null && scales(b.by)]; }), floors = xs.map(x => [x, floorAt({...state, [state.axis]: x}).value]);
+  const xs = axisPlaces(state.axis), best = xs.map(x => { const b = bound({...state, [state.axis]: x}); return [x, b.value, curved(b.by)]; }), floors = xs.map(x => { const f = floorAt({...state, [state.axis]: x}); return [x, f.value, f.by !== null && state.axis === "m"]; });
   const lines = DATA.closed ? DATA.theorems.filter(t => state.shown.includes(t.name)).map(t => ({...t, rows: xs.map(x => [x, compute(t.name, {...state, [state.axis]: x}).value])})) : [];
   const runs = state.axis === "m" ? DATA.runs.rows : [], own = DATA.own.filter(p => p.axis === state.axis);
   const seen = [...best, ...floors, ...lines.flatMap(l => l.rows), ...runs, ...own.map(p => [p.x, p.y])].map(p => p[1]).filter(y => y > 0 && y < 1);
@@ -55,7 +56,7 @@ function draw() {
   for (const y of decades(least, 1, 7)) svg.append(node("line", {class: "grid", x1: left, x2: width - right, y1: up(y), y2: up(y)}), label(left - 6, up(y) + 4, tick(y), {class: "tick", "text-anchor": "end"}));
   svg.append(label((left + width - right) / 2, height - 6, `${state.axis}: ${f.words}`, {class: "tick", "text-anchor": "middle"}));
   // the band between floor and bound, and both edges
-  const back = WORSE_SMALLER.has(state.axis), place = ([x, y, smooth]) => [across(x), up(Math.min(y, 1)), smooth];
+  const back = FALLING.has(state.axis), place = ([x, y, smooth]) => [across(x), up(Math.min(y, 1)), smooth];
   const over = stairs(best.map(place), !back), under = stairs(floors.map(place), back);
   svg.append(node("path", {class: "band", d: path([...over, ...under.reverse()], true)}));
   const edge = (rows, kind, turned) => { const d = path(stairs(rows.map(place), turned)); if (d) svg.append(node("path", {class: kind, d, "data-line": kind})); };
@@ -75,7 +76,7 @@ function draw() {
   svg.dataset.ms = (performance.now() - began).toFixed(2);
 }
 function caption(runs, own) {
-  const step = POINTS.some(p => p.gap !== null && !scales(p)) && !DATA.served ? " Where it is a stair, its values are those of the next worse setting that was checked." : "";
+  const step = !FALLING.has(state.axis) && !DATA.served ? " Where it is a stair, its values are those of the next worse setting that was checked." : "";
   return `Red-brown: smallest proved bound. Grey: proved floor under every bound of this kind.${step}` + (runs.length ? ` Green dots: ${DATA.runs.words}.` : "") + (own.length ? " Crosses: your runs." : "")
     + (DATA.closed ? "" : " The published formulas are about another network, so none is drawn.");
 }
@@ -123,8 +124,12 @@ function pays() {
   const {value, by} = bound(state), box = $("pays");
   box.replaceChildren();
   if (!by || !(value < Infinity)) { $("pays-text").textContent = "No bound is checked here."; return; }
-  let rows = by.parts;
-  if (scales(by)) { const share = confidence(state.m) / value; rows = [["complexity of the class", 1 - share], ["confidence", share]]; }
+  let rows = by.pieces;
+  if (by.terms.length) {
+    const [first, links, last, deviation] = termsAt(by, state), complexity = by.pieces.length ? by.pieces : [["complexity of the class", 1]];
+    rows = [...complexity.map(([name, share]) => [name, share * (first + links)]), ["resolution of the covers", last], ["confidence", deviation]].filter(r => r[1] > 0);
+  } else if (!rows.length) rows = [["complexity of the class", 1]];
+  rows = rows.sort((a, b) => b[1] - a[1]);
   const total = rows.reduce((a, r) => a + r[1], 0);
   rows.forEach(([name, share], i) => {
     const cell = document.createElement("li"), percent = 100 * share / total;

@@ -53,7 +53,7 @@ EXTRAS: Mapping[str, tuple[float, Field]] = {
     "K": (1.0, Field("", "bound of every entrywise l1 norm", 0.1, 1e4, False, _one_two_five(-1, 4))),
 }
 """Inputs of some theorems that settings with one budget C do not have: where each starts, and its slider."""
-SMALLER_IS_WORSE = ("m", "gamma")
+FALLING = ("m", "gamma")
 """A bound holds at larger values of these letters too; of all others but depth, at smaller ones. A floor the other way."""
 PRESETS: tuple[Mapping[str, Any], ...] = (
     {

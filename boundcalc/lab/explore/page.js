@@ -99,7 +99,7 @@ function table() {
     cell.append(out); line.append(head, cell, known); body.append(line);
   };
   const exact = by !== null && LETTERS.every(n => by.at[n] === state[n]);
-  add("best", "best bound", value < Infinity ? value : null, shownBound(value), by === null ? (DATA.served ? "being checked" : "no checked point is worse than this setting") : exact ? "checked at this setting" : "follows from a worse setting that was checked");
+  add("best", "best bound", value < Infinity ? value : null, shownBound(value), by === null ? (DATA.served ? "being checked" : "no checked point is worse than this setting") : exact ? "checked at this setting" : "follows from a proof at another setting");
   add("floor", "proved floor", floor || null, floor > 0 ? String(rounded(floor, 4, false)) : "none", floor > 0 ? "no bound of this kind is smaller" : "");
   if (DATA.closed) for (const t of DATA.theorems) {
     const y = compute(t.name, state).value, also = t.inputs.filter(n => EXTRAS.includes(n));

@@ -43,7 +43,7 @@ def build(
         "delta": setting.sample.delta,
         "fields": {name: _field(name, field) for name, field in content.FIELDS.items()},
         "extras": {name: _field(name, field) | {"value": value} for name, (value, field) in content.EXTRAS.items()},
-        "smaller": content.SMALLER_IS_WORSE,
+        "falling": content.FALLING,
         "presets": content.PRESETS,
         "strategies": {name: each.title for name, each in STRATEGIES.items()},
         "theorems": theorems,

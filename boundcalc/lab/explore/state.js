@@ -2,7 +2,7 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const LETTERS = Object.keys(DATA.fields), EXTRAS = Object.keys(DATA.extras);
 const THEOREMS = new Map(DATA.theorems.map(t => [t.name, t]));
-const VACUOUS = Math.exp(-1e-3), WORSE_SMALLER = new Set(DATA.smaller);
+const VACUOUS = Math.exp(-1e-3), FALLING = new Set(DATA.falling);
 const $ = id => document.getElementById(id);
 let state = start();
 
@@ -15,49 +15,61 @@ function problem(name, value) {  // why a value cannot be shown, or ""
   if (!Number.isFinite(value)) return `${name} must be a number.`;
   if (value < f.least || value > f.most) return `${name} lies between ${words(f.least)} and ${words(f.most)}.`;
   if (f.whole && value !== Math.round(value)) return `${name} must be a whole number.`;
-  if (name === "depth" && !DATA.served && !f.stops.includes(value)) return `This file has checked values for ${f.stops.join(", ")} layers; "boundcalc explore" checks any number.`;
+  if (name === "depth" && !DATA.served && !f.stops.includes(value)) return `This file has checked values for ${f.stops.join(", ")} layers; "boundcalc explore" without -o checks any number.`;
   const [d, heads] = [name === "d" ? value : state.d, name === "heads" ? value : state.heads];
   if ((name === "d" || name === "heads") && d % heads) return `d must be a multiple of the number of heads (${heads}).`;
   return "";
 }
-// -- checked points: [letters ..., bound, floor, strategy, parts], and what they prove elsewhere
+// -- checked points: [letters ..., bound, floor, strategy, terms, pieces, members], and what they prove elsewhere
 const POINTS = [], BY_DEPTH = new Map();
 function addPoint(row, names) {
-  const at = Object.fromEntries(LETTERS.map((n, i) => [n, row[i]])), [gap, floor, strategy, parts] = row.slice(LETTERS.length);
-  const point = {at, gap, floor, strategy: strategy === null ? null : names[strategy], parts: parts.map(([n, share]) => [names[n], share])};
+  const at = Object.fromEntries(LETTERS.map((n, i) => [n, row[i]])), [gap, floor, strategy, terms, pieces, members] = row.slice(LETTERS.length);
+  const point = {at, gap, floor, strategy: strategy === null ? null : names[strategy], terms, pieces: pieces.map(([n, share]) => [names[n], share]), members};
+  point.compared = point.strategy !== null && point.strategy.startsWith("comparison");
   POINTS.push(point);
   if (!BY_DEPTH.has(at.depth)) BY_DEPTH.set(at.depth, []);
   BY_DEPTH.get(at.depth).push(point);
 }
 DATA.points.rows.forEach(row => addPoint(row, DATA.points.names));
-function inside(small, large, flip) {  // every letter of `large` is at least as bad as that of `small`
-  for (const n of LETTERS) {
-    if (n === "depth") continue;
-    const down = WORSE_SMALLER.has(n) !== flip;
-    if (down ? large[n] > small[n] : large[n] < small[n]) return false;
-  }
-  return true;
+const fits = (small, large) => DATA.closed ? small <= large : small === large;  // narrower networks lie in wider ones where nothing is normalised by the width
+function worse(p, at) {  // whether the class and the margin of a point are at least as bad
+  const q = p.at;
+  if (q.C < at.C || !fits(at.heads, q.heads)) return false;
+  if (p.compared) return q.m <= at.m;  // whatever T, d and gamma
+  return q.T >= at.T && fits(at.d, q.d) && q.gamma <= at.gamma && (p.terms.length > 0 || q.m <= at.m);
 }
-function confidence(m) { return Math.sqrt(Math.log(1 / DATA.delta) / (2 * m)); }
-function scales(p) { return p.strategy !== null && p.strategy.startsWith("comparison"); }
-function scaled(p, at) {  // Gaussian comparison: A / (gamma sqrt(m)) and the confidence term; A falls with m
-  const a = (p.gap - confidence(p.at.m)) * p.at.gamma * Math.sqrt(p.at.m);
-  return a / (at.gamma * Math.sqrt(at.m)) + confidence(at.m);
+function termsAt(p, at) {  // what a proof gives at another m and gamma: first link, other links, resolution, confidence
+  const [first, links, last, deviation] = p.terms, r = Math.sqrt(p.at.m / at.m), k = p.at.gamma / at.gamma;
+  return [first * r, links * r * k, last * k, deviation * r];
 }
 function bound(at) {  // the best bound that a checked point proves here, and that point
   let value = Infinity, by = null;
   for (const p of BY_DEPTH.get(at.depth) || []) {
-    if (p.gap === null) continue;
-    const here = scales(p) ? {...at, gamma: p.at.gamma} : at;
-    if (scales(p) ? p.at.m > at.m || p.at.C < at.C || p.at.heads < at.heads : !inside(here, p.at, false)) continue;
-    const v = scales(p) ? scaled(p, at) : p.gap;
+    if (p.gap === null || !worse(p, at)) continue;
+    const v = !p.terms.length || (p.at.m === at.m && p.at.gamma === at.gamma) ? p.gap : termsAt(p, at).reduce((a, b) => a + b);
     if (v < value) { value = v; by = p; }
   }
   return {value, by};
 }
-function floorAt(at) {
+function meanDeviation(m, n) {  // E |Bin(m, 1/n)/m - 1/n| by De Moivre, factorials by Stirling's series
+  const v = Math.floor(m / n) + 1, rest = m - v, stirling = x => x === 1 ? 0.0810614667953272 : 1 / (12 * x) - 1 / (360 * x ** 3) + 1 / (1260 * x ** 5);
+  const near = v * Math.log1p((m / n - v) / v) + rest * Math.log1p((v - m / n) / rest) + Math.log(m / (2 * Math.PI * v * rest)) / 2;
+  return 2 * v * (1 - 1 / n) * Math.exp(near + stirling(m) - stirling(v) - stirling(rest)) / m;
+}
+function floorOf(p, m) {  // by F1 its members count for every m; by F2 it falls no faster than 1/sqrt(m)
+  if (m === p.at.m) return p.floor;
+  if (!p.members.length) return m < p.at.m ? p.floor : p.floor * Math.sqrt(p.at.m / m);
+  const [drop, cells] = p.members, tail = Math.min(Math.sqrt(DATA.delta / (1 - DATA.delta)) / 2, Math.sqrt(-Math.log1p(-DATA.delta) / 2));
+  return drop * (cells * meanDeviation(m, cells) / 2 - tail / Math.sqrt(m));
+}
+function floorAt(at) {  // sequences of T rows are those of q T, each row q times
   let value = 0, by = null;
-  for (const p of BY_DEPTH.get(at.depth) || []) if (p.floor !== null && p.floor > value && inside(at, p.at, true)) { value = p.floor; by = p; }
+  for (const p of BY_DEPTH.get(at.depth) || []) {
+    const q = p.at;
+    if (p.floor === null || at.C < q.C || at.T % q.T || at.gamma > q.gamma || !fits(q.d, at.d) || !fits(q.heads, at.heads)) continue;
+    const v = floorOf(p, at.m);
+    if (v > value) { value = v; by = p; }
+  }
   return {value, by};
 }
 function enough(at, target) {  // the smallest m at which the best bound, which falls with m, is at most the target
