@@ -496,7 +496,11 @@ MUTATIONS = [
     ),
     Mutation("a leaf that ends below 0", "predictors/rules/check.py", "value > 0 and", "value > -9 and", _RULES),
     Mutation(
-        "B1 without its count", "predictors/rules/support.py", "arb.max(low * theta, high * theta)", "arb(0)", _RULES
+        "B1 without its count",
+        "predictors/rules/support.py",
+        "np.maximum(low * thetas, high * thetas)",
+        "0 * thetas",
+        _RULES,
     ),
     Mutation("a corner left out", "predictors/rules/check.py", "for t in (up, -down)", "for t in (up,)", _RULES),
     Mutation(

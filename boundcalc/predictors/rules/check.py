@@ -20,6 +20,7 @@ from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import read_as
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.hidden import offsets
+from boundcalc.predictors.rules.rounded import Directions
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
 from boundcalc.predictors.rules.tables import Tables, phi
 
@@ -197,7 +198,7 @@ def _most(tables: Tables, heads: Sequence[HeadOn], columns: Sequence[arb_mat]) -
     """Proved upper bounds of <w, r> for some columns w."""
     found = [(tables.rho * w)[0, 0] for w in columns]
     for head in heads:
-        bounds = head.bounds([(head.table.out * w).entries() for w in columns])
+        bounds = head.bounds(Directions([(head.table.out * w).entries() for w in columns]))
         found = [a + b for a, b in zip(found, bounds, strict=True)]
     return found
 
@@ -205,17 +206,13 @@ def _most(tables: Tables, heads: Sequence[HeadOn], columns: Sequence[arb_mat]) -
 def _read_range(tables: Tables, heads: Sequence[HeadOn], exact: Sequence[int]) -> tuple[list[arb], list[arb]]:
     """Bounds of <w, r> for every column w that is read."""
     low = high = (tables.rho * tables.read).entries()
-    for head, through in zip(heads, tables.through, strict=True):
+    for head, through, both_ways, sizes in zip(heads, tables.through, tables.both_ways, tables.sizes, strict=True):
         if head.index in exact:
-            rows = transposed(through.tolist())
-            most = head.bounds([*rows, *([-entry for entry in row] for row in rows)])
-            up, down = most[: len(rows)], [-b for b in most[len(rows) :]]
+            most = [arb(b) for b in head.bounds(both_ways)]
+            up, down = most[: len(low)], [-b for b in most[len(low) :]]
         else:
-            centre, radius = head.box()
-            at = (arb_mat([centre]) * through).entries()
-            spread = (
-                arb_mat([radius]) * arb_mat([[abs(entry) for entry in row] for row in through.tolist()])
-            ).entries()
+            centre, radius = head.box(tables.axes)
+            at, spread = (arb_mat([centre]) * through).entries(), (arb_mat([radius]) * sizes).entries()
             up, down = (
                 [a + b for a, b in zip(at, spread, strict=True)],
                 [a - b for a, b in zip(at, spread, strict=True)],

@@ -76,9 +76,7 @@ def descend(
     for _ in range(steps):
         if value < until:
             break
-        near = np.repeat(x[None], len(others), 0)
-        near[np.arange(len(others)), others] ^= 1
-        order = others[np.argsort(sign * f.forward(near), kind="stable")]
+        order = others[np.argsort(sign * f.flips(x)[others], kind="stable")]
         near = np.repeat(x[None], len(others).bit_length(), 0)
         for power, row in enumerate(near):  # the best flip, the best two, four, eight, ..
             row[order[: 2**power]] ^= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,49 +15,77 @@ _STEPS = 400
 
 
 @dataclass(frozen=True)
+class Free:
+    """Heads on sets of inputs: sums of e_t(c) v_t(c) and, last, of e_t(c).
+
+    Attributes:
+        terms: of the free positions, bit 0 before bit 1 (heads, 2 n, d_head + 1).
+        fixed: of the others together (heads, d_head + 1).
+        low: least number of ones among the free positions, for each head.
+        high: their largest number.
+    """
+
+    terms: Array
+    fixed: Array
+    low: Array
+    high: Array
+
+    @cached_property
+    def gains(self) -> Array:
+        """What a 1 in the place of a 0 adds to the sums."""
+        n = self.terms.shape[1] // 2
+        return self.terms[:, n:] - self.terms[:, :n]
+
+
+@dataclass(frozen=True)
 class Largest:
-    """Per row: a value that the quotient does not exceed (as floats see it), its multiplier, the maximising bits and mass."""
+    """Per head and direction: a value that the quotient does not exceed (as floats see it), its multiplier, and a p near it."""
 
     value: Array
     theta: Array
-    ones: Array
-    mass: Array
+    p: Array
 
 
-def largest(e: Array, y: Array, num: Array, den: Array, low: Array | int, high: Array | int) -> Largest:
-    """The largest (num + sum e_t(c_t) y_t(c_t)) / (den + sum e_t(c_t)) over bits c with low <= sum c <= high.
+def largest(heads: Free, w: Array, start: Array | None = None) -> Largest:
+    """The largest <w, p> for directions w (heads, rows, d_head), p = sum e_t(c_t) v_t(c_t) / sum e_t(c_t).
 
     Dinkelbach's iteration, each time from a little above the value reached, so that it cannot stall between layers of
-    very different weight. e is (.., n, 2), y (rows, n, 2), the others one number per row.
+    very different weight. `start`: p of some inputs in the sets.
     """
-    rows, n = y.shape[:2]
-    e = np.broadcast_to(e, y.shape)
-    low, high = np.broadcast_to(low, (rows,)), np.broadcast_to(high, (rows,))
-    ones = np.zeros((rows, n), dtype=bool)
-    theta, mass, value = np.zeros(rows), np.ones(rows), np.zeros(rows)
+    count, rows, width = w.shape
+    index, flat = np.repeat(np.arange(count), rows), w.reshape(-1, width)
+    theta, value, best = np.zeros(len(flat)), np.zeros(len(flat)), np.zeros(flat.shape)
     with np.errstate(all="ignore"):
-        start = (num + (e * y).sum((1, 2))) / (den + e.sum((1, 2)))  # of no input: it only says where to look first
-        at = _quotient(e, y, num, den, _best_bits(e, y, start, low, high)[0])[0]
-        left = np.arange(rows)
+        gains = (w @ heads.gains[..., :width].swapaxes(1, 2)).reshape(len(flat), -1)
+        if start is None:  # of no input: it only says where to look first
+            sums = heads.terms.sum(1) + heads.fixed
+            first = np.einsum("hri,hi->hr", w, sums[:, :width] / sums[:, width:]).ravel()
+            at = (_sums(heads, index, _best_bits(heads, index, gains, first)[0]) * flat).sum(1)
+        else:
+            at = np.einsum("hri,hri->hr", w, start.reshape(count, -1, width)).ravel()
+        left = np.arange(len(flat))
         for _ in range(_STEPS):
-            ahead = at[left] + NEAR * (1 + np.abs(at[left]))
-            picked, multiplier = _best_bits(e[left], y[left], ahead, low[left], high[left])
-            reached, total = _quotient(e[left], y[left], num[left], den[left], picked)
-            ones[left], theta[left], mass[left], value[left] = picked, multiplier, total, ahead
+            ahead = at + NEAR * (1 + np.abs(at))
+            picked, multiplier = _best_bits(heads, index, gains, ahead)
+            p = _sums(heads, index, picked)
+            reached = (p * flat).sum(1)
+            theta[left], value[left], best[left] = multiplier, ahead, p
             rising = reached > ahead
-            at[left[rising]] = reached[rising]
-            left = left[rising]
+            if not rising.all():
+                left, index, gains, flat, reached = (x[rising] for x in (left, index, gains, flat, reached))
             if not len(left):
                 break
-    return Largest(value, theta, ones, mass)
+            at = reached
+    shape = (count, rows)
+    return Largest(value.reshape(shape), theta.reshape(shape), best.reshape(w.shape))
 
 
-def _best_bits(e: Array, y: Array, at: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """The bits that maximise sum e (y - at) within the counts, and the multiplier of the count."""
-    terms = e * (y - at[:, None, None])
-    gain = terms[..., 1] - terms[..., 0]
+def _best_bits(heads: Free, index: Array, gains: Array, at: Array) -> tuple[Array, Array]:
+    """The bits that maximise sum e (<w, v> - at) within the counts, and the multiplier of the count."""
+    mass = heads.gains[..., -1]
+    gain = gains - at[:, None] * (mass if len(mass) == 1 else mass[index])
     picked = gain > 0
-    count = picked.sum(1)
+    count, low, high = np.count_nonzero(picked, axis=1), heads.low[index], heads.high[index]
     theta = np.zeros(len(at))
     off = np.flatnonzero((count < low) | (count > high))
     wanted = np.where(count < low, low, high)[off]
@@ -72,8 +101,11 @@ def _best_bits(e: Array, y: Array, at: Array, low: Array, high: Array) -> tuple[
     return picked, theta
 
 
-def _quotient(e: Array, y: Array, num: Array, den: Array, ones: Array) -> tuple[Array, Array]:
-    """The quotient at some bits, and its denominator."""
-    chosen = np.where(ones, e[..., 1], e[..., 0])
-    mass = den + chosen.sum(1)
-    return (num + (chosen * np.where(ones, y[..., 1], y[..., 0])).sum(1)) / mass, mass
+def _sums(heads: Free, index: Array, ones: Array) -> Array:
+    """The p of some bits; both bits are summed, as a difference would lose what is small."""
+    chosen = np.concatenate([~ones, ones], 1).astype(np.float64)
+    if len(heads.terms) == 1:
+        sums = chosen @ heads.terms[0] + heads.fixed
+    else:
+        sums = (chosen[:, None] @ heads.terms[index])[:, 0] + heads.fixed[index]
+    return sums[:, :-1] / sums[:, -1:]

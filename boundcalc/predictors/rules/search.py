@@ -20,6 +20,8 @@ from boundcalc.predictors.rules.fails import Counterexample, counterexample
 from boundcalc.predictors.rules.slopes import Part, ascend, attracting, loosest_unit
 from boundcalc.predictors.rules.tables import FloatTables, Tables
 
+_SAMPLE = 4096
+"""Bits of the inputs whose flips say which positions matter."""
 _MOST_READ = 5
 _CANDIDATES = 2
 _CHAIN = 12
@@ -99,8 +101,10 @@ def explain(
     """The rule of fewest errors and bits that is proved of the network, or the best guess and where it fails."""
     work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None), x)
     started = time.process_time()
-    sample = work.random.integers(0, 2, (64, tables.T)) if x is None else np.asarray(x)[:32]
-    guesses = [read_off(work.floats, positions, work.random) for positions in candidates(work.floats, sample)]
+    rows = max(_SAMPLE // tables.T, 16)
+    sample = work.random.integers(0, 2, (rows, tables.T)) if x is None else np.asarray(x)[:rows]
+    read = [read_off(work.floats, positions, work.random) for positions in candidates(work.floats, sample)]
+    guesses = list({_function(rule): rule for rule in reversed(read)}.values())[::-1]
     best, best_cost, checking = Found(guesses[0]), math.inf, 0.0
     for found in _proposals(work, guesses):
         # about what the bound of its risk is: bits, and a dear price per error
@@ -157,18 +161,21 @@ def _proposals(work: _Work, guesses: Sequence[Rule]) -> Iterator[Found]:
         yield from _whole(work, guess)
     for guess in guesses:
         yield _in_parts(work, guess)
-    yield _in_parts(work, grown(work.floats, work.random))
+    tree = grown(work.floats, work.random)
+    if _function(tree) not in map(_function, guesses):
+        yield _in_parts(work, tree)
+
+
+def _function(rule: Rule) -> object:
+    """What two rules share that answer alike."""
+    return rule.table or rule.tree
 
 
 def influences(floats: FloatTables, sample: Array) -> Array:
     """How much each bit moves the output, in the mean over a sample."""
-    start = floats.forward(sample)
-    flips = np.zeros(sample.shape[1])
-    for t in range(sample.shape[1]):
-        other = sample.copy()
-        other[:, t] = 1 - other[:, t]
-        flips[t] = np.abs(floats.forward(other) - start).mean()
-    return flips
+    start, sample = floats.forward(sample), sample.astype(np.int64)
+    moves = [np.abs(floats.flips(row) - output) for row, output in zip(sample, start, strict=True)]
+    return np.mean(np.nan_to_num(moves), axis=0)
 
 
 def candidates(floats: FloatTables, sample: Array) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.check import Leaf
-from boundcalc.predictors.rules.quotients import largest
+from boundcalc.predictors.rules.quotients import Free, largest
 from boundcalc.predictors.rules.support import Inputs
 from boundcalc.predictors.rules.tables import FloatTables, float_phi
 
@@ -38,50 +38,37 @@ class Part:
 
 @dataclass
 class _Sets:
-    """Sets of inputs with equally many fixed positions: e (sets, heads, n, 2), v, numerator and denominator, counts."""
+    """The heads on sets of inputs with equally many fixed positions."""
 
     f: FloatTables
-    e: Array
-    v: Array
-    num: Array
-    den: Array
-    low: Array
-    high: Array
+    inputs: Sequence[Inputs]
+    heads: Free = field(init=False)
 
-    @classmethod
-    def of(cls, f: FloatTables, inputs: Sequence[Inputs]) -> _Sets:
-        num = np.repeat((f.own_e[:, None] * f.own_v)[None], len(inputs), 0)
-        den = np.repeat(f.own_e[None], len(inputs), 0)
-        for i, each in enumerate(inputs):
-            for t, c in each.fixed:
-                num[i] += f.e[:, t, c, None] * f.v[:, t, c]
-                den[i] += f.e[:, t, c]
-        low, high = np.array([each.counts for each in inputs]).T
-        e, v = (np.stack([table[:, each.free] for each in inputs]) for table in (f.e, f.v))
-        return cls(f, e, v, num, den, low, high)
+    def __post_init__(self) -> None:
+        terms, fixed = zip(*(self.f.terms(each.free, each.fixed) for each in self.inputs), strict=True)
+        low, high = np.repeat([each.counts for each in self.inputs], len(self.f.e), 0).T
+        self.heads = Free(np.concatenate(terms), np.concatenate(fixed), low, high)
 
-    def most(self, w: Array) -> tuple[Array, Array]:
+    def most(self, w: Array, near: Array | None = None) -> tuple[Array, Array]:
         """For a direction per set and head: the largest <w, p> as floats see it, and the p that has it."""
-        sets, heads, n = self.e.shape[:3]
-        y = np.einsum("shnci,shi->shnc", self.v, w).reshape(sets * heads, n, 2)
-        flat = self.e.reshape(sets * heads, n, 2)
-        at = (np.einsum("shi,shi->sh", self.num, w).ravel(), self.den.ravel())
-        found = largest(flat, y, *at, np.repeat(self.low, heads), np.repeat(self.high, heads))
-        chosen = np.where(found.ones, flat[..., 1], flat[..., 0]).reshape(sets, heads, n)
-        rows = np.where(found.ones.reshape(sets, heads, n)[..., None], self.v[..., 1, :], self.v[..., 0, :])
-        p = (self.num + np.einsum("shn,shni->shi", chosen, rows)) / found.mass.reshape(sets, heads)[..., None]
-        return found.value.reshape(sets, heads), p
+        flat = w.reshape(-1, 1, w.shape[-1])
+        found = largest(self.heads, flat, near)
+        return found.value.reshape(w.shape[:2]), found.p.reshape(w.shape)
 
-    def most_of_row(self, w: Array) -> tuple[Array, Array]:
-        """The largest <w, r> for a direction per set, and the r that has it."""
-        values, p = self.most(np.einsum("hid,sd->shi", self.f.out, w))
-        return values.sum(1) + w @ self.f.rho, self.f.rho + np.einsum("shi,hid->sd", p, self.f.out)
+    def most_of_row(self, w: Array, near: Array | None = None) -> tuple[Array, Array]:
+        """The largest <w, r> for a direction per set, and the p that has it."""
+        values, p = self.most(np.einsum("hid,sd->shi", self.f.out, w), near)
+        return values.sum(1) + w @ self.f.rho, p
+
+    def row(self, p: Array) -> Array:
+        """The row behind the attention."""
+        return self.f.rho + np.einsum("shi,hid->sd", p, self.f.out)
 
     def boxes(self) -> tuple[Array, Array]:
         """Middle and half width of every pooled coordinate, (sets, heads, d_head)."""
-        width = self.v.shape[-1]
+        heads, width = self.f.own_v.shape
         unit = np.concatenate([np.eye(width), -np.eye(width)])
-        both = np.stack([self.most(np.broadcast_to(w, (*self.den.shape, width)))[0] for w in unit], -1)
+        both = np.stack([self.most(np.broadcast_to(w, (len(self.inputs), heads, width)))[0] for w in unit], -1)
         up, down = both[..., :width], both[..., width:]
         return (up - down) / 2, (up + down) / 2
 
@@ -90,29 +77,27 @@ class _Sets:
         f, (middle, half) = self.f, self.boxes()
         moves = np.einsum("hij,shi,j->sh", np.abs(f.through[..., : len(f.g)]), half, np.abs(f.g))
         exact = tuple(sorted(np.argsort(-moves.max(0))[:_EXACT_HEADS].tolist()))
-        low = f.rho @ f.read + np.zeros((len(self.low), 1))
+        low = f.rho @ f.read + np.zeros((len(self.inputs), 1))
         high = low.copy()
         for h, through in enumerate(f.through):
             if h in exact:
-                rows = np.concatenate([through.T, -through.T])
-                both = np.stack([self._rows(i, h, rows) for i in range(len(self.low))])
+                rows = np.concatenate([through.T, -through.T])[None]
+                both = np.concatenate([largest(self._head(i, h), rows).value for i in range(len(self.inputs))])
                 low, high = low - both[:, len(through.T) :], high + both[:, : len(through.T)]
             else:
                 at, spread = middle[:, h] @ through, half[:, h] @ np.abs(through)
                 low, high = low + at - spread, high + at + spread
         return low, high, exact
 
-    def _rows(self, i: int, h: int, rows: Array) -> Array:
-        """The largest <w, p_h> on one set for every row w."""
-        y = np.einsum("nci,ri->rnc", self.v[i, h], rows)
-        den = np.full(len(rows), self.den[i, h])
-        return largest(self.e[i, h], y, rows @ self.num[i, h], den, self.low[i], self.high[i]).value
+    def _head(self, i: int, h: int) -> Free:
+        at, heads = i * len(self.f.e) + h, self.heads
+        return Free(*(each[at : at + 1] for each in (heads.terms, heads.fixed, heads.low, heads.high)))
 
 
 @np.errstate(all="ignore")
 def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
     """A leaf with the best slopes of some steps for each set, and the least value that floats see there."""
-    sets, signs = _Sets.of(f, [part.inputs for part in parts]), np.array([float(part.sign) for part in parts])
+    sets, signs = _Sets(f, [part.inputs for part in parts]), np.array([float(part.sign) for part in parts])
     low, high, exact = sets.ranges()
     scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
     z_low, z_high = _hidden(f, low, high, scale, parts)
@@ -121,7 +106,7 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
     width = np.maximum(z_high - z_low, 1e-9)
     a = g * (float_phi(f.activation, z_high) - float_phi(f.activation, z_low)) / width
     best, slopes, kappas = np.full(len(parts), -np.inf), a.copy(), np.ones(len(parts))
-    before = best
+    before, p = best, None
     z = z_low[..., None] + width[..., None] * _GRID
     lines = g[..., None] * float_phi(f.activation, z)
     for step in range(_STEPS):
@@ -130,7 +115,7 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
         offset = np.take_along_axis(below, place, 2)[..., 0].sum(1)
         bent = signs[:, None] * f.scaled + a @ f.units.T
         kappa, rest = _bilinear(sets, bent, scale)
-        worst, row = sets.most_of_row(-(signs[:, None] * f.straight + kappa[:, None] * bent))
+        worst, p = sets.most_of_row(-(signs[:, None] * f.straight + kappa[:, None] * bent), p)
         total = signs * f.k_0 + offset + a @ f.zeta + rest - worst + (signs * f.last if f.centre is None else 0)
         better = total > best
         best, slopes, kappas = (
@@ -144,7 +129,7 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
             if bool(((best > _ENOUGH) | (best < before + 0.05 * np.abs(best))).all()):
                 break
             before = best
-        reached = f.zeta + kappa[:, None] * (row @ f.units)
+        reached = f.zeta + kappa[:, None] * (sets.row(p) @ f.units)
         nearest = np.take_along_axis(z, place, 2)[..., 0]
         a = a + (0.3 / (1 + step / 10)) * np.abs(g) * (reached - nearest) / width
     best = np.where(empty, np.inf, best)
@@ -188,7 +173,7 @@ def _bilinear(sets: _Sets, bent: Array, scale: tuple[Array, Array]) -> tuple[Arr
 @np.errstate(all="ignore")
 def attracting(f: FloatTables, part: Part) -> int:
     """The free position of largest weight in the head that can move the output most."""
-    half = _Sets.of(f, [part.inputs]).boxes()[1]
+    half = _Sets(f, [part.inputs]).boxes()[1]
     moves = np.einsum("hij,hi,j->h", np.abs(f.through[..., : len(f.g)]), half[0], np.abs(f.g))
     free = part.inputs.free
     return free[int(f.e[int(moves.argmax())][free].max(1).argmax())]
@@ -197,7 +182,7 @@ def attracting(f: FloatTables, part: Part) -> int:
 @np.errstate(all="ignore")
 def loosest_unit(f: FloatTables, part: Part) -> tuple[int, float]:
     """The hidden unit whose line can be farthest below it, and the middle of its range."""
-    low, high, _ = _Sets.of(f, [part.inputs]).ranges()
+    low, high, _ = _Sets(f, [part.inputs]).ranges()
     scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
     ends = [side[0] for side in _hidden(f, low, high, scale, [part])]
     middle = (ends[0] + ends[1]) / 2

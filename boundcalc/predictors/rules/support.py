@@ -1,4 +1,6 @@
-"""B1: proved upper bounds of <w, p_h(x)> over a set of inputs. Values are guessed in floats and tested in balls.
+"""B1: proved upper bounds of <w, p_h(x)> over a set of inputs. Values are guessed, and tested in floats with proved errors.
+
+What these cannot tell is tested in balls.
 
 The inputs: some positions fixed, the others free with `low` to `high` ones among them. For any numbers lambda, theta
 
@@ -17,7 +19,8 @@ import numpy as np
 from flint import arb, arb_mat
 
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.rules.quotients import NEAR, largest
+from boundcalc.predictors.rules.quotients import NEAR, Free, largest
+from boundcalc.predictors.rules.rounded import HALF, TINY, Directions
 from boundcalc.predictors.rules.tables import Balls, FloatTables, HeadTable, Tables
 
 _ROWS = 512
@@ -78,32 +81,53 @@ class HeadOn:
         rows.append([arb(0)] * n + [arb(-1)] * n + [arb(0)] * len(fixed))
         return arb_mat(rows)
 
-    def holds(
-        self, directions: Sequence[Sequence[arb]], values: Sequence[float], thetas: Sequence[float]
-    ) -> list[bool]:
-        """Which of the bounds <w, p_h> <= value hold on all the inputs, as G <= 0 shows."""
-        low, high = self.inputs.counts
-        n, found = len(self.inputs.free), list[bool]()
-        for start in range(0, len(directions), _ROWS):
-            part = slice(start, start + _ROWS)
-            rows = [
-                [*w, arb(value), arb(theta)]
-                for w, value, theta in zip(directions[part], values[part], thetas[part], strict=True)
-            ]
-            alphas = arb_mat(rows) * self.columns
-            width, entries = alphas.ncols(), alphas.entries()
-            for i, row in enumerate(rows):
-                each = entries[i * width : (i + 1) * width]
-                theta = row[-1]
-                total = sum(
-                    map(arb.max, each[:n], each[n : 2 * n]), sum(each[2 * n :], arb.max(low * theta, high * theta))
-                )
-                found.append(bool(total <= 0) and math.isfinite(values[start + i]))
-        return found
+    @cached_property
+    def rounded_columns(self) -> Array:
+        """The same in floats, for rows (w, -lambda, what <w, v> is off by)."""
+        free, T, rounded = np.array(self.inputs.free, dtype=np.int64), self.inputs.T, self.table.rounded
+        fixed = [2 * T, *(t + c * T for t, c in self.inputs.fixed)]
+        return rounded.columns[:, np.concatenate([free, free + T, fixed])]
 
-    def bounds(self, directions: Sequence[Sequence[arb]]) -> list[float]:
+    def holds(self, directions: Directions, values: Sequence[float], thetas: Sequence[float]) -> list[bool]:
+        """Which of the bounds <w, p_h> <= value hold on all the inputs, as G <= 0 shows: in floats, else in balls."""
+        found = np.zeros(len(directions), dtype=bool)
+        values_, thetas_ = np.array(values), np.array(thetas)
+        with np.errstate(all="ignore"):
+            for start in range(0, len(directions), _ROWS):
+                part = slice(start, start + _ROWS)
+                found[part] = self._holds_in_floats(
+                    directions.floats[part], directions.off[part], values_[part], thetas_[part]
+                )
+        for i in np.flatnonzero(~found).tolist():
+            found[i] = self._holds_in_balls(directions.balls[i], values[i], thetas[i])
+        return found.tolist()
+
+    def _holds_in_floats(self, w: Array, off: Array, values: Array, thetas: Array) -> Array:
+        """G <= 0 with a proved bound of all roundings (docs/certificates.md)."""
+        low, high = self.inputs.counts
+        n, count = len(self.inputs.free), self.rounded_columns.shape[1]
+        unit = 4 * self.table.rounded.relative + 4 * (w.shape[1] + 8) * HALF
+        size = np.abs(w).sum(1)
+        rows = np.concatenate([w, (unit * np.abs(values) - values)[:, None], (unit * size + 2 * off)[:, None]], 1)
+        above = rows @ self.rounded_columns
+        most = np.maximum(above[:, :n], above[:, n : 2 * n] - thetas[:, None])
+        counted = np.maximum(low * thetas, high * thetas)
+        total = most.sum(1) + above[:, 2 * n :].sum(1) + counted
+        sizes = np.abs(most).sum(1) + np.abs(above[:, 2 * n :]).sum(1) + np.abs(counted)
+        tiny = TINY * (1 + size + off + np.abs(values)) * (1 + self.table.rounded.largest)
+        error = 2 * (count + 8) * HALF * sizes + tiny
+        return (total + error < 0) & np.isfinite(total + error) & np.isfinite(values)
+
+    def _holds_in_balls(self, w: Sequence[arb], value: float, theta: float) -> bool:
+        low, high = self.inputs.counts
+        n, row = len(self.inputs.free), [*w, arb(value), arb(theta)]
+        each = (arb_mat([row]) * self.columns).entries()
+        total = sum(map(arb.max, each[:n], each[n : 2 * n]), sum(each[2 * n :], arb.max(low * row[-1], high * row[-1])))
+        return bool(total <= 0) and math.isfinite(value)
+
+    def bounds(self, directions: Directions) -> list[float]:
         """A proved upper bound of <w, p_h> for every direction w; infinite where none was proved."""
-        w = np.array([[float(each.mid()) for each in row] for row in directions])
+        w = directions.floats
         with np.errstate(all="ignore"):
             guess, theta = self.guesses(w)
         found = [math.inf] * len(directions)
@@ -115,7 +139,7 @@ class HeadOn:
             else:
                 tried = guess + slack * (1 + np.abs(guess))
             values = [float(tried[i]) for i in left]
-            held = self.holds([directions[i] for i in left], values, [float(theta[i]) for i in left])
+            held = self.holds(directions.part(left), values, [float(theta[i]) for i in left])
             for i, value, good in zip(left, values, held, strict=True):
                 found[i] = value if good else math.inf
             left = [i for i, good in zip(left, held, strict=True) if not good]
@@ -125,36 +149,24 @@ class HeadOn:
 
     def guesses(self, w: Array) -> tuple[Array, Array]:
         """Value and multiplier for every row of w, in floats."""
-        e, v, num, den = self.terms
-        low, high = self.inputs.counts
-        values, thetas = np.empty(len(w)), np.empty(len(w))
+        (low, high), h = self.inputs.counts, self.index
+        terms, others = (each[h : h + 1] for each in self.floats.terms(self.inputs.free, self.inputs.fixed))
+        heads, found = Free(terms, others, np.array([low]), np.array([high])), list[tuple[Array, Array]]()
         for start in range(0, len(w), _ROWS):
-            part = slice(start, start + _ROWS)
-            y = np.einsum("nci,ri->rnc", v, w[part])
-            found = largest(e, y, w[part] @ num, np.full(len(w[part]), den), low, high)
-            values[part], thetas[part] = found.value, found.theta
+            part = largest(heads, w[None, start : start + _ROWS])
+            found.append((part.value[0], part.theta[0]))
+        values, thetas = (np.concatenate(each) for each in zip(*found, strict=True))
         return np.where(np.isfinite(values), values, 0.0), np.where(np.isfinite(thetas), thetas, 0.0)
-
-    @cached_property
-    def terms(self) -> tuple[Array, Array, Array, float]:
-        """Floats: e (n, 2) and v (n, 2, d_head) of the free positions, numerator and denominator of the fixed ones."""
-        f, h, free = self.floats, self.index, self.inputs.free
-        weights = [f.own_e[h], *(f.e[h, t, c] for t, c in self.inputs.fixed)]
-        rows = [f.own_v[h], *(f.v[h, t, c] for t, c in self.inputs.fixed)]
-        num = np.array(weights) @ np.array(rows)
-        return f.e[h][free], f.v[h][free], num, float(np.sum(weights))
 
     def _trivial(self, w: Array) -> Array:
         f, h = self.floats, self.index
         most = np.maximum((f.v[h].reshape(-1, w.shape[1]) @ w.T).max(0), f.own_v[h] @ w.T)
         return most + NEAR * (1 + np.abs(most))
 
-    def box(self) -> tuple[list[arb], list[arb]]:
-        """Middle and half width of every coordinate of p_h."""
-        width = len(self.table.own_value)
-        unit = [[arb(int(i == j)) for j in range(width)] for i in range(width)]
-        both = [arb(b) for b in self.bounds([*unit, *([-one for one in row] for row in unit)])]
-        up, down = both[:width], both[width:]
+    def box(self, units: Directions) -> tuple[list[arb], list[arb]]:
+        """Middle and half width of every coordinate of p_h, from bounds along the axes and against them."""
+        both = [arb(b) for b in self.bounds(units)]
+        up, down = both[: len(both) // 2], both[len(both) // 2 :]
         return [(a - b) / 2 for a, b in zip(up, down, strict=True)], [
             (a + b) / 2 for a, b in zip(up, down, strict=True)
         ]

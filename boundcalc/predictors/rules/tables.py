@@ -13,7 +13,7 @@ docs/certificates.md proves it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.data import Array
+from boundcalc.predictors.rules.rounded import Directions, RoundedHead
 from boundcalc.setting import Architecture
 
 Balls = list[list[arb]]
@@ -39,6 +40,12 @@ class HeadTable:
     own_weight: arb
     own_value: list[arb]
     out: arb_mat
+
+    @cached_property
+    def rounded(self) -> RoundedHead:
+        """The same in floats with proved errors."""
+        places = [*self.weights[0], *self.weights[1], self.own_weight]
+        return RoundedHead(places, [*self.values[0], *self.values[1], self.own_value])
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,22 @@ class Tables:
         return [head.out * self.read for head in self.heads]
 
     @cached_property
+    def both_ways(self) -> list[Directions]:
+        """The columns of `through` and their opposites, as directions of the heads."""
+        return [_both_ways(matrix.transpose().tolist()) for matrix in self.through]
+
+    @cached_property
+    def axes(self) -> Directions:
+        """The coordinates of a head's values, and their opposites."""
+        width = self.architecture.head_width
+        return _both_ways([[arb(int(i == j)) for j in range(width)] for i in range(width)])
+
+    @cached_property
+    def sizes(self) -> list[arb_mat]:
+        """The absolute values of `through`."""
+        return [arb_mat([[abs(entry) for entry in row] for row in matrix.tolist()]) for matrix in self.through]
+
+    @cached_property
     def floats(self) -> FloatTables:
         """Midpoints, for searches."""
         return FloatTables(self)
@@ -112,6 +135,8 @@ class FloatTables:
         )
         self.own_e = np.array(mids([head.own_weight for head in heads]))
         self.own_v = np.array([mids(head.own_value) for head in heads])
+        self.sums = _with_mass(self.e, self.v).swapaxes(1, 2)  # (H, 2, T, d_head + 1): e v, and last e
+        self.own = _with_mass(self.own_e, self.own_v)
         self.out = np.array([floats_of(head.out) for head in heads])
         self.rho = floats_of(tables.rho)[0]
         self.units, self.read = floats_of(tables.units), floats_of(tables.read)
@@ -125,21 +150,34 @@ class FloatTables:
         self.residual = None if residual is None else [np.array(mids(each)) for each in residual]
         self.activation, self.eps = tables.architecture.activation, tables.architecture.eps
 
+    def terms(self, free: Sequence[int], fixed: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+        """What free positions add to the sums of e v and e, zeros before ones; and the sums of the others."""
+        others = self.own + sum(self.sums[:, c, t] for t, c in fixed)
+        return self.sums[:, :, free].reshape(len(self.own), -1, self.own.shape[1]), others
+
     def forward(self, x: Array) -> Array:
         """The output f for rows of bits."""
         ones = np.ascontiguousarray(x, dtype=np.float64)
-        r = np.tile(self.rho, (len(x), 1))
-        for h, out in enumerate(self.out):
-            mass = self.e[h][..., None]
-            both = np.concatenate([mass, mass * self.v[h]], -1)  # (T, 2, 1 + d_head)
-            own = np.concatenate([[1.0], self.own_v[h]]) * self.own_e[h]
-            sums = (1 - ones) @ both[:, 0] + ones @ both[:, 1] + own
-            r += sums[:, 1:] / sums[:, :1] @ out
+        return self._behind((1 - ones) @ self.sums[:, 0] + ones @ self.sums[:, 1] + self.own[:, None])
+
+    def flips(self, x: Array) -> Array:
+        """The outputs for one row of bits with each of its bits flipped, one after the other."""
+        place = np.arange(len(x))
+        shown, other = self.sums[:, x, place], self.sums[:, 1 - x, place]
+        around = np.concatenate([self.own[:, None], shown], 1).cumsum(1)  # sums without a bit, and not by subtraction
+        after = np.concatenate([shown[:, :0:-1].cumsum(1)[:, ::-1], np.zeros_like(shown[:, :1])], 1)
+        return self._behind(around[:, :-1] + after + other)
+
+    def _behind(self, sums: Array) -> Array:
+        """The output from the sums of every head (H, rows, d_head + 1)."""
+        r = self.rho + np.einsum("hri,hid->rd", sums[..., :-1] / sums[..., -1:], self.out, optimize=True)
         first = self._scale(r)
         hidden = float_phi(self.activation, self.zeta + first[:, None] * (r @ self.units))
         f = self.k_0 + r @ self.straight + first * (r @ self.scaled) + hidden @ self.g
+        if self.centre is None:
+            return f + self.last
         base = r
-        if self.residual is not None and self.centre is not None:
+        if self.residual is not None:
             base = self.residual[0] * first[:, None] * (r @ self.centre) + self.residual[1]
         return self._scale(base + hidden @ self.w_2 + self.b_2) * f + self.last
 
@@ -147,6 +185,14 @@ class FloatTables:
         if self.centre is None:
             return np.ones(len(rows))
         return 1 / np.sqrt(((rows @ self.centre) ** 2).mean(1) + self.eps)
+
+
+def _both_ways(rows: Balls) -> Directions:
+    return Directions([*rows, *([-entry for entry in row] for row in rows)])
+
+
+def _with_mass(e: Array, v: Array) -> Array:
+    return np.concatenate([e[..., None] * v, e[..., None]], -1)
 
 
 def phi(name: str, z: arb) -> arb:
