@@ -14,10 +14,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """An architecture was held against a forward pass, and the two agreed.
+    """An architecture was compared with a forward pass, and the two agreed.
 
     Attributes:
-        module: what ran beside it.
+        module: what ran next to it.
         largest: the largest difference anywhere, of the largest entry there.
         allowed: what was allowed.
         inputs: sequences that ran through both.

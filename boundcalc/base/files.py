@@ -1,7 +1,7 @@
 """Files that people write and others send: read within a limit, and read strictly.
 
 A key given twice, NaN, Infinity and numbers beyond every float are all taken without a word by the standard library: one
-of two values is dropped, or a number appears that nobody wrote. Nothing that is given may be ignored.
+of two values is dropped, or a number appears that no file contains. Nothing that is given may be ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def read_text(
     Args:
         path: of a file, a device or a pipe. A file that cannot be opened is an `OSError`.
         what: it is ("the sweep file", "--norms"), for messages.
-        error: raised for what is no UTF-8, what is longer than `most` bytes, and a named pipe that nobody writes to.
+        error: raised for what is no UTF-8, what is longer than `most` bytes, and a named pipe without a writer.
         most: bytes that are read.
         more: what to do with more than that.
     """
@@ -43,7 +43,7 @@ def read_text(
         finally:
             os.set_blocking(pipe, True)
         if first == b"" and Path(path).is_fifo():
-            raise error(f"cannot read {name}: nobody writes to this pipe")
+            raise error(f"cannot read {name}: this pipe has no writer")
         data = bytearray(first or b"")
         while len(data) <= most and (part := file.read(most + 1 - len(data))):
             data += part

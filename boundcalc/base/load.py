@@ -20,7 +20,7 @@ def is_own(word: object) -> bool:
 
 
 def load_name(word: str) -> Any:
-    """What "mine.py:bound" stands for. The file is executed; what lies beside it can be imported by it."""
+    """What "mine.py:bound" stands for. The file is executed; what lies next to it can be imported by it."""
     import importlib.util
     from pathlib import Path
 

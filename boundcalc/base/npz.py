@@ -17,7 +17,7 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting
 def plain_arrays(
     path: str | Path, what: str = "plain arrays", writer: str = "np.savez(path, x=..., y=...)"
 ) -> Iterator[NpzFile]:
-    """The arrays of an .npz file, each read when it is asked for; `what` they should be, and what writes such a file.
+    """The arrays of an .npz file, each read at its first use; `what` they should be, and what writes such a file.
 
     Any byte of the file may be damaged: whatever a library raises while one is read becomes an `InvalidSetting`.
     """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class Progress:
-    """Told how far it is; this one tells nobody."""
+    """Reports of progress; this one reports nothing."""
 
     def begin(self, done: int, total: int, what: str = "trials") -> None:
         """Before the first trial, or certificate."""
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Some trials are finished; seconds left, where that can be told."""
+        """Some trials are finished; seconds left, where they can be estimated."""
 
     def stop(self) -> None:
         """Nothing more will come."""

@@ -53,7 +53,7 @@ _SIGNS = (
 _TOKEN = re.compile(r"\\[a-zA-Z]+\s*|\\.|.", re.DOTALL)
 _ATOM = re.compile(r"\w[\u0302-\u0304]?'?(_(\w+|\([^()]*\)))?|\d*\.?\d*|\([^()]*\)|\|[^|]*\||√\w")
 _EDGE = "\x00"
-"""Stands at the edge of a name, a script, a fraction or a root: a letter or digit beside it is kept apart by a space."""
+"""Stands at the edge of a name, a script, a fraction or a root: a letter or digit next to it is kept apart by a space."""
 
 
 def _math(math: str) -> str:

@@ -1,6 +1,6 @@
 """The one reader and writer of JSON, made from the annotations of dataclasses.
 
-`read` is for what people write: what a file leaves out has its default, what it has beside the fields is refused.
+`read` is for what people write: what a file leaves out has its default, what it has besides the fields is refused.
 `read_complete` is for proofs, whose meaning must not change with the version of the reader: a file is what `write` makes of
 what was read, field by field, or it is refused.
 
@@ -70,7 +70,7 @@ def choice(name: str, value: object, options: Iterable[str]) -> str:
 
 
 def known_keys(where: str, data: object, known: Iterable[str]) -> Mapping[str, Any]:
-    """A JSON object that has no key beside the known ones, by which spellings of them are replaced."""
+    """A JSON object that has no key besides the known ones, by which spellings of them are replaced."""
     if not isinstance(data, Mapping):
         raise InvalidSetting(f"{where} must be a JSON object, got {shown(data)}")
     names = tuple(known)

@@ -47,5 +47,5 @@ class Statement:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What `compute` needs beside the number system."""
+        """What `compute` needs besides the number system."""
         return () if self.compute is None else tuple(inspect.signature(self.compute).parameters)[1:]

@@ -13,7 +13,7 @@ Number = Any
 
 
 class NumberSystem(Protocol):
-    """The functions a formula may use beside + - * / ** and integer constants."""
+    """The functions a formula may use besides + - * / ** and integer constants."""
 
     @property
     def name(self) -> str:

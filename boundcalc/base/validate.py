@@ -19,7 +19,7 @@ _MOST_NAME = 80
 
 
 def _symbolic(name: str, value: Any, *assumptions: str) -> bool:
-    """Whether a value is a sympy expression with symbols in it; such a value is judged by what it is assumed to be."""
+    """Whether a value is a sympy expression with symbols in it; such a value is judged by its assumptions."""
     if not getattr(value, "free_symbols", None):
         return False
     for assumption in assumptions:

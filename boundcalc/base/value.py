@@ -11,7 +11,7 @@ from boundcalc.base.rounding import log10_up, log_up, value_up
 
 Kind = Literal["bound", "a_posteriori", "proxy", "estimate"]
 VACUOUS_MARGIN = 1e-3
-"""Bounds within a thousandth (in logs) of what holds always say nothing either: the one notion of vacuous, and what
+"""Bounds within a thousandth (in logs) of the trivial bound are vacuous, too: the one notion of vacuous, and what
 'below 1' asks for."""
 
 
@@ -22,7 +22,7 @@ class Value:
     Attributes:
         name: whose: a policy, a theorem, a statement.
         quantity: what is bounded.
-        kind: "bound", "a_posteriori" (measured norms are paid for), "proxy" or "estimate"; of a theorem of one's own, what
+        kind: "bound", "a_posteriori" (measured norms are paid for), "proxy" or "estimate"; of your own theorem, what
             its author says.
         log_value: natural logarithm, uncapped: never below that of the formula's exact value.
         form: which form of it; of a bound of the gap or the risk, the theorem that gives it.
@@ -84,7 +84,7 @@ class Value:
         return self.log_value > math.log(self.always) - VACUOUS_MARGIN
 
     def to_json(self) -> dict[str, Any]:
-        """The value and all it rests on."""
+        """The value and all it is based on."""
         return {
             "name": self.name,
             "form": self.form,

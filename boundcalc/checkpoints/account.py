@@ -38,9 +38,9 @@ class Account:
     shared: int
     """Of these, such as are the same tensor twice (a read-out tied to the embedding), or not in the checkpoint."""
     doubts: tuple[str, ...] = ()
-    """Why the model may not be the one that would be bounded: fields of its config.json, files beside it."""
+    """Why the model may not be the one that would be bounded: fields of its config.json, files next to it."""
     assumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Fields that nothing is said of, and the defaults taken for them."""
+    """Fields that no file gives, and their defaults."""
 
     @property
     def total(self) -> int:
@@ -123,7 +123,7 @@ def balance(
         )
     lowered = lowered_parameters(architecture.stages, architecture.seq_len)
     settled = model.doubts
-    if agrees:  # not what the user says beside config.json, nor code of the model's own, which was not run
+    if agrees:  # not what the user says next to config.json, nor code of the model's own, which was not run
         settled = [doubt for doubt in settled if doubt.partition(" ")[0] in {*model.settings.said, "auto_map"}]
     doubts = [*model.checkpoint.doubts, *model.settings.lasting, *settled]
     return Account(tuple(lines), lowered, shared, tuple(dict.fromkeys(doubts)), dict(model.settings.assumed))

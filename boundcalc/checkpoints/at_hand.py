@@ -20,7 +20,7 @@ from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.readers.locate import weights_of_folder
 
 LIBRARY, NOTHING = "transformers", "none"
-"""What may be asked for beside a module: the library's, or none."""
+"""Values of `--compare` other than a module: the library's, or none."""
 MOST = 15 * 10**7
 """Parameters of a library's model that is run unasked: that takes about 20 bytes each."""
 
@@ -31,14 +31,14 @@ _SPARE = 10**6
 
 @dataclass(frozen=True)
 class AtHand:
-    """What an architecture can be held against.
+    """A model whose forward pass an architecture is compared with.
 
     Attributes:
         module: the user's own, with the weights of the checkpoint.
-        load: loads the library's, which is done when all else is known.
-        name: of what there is.
-        asked: whether somebody asked for it: what cannot be had is refused then.
-        why: why there is nothing, where there could be something.
+        load: loads the library's model, as the last step.
+        name: of that model.
+        asked: whether it was requested: a model that cannot be loaded is refused then.
+        why: why there is none, where there could be one.
     """
 
     module: Any = None
@@ -49,7 +49,7 @@ class AtHand:
 
 
 def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHand:
-    """What a checkpoint's architecture can be held against.
+    """What a checkpoint's architecture can be compared with.
 
     Args:
         path: of the checkpoint.
@@ -90,7 +90,7 @@ def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
     """
     for library in ("torch", "transformers"):
         if importlib.util.find_spec(library) is None:
-            raise NotRun(f"{library} is not installed, whose {name} it could be held against")
+            raise NotRun(f"{library} is not installed, whose {name} it could be compared with")
     import torch
     import transformers
     from transformers.utils import logging

@@ -30,7 +30,7 @@ def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
     if plan.model.has(scores, b):
         if any(layer.beside_heads()):
             raise CheckpointError(
-                "weights that heads share beside their maps are read where queries and keys are apart"
+                "weights that heads share besides their maps are read where queries and keys are apart"
             )
         for weight in layer.weights(plan.architecture.seq_len):
             yield _headed(plan, weight)

@@ -38,7 +38,7 @@ from boundcalc.setting import Architecture, Attention, Budget, Norms
 from boundcalc.setting.norms import place_of
 
 Progress = Callable[[str, int, int], None]
-"""Told the name of a finished task, and how many numbers of how many are done."""
+"""Receives the name of a finished task, and how many numbers of how many are done."""
 
 
 DEFAULTS, CHEAP = Options(), Want()
@@ -58,7 +58,7 @@ class Audit:
         missing: kinds the architecture has and the checkpoint has not.
         seed: of the random probes.
         products: budgets of what maps that meet make, of this library's own models.
-        parity: how the architecture was held against the module's forward pass; None where no module was at hand.
+        parity: how the architecture was compared with the module's forward pass; None where no module was at hand.
         why_not: why it was not, where it could have been.
     """
 
@@ -87,7 +87,7 @@ class Audit:
 
     @property
     def comparison(self) -> str:
-        """Whether the architecture was held against a forward pass, in words."""
+        """Whether the architecture was compared with a forward pass, in words."""
         return said(self.compared) + (f": {self.why_not}" if self.why_not else "")
 
     @property
@@ -217,7 +217,7 @@ def audit(
 
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
-    A live module is held against the architecture it is read as (`parity`), unless `compare` is false: the audit then says so.
+    A live module is compared with the architecture it is read as (`parity`), unless `compare` is false: the audit then says so.
     `call` says how it is called, where module(x) is not it; `parity` is a forward check that was made before.
     """
     if seed is not None:

@@ -93,7 +93,7 @@ def _named_in_python(word: str, groups: str | None) -> Sequences:
 
 
 def _shown(source: Any) -> list[str]:
-    """The columns of a Hugging Face dataset; of one that was told which to show (set_format), these."""
+    """The columns of a Hugging Face dataset; of one with chosen columns (set_format), these."""
     chosen = getattr(source, "format", None)
     return list(chosen["columns"] if isinstance(chosen, Mapping) and "columns" in chosen else source.column_names)
 

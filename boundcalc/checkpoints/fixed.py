@@ -1,4 +1,4 @@
-"""What a forward pass needs beside the weights, as a module of the transformers library has it; and rotary positions."""
+"""What a forward pass needs besides the weights, as a module of the transformers library has it; and rotary positions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
 
 
 def _window(config: Any) -> Callable[[int | None, int], NDArray[np.bool_]] | None:
-    """Which keys a query sees: in the layers that are said to have a window, or in all where nothing says which."""
+    """Which keys a query sees: in the layers listed as having a window, or in all without such a list."""
     types, size = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
     if size is None or not getattr(config, "use_sliding_window", True):
         return None

@@ -128,7 +128,7 @@ def head_maps(model: Model, layer: Attention, queries: slice, groups: slice) -> 
 
 
 SPECTRUM_SIDE = 1024
-"""Matrices whose shorter side exceeds this get no spectrum unless it is asked for."""
+"""Matrices whose shorter side exceeds this get no spectrum by default."""
 
 
 @dataclass(frozen=True)

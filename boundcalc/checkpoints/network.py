@@ -1,6 +1,6 @@
 """What a checkpoint's tensors compute when they are put together as its architecture says.
 
-What a module's own forward pass is held against (`parity`), and what answers for a checkpoint where no module is at hand.
+What a module's own forward pass is compared with (`parity`), and what answers for a checkpoint where no module is at hand.
 """
 
 from __future__ import annotations

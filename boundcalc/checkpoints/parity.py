@@ -1,6 +1,6 @@
 """The forward check: a batch of inputs through a module and through the architecture it was described as.
 
-Both run in double precision, without fused attention, and are held against each other layer by layer: errors that make up
+Both run in double precision, without fused attention, and are compared with each other layer by layer: errors that make up
 for each other wash out at the outputs. A module is run only when it is at hand; files alone are never executed.
 """
 
@@ -34,7 +34,7 @@ SINGLE = 4e-6
 
 @dataclass(frozen=True)
 class Place:
-    """Rows that were held against each other: what leaves a layer, or enters it, and how far they were apart."""
+    """Rows that were compared with each other: what leaves a layer, or enters it, and how far they were apart."""
 
     name: str
     apart: float

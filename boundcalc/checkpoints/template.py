@@ -1,7 +1,7 @@
 """A mapping for a checkpoint of no known family: every tensor guessed by name, else by shape and order.
 
-A guess is only that: whoever has the module lets the forward check decide (`describe`), and without it the certificate says
-that nobody compared.
+A guess is only that: with the module the forward check decides (`describe`), and without it the certificate
+says that no forward pass was compared.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Part:
 
 
 def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, Any]:
-    """The mapping, with "?" where nothing in the file says what is there."""
+    """The mapping, with "?" where nothing in the file identifies the tensor."""
     short = stripped(list(checkpoint.tensors))
     ignored = {short[n]: "a mask, not a weight" for n, t in checkpoint.tensors.items() if _is_mask(short[n], t)}
     buffers = {short[name] for name in checkpoint.buffers & set(short)}
@@ -236,7 +236,7 @@ def _roles_inside(parts: Sequence[_Part], d: int) -> None:
 
 
 def _by_shape(maps: Sequence[_Part], taken: set[str], d: int) -> None:
-    """Roles of maps whose names say nothing, in the order they stand in."""
+    """Roles of maps whose names do not identify them, in the order of the file."""
     for part in maps:
         shape, sides = _shape(part), sorted(_shape(part))
         fused = 3 * d in shape and not taken & {"W_QKV", "W_Q"} and "W_O" not in taken

@@ -13,12 +13,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("boundcalc.cli.eval:command", "Bounds of the generalization gap and of the risk for a setting."),
     "solve": ("boundcalc.cli.solve:command", "How large m, T, C, depth, gamma or delta must or may be."),
     "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
-    "list": ("boundcalc.cli.listing:command", "What can be asked for by name, with sources."),
+    "list": ("boundcalc.cli.listing:command", "Bounds, theorems, lemmas, tasks and figures by name, with sources."),
     "explain": ("boundcalc.cli.explain:command", "A theorem, a policy, or a statement with its conditions and proof."),
     "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with its steps; as text, LaTeX, BibTeX or code."),
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
-    "plot": ("boundcalc.cli.plot:command", "Bounds along an axis, beside measured runs."),
+    "plot": ("boundcalc.cli.plot:command", "Bounds along an axis, next to measured runs."),
     "explore": ("boundcalc.cli.explore:command", "A page of floors and bounds to play with."),
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
@@ -34,7 +34,7 @@ REMOVED: dict[str, str] = {
     "export": "`boundcalc derive --format latex|bibtex|python|numpy|javascript` prints the formula",
     "gallery": "`boundcalc plot` draws bounds along an axis; examples/*/NAME.py -o NAME.png the figures of the papers",
     "threshold": "`python examples/edelman2022/samples.py` finds m* and its growth with T",
-    "tightness": "`python examples/edelman2022/both_sides.py` prints bounds beside floors, constants.py the ladder",
+    "tightness": "`python examples/edelman2022/both_sides.py` prints bounds next to floors, constants.py the ladder",
 }
 """Commands of earlier versions, and what does their job now."""
 

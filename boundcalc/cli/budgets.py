@@ -111,7 +111,7 @@ def legend(setting: Setting) -> list[str]:
     )
     return [
         *lines,
-        *([f"products may have budgets beside those of their factors: {named}"] if named else []),
+        *([f"products may have budgets besides those of their factors: {named}"] if named else []),
         "a budget for one block is W_V[3], for one head W_V[3,0]; of W - M, M fixed before the data, 'distance': {'op': 1}",
         "save this as norms.json, fill in your values, then: boundcalc eval --norms norms.json",
     ]

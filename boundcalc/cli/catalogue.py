@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 GROUPS = ("theorems", "policies", "statements", "lemmas", "certificates", "presets", "strategies")
 MORE = ("figures", "tasks", "sweeps", "families")
-"""Groups that are listed when they are asked for: what `plot`, `train`, `sweep` and `norms` take."""
+"""Groups that are listed on request: what `plot`, `train`, `sweep` and `norms` take."""
 _LEMMA_LETTERS = "TLS"
 _Rows = Iterator[tuple[str, str, str]]
 

@@ -39,9 +39,9 @@ Examples:
 \b
 Norms are read off the weights and rounded up to a grid fixed in advance (1/16 times powers of 2^(1/8),
 one budget for all blocks of a kind); gamma is rounded down to a power of 2, or with --data chosen among
-them; a training error that was seen costs the number of theorems to choose from. All this is paid for
-by P1, so the bounds hold although the weights were seen first. --fixed-gamma says that gamma was fixed
-before the data.""",
+them. A training error read off the data costs the number of theorems to choose from. P1 adds the cost of
+these choices to log(1/delta), so the bounds hold although norms were measured after training. --fixed-gamma
+says that gamma was fixed before the data.""",
 )
 @click.argument("model", type=Input())
 @model_options
@@ -49,8 +49,10 @@ before the data.""",
 @click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
 @click.option("--gamma", type=NUMBER, help="Margin of the ramp loss; with --data the best on the grid.")
 @click.option("--bits", type=WHOLE, help="Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
-@click.option("--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded nor paid for.")
-@click.option("--train-error", type=NUMBER, help="Share of training margins at most gamma, as seen.")
+@click.option(
+    "--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded, and needs no correction."
+)
+@click.option("--train-error", type=NUMBER, help="Observed share of training margins at most gamma.")
 @click.option(
     "--data",
     type=PythonName(),
@@ -210,7 +212,7 @@ def command(
         setting = Setting(found.architecture, norms, seen)
     from boundcalc.cli.setting import Question
 
-    # what the model's files say is not assumed; where they say nothing, it is
+    # what the model's files say is not assumed; where they are silent, it is
     read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
     given = ["n_train", "delta"]
     given += ["margin"] * (gamma is not None or given_examples)

@@ -127,7 +127,7 @@ def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
 
 
 def compared(found: Audit) -> str:
-    """Whether the architecture was held against a forward pass."""
+    """Whether the architecture was compared with a forward pass."""
     text = found.comparison
     return f"{text[0].upper()}{text[1:]}."
 
@@ -160,7 +160,7 @@ def account_lines(found: Audit) -> list[str]:
             lines.append(f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}")
     if account.assumed and found.family != "mapping":
         said = ", ".join(f"{name} {value!r}" for name, value in account.assumed.items())
-        lines.append(f"Assumed, as nothing says otherwise: {said}.")
+        lines.append(f"Defaults, as no file gives them: {said}.")
     lines += [f"Doubted, so that there is no bound: {doubt}" for doubt in account.doubts]
     if found.missing:
         lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
@@ -172,6 +172,6 @@ def account_lines(found: Audit) -> list[str]:
     if found.failure:
         lines.append(
             f"Wide matrices were probed at random (seed {found.seed}): with chance at most {up(found.failure, 2)} a norm "
-            "is too small; delta pays for it. --exact does without."
+            "is too small; it counts in delta. --exact avoids it."
         )
     return lines

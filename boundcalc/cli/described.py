@@ -29,7 +29,7 @@ class _Described(NamedTuple):
 
 
 def described(question: Question) -> list[_Described]:
-    """Every value that matters, with whether it was assumed."""
+    """Every value that matters, with whether it is a default."""
     setting = question.setting
     architecture = setting.architecture
     out: list[_Described] = []
@@ -61,7 +61,7 @@ def described(question: Question) -> list[_Described]:
             out.append(_describe(question, name, value))
     if setting.sample.measured:
         seen = " and ".join(name.replace("_", " ") for name in setting.sample.measured)
-        out.append(_Described("measured", "chosen after a look:", seen, False))
+        out.append(_Described("measured", "chosen from the data:", seen, False))
     return out
 
 

@@ -69,7 +69,7 @@ def command(
 ) -> None:
     """Bounds of the generalization gap and of the risk for a setting, every value checked.
 
-    Values that are not given come from the preset, or are assumed and marked with * in the output.
+    Values that are not given come from the preset, or are defaults, marked with * in the output.
     """
     question = take_setting(options, complete=not (template or axes), inputs=True)
     if template:
@@ -101,7 +101,7 @@ def command(
             context.exit(FAILURE)
         return
     if explain and form != "table":
-        raise InvalidSetting(f"--explain draws a tree beside the table: leave out --format {form}, or --explain")
+        raise InvalidSetting(f"--explain draws a tree next to the table: leave out --format {form}, or --explain")
     if why and form not in ("table", "json"):
         raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
     from boundcalc.cli.report import ask, write_certificates

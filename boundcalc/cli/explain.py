@@ -67,7 +67,7 @@ def _statement(name: str) -> list[tuple[str, str]]:
 
 
 def _facts(name: str) -> Mapping[str, Fact]:
-    """What a certificate of one predictor rests on, by this statement."""
+    """What a certificate of one predictor is based on, by this statement."""
     from boundcalc.predictors.statements import STATEMENTS
 
     return STATEMENTS[name].facts if name in STATEMENTS else {}
@@ -91,7 +91,7 @@ def _theorem(name: str) -> list[tuple[str, str]]:
         ("Assumes", "; ".join(theorem.assumed())),
         ("Published", theorem.published_note),
         ("Differs", "; ".join(theorem.differences())),
-        ("Rests on", " ".join(theorem.uses)),
+        ("Based on", " ".join(theorem.uses)),
         ("Source", str(theorem.source)),
         *uses,
     ]
@@ -121,7 +121,7 @@ def _other(name: str) -> list[tuple[str, str]]:
     return [
         ("Title", STRATEGIES[name].title),
         ("Bounds", STRATEGIES[name].quantity),
-        ("Rests on", " ".join(STRATEGIES[name].uses)),
+        ("Based on", " ".join(STRATEGIES[name].uses)),
     ]
 
 

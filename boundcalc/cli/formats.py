@@ -64,7 +64,7 @@ def _why(report: Report) -> None:
 
 
 def setting_lines(question: Question, without: Sequence[str] = (), *, width: int | None = None) -> list[str]:
-    """The setting, with a star at what was assumed; `without` some values (those of a sweep)."""
+    """The setting, with a star at defaults; `without` some values (those of a sweep)."""
     found = described(question)
     fields = [item.field for item in found]
     sample = fields.index("n_train")

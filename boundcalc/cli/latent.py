@@ -176,7 +176,7 @@ def _bounds(
     short_help="What CME, softmax and linear attention infer from pairs, with bounds of their errors.",
     epilog="""\b
 Examples:
-  boundcalc latent infer --L 4096 --d 8            pairs of a known law: errors beside their bounds
+  boundcalc latent infer --L 4096 --d 8            pairs of a known law: errors next to their bounds
   boundcalc latent infer pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
   boundcalc latent infer pairs.npy --values 2 --queries asked.npy --temperature 0.1
   boundcalc latent infer pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
@@ -201,7 +201,7 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior deviation
     as a share of the prior's. X3k bounds the error of all three: it asks for weights that depend on keys and query alone.
 
-    Without a file pairs are drawn from a known law, and errors stand beside their bounds. Its keys are uniform on the
+    Without a file pairs are drawn from a known law, and errors stand next to their bounds. Its keys are uniform on the
     unit sphere, its values <z, key> plus noise, |z| = 1.
     """
     if pairs is None:

@@ -15,7 +15,7 @@ _STORE = "boundcalc-runs.db"
 
 
 def default_store() -> Path:
-    """Where trials are kept unless told otherwise."""
+    """Where trials are kept by default."""
     return Path(os.environ.get("BOUNDCALC_STORE", _STORE))
 
 
@@ -80,7 +80,7 @@ def run_pair(text: str) -> tuple[str, Any]:
 
 
 def say_positions(trials: Iterable[Any]) -> None:
-    """Rows of a user's own data carry no positions unless asked for, which whoever trains on them must know."""
+    """Rows of a user's own data carry no positions by default; a message says so."""
     for trial in trials:
         own = trial.task.kind == "arrays" or trial.task.origin is not None
         if own and trial.architecture.positions == "none" and trial.architecture.seq_len > 1:

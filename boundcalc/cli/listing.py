@@ -16,7 +16,7 @@ _LAST = {
     "policies": "lemmas",
     "certificates": "source",
     "presets": "sizes",
-    "strategies": "rests on",
+    "strategies": "is based on",
     "figures": "shows",
     "tasks": "fields",
     "sweeps": "task",
@@ -26,7 +26,7 @@ _LAST = {
 
 @click.command(
     name="list",
-    short_help="What can be asked for by name, with sources.",
+    short_help="Bounds, theorems, lemmas, tasks and figures by name, with sources.",
     epilog="""\b
 Examples:
   boundcalc list

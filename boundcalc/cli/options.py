@@ -78,4 +78,4 @@ points_options = all_of(
         ),
     ]
 )
-"""Measurements of one's own, as `points` and `columns`."""
+"""Your own measurements, as `points` and `columns`."""

@@ -71,7 +71,7 @@ def _beside(image: Path, source: str | None) -> bool:
 @click.command(
     cls=FileCommand,
     name="plot",
-    short_help="Bounds along an axis, beside measured runs.",
+    short_help="Bounds along an axis, next to measured runs.",
     epilog="\b\nFigures:\n"
     + "".join(f"  {name:<14} {about}\n" for name, about in FIGURES.items())
     + "\n\b\nFigures of the papers, in a clone of the repository:\n"
@@ -84,7 +84,7 @@ Examples:
   boundcalc plot gap-vs-m --points mine.csv --bound best --bound mine.py:bound
   boundcalc plot --from gap.json -o again.pdf
 \b
-Beside FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.""",
+Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.""",
 )
 @click.argument("what", metavar="FIGURE", required=False)
 @click.option(
@@ -131,7 +131,7 @@ def command(
     if source is not None:
         given = (what, axis, norms_from, store, *bounds, *quantities, *points, *columns, *runs, *options.values())
         if any(value not in (None, ()) for value in given):
-            raise InvalidSetting("--from draws the numbers as they were: beside it only -o")
+            raise InvalidSetting("--from draws the numbers as they were: next to it only -o")
         found = read(Path(source))
         target = out if out is not None else Path(source).with_suffix(".png")
         _save(found, target, numbers=not _beside(target, source))
@@ -142,7 +142,7 @@ def command(
     if what in SCRIPTS and (what not in FIGURES or store is None):
         given = (axis, norms_from, *bounds, *quantities, *points, *columns, *runs, *options.values())
         if any(value not in (None, ()) for value in given):
-            raise InvalidSetting(f"{what} is made by examples/{SCRIPTS[what].script}: beside it only -o and --store")
+            raise InvalidSetting(f"{what} is made by examples/{SCRIPTS[what].script}: next to it only -o and --store")
         _run_script(what, out if out is not None else Path(f"{what}.png"), store)
         return
     target = out if out is not None else Path(f"{what}.png")
@@ -234,7 +234,7 @@ def _gap(
         setting = trials.class_of(records, setting)
         about += "; bounds of a class chosen after training"
     measured = trials.as_runs(records, setting.sample.margin)
-    extra = int(letter == "T")  # beside the bits stands the row that is read out
+    extra = int(letter == "T")  # next to the bits stands the row that is read out
     found = gap.collect(letter, setting, values, bounds, quantities, measured, extra=extra)
     return found.but(facts={**found.facts, "note": about})
 

@@ -32,13 +32,13 @@ certify_options = all_of(
 
 
 def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:
-    """Where the certificate of each method goes: to the file named, or beside it where there are several."""
+    """Where the certificate of each method goes: to the file named, or next to it where there are several."""
     chosen = wanted(methods)
     return {name: file if len(chosen) == 1 else file.with_stem(f"{file.stem}-{name}") for name in chosen}
 
 
 def unfinished_runs(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
-    """Where the methods that train in rounds keep a run that is killed: FILE.run, beside their certificate."""
+    """Where the methods that train in rounds keep a run that is killed: FILE.run, next to their certificate."""
     files = {} if file is None else certificate_files(file, methods)
     return {name: path.with_name(f"{path.name}.run") for name, path in files.items() if name in ("holdout", "p2l")}
 
@@ -76,7 +76,7 @@ def certify_trial(
 
 
 def weights_file(certificate: Path) -> Path:
-    """Where the weights that a rule is proved of lie, beside its certificate."""
+    """Where the weights that a rule is proved of lie, next to its certificate."""
     return certificate.with_suffix(".safetensors")
 
 
@@ -236,7 +236,7 @@ def _examples(source: str, certificate: Any) -> Any:
 
 
 def _answers(certificate: Any) -> str | None:
-    """Of a model that was handed over: what answered, and how its architecture was held against a forward pass."""
+    """Of a model that was handed over: what answered, and how its architecture was compared with a forward pass."""
     from boundcalc.base.compared import Compared, said
     from boundcalc.base.schema import read
 

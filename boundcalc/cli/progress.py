@@ -128,7 +128,7 @@ class _Bar(Silent):
 
 
 def _say_kept(store: Any, trials: Iterable[Any]) -> None:
-    """After an interruption: what is there, and how to go on."""
+    """After an interruption: the finished trials, and how to go on."""
     kept = len(store.hashes() & {trial.hash for trial in trials})
     click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
 
@@ -145,7 +145,7 @@ def watched() -> Iterator[Silent]:
 
 @contextmanager
 def kept(store: Any, trials: Iterable[Any]) -> Iterator[Any]:
-    """The same for trials that a store takes one by one: an interruption says what is there."""
+    """The same for trials that a store takes one by one: an interruption lists the finished ones."""
     with watched() as progress:
         try:
             yield progress

@@ -154,12 +154,12 @@ def write_certificates(best: BoundValue | None, gap: Path | None, risk: Path | N
         best.certificate.save(gap)
     if risk is not None:
         if best.risk_trivial:
-            raise click.ClickException("the best risk bound rests on a trivial gap: there is no proof to write")
+            raise click.ClickException("the best risk bound is based on a trivial gap: there is no proof to write")
         best.risk_certificate.save(risk)
 
 
 def counts_stored(value: BoundValue) -> bool:
-    """Whether the gap or the risk rests on how many bits a weight has (G13)."""
+    """Whether the gap or the risk is based on how many bits a weight has (G13)."""
     return any(STRATEGIES[proof.certificate.strategy].stored for proof in value.proofs)
 
 

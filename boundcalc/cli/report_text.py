@@ -38,7 +38,7 @@ def _amount(value: Value) -> str:
 
 
 def amount(log10: float) -> str:
-    """A value by its logarithm; "vacuous" from 0.999 on, with the uncapped value beside it."""
+    """A value by its logarithm; "vacuous" from 0.999 on, with the uncapped value next to it."""
     if log10 < math.log10(math.exp(-VACUOUS_MARGIN)):
         return upper(log10)
     return f"{VACUOUS} ({upper(log10)})" if log10 > 1e-9 else VACUOUS
@@ -126,7 +126,7 @@ def notes(report: Report) -> list[str]:
 
 
 def _stored_lines(report: Report) -> list[str]:
-    """Which bounds rest on the bits of a weight, and what they are without."""
+    """Which bounds are based on the bits of a weight, and what they are without."""
     bits = report.question.setting.architecture.bits
     if bits is None:
         return []
@@ -138,9 +138,11 @@ def _stored_lines(report: Report) -> list[str]:
     if without is None:
         return [f"No bound here gains from the premise that {premise}."]
     if without.refusal is not None:
-        return [f"{without.name!r} rests on a premise: {premise}. Without it there is no bound: {without.refusal}"]
+        return [f"{without.name!r} is based on a premise: {premise}. Without it there is no bound: {without.refusal}"]
     gap, risk = _amounts(without)
-    return [f"{without.name!r} rests on a premise: {premise}. Without it: gap {_at_most(gap)}, risk {_at_most(risk)}."]
+    return [
+        f"{without.name!r} is based on a premise: {premise}. Without it: gap {_at_most(gap)}, risk {_at_most(risk)}."
+    ]
 
 
 def _at_most(amount: str) -> str:

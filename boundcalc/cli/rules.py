@@ -75,10 +75,10 @@ def _lines(found: Any, certificate: Any) -> list[str]:
     if found.proved is not None and found.counterexample is not None:
         lines.append(f"{'beyond':<10}  it differs from {found.rule} at {found.counterexample}")
     if certificate is not None:
-        facts, told = certificate.facts, explained(certificate)
+        facts, explanation = certificate.facts, explained(certificate)
         lines.append(f"{'risk':<10}  G15: the rule errs on {facts['errors']} of {facts['n']} examples")
-        if told["function"] != told["unnamed"]:
-            name = f"the name {told['function']} ({up(facts['bits'], 4)} bits) is in the code since tasks are such functions"
+        if explanation["function"] != explanation["unnamed"]:
+            name = f"the name {explanation['function']} ({up(facts['bits'], 4)} bits) is in the code, as tasks are"
             lines.append(f"{'':<10}  {name}: risk <= {up(certificate.risk, 3)}")
     return lines
 

@@ -1,4 +1,4 @@
-"""The options that describe a setting, and the setting they make, with what was assumed."""
+"""The options that describe a setting, and the setting they make, with its defaults."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _NORMALISER = {
     "normaliser_c": ("c", Spec("number", "Lipschitz constant of a normaliser of your own")),
     "normaliser_mu": ("mu", Spec("number", "largest mass of a row of weights of a normaliser of your own")),
 }
-"""Fields of the normaliser by the names they have beside those of the architecture."""
+"""Fields of the normaliser by the names they have besides those of the architecture."""
 _DECLARED = {**specs(Architecture), **specs(Sample), "C": specs(Norms)["C"]}
 _DECLARED |= {name: spec for name, (_, spec) in _NORMALISER.items()}
 ENTRIES = tuple(Entry(name, spec) for name, spec in _DECLARED.items())
@@ -150,7 +150,7 @@ class Question:
 
     Attributes:
         setting: what was asked about.
-        origin: of each field "given", "preset" or "file"; the others are assumed.
+        origin: of each field "given", "preset" or "file"; the others are defaults.
         sources: the options that named a preset or a file.
         inputs: what --set gave that is no field of a setting: inputs of a theorem.
     """
@@ -167,7 +167,7 @@ class Question:
             raise InvalidSetting(f"{option} would change nothing: {why}")
 
     def assumed(self, name: str) -> bool:
-        """Whether nobody asked for this value."""
+        """Whether this value is a default."""
         return name not in self.origin
 
 

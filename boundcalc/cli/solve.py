@@ -136,7 +136,9 @@ def command(
         click.echo(f"to count stored weights of {bits} bits each (G13) would not help there")
     if plain is not None:
         said = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
-        click.echo(f"it rests on stored weights of {bits} bits each, fixed before the data (G13); without that: {said}")
+        click.echo(
+            f"it is based on stored weights of {bits} bits each, fixed before the data (G13); without that: {said}"
+        )
     if found.at_end:
         has = "has the margin" if quantity == "gap" else "with the margin is built"
         end = f"beyond it no network {has}" if found.none_beyond else "the search ends there"
@@ -197,7 +199,7 @@ def _plan(
 
 
 def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity: Any) -> Any:
-    """The solution without the premise about bits, or why there is none; None where the solution does not rest on it."""
+    """The solution without the premise about bits, or why there is none; None where the solution is not based on it."""
     from boundcalc.cli.report import counts_stored
 
     if not counts_stored(found.bound):

@@ -165,7 +165,7 @@ def _trial(options: Mapping[str, Any]) -> Trial:
     changes = assignments(options["changes"], "--set")
     n_test = changes.pop("n_test", defaults.N_TEST)
     refuse_given(
-        {name.partition(".")[2]: f"beside --set {name}" for name in changes if name.partition(".")[2] in options}
+        {name.partition(".")[2]: f"besides --set {name}" for name in changes if name.partition(".")[2] in options}
     )
     for name, value in changes.items():
         part, _, field = name.partition(".")

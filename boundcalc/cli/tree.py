@@ -23,7 +23,7 @@ _MOST_PIECES = 12
 
 
 def show_proofs(report: Report, *, all_bounds: bool) -> None:
-    """Print the proofs of the best bound, or of all that were asked for."""
+    """Print the proofs of the best bound, or of all that were requested."""
     from rich.text import Text
 
     out = console()

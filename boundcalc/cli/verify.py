@@ -55,7 +55,7 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
 
     Only checkers run. Every step is done again, from the setting up, in interval arithmetic and in 50 digits by a second
     checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate of one
-    predictor rests on.
+    predictor is based on.
     """
     from boundcalc.base.files import parse_json
     from boundcalc.predictors.certificate import is_predictor_certificate
@@ -152,7 +152,7 @@ def _text(file: str) -> str:
 
 
 def _alone(text: str) -> tuple[float, int, int]:
-    """What the checker that stands alone makes of a file's text: all that is printed rests on it."""
+    """What the checker that stands alone makes of a file's text: all that is printed is based on it."""
     from boundcalc.proof import second
 
     try:
@@ -163,7 +163,7 @@ def _alone(text: str) -> tuple[float, int, int]:
 
 
 def _lines(certificate: Certificate, found: _Found) -> list[str]:
-    """What was verified, in words: the claim, what it is about, and what it rests on."""
+    """What was verified, in words: the claim, what it is about, and what it is based on."""
     sample = certificate.setting.sample
     at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
     log10 = log10_up(found.second)
@@ -174,7 +174,7 @@ def _lines(certificate: Certificate, found: _Found) -> list[str]:
     said_levels = f", {levels} level{'s' * (levels != 1)}" if levels else ""
     how = f"strategy {certificate.strategy}{said_levels}; "
     if certificate.trivial:
-        claim = f"verified, and trivial: the proof covers nothing, so it says nothing of the {certificate.quantity}"
+        claim = f"verified, and trivial: no cover is counted, so it bounds nothing about the {certificate.quantity}"
         how = ""
     size = f"{found.modules} modules, {found.lines} lines"
     digits, interval = (upper(each / math.log(10), 12) for each in (found.second, found.first))
@@ -220,11 +220,11 @@ def _named(values: dict[str, Any]) -> str:
 
 def _paid(certificate: Certificate) -> str:
     if certificate.measured is None:
-        return "budgets fixed in advance: nothing was measured, nothing is paid"
+        return "budgets fixed in advance: nothing was measured, no correction"
     seen = certificate.measured.sample
     what = [] if certificate.measured.norms is None else ["norms of trained weights"]
     what += [name.replace("_", " ") for name in ("margin", "train_error") if getattr(seen, name, None) is not None]
-    return f"measured: {', '.join(what)}; P1 paid {up(certificate.nats or 0.0)} nats in log(1/delta)"
+    return f"measured: {', '.join(what)}; P1 adds {up(certificate.nats or 0.0)} nats to log(1/delta)"
 
 
 def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def _lines(name: str, found: Why, setting: Setting) -> list[str]:
     about = f"{found.strategy}, {count} = {upper(found.log_count / _LN10)} against m = {short(found.n_train)}"
     head = f"Why the {what} of {name!r}: {about}"
     if found.first_link:
-        head = f"Why the {what} of {name!r} is trivial; its first link, which is not worth its price: {about}"
+        head = f"Why the {what} of {name!r} is trivial; its first link, whose cost exceeds its gain: {about}"
     if not found.counts:
         about = f"{found.strategy}, which counts no covers, at m = {short(found.n_train)}"
         head = f"Why the {what} of {name!r}: {about}"

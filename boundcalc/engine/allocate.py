@@ -141,7 +141,7 @@ def _scaled(point: Point, budget: float) -> Point | None:
 
 
 class TradeOff:
-    """Hull vertices from the scale e^log_start downwards, found as they are asked for."""
+    """Hull vertices from the scale e^log_start downwards, found when they are needed."""
 
     def __init__(self, items: Sequence[Item], log_start: float) -> None:
         self.items = items

@@ -136,7 +136,7 @@ def closed_gap(setting: Setting, **values: Any) -> np.ndarray:
     named = known_keys("an array", values, FIELDS)
     arrays = {name: _validated(setting, name, np.asarray(value)) for name, value in named.items()}
     if setting.norms.measured:
-        raise InvalidSetting("measured norms are paid for point by point: use sweep(..., bounds=['closed'])")
+        raise InvalidSetting("measured norms are corrected for point by point: use sweep(..., bounds=['closed'])")
     if "C" in arrays and setting.norms.budgets:
         raise InvalidSetting(
             "C cannot vary where the norms file gives other budgets: use sweep(..., bounds=['closed'])"

@@ -28,12 +28,12 @@ FIELDS = (
     *("gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
     *("strategy", "risk_strategy", "dominant"),
 )
-"""What the JSON of a bound has beside its name and kind; null where it is refused or trivial."""
+"""What the JSON of a bound has besides its name and kind; null where it is refused or trivial."""
 
 
 @dataclass(frozen=True)
 class BoundValue:
-    """A checked upper bound of the generalization gap, and of the risk at the assumed training error.
+    """A checked upper bound of the generalization gap, and of the risk at the given training error.
 
     Attributes:
         name: the policy or theorem.
@@ -75,7 +75,7 @@ class BoundValue:
         return found
 
     def of(self, quantity: str) -> Value:
-        """The bound of the gap, or of the risk at the assumed training error, by itself.
+        """The bound of the gap, or of the risk at the given training error, by itself.
 
         Args:
             quantity: "gap" or "risk".
@@ -103,7 +103,7 @@ class BoundValue:
 
     @property
     def risk_trivial(self) -> bool:
-        """Whether the risk bound rests on a trivial gap."""
+        """Whether the risk bound is based on a trivial gap."""
         return self.proof("risk").trivial
 
     @property
@@ -118,7 +118,7 @@ class BoundValue:
 
     @property
     def risk(self) -> float:
-        """Upper bound of the risk at the assumed training error, capped at 1."""
+        """Upper bound of the risk at the given training error, capped at 1."""
         return self.of("risk").value
 
     @property
@@ -138,7 +138,7 @@ class BoundValue:
 
     @property
     def risk_vacuous(self) -> bool:
-        """Whether the risk bound is 1 (within a thousandth), or rests on a trivial gap."""
+        """Whether the risk bound is 1 (within a thousandth), or is based on a trivial gap."""
         return self.of("risk").says_nothing
 
     @property
@@ -200,7 +200,7 @@ class BoundValue:
         return None if bound.trivial or bound.log_value >= 0 else bound.value / floor.value
 
     def recording(self, compared: Compared | None) -> BoundValue:
-        """The same, its certificates with the record of how the architecture was held against a model."""
+        """The same, its certificates with the record of how the architecture was compared with a model."""
 
         def noted(proof: Checked | Refusal) -> Checked | Refusal:
             if isinstance(proof, Refusal):

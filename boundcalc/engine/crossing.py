@@ -89,7 +89,7 @@ class Crossing:
         return abs(x - y) <= self._unit(x) * 1.01
 
     def _unit(self, x: float) -> float:
-        """The last digit asked for (at least 1 for whole numbers)."""
+        """The last digit requested (at least 1 for whole numbers)."""
         unit = 10.0 ** (math.floor(math.log10(x)) - self.digits + 1)
         return max(1.0, unit) if self.axis.whole else unit
 

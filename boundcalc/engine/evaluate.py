@@ -69,7 +69,7 @@ class Desk:
     """One setting's searches and proofs, each made once however many policies share it."""
 
     def __init__(self, setting: Setting, premise: Callable[[Setting], Refusal | None] | None = None) -> None:
-        """`premise`: why a risk bound is not asked for, instead of `no_witness`."""
+        """`premise`: why no risk bound is requested, instead of `no_witness`."""
         refuse_symbols(setting)
         refuse_missing(setting.norms, setting.architecture)
         self.setting = setting
@@ -176,7 +176,7 @@ class Desk:
 
     def check(self, certificate: Certificate) -> Checked:
         """A certificate, checked once."""
-        key = id(certificate)  # kept alive beside its proof, so the id stays its own
+        key = id(certificate)  # kept alive next to its proof, so the id stays its own
         if key not in self._checked:
             self._checked[key] = certificate, self._checker.check(certificate)
         return self._checked[key][1]

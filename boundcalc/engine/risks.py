@@ -1,4 +1,4 @@
-"""The search for the smallest risk at the assumed training error: covers, or noise, at half the margin. Not trusted."""
+"""The search for the smallest risk at the given training error: covers, or noise, at half the margin. Not trusted."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def uniform_half(search: Search) -> Point:
 
 
 def _noise_half(search: Search) -> Point | None:
-    """Noise, and covers beside it, at half the margin; None where noise is not allowed, or hopeless."""
+    """Noise, and covers besides it, at half the margin; None where noise is not allowed, or hopeless."""
     laws = search.policy.laws
     if not laws:
         return None
@@ -87,7 +87,7 @@ def _noise_half(search: Search) -> Point | None:
 
 
 def noise_items(network: Network, covers: Sequence[Item], laws: Container[str], eta: float, seen: int) -> list[Item]:
-    """Laws of noise beside the covers of every piece, where so many events share a chance: they reach as far as noise moves."""
+    """Laws of noise besides the covers of every piece, where so many events share a chance."""
     depth = LogFloat.of(gap.noise_depth(FLOAT, eta, max(1, seen)))
     chosen = [law for name, law in NOISES.items() if name in laws]
     items: list[Item] = []

@@ -48,7 +48,7 @@ Shared = dict[tuple[object, ...], Any]
 
 
 class Candidate:
-    """The value a search thinks a certificate has (log), and the certificate, written out when it is asked for."""
+    """The value a search thinks a certificate has (log), and the certificate, written out at its first use."""
 
     def __init__(self, log_value: float, strategy: str, write: Callable[[], Certificate]) -> None:
         self.log_value = log_value
@@ -213,7 +213,7 @@ class Search:
         return self._beside("gap", only, self._covering)
 
     def risks(self, only: str | None = None) -> Iterator[Candidate]:
-        """Candidate certificates for the risk at the assumed margin training error; perhaps of one strategy alone."""
+        """Candidate certificates for the risk at the given margin training error; perhaps of one strategy alone."""
         if self.closed is not None or self.speaks_of_none:
             return iter(())
         return self._beside("risk", only, lambda: risks.candidates(self))
@@ -370,7 +370,7 @@ class Search:
     # -- certificates
 
     def known(self, scales: Sequence[float], counts: Sequence[float]) -> Known:
-        """Levels as a strategy is told of them, in floats."""
+        """The levels that a strategy receives, in floats."""
         start, q = math.exp(self.log_start), self.setting.sample.train_error
         return Known(start, scales, counts, self.log_inverse_delta, self.m, q)
 

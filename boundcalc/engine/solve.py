@@ -88,7 +88,7 @@ def solve(
         quantity: "gap" or "risk".
         digits: how many digits are found.
         desk: one made for the setting, to start from what was found at it.
-        alone: leave the other quantity at what follows from the one asked for.
+        alone: leave the other quantity at what follows from the requested one.
 
     Returns:
         The value, rounded to the safe side, and the bound checked there.
@@ -212,7 +212,7 @@ def _least(
 
 
 class _Settings:
-    """Tries a variable by searching the changed setting for the quantity asked for; only the last is checked."""
+    """Tries a variable by searching the changed setting for the requested quantity; only the last is checked."""
 
     def __init__(self, setting: Setting, variable: str, bound: str, quantity: Quantity, log_target: float) -> None:
         self.setting, self.variable, self.bound = setting, variable, known_bound(bound)

@@ -26,7 +26,7 @@ RESULT_COLUMNS = (
     *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
     *("strategy", "risk_strategy", "dominant", "dominant_share", "refusal", "risk_refusal"),
 )
-"""What is kept of every bound, beside the values of the axes."""
+"""What is kept of every bound, next to the values of the axes."""
 
 _ALONE = frozenset({"n_train", "delta", "margin", "train_error", "lipschitz", "C", "seq_len", "depth", "input_radius"})
 """Fields whose values are valid or not whatever the others are."""

@@ -53,12 +53,12 @@ class Line:
 
     @property
     def risk(self) -> float | None:
-        """The bound of the risk; None where nothing is said."""
+        """The bound of the risk; None where the line has none."""
         return self._number("risk")
 
     @property
     def gap(self) -> float | None:
-        """The bound of the gap; None where nothing is said."""
+        """The bound of the gap; None where the line has none."""
         return self._number("gap")
 
     def _number(self, quantity: str) -> float | None:
@@ -128,7 +128,7 @@ class Certification:
         return None if self.audit is None else self.audit.parity
 
     def save(self, folder: str | Path, *, force: bool = False) -> list[Path]:
-        """Write every certificate into a folder; `boundcalc verify` reads each. What says nothing has none."""
+        """Write every certificate into a folder; `boundcalc verify` reads each. A refused line has none."""
         place = make_folder(folder)
         written: list[Path] = []
         for value in self.bounds:
@@ -193,7 +193,9 @@ class Certification:
         if score is None:
             return "" if self.scores else "Next: give examples that the model has not met (test=, --test)."
         if score.kind != "error":
-            return "Next: with four times as many test examples the limit lies about half as far above what was seen."
+            return (
+                "Next: with four times as many test examples the limit lies about half as far above the observed error."
+            )
         if score.value == 0:
             return "Next: with twice as many test examples and no error the limit halves."
         target = score.value + (score.upper - score.value) / 2
@@ -289,13 +291,13 @@ def of_score(method: str, score: Score) -> Line:
     interval = f"{percent(low, down=True)} to {percent(high)}"
     if score.kind in DIFFERENCES:
         values: tuple[Value, ...] = ()
-        told = (
+        evidence = (
             f"{score.facts['first']} errors of the first alone, {score.facts['second']} of the second alone, "
             if "first" in score.facts
             else ""
         )
         test = "" if score.p_value is None else f", exact paired test p = {up(score.p_value, 3)}"
-        shown = f"{told}{score.n} examples: the first errs more often by {interval}{test}"
+        shown = f"{evidence}{score.n} examples: the first errs more often by {interval}{test}"
         return Line(method, values, f"{STATEMENTS[score.kind]}: {shown}", _better(low, high), quantity="Difference")
     value = Value.of(STATEMENTS[score.kind], "risk", "bound", score.upper, method, always=1.0, proof=score)
     seen = (
@@ -305,8 +307,8 @@ def of_score(method: str, score: Score) -> Line:
         f"{' groups' * (score.evidence.get('groups') is not None)}"
     )
     looks = f", 1 of {score.looks} looks" if score.looks > 1 else ""
-    told = f"{STATEMENTS[score.kind]}: {seen}{looks}; two-sided {interval}"
-    return Line(method, (value,), told, "the predictor", quantity=_quantity(score))
+    evidence = f"{STATEMENTS[score.kind]}: {seen}{looks}; two-sided {interval}"
+    return Line(method, (value,), evidence, "the predictor", quantity=_quantity(score))
 
 
 def _quantity(score: Score) -> str:

@@ -81,7 +81,7 @@ def certify(
             library wrote is loaded by it, where it is installed and the model is small; "transformers" does so always,
             "none" never.
         mapping: a description of the model (docs/weights.md); unset, a known family is recognised, else the module is
-            described by itself and the description held against it.
+            described by itself and the description compared with it.
         family: of the model, where nothing says it.
         heads: attention heads, where nothing says how many.
         seq_len: T, where there is no table of positions.
@@ -97,7 +97,7 @@ def certify(
         call: how the module is called, where module(x) is not it.
         fixed: rotations and other things that are fixed before the data, where the module does not say them.
         seed: of random probes, of p2l, and of the fresh module for occam.
-        progress: told what is being done.
+        progress: receives what is being done.
 
     Returns:
         Everything that was found, each certificate with its kind.
@@ -266,7 +266,7 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
 
 
 def wanted_methods(methods: Sequence[str] | None, data: Any, test: Any, make: Any) -> tuple[str, ...]:
-    """The methods asked for, or all that what is given allows."""
+    """The requested methods, or all that the arguments allow."""
     if data is None and test is None:
         raise InvalidSetting(
             "give training data (data=, --data), or examples that the model has not met (test=, --test)"
@@ -283,7 +283,7 @@ def wanted_methods(methods: Sequence[str] | None, data: Any, test: Any, make: An
     if "p2l" in wanted and make is None:
         raise InvalidSetting("method p2l trains modules of its own: make= (--compare module.py:make)")
     if test is not None and "held-out" not in wanted:
-        raise InvalidSetting("held-out sequences are given, and method held-out is not among those asked for")
+        raise InvalidSetting("held-out sequences are given, and method held-out is not among those requested")
     if data is None and set(wanted) != {"held-out"}:
         raise InvalidSetting(
             f"method {next(m for m in wanted if m != 'held-out')} needs the training data: data= (--data FILE)"

@@ -90,7 +90,7 @@ class GivenNetwork:
 
     @property
     def recipe(self) -> Mapping[str, Any]:
-        """What it is called, what answers, and what is fixed beside the weights; its code is its owner's to keep."""
+        """What it is called, what answers, and what is fixed besides the weights; its code is its owner's to keep."""
         return {"kind": "given", **self.outputs.recipe, "kept": self.kept, "reference": self.from_what}
 
     @property

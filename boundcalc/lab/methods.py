@@ -104,8 +104,8 @@ def held_out(
                 "weights": weights_digest(outputs.checkpoint),
             },
         )
-        told = of_score("held-out", scores["error"]).rests_on.partition(": ")[2]
-        lines.append(replace(of_predictor("held-out", made), rests_on=f"H: {told}"))
+        evidence = of_score("held-out", scores["error"]).rests_on.partition(": ")[2]
+        lines.append(replace(of_predictor("held-out", made), rests_on=f"H: {evidence}"))
     else:
         lines.append(of_score("held-out", scores["error"]))
     if against is not None:
@@ -123,7 +123,7 @@ def held_out(
 
 def in_few_bits(outputs: Outputs, known: Sequences | None, request: Request) -> Decoded:
     """The weights in few bits: rounded, written down, read again and counted."""
-    assert known is not None  # noqa: S101 - method occam is asked for only with them
+    assert known is not None  # noqa: S101 - method occam is requested only with them
     refuse_large(sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float))
     network = GivenNetwork.of(outputs, request.reference, request.make, request.seed)
     data: Any = Examples.of(known)  # of any lengths, where Data are arrays
@@ -137,7 +137,7 @@ def pick(outputs: Outputs, known: Sequences | None, request: Request) -> Predict
     from boundcalc.predictors.picking import pick_to_learn
     from boundcalc.predictors.plans import default_picks
 
-    assert request.make is not None  # noqa: S101 - method p2l is asked for only with it
+    assert request.make is not None  # noqa: S101 - method p2l is requested only with it
     assert known is not None  # noqa: S101
     x, y = known.arrays
     fresh = answering(request.make, outputs.parity.row if outputs.parity else None, outputs.call)

@@ -233,7 +233,7 @@ def _size(answers: Any) -> float:
 def token_before(data: Sequences, found: Audit) -> int | None:
     """The token that the read row shows in every example (`own_row`), where the data leave it out; None where nothing is put.
 
-    Models of this package read sequences of one length: of others nobody knows what they would mean.
+    Models of this package read sequences of one length: other lengths have no meaning.
     """
     architecture = found.architecture
     tables = token_tables(architecture.stages)

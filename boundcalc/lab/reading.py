@@ -1,4 +1,4 @@
-"""A model that is given: read, described, held against its module, measured; and whether data fit it."""
+"""A model that is given: read, described, compared with its module, measured; and whether data fit it."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def read_model(
         fixed: what is fixed before the data, where the module does not say it.
         call: how the module is called, where module(x) is not it.
         bits: of every stored weight, fixed before the data (G13).
-        progress: told what is measured.
-        say: told when a forward pass begins.
+        progress: receives what is measured.
+        say: receives a message when a forward pass begins.
     """
     checkpoint, hand, name = opened(source, module)
     live = hand.module

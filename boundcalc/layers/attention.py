@@ -215,7 +215,7 @@ class Attention(Layer):
         return mixed.reshape(*mixed.shape[:2], -1)
 
     def mix(self, x: Any, weights: Arrays, run: Forward) -> Any:
-        """The weights (n, heads, queries, keys) that rows have for each other; a query asked for alone sees all keys."""
+        """The weights (n, heads, queries, keys) that rows have for each other; a single query sees all keys."""
         xp, fixed, count = run.xp, run.fixed, x.shape[1]
         queries = x if run.query is None else x[:, run.query : run.query + 1 or None]
         scores = self._products(queries, x, weights, run) / self.temperature

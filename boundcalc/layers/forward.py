@@ -32,12 +32,12 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Fixed:
-    """What a forward pass needs beside the weights: fixed before the data, so that no bound reads it.
+    """What a forward pass needs besides the weights: fixed before the data, so that no bound reads it.
 
     Attributes:
         rotate: turns (..., heads, T, width) queries or keys of a block, as rotary positions do.
         added: the numbers (heads, T, T) that positions add to the scores of T rows.
-        window: which keys each of T queries of a block may see, beside the causal mask.
+        window: which keys each of T queries of a block may see, besides the causal mask.
         bucket: the number of each pair of T positions in a table of learned ones.
         segment: the type of every token, or of each.
         row: the row that a [CLS] read-out takes.
@@ -66,7 +66,7 @@ class Forward:
     Attributes:
         xp: the array library.
         source: where arrays come from.
-        fixed: what is fixed beside them.
+        fixed: what is fixed besides them.
         every_row: whether no row is picked before the read-out.
         query: the one row that attention asks for, where it is not all.
         steps: where every layer is noted, in the order they run.

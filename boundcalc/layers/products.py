@@ -1,7 +1,7 @@
 """Products of trained weights that an architecture's function depends on alone, and that may have budgets of their own.
 
 Where linear maps follow each other with nothing between them that acts, what counts is their product, and its norms are
-often far below the products of theirs. A budget for it is read beside those of the factors, never in their place.
+often far below the products of theirs. A budget for it is read besides those of the factors, never in their place.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def ending(layers: Sequence[Layer]) -> Ending | None:
 
 
 def products_of(layers: Sequence[Layer], seq_len: int) -> Iterator[Weight]:
-    """What may have a budget beside those of its factors, as weights."""
+    """What may have a budget besides those of its factors, as weights."""
     first = beginning(layers)
     if first is not None:
         yield from weights_of((first.lookup,), seq_len)

@@ -1,4 +1,4 @@
-"""Norms of arrays that were computed: what rounding can have done to them is measured beside them."""
+"""Norms of arrays that were computed: what rounding can have done to them is measured next to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from boundcalc.norms.matrix import Floats
 from boundcalc.norms.rounding import gamma, root, total, up
 
 ROUNDINGS = 16
-"""Roundings beside those of a sum, at the most."""
+"""Roundings besides those of a sum, at the most."""
 
 
 def whole(array: Floats) -> float:

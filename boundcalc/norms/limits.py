@@ -2,7 +2,7 @@
 
 It looks at kinds and sizes, never at values: the price is a union bound over the values of limits fixed in advance. Few are
 read, as each costs several nats: what A5 derives as well from those left is not. Read are |W|_op, which radii and
-Lipschitz factors need, |W|_F and |W|_21, which covers use beside it; of (2,1) norms of transposes, (1,1) norms and ranks
+Lipschitz factors need, |W|_F and |W|_21, which covers use besides it; of (2,1) norms of transposes, (1,1) norms and ranks
 the architecture's sizes say nearly as much (docs/theory.md, budgets after the fact).
 """
 
@@ -43,7 +43,7 @@ def limits(kind: str, sizes: Iterable[Size]) -> tuple[str, ...]:
 
 
 def budget(measured: Measured, names: Iterable[str], power: float | None = None) -> Budget:
-    """The budget of these limits that some norms just fit, with the Schatten sum of a power where it was asked for."""
+    """The budget of these limits that some norms just fit, with the Schatten sum of a requested power."""
     names = tuple(names)
     if power is not None and "schatten" in names and len(measured.shape) == 2 and measured.spectrum is None:
         raise InvalidSetting(

@@ -32,7 +32,7 @@ _SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup"
 
 @dataclass(frozen=True)
 class Measured:
-    """Upper bounds of the norms of one matrix (or vector), None where not asked for.
+    """Upper bounds of the norms of one matrix (or vector), None where not requested.
 
     Attributes:
         shape: (d, k) of x -> x W; (n,) of a vector.

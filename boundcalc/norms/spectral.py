@@ -111,7 +111,7 @@ def eigenvalues(gram: _Floats) -> _Floats:
 def eigenvalue_error(side: int) -> float:
     """Times the largest eigenvalue: a generous backward error of the symmetric eigenvalue solver (8 n u).
 
-    Only Schatten sums rest on it; spectral norms are proved by Cholesky.
+    Only Schatten sums are based on it; spectral norms are proved by Cholesky.
     """
     return 8 * side * UNIT
 

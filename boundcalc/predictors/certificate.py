@@ -1,4 +1,4 @@
-"""A certificate of one predictor: what it claims and the facts it rests on, as JSON; and the reader, which trusts none.
+"""A certificate of one predictor: what it claims and the facts it is based on, as JSON; and the reader, which trusts none.
 
 Every field is accounted for: what a certificate has and its method does not know is refused, and so are duplicate
 names, NaN and infinities.
@@ -37,9 +37,9 @@ class Method:
 
     Attributes:
         name: as on the command line.
-        statements: what its certificates may rest on, a user's own too.
+        statements: what its certificates may be based on, a user's own too.
         certified: which predictor the number is about.
-        evidence: how each field beside the facts is read: it raises `CertificateError`, or returns what it read.
+        evidence: how each field besides the facts is read: it raises `CertificateError`, or returns what it read.
         alternative: how one of the alternatives that share delta is read.
         consistent: what does not fit between facts, evidence and the alternative that was taken, or None.
         establish: establishes the facts again from the examples: says what was done, or raises. The last argument makes
@@ -57,11 +57,11 @@ class Method:
     prove: Callable[[PredictorCertificate, Callable[[Mapping[str, Any]], Any]], str] | None = None
 
     def rests_on(self, name: object) -> PredictorStatement:
-        """The statement of that name, if its certificates may rest on it."""
+        """The statement of that name, if its certificates may be based on it."""
         found = next((statement for statement in self.statements if statement.name == name), None)
         if found is None:
             known = " or ".join(statement.name for statement in self.statements)
-            raise CertificateError(f"method {self.name!r} rests on {known}, not on {name!r}")
+            raise CertificateError(f"method {self.name!r} is based on {known}, not on {name!r}")
         return found
 
 
@@ -73,7 +73,7 @@ _OURS = ("methods", "occam", "pac_bayes", "rules.certify")
 
 
 class _Methods(Registry[Method]):
-    """Methods by name; the library's own are there once one is asked for by `known_methods`."""
+    """Methods by name; the library's own are registered at the first call of `known_methods`."""
 
     def register(self, entry: Method) -> Method:
         known_methods()
@@ -101,7 +101,7 @@ class PredictorCertificate:
         facts: what the statement needs.
         delta: the failure probability of all alternatives together.
         alternatives: everything that was fixed beforehand and shares delta, each with its part of it ("delta").
-        chosen: which of them this certificate speaks of.
+        chosen: which of them this certificate is about.
         risk: the claim.
         evidence: what the facts were read off: digests of data and weights, the recipe, the picks.
     """
@@ -126,7 +126,7 @@ class PredictorCertificate:
 
     @property
     def taken(self) -> dict[str, Any]:
-        """The alternative it speaks of, without its part of delta."""
+        """The alternative it is about, without its part of delta."""
         return _without_delta(self.alternatives[self.chosen])
 
     @property
@@ -136,7 +136,7 @@ class PredictorCertificate:
 
     @property
     def bound(self) -> Value:
-        """The claim as a value: the risk of the predictor it speaks of."""
+        """The claim as a value: the risk of its predictor."""
         return Value.of(self.statement, "risk", "bound", self.risk, self.method, always=1.0, proof=self)
 
     def to_json(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def plan_held_out(target: float, truth: float, power: float = 0.9, delta: float 
 
     Args:
         target: what the limit (H) is to be at most.
-        truth: the risk that is supposed for planning; the certificate does not rest on it.
+        truth: the risk that is supposed for planning; the certificate is not based on it.
         power: the probability, over the examples, that the certificate comes out as wished.
         delta: failure probability of the certificate.
         looks: models or looks that share delta.

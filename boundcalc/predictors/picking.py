@@ -28,7 +28,7 @@ from boundcalc.predictors.statements import STATEMENTS
 _Progress = Callable[[Mapping[str, Any]], None]
 
 _OTHERS = 64
-"""Examples beside the picks that a replay meets."""
+"""Examples besides the picks that a replay meets."""
 
 
 class NotReproduced(BoundcalcError):
@@ -63,7 +63,7 @@ def pick_to_learn(
     Args:
         learner: what learns.
         data: all examples: prefixes and candidates.
-        members: everything that shares delta, fixed before the data were seen.
+        members: everything that shares delta, fixed before the data.
         delta: failure probability of the whole list.
         method: name in the certificate: p2l, or holdout where no member picks.
         progress: called after every round.
@@ -113,7 +113,7 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
     if evidence["data"] != named(data):
         raise NotReproduced(
             f"these are not the examples of the certificate: {len(data)} with sha256 {data.sha256[:12]}.., "
-            f"it speaks of {evidence['data']['examples']} with {str(evidence['data']['sha256'])[:12]}.."
+            f"it is about {evidence['data']['examples']} with {str(evidence['data']['sha256'])[:12]}.."
         )
     if plain(learner.recipe) != evidence["recipe"]:
         raise NotReproduced("the learner's recipe is not that of the certificate")

@@ -1,4 +1,4 @@
-"""What is fixed before the examples are seen: members of a list that shares delta."""
+"""What is fixed before the examples: members of a list that shares delta."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]
 
 
 FIRST = 32
-"""Examples that Pick-to-Learn starts from unless told otherwise: from nothing, the worst examples teach slowly."""
+"""Examples that Pick-to-Learn starts from by default: from nothing, the worst examples teach slowly."""
 _ONE_BY_ONE = (2, 3, 4, 5, 7, 10)
 """Stops of a run that picks one example at a time."""
 _BY_MORE = (4, 4, 8, 16)
@@ -124,7 +124,7 @@ def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int 
     """Pick-to-Learn: behind a few examples one pick at a time, from two seeds; behind a quarter of them in larger rounds.
 
     The long run is for what few examples do not teach; it costs its shares of delta, and time only where the short ones
-    leave room. A long prefix that is asked for is also tested as it is: holdout is among its members.
+    leave room. A requested long prefix is also tested as it is: holdout is among its members.
     """
     if prefix is None:
         found = (*_short(m, min(FIRST, m // 8), seed), *_long(m, m // 4, seed))

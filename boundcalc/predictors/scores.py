@@ -108,7 +108,7 @@ class Score:
 
     @property
     def value(self) -> float:
-        """What was seen: the share of errors, the difference of shares, or the mean."""
+        """The observation: the share of errors, the difference of shares, or the mean."""
         facts = self.facts
         if self.kind == "error":
             return facts["errors"] / self.n

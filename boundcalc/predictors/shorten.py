@@ -119,7 +119,7 @@ def shorten(
         rule: how hard to look.
 
     Returns:
-        The certificate of the shortest that was found, whose bound may still say nothing.
+        The certificate of the shortest that was found, whose bound may still be vacuous.
     """
     rule = rule or RoundingRule()
     refuse_large(sum(value.size for value in trained.values()))
@@ -138,7 +138,7 @@ def shorten(
 
 
 def _coarse(run: _Search, tries: int) -> tuple[float, _Rounding]:
-    """The best of roundings of all tensors alike; the shortest where all say nothing."""
+    """The best of roundings of all tensors alike; the shortest where all are vacuous."""
     known = [(run.bits(each), i, each) for i, each in enumerate(_alike(run))]
     known = sorted(entry for entry in known if entry[0] < math.inf)
     # the longest that can still say something, and as many as are tried between it and the shortest

@@ -17,13 +17,13 @@ from boundcalc.base.intervals import certainly_le, upper_float
 from boundcalc.predictors.tails import binomial_mass, binomial_tail, limit, rounded_up, turn
 
 MOST = 10**9
-"""Largest count a certificate may speak of."""
+"""Largest count in a certificate."""
 Facts = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One number a statement rests on: how it is read, and what it means."""
+    """One number a statement is based on: how it is read, and what it means."""
 
     read: Callable[[str, object], Any]
     meaning: str
@@ -56,7 +56,7 @@ class PredictorStatement:
             raise CertificateError(f"facts are a JSON object, got {type(given).__name__}")
         for name in given:
             if name not in self.facts:
-                raise CertificateError(f"{self.name} has no fact {name!r}; it rests on {', '.join(self.facts)}")
+                raise CertificateError(f"{self.name} has no fact {name!r}; it is based on {', '.join(self.facts)}")
         for name in self.facts:
             if name not in given:
                 raise CertificateError(f"{self.name} needs the fact {name!r}: {self.facts[name].meaning}")

@@ -96,7 +96,7 @@ def break_down(
     terms = [Term(term.formula, _upper(term.value), term.statement) for term in strategy.terms(INTERVAL, known)]
     paid = price != 0
     if paid:
-        terms.append(Term("price of budgets read off trained weights, in log(1/delta)", _upper(price), "P1"))
+        terms.append(Term("cost of budgets read off trained weights, in log(1/delta)", _upper(price), "P1"))
     covers = {name for booked in levels for name in _cover_statements(certificate, booked)}
     meeting = ("A6",) if certificate.meeting else ()
     walked = () if network is None else (*network.uses, "A0", "A5")

@@ -2,7 +2,7 @@
 
 The file holds its whole statement: the relation to prove, the setting with nothing left to defaults, what was looked at
 and corrected for, and the version of the statements it was made with. It is read as `boundcalc.base.schema` reads what proofs
-rest on: a file is exactly what `to_json` makes of what was read, or it is refused.
+are based on: a file is exactly what `to_json` makes of what was read, or it is refused.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A claim and all it rests on.
+    """A claim and all it is based on.
 
     Attributes:
         setting: what is bounded.
@@ -89,7 +89,7 @@ class Certificate:
         meeting: whether linear maps that meet are one map in the steps (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
         tuning: the numbers of a proof by K2; None otherwise.
-        compared: how the architecture was held against a model's forward pass (a fact on record, no part of the proof);
+        compared: how the architecture was compared with a model's forward pass (a fact on record, no part of the proof);
             None where it was not.
     """
 
@@ -160,7 +160,7 @@ class Certificate:
         version = data.get("statements")
         if version != STATEMENTS_VERSION or type(version) is not int:
             raise CertificateError(
-                f"it rests on the statements of version {shown(version)}, this boundcalc has version "
+                f"it is based on the statements of version {shown(version)}, this boundcalc has version "
                 f"{STATEMENTS_VERSION}: write a new one with --certificate"
             )
         try:
@@ -307,5 +307,5 @@ def _problem_of_eta(certificate: Certificate, strategy: Strategy) -> str | None:
     seen = certificate.measured.sample if isinstance(certificate.measured, Measured) else None
     fixed = noise_chance(certificate.setting.sample.n_train)
     if isinstance(seen, Seen) and seen.train_error is not None and eta != fixed:
-        return f"after a look at the training error eta is 1/(4m) = {fixed!r}, got {eta!r}"
+        return f"chosen after the training error, eta is 1/(4m) = {fixed!r}, got {eta!r}"
     return None

@@ -116,7 +116,7 @@ def verify(certificate: Certificate) -> Checked:
     found = checked.certificate
     for i, (level, again) in enumerate(zip(certificate.levels, found.levels, strict=True), 1):
         _hold(level.log_count, again.log_count, f"the log count claimed for level {i}")
-    _hold(certificate.nats, found.nats, "what is claimed to be paid for measured numbers (nats)", logs=False)
+    _hold(certificate.nats, found.nats, "the claimed cost of measured numbers (nats)", logs=False)
     _hold(certificate.log_value, checked.log_value, "the claim")
     return checked
 
@@ -184,10 +184,10 @@ class Checker:
         )
 
     def price(self, certificate: Certificate) -> arb:
-        """What a look at weights or sample adds to log(1/delta) (P1)."""
+        """What norms and margins read off weights or sample add to log(1/delta) (P1)."""
         measured, strategy = certificate.measured, STRATEGIES[certificate.strategy]
         about = "P1", id(measured), certificate.setting.sample, strategy.quantity
-        # kept beside the price, so that the id stays its own
+        # kept next to the price, so that the id stays its own
         return self._once(certificate.setting, about, lambda: (arb(posthoc_cost(INTERVAL, certificate)), measured))[0]
 
     def no_member(self, setting: Setting) -> Refusal | None:

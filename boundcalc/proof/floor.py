@@ -82,7 +82,7 @@ def read_floor(data: object) -> Floor:
     if not isinstance(data, Mapping) or set(data) != set(_FIELDS) or data["format"] != FORMAT:
         raise CertificateError(f"a floor of format {FORMAT!r} has the fields {', '.join(_FIELDS)}")
     if data["statements"] != STATEMENTS_VERSION or isinstance(data["statements"], bool):
-        raise CertificateError(f"it rests on the statements of version {shown(data['statements'])}: write a new one")
+        raise CertificateError(f"it is based on the statements of version {shown(data['statements'])}: write a new one")
     try:
         setting = read_complete(Setting, data["setting"], "setting")
         construction = read_complete(Construction, data["construction"], "construction")  # type: ignore[type-abstract]

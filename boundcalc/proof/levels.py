@@ -161,7 +161,7 @@ class Levels:
         n = target.points.count(self._samples)
         if self._strategy.every_scale and not lemma.published:
             if not lemma.quadratic:
-                raise CertificateError(f"{name}: {lemma.name} at one scale says nothing about the others")
+                raise CertificateError(f"{name}: {lemma.name} at one scale is no cover at the others")
             return y**2 * lemma.closed(
                 INTERVAL, arb(1), target, arb(n)
             )  # its cost at most, at this and all other scales

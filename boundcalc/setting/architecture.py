@@ -70,7 +70,7 @@ def _own_row_is_read(a: Any) -> bool:
 
 @dataclass(frozen=True)
 class Architecture:
-    """A Transformer that reads T rows and returns a score (or K of them). What a field is stands beside it.
+    """A Transformer that reads T rows and returns a score (or K of them). Each field has its meaning below it.
 
     `layers`, an explicit tuple of primitive layers, is instead of all fields but depth (a label), seq_len, classes,
     input_radius and bits.
@@ -182,7 +182,7 @@ class Architecture:
 
     @classmethod
     def from_defaults(cls, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Architecture:
-        """An architecture of what is given, and of defaults as far as anything reads them beside it.
+        """An architecture of what is given, and of defaults as far as anything reads them besides it.
 
         What is given and not read is refused, unless it says that something is left out, which it is.
         """

@@ -1,4 +1,4 @@
-"""The one table of fields: what is to be known of a field of a setting stands beside it, where it is declared.
+"""The one table of fields: what is to be known of a field of a setting stands next to it, where it is declared.
 
 `check_fields` holds an instance against it; the command line, descriptions, prompts and symbols read it by `specs`.
 """
@@ -22,7 +22,7 @@ class Spec(NamedTuple):
         words: what it is, in a few words of Markdown.
         latex: its symbol, where papers have one.
         help: of its own option; "" where --set gives it.
-        label: how it is shown beside its value, where that is not its name.
+        label: how it is shown next to its value, where that is not its name.
         least, most: of its values; `ends`: whether a number may be 0 (a share: 0 or 1).
         optional: whether it may be None.
         choices: words it may be.

@@ -117,8 +117,8 @@ _KEY = re.compile(
 def place_of(key: str) -> tuple[str, int | None, int | None]:
     """Kind, block and head of a norm's key.
 
-    There is one way to write a place, so that two keys are two places: a key that is spelt otherwise would be looked up
-    by nobody, and the knob C taken in its stead.
+    There is one way to write a place, so that two keys are two places.
+    A key that is spelt otherwise would never be looked up, and the knob C be used instead.
     """
     found = _KEY.fullmatch(key) if isinstance(key, str) else None
     if found is None:

@@ -19,7 +19,7 @@ _OF_MARGINS = {"margin": MARGIN, "train_error": 0.0, "measured": ()}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """m sequences drawn independently, a loss in [0, 1], and how sure to be. What a field is stands beside it.
+    """m sequences drawn independently, a loss in [0, 1], and how sure to be. Each field has its meaning below it.
 
     `lipschitz` is the Lipschitz constant of another [0, 1] loss in the read-out, instead of the ramp: risk bounds by
     margins then do not apply. `measured`: which of "margin" and "train_error" were seen on the sample before they were

@@ -65,7 +65,7 @@ def lemma_cost(
 
 @dataclass(frozen=True, slots=True)
 class GeneralAttention:
-    """The hypotheses of E. What is not known stays None, and is asked for when a value is.
+    """The hypotheses of E. What is not known stays None; a value that needs it is refused.
 
     Attributes:
         score: log-count of the score class, in the sup metric over all (x_t, z) of the sample (or over all inputs).

@@ -249,7 +249,7 @@ def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
     if setting.norms.measured:
         raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
     if setting.sample.measured:
-        raise CertificateError("a margin or training error seen after training, without P1: that is no bound")
+        raise CertificateError("a margin or training error read off after training, without P1: that is no bound")
     if measured is None:
         return ns.number(0)
     if not isinstance(measured, Measured) or not isinstance(measured.sample, Seen | None):

@@ -1,7 +1,7 @@
 """G0e: what a risk bound supposes of the training sample, and whether any network of the class can meet it.
 
-A risk bound at a training error below 1 speaks of networks with a margin above gamma on some training sequence. Margins
-that equal gamma count as errors (G0), so where no output reaches beyond gamma it speaks of no network at all.
+A risk bound at a training error below 1 is about networks with a margin above gamma on some training sequence. Margins
+that equal gamma count as errors (G0), so where no output reaches beyond gamma no network meets it.
 """
 
 from __future__ import annotations

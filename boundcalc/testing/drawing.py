@@ -1,7 +1,7 @@
 """Weights within their budgets, rows and errors, drawn for any layer by what it says of itself.
 
 Extreme ones find mistakes soonest: of rank one, orthogonal, of one column, all along the first axes, where effects add up;
-and whatever is drawn touches its budget.
+and every draw touches its budget.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NORMS: dict[str, Callable[[Array], float]] = {
 
 
 def norm_of(name: str, w: Array) -> float:
-    """One of the norms of a budget; whatever is not said of entries is the length of a vector."""
+    """One of the norms of a budget; of a vector it is the length, unless it is about entries."""
     if w.ndim == 1:
         return _NORMS["sup" if name == "sup" else "fro"](w)
     return _NORMS[name](w)

@@ -130,7 +130,7 @@ class LayerExample:
         return self.once((kind, side), find)
 
     def once(self, what: object, find: Callable[[], _Seen]) -> _Seen:
-        """What was found when it was first asked for."""
+        """The value of its first use."""
         if what not in self._seen:
             self._seen[what] = find()
         return self._seen[what]

@@ -157,7 +157,7 @@ def is_what_sharper_statements_take_it_for(at: LayerExample) -> str | None:
 
 
 def _said(layer: Layer, weights: Mapping[str, Array], x: Array) -> Iterator[tuple[str, Sequence[Array]]]:
-    """What a layer says that it makes of rows, each in every way that would do."""
+    """What a layer says that it makes of rows, each in every valid way."""
     linear = layer if isinstance(layer, Linear) else None
     pooling = layer.how if isinstance(layer, Pool) else None
     function = layer.name if isinstance(layer, Activation) else None

@@ -30,7 +30,7 @@ class Cases(Generic[_Subject, _Example]):
         examples: where the laws must hold.
         refusals: what must be refused, each with a regular expression that the reason must match; None if there is nothing
             that it could be asked and must refuse.
-        wrong: false variants by name; the laws must reject each, or they would not have seen a mistake.
+        wrong: false variants by name; the laws must reject each, or they would miss a mistake.
     """
 
     examples: Sequence[_Example]
@@ -140,7 +140,7 @@ def judge(
     ]
     for variant, wrong in cases.wrong.items():
         if all(_broken(law, wrong, cases.examples) is None for law in laws):
-            complaints.append(Complaint("wrong", variant, "every law holds for a variant that is said to be false"))
+            complaints.append(Complaint("wrong", variant, "every law holds for a variant that was given as false"))
     return Report(kind, name, tuple(law.__name__ for law in laws), tuple(complaints), expected)
 
 

@@ -32,7 +32,7 @@ _CLOSE = 1e-9
 
 
 class Coins(NamedTuple):
-    """A class of `size` coins, seen m times; errors that a bound of the risk is told of."""
+    """A class of `size` coins, seen m times; errors that a bound of the risk receives."""
 
     size: int
     m: int
@@ -52,7 +52,7 @@ COINS = tuple(
 
 
 def _told(strategy: Strategy, coins: Coins) -> Iterator[Known]:
-    """What a strategy is told of a class; nothing where it refuses the sample."""
+    """What a strategy receives of a class; nothing where it refuses the sample."""
     if (strategy.quantity != "risk" and coins.train_error) or strategy.refuses(coins.setting) is not None:
         return
     scale = 0.5 if strategy.every_scale or strategy.quantity == "risk" else _TINY
@@ -145,7 +145,7 @@ def rests_on_statements(strategy: Strategy, coins: Coins) -> str | None:
     """It has a name, words, and names of statements that exist."""
     del coins
     if not (strategy.name and strategy.title and strategy.formula and strategy.uses):
-        return "it needs a name, a title, a formula and what it rests on"
+        return "it needs a name, a title, a formula and what it is based on"
     unknown = [name for name in strategy.uses if name not in page()]
     return f"no statement is called {unknown[0]!r}" if unknown else None
 
@@ -176,7 +176,7 @@ def check_strategy(
 
     Args:
         strategy: registered or not.
-        cases: classes of coins (`COINS` are many); settings, or what it could be told (`Known`), that it must refuse; and
+        cases: classes of coins (`COINS` are many); settings, or inputs (`Known`) that it must refuse; and
             variants of it that are false, such as nine tenths of its value.
         expected_failures: laws that are known not to hold, with the reason.
 

@@ -58,7 +58,7 @@ def known_bound(name: str) -> str:
 
 
 def theorem_called(name: str) -> Theorem | None:
-    """The theorem of a name, of the statement it is, or of one's own (mine.py:bound)."""
+    """The theorem of a name, of the statement it is, or of your own (mine.py:bound)."""
     if is_own(name):
         from boundcalc.theorems.own import own
 

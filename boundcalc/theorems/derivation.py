@@ -1,4 +1,4 @@
-"""A theorem with its proof: the class, the statement, the steps and the lemmas they rest on."""
+"""A theorem with its proof: the class, the statement, the steps and the lemmas they are based on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Step:
         text: what they need, why it holds here, and what follows.
         rows: what follows, as displays.
         parts: named parts of the formula that this step introduces.
-        children: the steps it rests on.
+        children: the steps it is based on.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Step:
     children: tuple[Step, ...] = ()
 
     def walk(self, number: str) -> Iterator[tuple[str, Step]]:
-        """This step and all it rests on, numbered 1, 1.1, 1.2, ..."""
+        """This step and all it is based on, numbered 1, 1.1, 1.2, ..."""
         yield number, self
         for index, child in enumerate(self.children, 1):
             yield from child.walk(f"{number}.{index}")

@@ -97,7 +97,7 @@ def _by(step: Step) -> str:
 
 
 def lemmas(derivation: Derivation, names: Sequence[str] = ()) -> list[Block]:
-    """Notation, and every statement used with its proof; `names` beside those of the derivation."""
+    """Notation, and every statement used with its proof; `names` besides those of the derivation."""
     from boundcalc.statements.texts import STATEMENTS
 
     used = {statement.name for statement in derivation.statements()} | set(names)

@@ -174,7 +174,7 @@ def _short(expr: Expr) -> str:
 
 
 def _uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
-    """What a cover rests on: S, T, T7 for a difference from a reference, and A5 where its norm follows from others."""
+    """What a cover is based on: S, T, T7 for a difference from a reference, and A5 where its norm follows from others."""
     used = cover_uses(lemma.name, target.kind, uniform=lemma.uniform)
     if target.kind not in ("map", "score", "query", "key"):
         return used

@@ -239,7 +239,7 @@ class Theorem:
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """The statements of the calculus that the proof of its main formula rests on."""
+        """The statements of the calculus that the proof of its main formula is based on."""
         from boundcalc.theorems.derivation import derive
 
         return tuple(statement.name for statement in derive(self).statements())

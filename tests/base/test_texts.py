@@ -43,7 +43,7 @@ def test_a_mark_at_the_start_is_no_part_of_the_text(tmp_path: Path) -> None:
 def test_a_pipe_is_read_if_somebody_writes_to_it(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with pytest.raises(InvalidSetting, match="nobody writes to this pipe"):
+    with pytest.raises(InvalidSetting, match="this pipe has no writer"):
         read_text(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     writer = os.open(path, os.O_WRONLY)

@@ -213,7 +213,7 @@ def test_a_checkpoint_of_16_bits_is_one_of_finitely_many(half: Path, tmp_path: P
     assert certificate.setting.architecture.bits == 16
     verify(certificate)
     said = " ".join(certify(half, "--bits", "16").stdout.split())
-    assert "rests on a premise: each of the" in said
+    assert "is based on a premise: each of the" in said
     assert "is a number of 16 bits, and that was fixed before the data (G13)" in said
 
 

@@ -217,7 +217,7 @@ def test_an_index_names_only_files_beside_it(tmp_path: Path, shard: object) -> N
     directory.mkdir()
     index = directory / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"a": shard}}))
-    refused(directory, "not a file beside it")
+    refused(directory, "not a file next to it")
 
 
 def test_wrong_indexes(tmp_path: Path) -> None:

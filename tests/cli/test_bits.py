@@ -32,7 +32,7 @@ def answer(*words: str) -> dict[str, Any]:
 def test_eval_says_which_premise_it_rests_on_and_what_is_left_without() -> None:
     text = said("eval", *SMALL, "--bits", "4", "--no-solve")
     plain = answer("eval", *SMALL, "--bound", "best", "--no-solve")["results"][0]
-    assert "'best' rests on a premise: each of the 30 stored weights is a number of 4 bits" in text
+    assert "'best' is based on a premise: each of the 30 stored weights is a number of 4 bits" in text
     assert "fixed before the data (G13). Without it: gap <=" in text
     found = answer("eval", *SMALL, "--bits", "4", "--bound", "best", "--no-solve")
     assert found["results"][0]["strategy"] == "stored-gap"

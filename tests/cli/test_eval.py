@@ -115,7 +115,7 @@ def test_a_train_error_that_was_seen_is_paid_for(run: Run) -> None:
     (seen,) = json.loads(run(*line, "--measured", "train-error").stdout)["results"]
     assert (chosen["kind"], seen["kind"]) == ("bound", "a_posteriori")
     assert seen["log10_risk"] > chosen["log10_risk"]
-    assert "chosen after a look: margin" in run("eval", "--measured", "margin", "--no-solve").stdout
+    assert "chosen from the data: margin" in run("eval", "--measured", "margin", "--no-solve").stdout
 
 
 def test_custom_normalisers(run: Run) -> None:

@@ -123,5 +123,5 @@ def test_a_reader_without_it_refuses_by_name() -> None:
 
 
 def test_a_certificate_rests_on_a_statement_of_its_method() -> None:
-    with pytest.raises(CertificateError, match="'poll' rests on Hoeffding, not on 'H'"):
+    with pytest.raises(CertificateError, match="'poll' is based on Hoeffding, not on 'H'"):
         issue("poll", "H", {}, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence={})

@@ -167,7 +167,7 @@ def test_a_schatten_sum_alone_says_nothing_of_projections() -> None:
         other = {"W_V": "W_1", "W_1": "W_V"}[kind]
         budgets = {kind: Budget(schatten=(2.0, 1e4)), other: Budget(op=0.5, two_one=0.5)}
         about = replace(setting(input_radius=0.3, depth=2), norms=Norms(C=1.0, budgets=budgets))
-        assert "beside Sp" in (refusal(about) or "")
+        assert "besides Sp" in (refusal(about) or "")
         fixed = replace(about, norms=Norms(C=1.0, budgets={**budgets, kind: Budget(op=0.5, schatten=(2.0, 1e4))}))
         (honest,) = (each for each in certificates(fixed) if each.strategy == "comparison-closed")
         data = json.loads(json.dumps(check(honest).certificate.to_json()))

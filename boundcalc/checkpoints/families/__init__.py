@@ -91,5 +91,5 @@ def _recognise(checkpoint: Checkpoint) -> Family:
     raise CheckpointError(
         f"{checkpoint.where} comes without a config.json that names its type: give the module whose weights these are "
         "(--compare module.py:make, module=), describe the model with a mapping (--mapping, mapping=), which `boundcalc norms "
-        f"MODEL --template mapping.json` writes, put config.json beside the weights, or say --family ({', '.join(FAMILIES)})"
+        f"MODEL --template mapping.json` writes, put config.json next to the weights, or say --family ({', '.join(FAMILIES)})"
     )

@@ -117,7 +117,7 @@ class Settings:
         said: by the user, before all else; null stands for the library's default.
         config: config.json.
         read: names of the fields that the description was built from.
-        assumed: fields that nothing says, and the defaults taken for them.
+        assumed: fields that no file gives, and their defaults.
         lasting: doubts that a forward check does not settle.
     """
 

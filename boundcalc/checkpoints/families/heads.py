@@ -40,7 +40,7 @@ def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice
         start = {"Q": 0, "K": model.heads, "V": model.heads + groups}[kind]
         return _cut(place, count * width, start * width, count, first, last)
     per_group = model.heads // groups
-    each = per_group if kind == "Q" else 1  # of so many heads is what is asked for made up, in every group
+    each = per_group if kind == "Q" else 1  # in every group; groups have one key and one value head
     start, stop = first // each, -(-last // each)
     found = _cut(place, rows, 0, groups, start, stop)
     parts = found.reshape(stop - start, per_group + 2, -1, found.shape[2])

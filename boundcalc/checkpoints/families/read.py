@@ -1,4 +1,4 @@
-"""The tables of families beside this file: one TOML file each, which may begin from another's (`like`)."""
+"""The tables of families next to this file: one TOML file each, which may begin from another's (`like`)."""
 
 from __future__ import annotations
 

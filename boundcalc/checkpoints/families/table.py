@@ -34,7 +34,7 @@ class Family:
             transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not); "{h}" stands for the number of a head that has
             tensors of its own. Roles are the kinds of norms files, and
             "W_QKV", "b_QKV" (fused, equal thirds), "segments", "class_token".
-        architecture: builds the architecture from what is there (families/blocks.py).
+        architecture: builds the architecture from the tensors (families/blocks.py).
         ignored: pattern -> why such a tensor is no weight of the bounded model.
         prefixes: parts that some checkpoints put before every name.
         reads: parameter of `architecture` -> the field of config.json that says it, and the library's default.
@@ -47,7 +47,7 @@ class Family:
         by_group: whether fused queries, keys and values lie group by group, not one after the other: the query heads of
             a group, then its key, then its value.
         halves: role of a tensor that holds two weights, one after the other -> their roles.
-        described: whether a mapping describes the model completely, so that config.json says nothing.
+        described: whether a mapping describes the model completely, so that config.json is not read.
         known_heads: attention heads, where the table itself says how many.
         rotate: how queries and keys turn with their position, where the table says so; no bound reads it.
     """
@@ -258,7 +258,7 @@ class Model:
         return role, None
 
     def factor(self, role: str, block: int | None = None) -> float:
-        """What the model multiplies a weight by: said of it, or of the tensor that holds it beside others."""
+        """What the model multiplies a weight by: said of it, or of the tensor that holds it with others."""
         whole, _ = self.role_of(role, block)
         fused = f"{role[:2]}QKV"
         if role[2:] in ("Q", "K", "V") and (role, block) not in self.places and self.has(fused, block):
@@ -339,7 +339,7 @@ class Model:
         where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
         if found is None and said is None:
             raise CheckpointError(
-                f"{self.checkpoint.where} comes without the number of heads: put its config.json beside it, or say "
+                f"{self.checkpoint.where} comes without the number of heads: put its config.json next to it, or say "
                 f"--heads 12 (--set {where}=12)"
             )
         if said is not None and found is not None and found != said:
@@ -386,9 +386,9 @@ _CLASSIFIERS = ("ForSequenceClassification", "ForTokenClassification", "ForImage
 _HEADS_OF = (*LANGUAGE, *_CLASSIFIERS, "Model", "ModelWithProjection")
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
-    "seq_len": ("--T", "T is said by the model itself"),
+    "seq_len": ("--T", "the model itself gives T"),
     "input_radius": ("--input-radius", "it reads tokens, whose rows are the embedding table's"),
-    "heads": ("--heads", "the heads are said by the model itself"),
+    "heads": ("--heads", "the model itself gives the heads"),
     "classes": ("--classes", "its read-out says how many logits there are"),
 }
 """Options of a model, and why one may have no effect."""

@@ -1,4 +1,4 @@
-"""A checkpoint as a table of tensors, whose bytes are fetched when they are asked for."""
+"""A checkpoint as a table of tensors, whose bytes are fetched at their first use."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Checkpoint:
         where: what the user pointed at.
         tensors: by name.
         config: config.json, or {}.
-        doubts: files beside the weights that say that the model is another.
+        doubts: files next to the weights that say that the model is another.
         buffers: names that the module registers as buffers, which are never weights.
     """
 

@@ -149,7 +149,7 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def _index(path: Path) -> Checkpoint:
-    """Shards: the index says which file holds which tensor, and is held against the files."""
+    """Shards: the index says which file holds which tensor, and is compared with the files."""
     weight_map = _read_config(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError(f"{path} is not an index of shards: it has no 'weight_map'")
@@ -171,9 +171,9 @@ def _index(path: Path) -> Checkpoint:
 
 
 def _inside(index: Path, shard: object) -> Path:
-    """An index may only name files beside it."""
+    """An index may only name files next to it."""
     if not isinstance(shard, str) or Path(shard).name != shard or shard in (".", "..", "") or "\\" in shard:
-        raise CheckpointError(f"{index} names the shard {shard!r}, which is not a file beside it: refused")
+        raise CheckpointError(f"{index} names the shard {shard!r}, which is not a file next to it: refused")
     path = index.parent / shard
     if not path.is_file():
         raise CheckpointError(f"{index} names the shard {shard!r}, which is missing; fetch it")

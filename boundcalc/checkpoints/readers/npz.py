@@ -20,7 +20,7 @@ _NAMES = {
 
 
 def open_npz(path: Path) -> Checkpoint:
-    """The arrays of an archive; each is unpacked when asked for."""
+    """The arrays of an archive; each is unpacked at its first use."""
     tensors: dict[str, Tensor] = {}
     with sound(path, "NumPy archive"), zipfile.ZipFile(path) as archive:
         for info in archive.infolist():

@@ -15,7 +15,7 @@ from boundcalc.checkpoints.readers.base import Checkpoint, sound
 from boundcalc.checkpoints.readers.module import open_module
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model", "module")
-"""Keys under which training scripts keep the weights, beside an optimiser."""
+"""Keys under which training scripts keep the weights, next to an optimiser."""
 
 
 def open_torch(path: Path) -> Checkpoint:

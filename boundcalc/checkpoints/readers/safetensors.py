@@ -36,7 +36,7 @@ _TYPES = {
 
 
 def open_safetensors(path: Path) -> Checkpoint:
-    """The tensors of one file; every claim of the header is held against the file before any is believed."""
+    """The tensors of one file; every claim of the header is compared with the file before any is believed."""
     header, start, size = _header(path)
     metadata = header.pop("__metadata__", {})
     tensors: dict[str, Tensor] = {}

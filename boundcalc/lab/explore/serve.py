@@ -28,7 +28,7 @@ HOST = "127.0.0.1"
 MOST_QUERY = 400
 """Characters of a question; those of the page have some 100."""
 MOST_WAITING = 8
-"""Questions at a time; more are told to come back."""
+"""Questions at a time; more get status 503."""
 MOST_CONNECTIONS = 32
 """At a time; a browser has six. More are closed unheard."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)

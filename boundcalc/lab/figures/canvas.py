@@ -178,7 +178,7 @@ def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str
 def save(
     figure: Figure, draw: Callable[[Figure], Any], path: Path, *, numbers: bool = True, force: bool = False
 ) -> None:
-    """Write the image, and (unless `numbers` is False) the JSON beside it; both or neither."""
+    """Write the image, and (unless `numbers` is False) the JSON next to it; both or neither."""
     if path.suffix.lower() not in FORMATS:
         raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
     about = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix.lower(), {})

@@ -1,4 +1,4 @@
-"""What a figure shows, as plain data: the JSON beside an image, from which it is drawn again."""
+"""What a figure shows, as plain data: the JSON next to an image, from which it is drawn again."""
 
 from __future__ import annotations
 

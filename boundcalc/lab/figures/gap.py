@@ -1,4 +1,4 @@
-"""`gap-vs-AXIS`: bounds of the gap or the risk along any one axis, and measured runs beside them."""
+"""`gap-vs-AXIS`: bounds of the gap or the risk along any one axis, and measured runs next to them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def collect(
     *,
     extra: int = 0,
 ) -> Figure:
-    """Bounds along an axis, and runs; `extra` rows are read beside the T of the axis."""
+    """Bounds along an axis, and runs; `extra` rows are read besides the T of the axis."""
     axis = AXES[letter]
     series: list[Series] = [one for q in quantities for one in (measured(runs, letter, q) if runs else ())]
     series += curves(setting, axis.field, values or axis.values, bounds or BOUNDS, quantities, extra=extra)

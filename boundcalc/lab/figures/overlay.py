@@ -102,7 +102,7 @@ def title(series: Sequence[Series], needs: Mapping[str, float | None]) -> str:
 
 
 def draw(figure: Figure) -> Any:
-    """One panel; every curve has its name beside it."""
+    """One panel; every curve has its name next to it."""
     drawn, (axes,) = canvas.sheet(figure, size=(5.6, 3.4))
     axes.set(xscale="log", yscale="log", xlabel="training sequences m", ylabel="error on new sequences")
     canvas.percent(axes.yaxis)

@@ -1,4 +1,4 @@
-"""Measured runs beside bounds: from the store of trials or from a CSV of your own."""
+"""Measured runs next to bounds: from the store of trials or from a CSV of your own."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _number(where: str, column: str, text: str) -> float:
 def measured(runs: Sequence[Run], letter: str, quantity: str) -> list[Series]:
     """Every run, with the interval of its risk, and the median per position with a bootstrap interval over runs.
 
-    The risk is shown of runs that no training margin at most gamma: the bounds beside it suppose training error 0.
+    The risk is shown of runs that no training margin at most gamma: the bounds next to it suppose training error 0.
     """
     for run in runs:
         if letter not in run.places:

@@ -1,4 +1,4 @@
-"""The trials of a store that a figure shows: chosen, told apart, and the class that holds them."""
+"""The trials of a store that a figure shows: chosen, distinguished, and the class that holds them."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from boundcalc.predictors.rules.certify import StoredNetwork
 
 Tell = Callable[[str, Mapping[str, Any] | str], None]
-"""Told the method and how far it is."""
+"""Receives the method and how far it is."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a certificate is asked for: all that, with the trial, determines it.
+    """The request for a certificate: all that, with the trial, determines it.
 
     Attributes:
         method: a name of `METHODS`.
@@ -55,7 +55,7 @@ class Made:
     """What came of it.
 
     Attributes:
-        asked: what was asked for.
+        asked: the request.
         certificate: None where it was refused.
         entry: one entry of `certificates` in the JSON of commands, without the file.
         network: the weights that a rule was proved of; workers do not hand them back.
@@ -87,7 +87,7 @@ class Bench:
     Attributes:
         trial: the task, the model, how it is trained.
         asked: what is to be made.
-        tell: told how far it is.
+        tell: receives how far it is.
         resume: where an unfinished run of picks is kept.
     """
 
@@ -175,8 +175,8 @@ def certify_trial(
 
     Args:
         trial: whose data, model and optimisation.
-        plans: what is asked for.
-        tell: told how far a method is.
+        plans: the requests.
+        tell: receives how far a method is.
         resume: where a method keeps an unfinished run, by its name.
         done: given each as it is made.
     """
@@ -203,7 +203,7 @@ def certify_trial(
 
 
 def _explained(certificate: PredictorCertificate) -> dict[str, Any]:
-    """What a certificate by a rule says beside its number."""
+    """What a certificate by a rule says besides its number."""
     if certificate.method != "rule":
         return {}
     from boundcalc.predictors.rules.certify import explained

@@ -1,4 +1,4 @@
-"""How a model can be trained, and how it is unless told otherwise: the same on the command line and in sweep files."""
+"""How a model can be trained, and the defaults: the same on the command line and in sweep files."""
 
 from __future__ import annotations
 

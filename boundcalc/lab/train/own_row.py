@@ -14,7 +14,7 @@ CLS = 2
 
 
 def with_own_row(architecture: Architecture, shape: Shape) -> Architecture:
-    """The architecture, told which token the row it reads always shows, where that is so and of use."""
+    """The architecture with the token that its read row always shows, where there is one and of use."""
     first = next(embeddings(architecture.stages[:1]), None)
     if shape.inputs != "bits" or first is None or first.vocabulary <= CLS:
         return architecture

@@ -85,7 +85,7 @@ def _prior_for(network: ModelNetwork) -> Prior:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Laws that were made from examples, and the prior they are held against."""
+    """Laws that were made from examples, and the prior they are compared with."""
 
     prior: Prior
     laws: tuple[LatticeLaw, ...]

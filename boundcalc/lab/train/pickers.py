@@ -190,7 +190,7 @@ class ModelLearner(_TorchLearner):
 
     @property
     def recipe(self) -> Mapping[str, Any]:
-        """All that determines the weights, beside seed and examples."""
+        """All that determines the weights, besides seed and examples."""
         architecture, shape = self._of()
         rule = self.optimisation
         names = ("optimiser", "lr", "weight_decay", "momentum", "warmup", "clip", "precision")

@@ -154,7 +154,7 @@ class Store:
         return int(self._rows("SELECT count(*) FROM trials")[0][0])
 
     def certified(self) -> set[tuple[str, str]]:
-        """Trials that have been certified, with what was asked for as canonical JSON."""
+        """Trials that have been certified, with the request as canonical JSON."""
         return {(row[0], row[1]) for row in self._rows("SELECT hash, asked FROM certificates")}
 
     def tasks(self) -> dict[str, int]:

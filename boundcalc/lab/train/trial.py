@@ -233,7 +233,7 @@ _DEFAULT_MODEL: Mapping[str, Any] = {
     "residual": True,
     "bias": True,
 }
-"""What is trained unless told otherwise: a Transformer block without LayerNorm."""
+"""The default model: a Transformer block without LayerNorm."""
 
 
 def model_for(task: Task, **changes: Any) -> Architecture:

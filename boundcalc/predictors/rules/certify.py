@@ -77,7 +77,7 @@ class StoredNetwork:
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """What a certificate says of it beside the digest of its weights."""
+        """What a certificate says of it besides the digest of its weights."""
         return {
             "kind": "stored network",
             "architecture": plain(self.architecture.to_json()),
@@ -128,7 +128,7 @@ def in_words(rule: Rule, proof: Proof, margin: float) -> str:
 
 
 def reach(rule: Rule, proof: Proof) -> str:
-    """The inputs that a proof speaks of, in words."""
+    """The inputs that a proof is about, in words."""
     all_ = proof.low <= 0 and proof.high >= rule.T
     inputs = "every input" if all_ else f"every input with {proof.low} to {proof.high} ones of {rule.T}"
     sets = f"{rule.silent} set{'s' * (rule.silent != 1)} without an answer"
@@ -173,7 +173,7 @@ def explain_network(
         delta: failure probability of the bound.
         names: functions may be named; else their truth table or decision tree is spelled, which costs more bits.
         seconds: processor time of the search.
-        progress: is told what is being done.
+        progress: receives what is being done.
 
     Returns:
         The rule with what was proved; where nothing was, the best guess and an input on which it fails.
@@ -276,13 +276,13 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     if certificate.statement != ("G15p" if prefix else "G15") or any(
         ("prefix" in entry) != bool(prefix) for entry in certificate.alternatives
     ):
-        return "G15 rests on the code of rules, G15p on a prefix that the rule is read off"
+        return "G15 is based on the code of rules, G15p on a prefix that the rule is read off"
     if not prefix:
         bits = rule.price(names=evidence["named"])[1]
         if not bits <= facts["bits"] <= bits * (1 + 1e-9):
             return f"the rule takes {bits!r} bits, {facts['bits']!r} are claimed"
     elif not evidence["named"]:
-        return "a rule that is read off a prefix pays for no name"
+        return "a rule that is read off a prefix needs no name"
     return None
 
 

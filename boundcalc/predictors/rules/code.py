@@ -226,7 +226,7 @@ def _follow(tree: Tree, bits: Fixed) -> int:
 
 
 def _filled(tree: Tree) -> Tree:
-    """The tree with every answer that is missing taken from beside it."""
+    """The tree with every missing answer taken from its sibling."""
     if isinstance(tree, int):
         return tree
     low, high = _filled(tree[1]), _filled(tree[2])

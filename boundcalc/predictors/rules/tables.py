@@ -64,7 +64,7 @@ class Tables:
         k_0: offset of F.
         last: offset of f.
         centre: the matrix C, where something is normalised.
-        behind: W_2, b_2, and gain and offset of s_1 C r beside them (None: r is), for the row before the read-out.
+        behind: W_2, b_2, and gain and offset of s_1 C r besides them (None: r is), for the row before the read-out.
     """
 
     architecture: Architecture

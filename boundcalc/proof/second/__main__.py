@@ -16,7 +16,7 @@ try:
     found = confirm(text)
 except (OSError, UnicodeDecodeError, Refused) as error:
     sys.exit(f"{sys.argv[1]} is not confirmed: {getattr(error, 'strerror', None) or error}")
-paid = f", {MP.nstr(found.nats, 6)} nats paid for what was measured" if found.measured else ""
+paid = f", {MP.nstr(found.nats, 6)} nats for what was measured" if found.measured else ""
 value = f"e^{MP.nstr(found.log_value, 20)} (about {MP.nstr(MP.exp(found.log_value), 4)})"
 said = f"{found.quantity} <= {value} but for a chance of {found.delta!r}{paid}"
 sys.stdout.write(f"confirmed: {said}\nby {size()[0]} modules, {size()[1]} lines, Python and mpmath\n")

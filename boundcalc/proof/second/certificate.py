@@ -17,7 +17,7 @@ STRATEGIES |= {"comparison-closed": "gap coverless", "comparison": "gap coverles
 STRATEGIES |= {"comparison-risk": "risk coverless tuning"}
 STRATEGIES |= {"stored-gap": "gap coverless stored", "stored-margin": "risk coverless stored mu"}
 """Of each what it bounds; whether it may have any number of levels, which may refine those before, asks for uniform
-covers, is a closed form for all scales or a count of stored weights; and what it says beside its levels."""
+covers, is a closed form for all scales or a count of stored weights; and its facts besides levels."""
 
 
 class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting mu eta tuning levels log_value")):
@@ -47,7 +47,7 @@ def read_certificate(data: Any) -> Certificate:
     free, stored = {"levels", "coverless"} & words, "stored" in words
     demand(len(raw.levels) == 1 or free, f"{how.name} has one level")
     demand("coverless" not in words or not (raw.levels or how.meeting), f"{how.name} takes no covers")
-    demand(not stored or setting.bits is not None, "nobody said how many bits a stored weight has")
+    demand(not stored or setting.bits is not None, "the setting does not give the bits of a stored weight")
     demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
     says = words & ({"eta", "tuning"} if limit else {"eta", "mu", "tuning"})
@@ -59,7 +59,7 @@ def read_certificate(data: Any) -> Certificate:
 
 
 def _claim(data: Any, quantity: str, sample: Record) -> float:
-    """The relation to prove is about the setting it stands beside."""
+    """The relation to prove is about the setting it stands next to."""
     line = f"quantity:{quantity} log_value:number delta:chance"
     claim = read(line + " train_error:share" * (quantity == "risk"), "claim", data)
     same = claim.delta == sample.delta and getattr(claim, "train_error", sample.train_error) == sample.train_error

@@ -24,7 +24,7 @@ def confirm(text: str) -> Confirmed:
 
 
 def derive(data: Any, *, claims: bool = False) -> Confirmed:
-    """The value of a certificate's JSON value, whatever it claims."""
+    """The value of a certificate's JSON value, not its claim."""
     try:
         certificate = read_certificate(data)
         found = follow(certificate)
@@ -58,7 +58,7 @@ def _hold(certificate: Certificate, found: Found, again: Found) -> None:
     drift = abs(_log(again.value) - _log(found.value)) if again.value > 0 else found.value
     demand(drift <= _TOLERANCE, f"{DIGITS} digits do not settle the value")
     claims = [(certificate.log_value, _log(found.value), "the claim")]
-    claims.append((certificate.looked.nats, found.nats, "what is said to be paid for measured numbers"))
+    claims.append((certificate.looked.nats, found.nats, "the claimed cost of measured numbers"))
     for i, (level, count) in enumerate(zip(certificate.levels, found.counts, strict=True)):
         claims.append((level.log_count, max(_log(count), _LEAST), f"the log count of level {i + 1}"))
     for claimed, value, what in claims:

@@ -194,7 +194,7 @@ def _tuned(blocks: Sequence[Block], radius: Real, tuning: Record, heads: int) ->
     g = num(tuning.kernel.bound)
     for (hull, half), strata in zip(sizes, tuning.strata, strict=True):
         if strata is not None:
-            demand(heads == 1 and hull <= _LARGEST_SCORE, "columns are told apart in one head with small scores")
+            demand(heads == 1 and hull <= _LARGEST_SCORE, "strata of columns need one head with small scores")
             _prove_strata(strata, hull)
         g = _step(g, hull, half, strata)
     return scale, g

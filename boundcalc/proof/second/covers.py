@@ -156,7 +156,7 @@ def _closed(lemma: str, view: View, y: Real, samples: int) -> Real:
         return size * MP.log(1 + y)
     if lemma == "T5":
         return sizes.rank * (sizes.d + sizes.k) * MP.log(1 + 4 * y)
-    demand(lemma in REFINING, f"{lemma} at one scale says nothing about the others")
+    demand(lemma in REFINING, f"{lemma} at one scale is no cover at the others")
     return size * MP.log(1 + 2 * y)
 
 

@@ -146,7 +146,7 @@ def _stored(c: _Class, factor: Real) -> Real:
 
 
 def _n(c: _Class, n: int) -> Real:
-    """N: what the read-out makes of rows (x, y, ..., y), of which every norm, value map and output map is told."""
+    """N: what the read-out makes of rows (x, y, ..., y), from which every norm, value map and output map follows."""
     a, d, root = c.about, c.about.d, MP.sqrt(n)
     demand(2 <= n <= (a.vocabulary or a.d_patch), "there are not so many tokens or directions")
     first = "embedding" if a.vocabulary else "W_patch"
@@ -195,7 +195,7 @@ def _column(c: _Class, a: Real, k: int) -> tuple[Real, Real]:
 
 
 def _first(c: _Class, plus: int) -> tuple[int, int]:
-    """Rows with either sign beside the first row, which alone is read."""
+    """Rows with either sign next to the first row, which alone is read."""
     demand(c.about.depth == 1 and c.about.readout == "cls", "this construction is of one block read at its first row")
     demand(plus < c.about.seq_len, "more rows than there are")
     return plus, c.about.seq_len - 1 - plus

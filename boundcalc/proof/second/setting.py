@@ -148,7 +148,7 @@ def _account(setting: Setting) -> None:
         demand(not strange, f"nothing reads {sorted(strange)[:1]} of {key}")
 
 
-# -- products that may have budgets beside those of their factors
+# -- products that may have budgets besides those of their factors
 
 
 def looks_up(layers: Sequence[Layer]) -> tuple[Layer, Layer, Layer] | None:

@@ -113,7 +113,7 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
         eta, looked = num(certificate.eta), "train_error" in certificate.looked.sample
-        demand(not looked or certificate.eta == 0.25 / m, "after a look at the training error eta is 1/(4m)")
+        demand(not looked or certificate.eta == 0.25 / m, "chosen after the training error, eta is 1/(4m)")
         spent = count + log_inverse + MP.log(2 + MP.sqrt(MP.pi * m / 2))
         return _kl_inverse(q + eta, spent / m, mu) / (1 - eta)
     return _binomial_limit(q, count + log_inverse, num(m), mu)

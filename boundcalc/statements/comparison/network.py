@@ -119,7 +119,7 @@ def _active_ball(setting: Setting) -> str | None:
     for block in range(setting.architecture.depth):
         maps = [norms.find("W_1", block), *(norms.find("W_V", block, head) for head in heads)]
         if not all(_given(budget) for budget in maps):
-            return "theorem K needs norms at which no projection acts, which norms of W_V and W_1 beside Sp must say"
+            return "theorem K needs norms at which no projection acts, which norms of W_V and W_1 besides Sp must say"
         values = sum((_least(norms.find("W_V", block, head)) for head in heads), start=Fraction(0))
         inside, after = values * radius, values * radius * _least(norms.find("W_1", block))
         if max(inside, after) > 1:

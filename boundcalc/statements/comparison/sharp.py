@@ -48,7 +48,7 @@ class Tuning:
         curvature: be, the slope at which 1/Z is linearised.
         split: p, how the remainder is split in two.
         kernel: the complexity of block 1.
-        strata: one for every block after the first; None where columns are not told apart.
+        strata: one for every block after the first; None where columns have no strata.
     """
 
     curvature: float
@@ -178,9 +178,9 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         if strata is None:
             continue
         if network.heads != 1:
-            return "columns are told apart in networks of one head"
+            return "strata of columns need networks of one head"
         if not certain(size.hull, limit):
-            return f"columns are told apart for scores up to {LARGEST_SCORE:g}"
+            return f"strata of columns need scores of at most {LARGEST_SCORE:g}"
         edges = strata.edges
         rising = all(low < high for low, high in pairwise(edges))
         if len(edges) < 2 or not rising or edges[0] < 0.7 or edges[-1] != 1 or len(strata.stretch) != len(edges) - 1:

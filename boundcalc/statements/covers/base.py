@@ -71,7 +71,7 @@ class CoverLemma(ABC):
         return {}
 
     def shape(self, target: Target) -> Hashable:
-        """What the cost depends on beside y and n, for searches that tabulate it."""
+        """What the cost depends on besides y and n, for searches that tabulate it."""
         return (target.kind, target.d, target.k, target.norms.rank) if target.most is None else target
 
 
@@ -95,7 +95,7 @@ def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number) -> Number:
 
 
 def cover_uses(lemma: str, kind: str, *, uniform: bool) -> tuple[str, ...]:
-    """What a cover of a target of some kind rests on: the lemma, and for a bilinear score how it is seen."""
+    """What a cover of a target of some kind is based on: the lemma, and for a bilinear score how it is seen."""
     if kind == "score":
         return "S1", lemma
     if kind in ("query", "key"):

@@ -181,7 +181,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Construction(ABC):
-    """Networks of a class that take a high or a low value on every cell, whichever signs are asked for.
+    """Networks of a class that take a high or a low value on every cell, for every choice of signs.
 
     A subclass is a frozen dataclass of its free parameters, which come from an untrusted search.
     """

@@ -1,4 +1,4 @@
-"""What a strategy is, and what it is told."""
+"""What a strategy is, and what it receives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_RAMP = "risk bounds by margins need the ramp loss, not a Lipschitz constant o
 
 @dataclass(slots=True)  # not frozen: a search makes thousands
 class Known:
-    """What a strategy is told, in some number system.
+    """What a strategy receives, in some number system.
 
     Attributes:
         start: e_0, how far the loss is from its centre at most (and at most 1/2).
@@ -62,13 +62,13 @@ class Strategy(ABC):
         name: in certificates and tables.
         title: a few words.
         quantity: what is bounded.
-        uses: the statements it rests on, beside those of covers and layers.
+        uses: the statements it is based on, besides those of covers and layers.
         formula: how the terms make the value.
         one_level: whether it takes just one level.
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
-        parameters: what a certificate has to say beside its levels: "mu", "eta", "tuning".
+        parameters: what a certificate has to say besides its levels: "mu", "eta", "tuning".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds.
@@ -95,7 +95,7 @@ class Strategy(ABC):
 
     @property
     def counted(self) -> str:
-        """What its counts are called: of noise they are a divergence, beside the log counts of what is covered (G11)."""
+        """What its counts are called: of noise they are a divergence, besides the log counts of what is covered (G11)."""
         return "I" if self.noisy else "log N"
 
     def samples(self, m: int) -> int:
@@ -103,7 +103,7 @@ class Strategy(ABC):
         return m
 
     def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
-        """What a strategy without covers rests on, whatever the sample is, given numbers that `unproved` has accepted."""
+        """What a strategy without covers is based on, whatever the sample is, given numbers that `unproved` has accepted."""
         raise NotImplementedError(f"{self.name} takes covers")
 
     def count(self, ns: NumberSystem, setting: Setting, complexity: Number) -> Number:

@@ -274,4 +274,4 @@ def test_a_figure_of_the_papers_is_made_by_its_script(tmp_path: Path, monkeypatc
     assert called[0][-2:] == ["-o", "a.png"]
     refused = run("length", "--depth", "3")
     assert refused.exit_code == 2
-    assert "beside it only -o and --store" in refused.stderr
+    assert "next to it only -o and --store" in refused.stderr

@@ -32,7 +32,7 @@ def own_task(name: str, values: Mapping[str, Any]) -> Task:
     """The task that a name in a Python file stands for, with the fields given."""
     path = Path(name.rpartition(":")[0])
     if not path.is_file():
-        raise InvalidSetting(f"there is no file {path}: a task of one's own is module.py:MyTask")
+        raise InvalidSetting(f"there is no file {path}: your own task is module.py:MyTask")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     found = _loaded(name, digest)
     if not (isinstance(found, type) and issubclass(found, Task)) and not isinstance(found, Task):
