@@ -58,7 +58,7 @@ def rows() -> list[str]:
         add("described by itself", name, describe(module, open_checkpoint(module))[1])
     assert all(worst <= ROUNDING for _, _, worst in found.values())
     body = [f"| {family} | {', '.join(names)} | {places} |" for family, (names, places, _) in found.items()]
-    return ["| family | held against | places compared |", "| --- | --- | ---: |", *body]
+    return ["| family | compared with | places compared |", "| --- | --- | ---: |", *body]
 
 
 def shown() -> str:
