@@ -97,7 +97,7 @@ def _write(path: Path, setting: Any, measured: list[dict[str, Any]], base: str) 
         def progress(done: int, total: int) -> None:
             bar.update(100 * done // total - bar.pos)
 
-        text = page.build(setting, points=measured, base=base, progress=progress)
+        text = page.build(setting, own=measured, base=base, progress=progress)
     output.write_text(path, text)
     click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")
 
@@ -128,7 +128,7 @@ def _serve(setting: Any, measured: list[dict[str, Any]], base: str, browser: Any
     from boundcalc.lab.explore import page
     from boundcalc.lab.explore.serve import Server
 
-    server = Server(page.build(setting, points=measured, served=True, base=base), setting)
+    server = Server(page.build(setting, own=measured, served=True, base=base), setting)
     click.echo(f"{server.url}  (Ctrl-C ends it)")
     if browser is not None:
         browser.open(server.url)

@@ -126,9 +126,11 @@ def page(name: str, folder: Path) -> Page:
 
 
 def small_grid(patch: pytest.MonkeyPatch) -> None:
-    from boundcalc.lab.explore import content
+    from boundcalc.lab.explore import checked
 
-    patch.setattr(content, "GRID", ())
+    for name in ("COMPARED", "COVERED", "SEARCHED"):
+        patch.setattr(checked, name, ())
+    patch.setattr(checked, "FLOORED", {"depth": (), "C": (), "gamma": (), "T": (16,)})
 
 
 def languages(name: str) -> set[str]:

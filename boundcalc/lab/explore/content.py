@@ -1,21 +1,17 @@
-"""What the page knows: checked bounds and floors over a grid, theorems as JavaScript and text, measured runs."""
+"""What the page knows beside checked points: its sliders, presets, theorems as JavaScript and text, and measured runs."""
 
 from __future__ import annotations
 
 import html
-import itertools
 import json
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from boundcalc.base.errors import BoundcalcError, InvalidSetting, Refusal
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.prose import plain
-from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import Setting
 from boundcalc.theorems import THEOREMS
 
@@ -41,7 +37,7 @@ def _one_two_five(low: int, high: int) -> tuple[float, ...]:
 
 FIELDS: Mapping[str, Field] = {
     "m": Field("n_train", "training sequences", 10, 1e12, True, _one_two_five(1, 10)),
-    "C": Field("C", "largest norm of every matrix", 0.1, 100, False, (0.1, 0.2, *_one_two_five(0, 1), 0.5, 20.0)),
+    "C": Field("C", "largest norm of every matrix", 0.1, 100, False, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)),
     "depth": Field("depth", "layers", 1, 24, True, (1, 2, 3, 4, 6, 8, 12, 16, 24)),
     "T": Field("seq_len", "sequence length", 2, 2**20, True, tuple(float(2**k) for k in range(4, 17))),
     "d": Field("d", "width", 8, 4096, True, tuple(float(2**k) for k in range(3, 13))),
@@ -54,7 +50,7 @@ EXTRAS: Mapping[str, tuple[float, Field]] = {
 }
 """Inputs of some theorems that settings with one budget C do not have: where each starts, and its slider."""
 FALLING = ("m", "gamma")
-"""A bound holds at larger values of these letters too; of all others but depth, at smaller ones. A floor the other way."""
+"""Bounds fall along these letters, and rise along all others."""
 PRESETS: tuple[Mapping[str, Any], ...] = (
     {
         "name": "Toy model",
@@ -81,25 +77,6 @@ PRESETS: tuple[Mapping[str, Any], ...] = (
     },
 )
 """Views by name: what they set, and what they show."""
-_DEPTHS = (1, 2, 3, 4, 6, 8, 12)
-_SAMPLES = tuple(float(round(10 ** (k / 2))) for k in range(6, 20))
-GRID: tuple[tuple[str, Mapping[str, tuple[float, ...]]], ...] = (
-    (
-        "comparison",
-        {"depth": _DEPTHS, "C": (0.1, 0.2, 0.5, 0.75, 1), "T": (2**16,), "d": (4096,), "gamma": (0.12,), "m": (100,)},
-    ),
-    (
-        "T-free",
-        {"depth": _DEPTHS, "C": (1, 2, 5), "d": (64, 1024), "heads": (1, 16), "gamma": (0.1, 0.5)}
-        | {"T": (2**16,), "m": _SAMPLES[2:]},
-    ),
-    (
-        "floor",
-        {"depth": _DEPTHS, "C": (0.1, 0.2, 0.5, 1, 2, 5), "d": (64,), "gamma": (0.12, 0.5), "T": (16,)}
-        | {"m": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10)},
-    ),
-)
-"""Policy -> the settings it is checked at for a page without an engine behind it."""
 _PART = re.compile(r"const (?!x\d)(\w+) = ")
 
 
@@ -142,99 +119,6 @@ def _with_parts(code: str) -> str:
     return f"{start}return {{value: {value}, parts: {{{parts}}}}};\n}}"
 
 
-def checked(setting: Setting, policy: str = "best", *, floor: bool = True) -> dict[str, Any]:
-    """One point: where it is, the bound that the checker confirmed there with what it consists of, and the floor."""
-    point: dict[str, Any] = {"at": letters(setting)}
-    try:
-        bound = evaluate(setting, policy)
-    except BoundcalcError as error:
-        return point | {"refused": str(error)}
-    if not bound.trivial:
-        point |= {"gap": 10**bound.log10, "strategy": bound.strategy, "parts": _parts(bound)}
-    proved = bound.floor if floor else None
-    if proved is not None and not isinstance(proved, Refusal):
-        point["floor"] = proved.value
-    return point
-
-
-def _parts(bound: Any) -> list[tuple[str, float]]:
-    """What a gap bound consists of: its terms, the one with covers split by its weight matrices; shares of the whole."""
-    rows: list[tuple[str, float]] = []
-    whole = 10**bound.log10
-    for term in bound.breakdown.terms:
-        size = math.exp(term.value.log) / whole
-        if "delta" in term.formula:
-            rows.append(("confidence", size))
-        elif bound.proof("gap").shares and "sum" in term.formula:
-            rows += [(name, size * share) for name, share in bound.proof("gap").shares.items()]
-        else:
-            rows.append(
-                ("complexity of the class" if not bound.proof("gap").shares else "resolution of the covers", size)
-            )
-    rows.sort(key=lambda row: -row[1])
-    return [(name, round(size, 4)) for name, size in rows]
-
-
-def floor_alone(setting: Setting) -> dict[str, Any]:
-    """The floor at one point, without a bound."""
-    from boundcalc.engine.floors import floor_of
-
-    proved = floor_of(setting)
-    point: dict[str, Any] = {"at": letters(setting)}
-    return point if isinstance(proved, Refusal) or proved is None else point | {"floor": proved.value}
-
-
-def pool(setting: Setting, progress: Callable[[int, int], None] = lambda done, total: None) -> list[dict[str, Any]]:
-    """Checked points for a page without an engine: the grid, and the setting that the page starts with."""
-    jobs: list[tuple[Setting, str]] = [(setting, "best")]
-    for policy, axes in GRID:
-        for values in itertools.product(*axes.values()):
-            jobs.append((at(setting, dict(zip(axes, values, strict=True))), policy))
-    points: list[dict[str, Any]] = []
-    with ProcessPoolExecutor() as workers:
-        for point in workers.map(_point, jobs, chunksize=50):
-            points.append(point)
-            progress(len(points), len(jobs))
-    return [point for point in points if "floor" in point or point.get("gap", 1.0) < 1.0 or _scales(point)]
-
-
-def _scales(point: Mapping[str, Any]) -> bool:
-    """Whether a point's bound is A/(gamma sqrt(m)) and the confidence term, so that it gives others for all m above."""
-    return str(point.get("strategy", "")).startswith("comparison")
-
-
-def _point(job: tuple[Setting, str]) -> dict[str, Any]:
-    setting, policy = job
-    if policy == "floor":
-        return floor_alone(setting)
-    return checked(setting, policy, floor=policy == "best")
-
-
-def packed(points: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Points as columns, numbers rounded to the safe side: most of a page is these."""
-    names: dict[str, int] = {}
-    rows: list[list[Any]] = []
-    for point in points:
-        gap, floor = point.get("gap"), point.get("floor")
-        parts = [[names.setdefault(name, len(names)), round(share, 3)] for name, share in point.get("parts", ())[:12]]
-        rows.append(
-            [
-                *(point["at"][letter] for letter in FIELDS),
-                None if gap is None else _rounded(gap, up=True),
-                None if floor is None else _rounded(floor, up=False),
-                None if gap is None else names.setdefault(point["strategy"], len(names)),
-                parts,
-            ]
-        )
-    return {"rows": rows, "names": list(names)}
-
-
-def _rounded(value: float, *, up: bool) -> float:
-    """Six digits, up or down."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 5)
-    return float(f"{(math.ceil if up else math.floor)(value / unit) * unit:.6g}")
-
-
 def at(setting: Setting, values: Mapping[str, float]) -> Setting:
     """A setting with letters set, within the limits of the page."""
     changes: dict[str, Any] = {}
@@ -254,6 +138,10 @@ def letters(setting: Setting) -> dict[str, float]:
     architecture, norms, sample = setting.architecture, setting.norms, setting.sample
     if norms.C is None or norms.budgets or architecture.layers is not None:
         raise InvalidSetting("the page has one norm C for every matrix and blocks alike: leave out --norms and layers")
+    if sample.lipschitz is not None or sample.measured:
+        raise InvalidSetting(
+            "the page is about a margin that is fixed before the data: leave out lipschitz and --measured"
+        )
     values = {"m": sample.n_train, "C": norms.C, "depth": architecture.depth, "T": architecture.seq_len}
     values |= {"d": architecture.d, "heads": architecture.heads, "gamma": sample.margin}
     return {name: float(value) for name, value in values.items()}

@@ -10,7 +10,7 @@ from importlib import metadata, resources
 from typing import Any
 
 from boundcalc.base.rounding import confidence
-from boundcalc.lab.explore import content
+from boundcalc.lab.explore import checked, content
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES
 
@@ -21,7 +21,7 @@ _SCRIPTS = ("state.js", "chart.js", "page.js")
 def build(
     setting: Setting,
     *,
-    points: Sequence[dict[str, Any]] = (),
+    own: Sequence[dict[str, Any]] = (),
     served: bool = False,
     base: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -30,14 +30,14 @@ def build(
 
     Args:
         setting: where it starts; what the page has no slider for stays as it is there.
-        points: runs of your own, each {"axis": letter, "x": ..., "y": ..., "low": ..., "high": ...}.
+        own: runs of your own, each {"axis": letter, "x": ..., "y": ..., "low": ..., "high": ...}.
         served: whether an engine answers behind it; else a grid of settings is checked now.
         base: options of `boundcalc eval` for what the page has no slider for, with a space at the end.
         progress: called with the number of settings checked so far, and of all.
     """
     theorems = content.theorems()
     formulas = ",\n".join(f"{json.dumps(t['name'])}: {t.pop('js')}" for t in theorems)
-    checked = [content.checked(setting)] if served else content.pool(setting, progress)
+    points = [checked.checked(setting)] if served else checked.grid(setting, progress)
     data = {
         "start": content.letters(setting),
         "delta": setting.sample.delta,
@@ -47,10 +47,10 @@ def build(
         "presets": content.PRESETS,
         "strategies": {name: each.title for name, each in STRATEGIES.items()},
         "theorems": theorems,
-        "points": content.packed(checked),
+        "points": checked.packed(points),
         "closed": content.has_closed_forms(setting),
         "runs": content.measured_runs(),
-        "own": list(points),
+        "own": list(own),
         "served": served,
         "base": base,
     }

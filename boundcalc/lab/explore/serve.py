@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.lab.explore import content
+from boundcalc.lab.explore import checked, content
 from boundcalc.setting import Setting
 
 HOST = "127.0.0.1"
@@ -151,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         try:
             with self.server.engine:
-                found = content.packed([content.checked(setting)])
+                found = checked.packed([checked.checked(setting)])
         finally:
             self.server.waiting.release()
         self._answer(HTTPStatus.OK, found)

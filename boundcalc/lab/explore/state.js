@@ -58,15 +58,15 @@ function meanDeviation(m, n) {  // E |Bin(m, 1/n)/m - 1/n| by De Moivre, factori
 }
 function floorOf(p, m) {  // by F1 its members count for every m; by F2 it falls no faster than 1/sqrt(m)
   if (m === p.at.m) return p.floor;
-  if (!p.members.length) return m < p.at.m ? p.floor : p.floor * Math.sqrt(p.at.m / m);
+  if (p.members.length < 2) return p.members.length ? p.floor * Math.min(1, Math.sqrt(p.at.m / m)) : 0;
   const [drop, cells] = p.members, tail = Math.min(Math.sqrt(DATA.delta / (1 - DATA.delta)) / 2, Math.sqrt(-Math.log1p(-DATA.delta) / 2));
   return drop * (cells * meanDeviation(m, cells) / 2 - tail / Math.sqrt(m));
 }
-function floorAt(at) {  // sequences of T rows are those of q T, each row q times
+function floorAt(at) {  // sequences of T rows are those of q T rows, each q times; outputs shrink with gamma
   let value = 0, by = null;
   for (const p of BY_DEPTH.get(at.depth) || []) {
     const q = p.at;
-    if (p.floor === null || at.C < q.C || at.T % q.T || at.gamma > q.gamma || !fits(q.d, at.d) || !fits(q.heads, at.heads)) continue;
+    if (p.floor === null || at.C < q.C || (DATA.closed ? at.T % q.T : at.T !== q.T) || at.gamma > q.gamma || !fits(q.d, at.d) || !fits(q.heads, at.heads)) continue;
     const v = floorOf(p, at.m);
     if (v > value) { value = v; by = p; }
   }

@@ -18,7 +18,7 @@ import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.explore import content, serve
+from boundcalc.lab.explore import checked, content, serve
 from boundcalc.setting import Budget, Norms
 
 SETTING = Setting.of("edelman", margin=0.5)
@@ -103,7 +103,7 @@ def test_work_is_bounded(server: serve.Server, monkeypatch: pytest.MonkeyPatch) 
         go_on.wait(20)
         return {"at": content.letters(setting)}
 
-    monkeypatch.setattr(content, "checked", slow)
+    monkeypatch.setattr(checked, "checked", slow)
     statuses: list[int] = []
     threads = [
         threading.Thread(target=lambda: statuses.append(get(server, f"/value?{QUESTION}")[0]))
@@ -123,19 +123,34 @@ def test_work_is_bounded(server: serve.Server, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_checked_point_is_what_evaluate_says() -> None:
-    value, point = evaluate(COVERED), content.checked(COVERED)
+    value, point = evaluate(COVERED), checked.checked(COVERED)
     assert point["gap"] == pytest.approx(10**value.log10, rel=1e-12)
-    assert point["strategy"] == value.strategy
-    assert sum(share for _, share in point["parts"]) == pytest.approx(1, abs=2e-3)
-    assert {name for name, _ in point["parts"]} >= set(value.proof("gap").shares) - {"readout"}
+    assert point["strategy"] == value.strategy == "chain"
+    assert sum(point["terms"]) == pytest.approx(point["gap"], rel=1e-9)
+    assert point["pieces"] == value.proof("gap").shares
     assert value.floor is not None
     assert point["floor"] == value.floor.value
-    assert content.floor_alone(COVERED)["floor"] == value.floor.value
-    assert "gap" not in content.checked(COVERED.but(n_train=1000))  # vacuous by every cover
-    (row,) = content.packed([point])["rows"]
+    assert "gap" not in checked.checked(COVERED.but(n_train=1000))  # vacuous by every cover
+    (row,) = checked.packed([point])["rows"]
     gap, floor = row[len(content.FIELDS) : len(content.FIELDS) + 2]
     assert point["gap"] <= gap <= point["gap"] * (1 + 1e-4)
     assert point["floor"] * (1 - 1e-4) <= floor <= point["floor"]
+    compared = checked.checked(SETTING)
+    assert compared["strategy"].startswith("comparison")
+    assert sum(compared["terms"]) == pytest.approx(compared["gap"], rel=1e-9)
+
+
+def test_stops_of_sliders_rise() -> None:
+    for name, field in content.FIELDS.items():
+        assert list(field.stops) == sorted(field.stops), name
+        assert field.least <= field.stops[0] < field.stops[-1] <= field.most
+
+
+@pytest.mark.parametrize("change", [{"lipschitz": 2.0}, {"measured": ("margin",)}])
+def test_what_sliders_would_contradict_is_refused(change: dict[str, Any]) -> None:
+    """Another loss has no margin to drag, and a margin that was looked at costs what the page does not count."""
+    with pytest.raises(InvalidSetting, match="margin that is fixed"):
+        content.letters(Setting.of("edelman", **change))
 
 
 def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
