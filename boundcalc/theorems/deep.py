@@ -250,7 +250,7 @@ edelman2022_head = Theorem(
         "[CLS] query is a fixed vector of norm 1",
         "T": "of one output row the value cover counts one pooled row per sample, and the score cover either $mT$ "
         "pairs (S1) or "
-        "$m$ queries (S2): the smaller is bounded in $T$, where the paper counts $mT$ points throughout",
+        "$m$ queries (S2). The smaller is bounded in $T$, where the paper counts $mT$ points throughout",
         "d": r"a factor $\log d$, from the columns of a matrix; the paper's logarithm leaves it out for one layer",
     },
     also=_SHARPER,

@@ -64,7 +64,7 @@ def test_refusals_and_wrong_variants_are_tried() -> None:
     (said,) = check(3, Cases([1], [(-5, "positive")], {"below": -3}))
     assert "does not match 'positive'" in said
     (said,) = check(3, Cases([1], [(-5, "negative")], {"below": -3, "as good": 4}))
-    assert said == "wrong: every law holds for a variant that is said to be false [as good]"
+    assert said == "wrong: every law holds for a variant that was given as false [as good]"
 
 
 def test_a_failure_may_be_expected_and_then_must_come() -> None:

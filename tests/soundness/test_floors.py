@@ -177,6 +177,17 @@ def test_the_mean_deviation_is_exact() -> None:
         assert mean_deviation(FLOAT, m, cells) == pytest.approx(float(exact), rel=1e-10)
 
 
+def test_the_mean_deviation_of_large_samples_is_de_moivres() -> None:
+    with mpmath.workdps(60):
+        for m, cells in ((10**18, 2), (10**15 + 7, 63), (92398002318, 10**6), (101 * 64, 64), (99 * 64, 64)):
+            p, v = mpmath.mpf(1) / cells, m // cells + 1
+            exact = 2 * v * (1 - p) * mpmath.binomial(m, v) * p**v * (1 - p) ** (m - v) / m
+            certain = mean_deviation(INTERVAL, m, cells)
+            assert certain < arb(mpmath.nstr(exact * (1 + mpmath.mpf("1e-30")), 50))
+            assert float(certain) == pytest.approx(float(exact), rel=1e-12)
+            assert mean_deviation(FLOAT, m, cells) == pytest.approx(float(exact), rel=1e-6)
+
+
 def test_the_sampled_gap_of_members_is_above_the_floor() -> None:
     """F1 by simulation: the best signs after the sample; the floor lies below its lower quantiles."""
     rng = np.random.default_rng(2)

@@ -328,5 +328,5 @@ def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:
     assert certificate.eta == noise_chance(10**6)
     check(certificate)
     for look in (check, alone.log_value):
-        with pytest.raises(CertificateError, match="look at the training error"):
+        with pytest.raises(CertificateError, match="after the training error"):
             look(replace(certificate, eta=1e-7))

@@ -15,6 +15,8 @@ _REACH, _ALL = 6, 0.99
 _LENGTHS = (1.0, 1.2, 1.4, 1.6)
 """Lengths of a Gaussian vector that F2 tries, in deviations above the mean."""
 _STRICT = 1e-9
+_MANY = 100
+"""From so many expected hits of a cell on, Stirling's formula stands for the factorials; which loses less than 1e-13."""
 
 
 def tail(ns: NumberSystem, spread: Number, m: Number, delta: Number) -> Number:
@@ -27,9 +29,26 @@ def tail(ns: NumberSystem, spread: Number, m: Number, delta: Number) -> Number:
 def mean_deviation(ns: NumberSystem, m: int, cells: int) -> Number:
     """E |Bin(m, 1/N)/m - 1/N| by De Moivre's formula."""
     v = m // cells + 1
-    log = ns.lgamma(ns.number(m + 1)) - ns.lgamma(ns.number(v + 1)) - ns.lgamma(ns.number(m - v + 1))
-    log = log - v * ns.log(ns.number(cells)) + (m - v + 1) * ns.log1p(-1 / ns.number(cells))
+    if v > _MANY:
+        log = _log_chance(ns, m, v, cells)
+    else:
+        log = ns.lgamma(ns.number(m + 1)) - ns.lgamma(ns.number(v + 1)) - ns.lgamma(ns.number(m - v + 1))
+        log = log - v * ns.log(ns.number(cells)) + (m - v) * ns.log1p(-1 / ns.number(cells))
+    log = log + ns.log1p(-1 / ns.number(cells))
     return 2 * v * ns.exp(log) / m
+
+
+def _log_chance(ns: NumberSystem, m: int, v: int, cells: int) -> Number:
+    """A little below log P(Bin(m, 1/N) = v), by Stirling's formula: logarithms of large factorials do not cancel in floats."""
+    more = v * cells - m  # v/m is 1/N times 1 + more/m
+    apart = v * ns.log1p(ns.number(more) / m) + (m - v) * ns.log1p(-ns.number(more) / (m * (cells - 1)))
+    rest = _stirling(ns, m) - _stirling(ns, v) - _stirling(ns, m - v) - 1 / (1260 * ns.number(v) ** 5)
+    return rest - 1 / (1260 * ns.number(m - v) ** 5) - apart - ns.log(2 * ns.pi * v * ns.number(m - v) / m) / 2
+
+
+def _stirling(ns: NumberSystem, n: int) -> Number:
+    """log n! less (n + 1/2) log n - n + log(2 pi)/2, from below; from above with 1/(1260 n^5) added."""
+    return 1 / ns.number(12 * n) - 1 / (360 * ns.number(n) ** 3)
 
 
 def two_values(ns: NumberSystem, cells: int, high: Number, low: Number, m: int, delta: Number) -> Number:
