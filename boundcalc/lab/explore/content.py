@@ -1,4 +1,4 @@
-"""What the page knows in addition to checked points: its sliders, presets, theorems as JavaScript and text, and measured runs."""
+"""What the page knows in addition to checked points: sliders, presets, theorems as JavaScript and text, and measured runs."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _log_chance(ns: NumberSystem, m: int, v: int, cells: int) -> Number:
 
 
 def _stirling(ns: NumberSystem, n: int) -> Number:
-    """log n! less (n + 1/2) log n - n + log(2 pi)/2, from below; from above with 1/(1260 n^5) added."""
+    """What log n! is above (n + 1/2) log n - n + log(2 pi)/2, from below; from above with 1/(1260 n^5) added."""
     return 1 / ns.number(12 * n) - 1 / (360 * ns.number(n) ** 3)
 
 
