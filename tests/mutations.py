@@ -111,6 +111,27 @@ STATEMENTS = [
         "tests/engine/test_refined_chain.py",
     ),
     Mutation(
+        "G12 in any order, second checker",
+        "proof/second/value.py",
+        "steep * scale**2 <= count * _ALMOST",
+        "num(0) <= count",
+        _REFINED,
+    ),
+    Mutation(
+        "G12 with scales that need not fall",
+        "statements/strategies/chains.py",
+        "yield fine, coarse,",
+        "yield fine * 0, coarse,",
+        _REFINED,
+    ),
+    Mutation(
+        "G12 with scales that need not fall, second checker",
+        "proof/second/value.py",
+        "all(fine < coarse for",
+        "all(fine > 0 or coarse for",
+        _REFINED,
+    ),
+    Mutation(
         "P1 with log 1.5 less, second checker", "proof/second/posthoc.py", " + MP.log(num(3) / 2)", "", _TWO_CHECKERS
     ),
     Mutation(
@@ -121,11 +142,25 @@ STATEMENTS = [
         _CENTRES,
     ),
     Mutation(
+        "T13 with a line far below the function",
+        "statements/covers/noise.py",
+        "LINE, BEND = 0.804743,",
+        "LINE, BEND = 0.7,",
+        _CENTRES,
+    ),
+    Mutation(
         "noise with more entropy than it has",
         "statements/covers/noise.py",
         "return 3 * step(a) - step(",
         "return 2 * step(a) - step(",
         _CENTRES,
+    ),
+    Mutation(
+        "G11 with half the moment",
+        "statements/gap.py",
+        "ns.log(2 + ns.sqrt(ns.pi * m / 2))",
+        "ns.log(2 + ns.sqrt(ns.pi * m / 2)) / 2",
+        _NOISE,
     ),
     Mutation("G11 without 1/(1-eta)", "statements/gap.py", " / (1 - eta)", "", _NOISE),
     Mutation("G3 with 4 pi", "statements/gap.py", "ns.log(2 * ns.pi * x", "ns.log(4 * ns.pi * x", _BINOMIAL),
@@ -163,6 +198,13 @@ STATEMENTS = [
         "radius = radius + longest",
         "radius = longest",
         "tests/laws/test_limits.py",
+    ),
+    Mutation(
+        "A7 with half of what scores may move",
+        "layers/lookup.py",
+        "2 * radius, saturates=True",
+        "radius, saturates=True",
+        "tests/soundness/test_products.py",
     ),
     Mutation(
         "K1 with a fifth for the lowest quarter",

@@ -15,6 +15,8 @@ from boundcalc.engine.search import Search
 from boundcalc.proof.certificate import Certificate, Choice
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.certificate import read_certificate
+from boundcalc.proof.second.numbers import Refused, num
+from boundcalc.proof.second.value import _value as second_value
 from boundcalc.proof.second.value import follow
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known
@@ -112,6 +114,29 @@ def test_what_cannot_be_refined_is_refused() -> None:
     for what, certificate in broken.items():
         for why in refusals(certificate):
             assert why, what
+
+
+def test_scales_fall_and_what_levels_add_grows_by_both_checkers() -> None:
+    """The first by its conditions, the second by what it computes the value from; the order they take is the control."""
+    strategy, sizes = STRATEGIES["chain"], [0.4, 0.2, 0.1]
+    written = read_certificate(alone.written(refined()))
+    orders = {
+        "falling, growing": (sizes, [1.0, 2.0, 8.0], True),
+        "equal per link": (sizes, [4.0, 1.7, 0.3], False),
+        "shrinking": (sizes, [8.0, 1.0, 1.0], False),
+        "a scale twice": ([0.4, 0.4, 0.1], [1.0, 2.0, 8.0], False),
+        "a scale that rises": ([0.2, 0.4, 0.1], [1.0, 4.0, 8.0], False),
+    }
+    for what, (scales, counts, taken) in orders.items():
+        known = Known(0.5, scales, counts, 0.0, M, 0.0)
+        assert all(less < more for less, more, _ in strategy.conditions(FLOAT, known)) == taken, what
+        chain = [num(scale) for scale in (0.5, *scales)]
+        if taken:
+            value = second_value(written, chain, [num(count) for count in counts], num(0))
+            assert float(value) > 2 * scales[-1]
+        else:
+            with pytest.raises(Refused):
+                second_value(written, chain, [num(count) for count in counts], num(0))
 
 
 def test_a_refinement_costs_what_it_costs_at_the_ratio_alone() -> None:
