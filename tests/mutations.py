@@ -204,7 +204,7 @@ STATEMENTS = [
         "layers/lookup.py",
         "2 * radius, saturates=True",
         "radius, saturates=True",
-        "tests/soundness/test_products.py",
+        _FACTS,
     ),
     Mutation(
         "K1 with a fifth for the lowest quarter",
