@@ -31,7 +31,7 @@ class Series:
 
     Attributes:
         key: the bound or the measurement; names.LOOKS says how it is drawn.
-        kind: one of `KINDS`. Only a "bound" or an "a_posteriori" bound promises to lie above measurements.
+        kind: one of `KINDS`.
         quantity: what y is, such as "gap", "risk" or "m".
         x: abscissae.
         y: values, bounds uncapped; None where there is none.
@@ -67,6 +67,11 @@ class Series:
         x, y, *ends = zip(*rows, strict=True)
         low, high = ends or ((), ())
         return cls(key, kind, quantity, x, y, low, high, panel=panel)
+
+    @property
+    def promises(self) -> bool:
+        """Whether it is a bound, and so lies above measurements."""
+        return self.kind in ("bound", "a_posteriori")
 
     @property
     def informative(self) -> list[tuple[float, float]]:
@@ -152,7 +157,7 @@ def contradictions(series: Iterable[Series]) -> list[str]:
     found: list[str] = []
     for seen in (one for one in every if one.kind == "measured" and one.low):
         for bound in every:
-            if bound.kind not in ("bound", "a_posteriori") or bound.quantity != seen.quantity:
+            if not bound.promises or bound.quantity != seen.quantity:
                 continue
             promised = dict(zip(bound.x, bound.y, strict=True))
             for x, low in zip(seen.x, seen.low, strict=True):

@@ -146,7 +146,7 @@ def _needs(setting: Setting, keys: Sequence[str], quantity: Any) -> float | None
 
 def _title(letter: str, series: Sequence[Series], needs: float | None) -> str:
     """The claim of a figure: what the best bound drawn does along the axis."""
-    bounds = [one for one in series if one.kind == "bound" and one.informative]
+    bounds = [one for one in series if one.promises and one.informative]
     if letter == "m":
         if needs is None:
             return "Bounds against the number of training sequences"

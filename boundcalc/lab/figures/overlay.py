@@ -120,7 +120,8 @@ def draw(figure: Figure) -> Any:
         low, high = one.known("low"), one.known("high")
         spans = [[b - low[a] for a, b in zip(x, y, strict=True)], [high[a] - b for a, b in zip(x, y, strict=True)]]
         axes.errorbar(x, y, yerr=spans, fmt="none", ecolor=seen.colour, elinewidth=0.7)
-    for one in figure.of(kind="bound"):
+    bounds = [one for one in figure.series if one.promises]
+    for one in bounds:
         if canvas.curve(axes, one) is None:
             silent.append(f"{look(one.key).name} stay here up to {number(max(one.x))} sequences")
             continue
@@ -128,7 +129,7 @@ def draw(figure: Figure) -> Any:
         text = "proved for every network\nof these norms (class\nchosen after training)"
         axes.annotate(text, at, xytext=(16, 0), textcoords="offset points", color=look(one.key).colour, va="center")
     canvas.vacuous(axes, silent, top=4)
-    axes.set_xlim(right=max(x for one in figure.of(kind="bound") for x in one.x) * 20)
+    axes.set_xlim(right=max(x for one in bounds for x in one.x) * 20)
     canvas.end_labels(axes, labels)
     seen, certified = _sizes(figure.series)
     axes.axhline(SMALL, color=GREY, lw=0.6, ls=(0, (1, 2)), zorder=1)

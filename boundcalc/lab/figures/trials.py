@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -117,9 +118,12 @@ def _range(values: Sequence[float]) -> str:
 def class_of(records: Sequence[Record], otherwise: Setting) -> Setting:
     """The class that holds every model drawn: budgets are the largest norms among them, rounded up to two digits.
 
-    Had that class been fixed before the data, its bounds would hold. It was not: figures say so.
+    Had that class been fixed before the data, its bounds would hold. It was not: figures say so. A trial without a training
+    margin up to gamma is a network that a bound of the risk is about: the training error is then a measured one.
     """
     sample = otherwise.sample
+    if any(margin_error(record.result, sample.margin) <= sample.train_error for record in records):
+        sample = replace(sample, measured=(*sample.measured, "train_error"))
     known = [setting_of_record(record, margin=sample.margin, delta=sample.delta) for record in records]
     found: dict[str, list[Budget]] = {}
     for one in known:

@@ -171,11 +171,23 @@ def test_the_overlay_shows_medians_of_certificates_and_says_whose_class_it_is(st
     assert (by_key["holdout"].low[-1], by_key["holdout"].high[-1]) == pytest.approx(risks)
     assert set(by_key["occam"].y) == {1.0}  # refused
     assert figure.facts["needs"]["best"] > 1e4
+    assert by_key["best"].informative
     (axes,) = draw(figure).axes
     assert any("chosen after" in text.get_text() for text in axes.texts)
     assert "risk:occam:certificate" not in lines(axes)
     with pytest.raises(NoSolution, match="--certify"):
         overlay.collect(records, [], ONE)
+
+
+def test_a_risk_is_bounded_where_a_trained_network_meets_its_premise(store: Path) -> None:
+    """Their smallest training margin is 1.5: at gamma = 2 none is known whose training error at gamma is 0."""
+    records = trials.select(store, {})
+    for gamma, met in ((1.0, True), (2.0, False)):
+        setting = trials.class_of(records, ONE.but(margin=gamma))
+        assert (setting.sample.measured == ("train_error",)) == met
+        (best,) = gap.curves(setting, "n_train", (1e9,), ("best",), ("risk",))
+        assert (best.y[0] is not None) == met
+        assert best.promises
 
 
 # ------------------------------------------------------------------------------------------- files and the command

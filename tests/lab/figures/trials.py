@@ -42,6 +42,7 @@ def record(
     }
     for block in range(depth):
         budgets |= {f"b_{name}[{block}]": {"op": 0.5} for name in ("V", "O", "1", "2")}
+    budgets |= {f"W_2_to_readout[{depth - 1}]": {"op": 2 * size}}  # of a product, as trained networks have them
     budgets |= {"readout": {"op": size, "F": size, "21": size}, "b_readout": {"op": 0.1}}
     budgets |= {"embedding": {"row": 1.0}, "positions": {"row": 1.0}}
     result = {
