@@ -25,6 +25,7 @@ extensions = [
     "thumbnails",
     "accessible",
     "embedded",
+    "fields",
 ]
 exclude_patterns = ["_site", "theory.md"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
@@ -43,5 +44,6 @@ html_extra_path = ["results.schema.json"]
 highlight_language = "none"
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True}
 napoleon_google_docstring = True
+napoleon_use_ivar = True  # attributes in one list
+toc_object_entries = False  # headings name what a page documents

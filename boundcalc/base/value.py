@@ -17,22 +17,22 @@ VACUOUS_MARGIN = 1e-3
 
 @dataclass(frozen=True)
 class Value:
-    """An upper bound of one thing.
+    """An upper bound of a named quantity, with its kind and its proof.
 
     Attributes:
-        name: whose: a policy, a theorem, a statement.
+        name: the policy, theorem or statement that gives it.
         quantity: what is bounded.
-        kind: "bound", "a_posteriori" (measured norms are paid for), "proxy" or "estimate"; of your own theorem, what
-            its author says.
+        kind: "bound", "a_posteriori" (corrected for measured norms), "proxy" or "estimate"; for your own theorem, the kind
+            that its author states.
         log_value: natural logarithm, uncapped: never below that of the formula's exact value.
-        form: which form of it; of a bound of the gap or the risk, the theorem that gives it.
-        inputs: what was asked.
+        form: the variant; for a bound of the gap or the risk, the theorem that gives it.
+        inputs: the inputs of the formula.
         parameters: what a search chose (any choice is valid).
-        always: what the quantity is at most whatever happens, where that is known.
-        trivial: whether the proof covers nothing, so that the number is no statement.
-        saturates: whether values above `always` are no distance from saying something.
-        proof: what it follows from, where it can be checked again: of a setting `Proved`, of a predictor its certificate.
-        number: the value itself, where it was not found as a logarithm.
+        always: the largest value that the quantity can have, where that is known.
+        trivial: whether the proof covers no network but the zero network; the number is then no statement.
+        saturates: whether the excess over `always` does not measure how far the bound is from being useful.
+        proof: what it follows from, where it can be checked again: a `Checked` proof, or the certificate of a predictor.
+        number: the value itself, where it was not computed as a logarithm.
     """
 
     name: str
@@ -77,8 +77,8 @@ class Value:
         return min(found, 0.0) if self.saturates else found
 
     @property
-    def says_nothing(self) -> bool:
-        """Whether it is trivial, or within a thousandth of what holds always."""
+    def vacuous(self) -> bool:
+        """Whether it is trivial, or within a thousandth of the largest value that is possible."""
         if self.trivial or self.always is None:
             return self.trivial
         return self.log_value > math.log(self.always) - VACUOUS_MARGIN
@@ -91,7 +91,7 @@ class Value:
             "kind": self.kind,
             "quantity": self.quantity,
             "value": self.value,
-            "says_nothing": self.says_nothing,
+            "vacuous": self.vacuous,
             "inputs": dict(self.inputs),
             "parameters": dict(self.parameters),
         }

@@ -51,10 +51,10 @@ def _verdict(found: Audit, report: Report, setting: Setting) -> str:
     best = report.best
     risk = None if best is None or best.risk_refusal is not None else best.of("risk")
     gap = None if best is None else best.of("gap")
-    if risk is not None and not risk.says_nothing:
+    if risk is not None and not risk.vacuous:
         seen = f"where {up(100 * setting.sample.train_error, 3)}% of training margins are at most {setting.sample.margin:g}"
         return f"Error of {found.where} at most {up(100 * risk.value, 3)}% {sure}, by its norms, {seen}."
-    if gap is not None and not gap.says_nothing:
+    if gap is not None and not gap.vacuous:
         return (
             f"Gap of {found.where} at most {up(gap.value, 3)} {sure}, by its norms; no bound of its error is below 1."
         )

@@ -93,7 +93,7 @@ def _verdict_of(report: Report, quantity: Quantity) -> str:
     default = ", the default" if report.question.assumed("train_error") else ""
     at = f" at train error {sample.train_error:g}{default}" if quantity == "risk" and sample.lipschitz is None else ""
     least = "" if floor is None else f"no such bound is below {down(floor.value)} (floor)"
-    if bound.says_nothing:
+    if bound.vacuous:
         return f"{name} {VACUOUS}: the best bound{at} is 1 or more" + (f"; {least}" if least else "")
     ratio = best.value.ratio_to(floor, quantity) if floor is not None else None
     far = "" if ratio is None else f", at most {up(ratio, 2)} times from optimal"

@@ -81,9 +81,7 @@ def write_bounds(found: Sequence[Value], notes: Sequence[str]) -> None:
         for b in found
     ]
     write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), [Line(row) for row in rows])
-    vacuous = [
-        f"{b.name} ({b.form}) is vacuous: its quantity is at most {b.always:g}." for b in found if b.says_nothing
-    ]
+    vacuous = [f"{b.name} ({b.form}) is vacuous: its quantity is at most {b.always:g}." for b in found if b.vacuous]
     for note in (*notes, *vacuous):
         click.echo("\n".join(wrapped(note.split())))
 

@@ -51,7 +51,7 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
     "--model", type=FILE, help="Weights that a rule is proved of (default: CERTIFICATE's name, ending in .safetensors)."
 )
 def command(file: str, form: str, data: str | None, model: str | None) -> None:
-    """Re-derive the value of a certificate, and hold its claims against it.
+    """Re-derive the value of a certificate and compare it with the claims.
 
     Only checkers run. Every step is done again, from the setting up, in interval arithmetic and in 50 digits by a second
     checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate of one
@@ -208,7 +208,7 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
     budgets = [f"{key} {_named(limits)}" for key, limits in full["norms"]["budgets"].items()]
     hidden = len(budgets) - _SHOWN_BUDGETS
     budgets = [*budgets[:_SHOWN_BUDGETS], *([f"and {hidden} more (--format json)"] if hidden > 0 else [])]
-    knob = [] if setting.norms.C is None else [f"C {short(setting.norms.C)} for all that is not given"]
+    knob = [] if setting.norms.C is None else [f"C {short(setting.norms.C)} for all budgets not set"]
     seen = {name: value for name, value in sample.items() if value is not None and value != []}
     return [("network", network), ("norms", "; ".join([*knob, *budgets])), ("sample", _named(seen))]
 

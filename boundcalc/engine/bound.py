@@ -98,7 +98,7 @@ class BoundValue:
 
     @property
     def trivial(self) -> bool:
-        """Whether the best proof of the gap covers nothing: `gap` is then no statement about learning."""
+        """Whether the best proof of the gap covers nothing; `gap` is then no statement about learning."""
         return self.proof("gap").trivial
 
     @property
@@ -134,12 +134,12 @@ class BoundValue:
     @property
     def vacuous(self) -> bool:
         """Whether the gap bound is 1 (within a thousandth), as for every [0, 1] loss anyway, or trivial."""
-        return self.of("gap").says_nothing
+        return self.of("gap").vacuous
 
     @property
     def risk_vacuous(self) -> bool:
         """Whether the risk bound is 1 (within a thousandth), or is based on a trivial gap."""
-        return self.of("risk").says_nothing
+        return self.of("risk").vacuous
 
     @property
     def strategy(self) -> str:

@@ -145,7 +145,7 @@ class _Account:
         self.quantity: Quantity = quantity
         self.changers = changers(desk.paid)
         bound = value.of(quantity)
-        vacuous, log_bound = bound.says_nothing, bound.log_value
+        vacuous, log_bound = bound.vacuous, bound.log_value
         floor = desk.paid.sample.train_error if quantity == "risk" else 0.0  # no risk bound gets below it
         halved = math.log(floor + max(math.exp(min(log_bound, 0.0)) - floor, 1e-300) / 2)
         self.log_target = -VACUOUS_MARGIN - 1e-6 if vacuous else halved

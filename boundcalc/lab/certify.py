@@ -72,7 +72,7 @@ def certify(
         model: a torch module, the path of its weights, a file of predictions, an estimator with `predict`, or a function of
             a batch that gives labels or scores.
         data: the training sequences and their labels (checkpoints.data); norms and occam need them.
-        test: examples that the model has not met, for the test-set bound.
+        test: examples that played no part in training, for the test-set bound.
         against: another model on the same test examples: which errs less, and by how much.
         groups: of test examples that are not independent, a name each, or the column that has them: each group has one vote.
         looks: how many models or looks at these test examples share delta.
@@ -82,25 +82,25 @@ def certify(
             "none" never.
         mapping: a description of the model (docs/weights.md); unset, a known family is recognised, else the module is
             described by itself and the description compared with it.
-        family: of the model, where nothing says it.
-        heads: attention heads, where nothing says how many.
+        family: the family of the model, where its files do not name it.
+        heads: the number of attention heads, where the model does not give it.
         seq_len: T, where there is no table of positions.
         input_radius: largest norm of an input row, fixed before the data.
         settings: further settings, as config.json would have them.
         delta: failure probability, of every line by itself.
-        gamma: the margin; unset, the best on the grid is taken and paid for.
-        fixed_gamma: gamma was fixed before the data: it is neither rounded nor paid for.
-        bounds: the norm bounds wanted.
-        methods: which of `METHODS`; unset, all that what is given allows.
-        reference: weights fixed before the data (a checkpoint or a module), to which occam may say the difference.
-        make: makes a fresh module, for p2l, which trains one of its own; occam may say the difference to one.
+        gamma: the margin; unset, the best on the grid, corrected for that choice.
+        fixed_gamma: gamma was fixed before the data, so it is neither rounded nor corrected for.
+        bounds: the norm bounds to try.
+        methods: which of `METHODS`; unset, all that the arguments allow.
+        reference: weights fixed before the data (a checkpoint or a module); occam may encode the difference from them.
+        make: returns a fresh module: p2l trains one, and occam may encode the difference from one.
         call: how the module is called, where module(x) is not it.
-        fixed: rotations and other things that are fixed before the data, where the module does not say them.
+        fixed: rotations and other constants fixed before the data, where the module does not store them.
         seed: of random probes, of p2l, and of the fresh module for occam.
-        progress: receives what is being done.
+        progress: receives a line for each step.
 
     Returns:
-        Everything that was found, each certificate with its kind.
+        Every certificate with its kind, and the verdict.
     """
     if isinstance(model, str | Path) and Path(model).suffix in PREDICTIONS:
         return certify_predictions(

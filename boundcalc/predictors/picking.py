@@ -58,7 +58,7 @@ def pick_to_learn(
     progress: _Progress | None = None,
     resume: Path | None = None,
 ) -> Certified:
-    """The best certificate of a list of members that share delta.
+    """Run Pick-to-Learn: the best certificate of a list of members that share delta.
 
     Args:
         learner: what learns.

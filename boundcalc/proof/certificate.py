@@ -75,18 +75,18 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A claim and all it is based on.
+    """A claimed bound, with everything that its proof is based on.
 
     Attributes:
         setting: what is bounded.
-        policy: who searched (no part of the proof).
-        strategy: which theorem of G.
+        policy: the policy that found it (no part of the proof).
+        strategy: the theorem of G that gives it.
         levels: scales, coarse to fine.
         log_value: log of the value claimed, not capped at 1.
         mu: parameter of the kl inverse; None for its limit.
         measured: what was read off trained weights or the sample, when the setting's numbers were rounded and corrected for.
-        nats: what is claimed for that correction, in log(1/delta).
-        meeting: whether linear maps that meet are one map in the steps (A6).
+        nats: the size of that correction, added to log(1/delta).
+        meeting: whether consecutive linear maps count as one map (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
         tuning: the numbers of a proof by K2; None otherwise.
         compared: how the architecture was compared with a model's forward pass (a fact on record, no part of the proof);

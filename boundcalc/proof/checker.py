@@ -98,7 +98,7 @@ class Checked:
 
 
 def verify(certificate: Certificate) -> Checked:
-    """Re-derive a certificate's value and hold its claims against it.
+    """Re-derive a certificate's value and compare it with the claim.
 
     Args:
         certificate: as it was made, or read from a file.

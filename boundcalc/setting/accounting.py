@@ -56,7 +56,7 @@ def refuse_missing(norms: Norms, architecture: Architecture) -> None:
     if missing:
         kinds = list(dict.fromkeys(missing))
         raise InvalidSetting(
-            f"no norm budget for {', '.join(kinds)}: set the knob C for what is not given (--C 1), or give each, such as "
+            f"no norm budget for {', '.join(kinds)}: set their default C (--C 1), or give each, such as "
             f"--norm {kinds[0]}=op:2.5,21:8 (--norms-template lists all with their norms)"
         )
 

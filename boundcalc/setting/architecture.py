@@ -70,9 +70,9 @@ def _own_row_is_read(a: Any) -> bool:
 
 @dataclass(frozen=True)
 class Architecture:
-    """A Transformer that reads T rows and returns a score (or K of them). Each field has its meaning below it.
+    """A Transformer that reads T rows and returns a score, or K logits.
 
-    `layers`, an explicit tuple of primitive layers, is instead of all fields but depth (a label), seq_len, classes,
+    `layers`, an explicit tuple of primitive layers, replaces all fields except depth (a label), seq_len, classes,
     input_radius and bits.
     """
 

@@ -138,12 +138,12 @@ def place_named(kind: str, block: int | None = None, head: int | None = None) ->
 
 @dataclass(frozen=True)
 class Norms:
-    """Budgets by kind, block and head, and the knob C for all that is not given.
+    """Norm budgets by kind, block and head; C is the default of every budget that is not set.
 
-    Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most particular one
+    Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most specific one
     counts. `C` sets the spectral and (2,1) norm of matrices, the token table's too, the sup norm of gains, the row
-    norm of tables and the l2 norm of biases. `measured` budgets were read off trained weights, which a bound must pay for.
-    `failure` is the chance that one of them is too small (norms found by random probes): delta pays for it.
+    norm of tables and the l2 norm of biases. `measured` budgets were read off trained weights; bounds are corrected for
+    that. `failure` is the chance that one of them is too small (norms found by random probes); it is a part of delta.
     """
 
     C: float | None = number(
@@ -203,7 +203,7 @@ class Norms:
         if self.C is None:
             where = place_named(kind, block, head)
             raise InvalidSetting(
-                f"no norm budget for {where}: set the knob C (--C 1), or give {kind} in the norms file"
+                f"no norm budget for {where}: set the default C (--C 1), or give {kind} in the norms file"
             )
         return self._knob
 

@@ -1,4 +1,4 @@
-"""The sample, the loss and the confidence that is wanted."""
+"""The sample, the loss and the failure probability."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_MARGINS = {"margin": MARGIN, "train_error": 0.0, "measured": ()}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """m sequences drawn independently, a loss in [0, 1], and how sure to be. Each field has its meaning below it.
+    """m sequences drawn independently, a loss in [0, 1], and the failure probability.
 
     `lipschitz` is the Lipschitz constant of another [0, 1] loss in the read-out, instead of the ramp: risk bounds by
     margins then do not apply. `measured`: which of "margin" and "train_error" were seen on the sample before they were

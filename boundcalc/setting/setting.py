@@ -49,7 +49,7 @@ class Setting:
     ) -> Setting:
         """A setting from a preset's name and any fields of `Architecture` and `Sample`, by name.
 
-        The knob C is 1 unless norms are given.
+        C is 1 unless norms are given.
         """
         validate.choice("preset", preset, PRESETS)
         return cls(Architecture(**PRESETS[preset])).but(
@@ -70,11 +70,11 @@ class Setting:
 
     @property
     def reads_knob(self) -> bool:
-        """Whether any weight has no budget of its own, so that the knob C stands for it."""
+        """Whether any weight takes the default budget C."""
         return any(key is None for _, key in self.lookups())
 
     def lookups(self) -> Iterator[tuple[Weight, str | None]]:
-        """Every weight whose budget is looked up, with the key of that budget; None where the knob C stands for it."""
+        """Every weight whose budget is looked up, with the key of that budget; None where C is its default."""
         return lookups(self.norms, weights_of(self.architecture.stages, self.architecture.seq_len))
 
     @property

@@ -28,10 +28,10 @@ from tests.tutorials.walk import run as run_line
 
 PLAIN = ("text", "math")
 """No code. Mathematics is converted when the site is built, and what cannot be fails there."""
-DIRECTIVES = ("{toctree}", "{include}", "{eval-rst}", "{thumbnails}")
+DIRECTIVES = ("{toctree}", "{include}", "{eval-rst}", "{thumbnails}", "{fields}")
 """What the site is made of: a wrong one fails its build."""
 AT_BUILD = ("{run}", "{command}")
-"""What the site's build executes, to show what it prints."""
+"""What the site's build executes too, to show what it prints."""
 _MARK = re.compile(r"<!-- ([\w ]+?)(?:: (.*?))? -->")
 _COMPLETION = re.compile(r'^(?:eval "\$\((?P<bash>.*)\)"|(?P<fish>.*) \| source)$')
 
@@ -115,16 +115,16 @@ class Page:
                 raise Broken(f"{block.place}: {type(error).__name__}: {error}") from error
 
     def _run(self, block: Block) -> None:
-        if block.language in (*PLAIN, *DIRECTIVES, *AT_BUILD):
+        if block.language in (*PLAIN, *DIRECTIVES):
             return
         if any(block.mark(name) is not None for name in ("command", "output", "python")):
             return
         if block.mark("file") is not None:
             self._is_read(block)
-        elif block.language == "sh":
+        elif block.language in ("sh", "{command}"):
             for line in block.lines:
                 self._line(block, line)
-        elif block.language == "python":
+        elif block.language in ("python", "{run}"):
             code = compile(block.text, block.place, "exec")
             if not self._only_parsed(block):
                 exec(code, self.space)

@@ -267,7 +267,7 @@ def test_published_covers_are_counted_where_the_integral_starts() -> None:
     assert "Dudley" in str(refusal(claiming(data)))
 
 
-def test_t13_says_nothing_about_other_scales() -> None:
+def test_t13_bounds_no_other_scale() -> None:
     data = claiming(pick("measured", "closed").to_json())
     params = pick("edelman", "chain").levels[0].covers["W_V[0]"].choices[0].params
     for _, name, cover in covers(data):

@@ -161,7 +161,7 @@ def test_what_it_is_not_about_is_refused() -> None:
         assert refusal(Setting.of(style=style, C=1.0)) is not None
 
 
-def test_a_schatten_sum_alone_says_nothing_of_projections() -> None:
+def test_a_schatten_sum_alone_bounds_no_projection() -> None:
     """|W_V| may be 100 at rows of length 0.3: the projection acts, whatever roots would say; at depth 2 it must not."""
     for kind in ("W_V", "W_1"):
         other = {"W_V": "W_1", "W_1": "W_V"}[kind]

@@ -276,7 +276,7 @@ def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
 
 @dataclass
 class ModuleLearner(_TorchLearner):
-    """Anyone's torch module: `make()` gives a fresh one, outputs are logits of classes, or one score of two.
+    """A learner that trains your torch module: `make()` returns a fresh one, with logits or one score as output.
 
     Attributes:
         make: makes the module; called with torch's generator seeded.
