@@ -8,6 +8,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
 
 from boundcalc.setting.fields import specs
 
@@ -38,7 +39,7 @@ class Fields(Directive):
         lines = ["| field | default | meaning |", "| --- | --- | --- |"]
         lines += [f"| `{name}` | `{default or 'none'}` | {words} |" for name, default, words in rows(self.arguments[0])]
         box = nodes.container()
-        self.state.nested_parse(lines, self.content_offset, box)
+        self.state.nested_parse(StringList(lines, "fields"), self.content_offset, box)
         return box.children
 
 
