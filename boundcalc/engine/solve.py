@@ -168,7 +168,8 @@ def _with_members(setting: Setting, variable: str, axis: Axis, quantity: Quantit
     low, high = axis.low, axis.high
     inside = _start(setting, variable)
     if at(inside) is not None:
-        steps = (low * (high / low) ** (i / _TRIES) for i in range(_TRIES + 1))
+        tries = round(math.log2(high / low)) if axis.whole else _TRIES
+        steps = (low * (high / low) ** (i / tries) for i in range(tries + 1))
         inside = next((x for x in steps if at(round(x) if axis.whole else x) is None), 0.0)
         if not inside:
             most = max((low, high), key=lambda x: float(margin_on_both_labels(_change(setting, variable, axis, x))))
