@@ -66,6 +66,7 @@ def test_measured_is_what_is_computed(name: str) -> None:
     computed, measured = quick(FOLDER, name)
     assert computed.keys() <= measured.keys()
     assert len(computed) > 1
+    assert all(math.isfinite(value) for value in (*computed.values(), *measured.values()))
     assert [key for key in computed if relation.fails(computed[key], measured[key])] == []
     if isinstance(relation, AtMost):
         assert any(relation.fails(relation.control * computed[key], measured[key]) for key in computed)

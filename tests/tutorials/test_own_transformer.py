@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 NAME = "own-transformer.md"
 
 
-@pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
-    folder = tmp_path_factory.mktemp("walk")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        yield folder, walk(NAME, folder)
-
-
 def test_it_takes_at_most_six_commands_and_fifteen_lines() -> None:
     assert len(commands(NAME)) <= 6
     assert len([line for line in files(NAME)["certify.py"].splitlines() if line]) <= 15
 
 
-def test_norms_are_those_of_the_module(walked: tuple[Path, dict[str, str]]) -> None:
-    folder, printed = walked
+def assert_norms_are_those_of_the_module(folder: Path, printed: dict[str, str]) -> None:
     state = torch.load(folder / "tower.pt")["model"]
     assert "Compared with a forward pass" in printed[commands(NAME)[2]]
     data = json.loads(run("boundcalc norms tower.pt --mapping map.json --format json", folder))
@@ -42,8 +32,7 @@ def test_norms_are_those_of_the_module(walked: tuple[Path, dict[str, str]]) -> N
         assert exact <= by_name[f"W_1[{block}]"]["op"] <= exact * (1 + 1e-9)
 
 
-def test_margins_and_errors_are_those_of_the_module(walked: tuple[Path, dict[str, str]]) -> None:
-    folder, printed = walked
+def assert_margins_and_errors_are_those_of_the_module(folder: Path, printed: dict[str, str]) -> None:
     text = printed[commands(NAME)[3]]
     space: dict[str, Any] = {}
     exec((folder / "model.py").read_text(), space)
@@ -65,8 +54,7 @@ def test_margins_and_errors_are_those_of_the_module(walked: tuple[Path, dict[str
     assert wrong / 1000 < risk < wrong / 1000 + 0.05
 
 
-def test_python_and_the_command_line_say_the_same(walked: tuple[Path, dict[str, str]]) -> None:
-    _, printed = walked
+def assert_python_and_the_command_line_say_the_same(printed: dict[str, str]) -> None:
     line = re.compile(r"^held-out .*$", re.MULTILINE)
     assert line.findall(printed["python certify.py"]) == line.findall(printed[commands(NAME)[3]])
     assert "verified" in printed["boundcalc verify risk.json"]
@@ -81,9 +69,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_mapping_is_refused(name: str, walked: tuple[Path, dict[str, str]]) -> None:
-    folder, _ = walked
+def test_the_tutorial_is_walked_and_wrong_mappings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One test, since the walk takes seconds and workers share nothing."""
+    monkeypatch.chdir(tmp_path)
+    printed = walk(NAME, tmp_path)
+    assert_norms_are_those_of_the_module(tmp_path, printed)
+    assert_margins_and_errors_are_those_of_the_module(tmp_path, printed)
+    assert_python_and_the_command_line_say_the_same(printed)
+    for name in WRONG:
+        assert_a_wrong_mapping_is_refused(name, tmp_path)
+
+
+def assert_a_wrong_mapping_is_refused(name: str, folder: Path) -> None:
     change, says = WRONG[name]
     wrong = json.loads((folder / "map.json").read_text())
     for key, value in change.items():
