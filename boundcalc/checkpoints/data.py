@@ -159,7 +159,9 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
 
 def _columns(table: Mapping[str, list[Any]], where: str, groups: str | None) -> Sequences:
     """A column of sequences and one of labels, perhaps one of masks and one of groups."""
-    label, named, mask = (next((name for name in names if name in table), None) for names in (LABELS, INPUTS, MASKS))
+    label, named, mask = (
+        next((name for name in names if name in table), None) for names in (LABELS, (*INPUTS, *_TEXTS), MASKS)
+    )
     for column, what, names in ((label, "labels", LABELS), (named, "sequences", INPUTS)):
         if column is None:
             raise InvalidSetting(f"{where} has no {what}: it has {', '.join(table)}; need one of {', '.join(names)}")
@@ -177,6 +179,8 @@ def _columns(table: Mapping[str, list[Any]], where: str, groups: str | None) -> 
     return replace(of_arrays(x, y, seen or None), groups=of_group)
 
 
+_TEXTS = ("text", "sentence", "document", "review", "prompt", "question")
+"""Columns that hold text as a rule, so that the refusal says which line holds some."""
 _TRUTH = {"true": 1, "false": 0}
 
 

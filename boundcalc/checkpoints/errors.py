@@ -13,5 +13,9 @@ class NoFunction(CheckpointError):
     """A module whose answers depend on more than the example: no certificate is about it."""
 
 
+class NoReadOut(CheckpointError):
+    """A model that ends before its read-out: what it answers are rows, and no labels can be counted against them."""
+
+
 class NotRun(CheckpointError):
     """A module that cannot be loaded, or does not take the inputs: nothing is known of whether it is what was described."""

@@ -163,7 +163,8 @@ def command(
 
     from boundcalc.lab.reading import whole
 
-    inspect = whole(model, _NO_READ_OUT if readout_norm is None else None)
+    lacking = _NO_READ_OUT if readout_norm is None else None
+    inspect = whole(model) if given_examples else whole(model, lacking)
     from boundcalc.cli.report import ask, write_certificates
     from boundcalc.setting import Setting
 

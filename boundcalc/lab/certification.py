@@ -206,11 +206,16 @@ class Certification:
 
     @property
     def table(self) -> tuple[tuple[str, ...], ...]:
-        """Headings and rows, as text; values are rounded up."""
+        """Headings and rows, as text; values are rounded up. Methods that one reason keeps out share a row."""
         rows = [("method", "risk <=", "gap <=", "certifies", "based on")]
+        alike: dict[str, list[str]] = {}
         for line in self.lines:
             if line.refusal is not None:
-                rows.append((line.method, "-", "-", "", line.refusal))
+                alike.setdefault(line.refusal, []).append(line.method)
+        for line in self.lines:
+            if line.refusal is not None:
+                if methods := alike.pop(line.refusal, None):
+                    rows.append((", ".join(methods), "-", "-", "", line.refusal))
                 continue
             rows.append((line.method, line.cell("risk"), line.cell("gap"), line.speaks_of, line.rests_on))
         return tuple(rows)
@@ -350,5 +355,5 @@ def of_predictor(method: str, certificate: PredictorCertificate) -> Line:
 
 def _start(certificate: PredictorCertificate) -> str:
     """What the bits are relative to, where it is not zeros."""
-    relative = certificate.alternatives[certificate.chosen]["checkpoint"] is not None
+    relative = certificate.alternatives[certificate.chosen].get("checkpoint") is not None
     return f" from {certificate.evidence['recipe']['reference']} on" if relative else ""

@@ -21,7 +21,7 @@ from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.margins import Margins
 from boundcalc.checkpoints.passes import Call
 from boundcalc.lab.certification import Certification, Line, of_predictor
-from boundcalc.lab.methods import WHY_NOT, Request, held_out, in_few_bits, norm_bounds, pick, setting_at, why_no_rule
+from boundcalc.lab.methods import WHY_NOT, Request, by_rule, held_out, in_few_bits, norm_bounds, pick, setting_at
 from boundcalc.lab.outputs import Examples, Outputs, token_before
 from boundcalc.lab.predictions import certify_function, certify_predictions
 from boundcalc.lab.reading import TRIED, Reading, brief, fits, read_model, whole
@@ -32,7 +32,7 @@ from boundcalc.predictors.occam import Decoded
 from boundcalc.predictors.scores import Score
 from boundcalc.setting import Setting
 
-METHODS = ("norms", "held-out", "occam", "p2l")
+METHODS = ("norms", "held-out", "occam", "rule", "p2l")
 """What `certify` can use."""
 PREDICTIONS = (".csv", ".parquet")
 """Endings of files that hold answers, not weights."""
@@ -197,6 +197,7 @@ def answered(
         lines += others
     ways: dict[str, Callable[[], Decoded | PredictorCertificate]] = {
         "occam": lambda: in_few_bits(outputs, known, request),
+        "rule": lambda: by_rule(outputs, known, request),
         "p2l": lambda: pick(outputs, known, request),
     }
     for method, way in ways.items():
@@ -212,7 +213,7 @@ def answered(
             made, states[method] = made.certificate, made.state
         certificates[method] = made
         lines.append(of_predictor(method, made))
-    for method, why in {**WHY_NOT, "rule": why_no_rule(known, found)}.items():
+    for method, why in WHY_NOT.items():
         if method not in methods:
             lines.append(Line(method, refusal=why if known else "it needs the training data"))
     return Certification(
@@ -272,6 +273,7 @@ def wanted_methods(methods: Sequence[str] | None, data: Any, test: Any, make: An
             "give training data (data=, --data), or examples that the model has not met (test=, --test)"
         )
     have = {"norms": data is not None, "held-out": test is not None, "occam": data is not None}
+    have["rule"] = data is not None
     have["p2l"] = data is not None and make is not None
     if methods is None:
         return tuple(method for method in METHODS if have[method])

@@ -12,6 +12,7 @@ from boundcalc.base.answers import wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.examples import Sequences
+from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.passes import Call
 from boundcalc.engine.bound import BoundValue
@@ -148,16 +149,36 @@ def pick(outputs: Outputs, known: Sequences | None, request: Request) -> Predict
     ).certificate
 
 
+def by_rule(outputs: Outputs, known: Sequences | None, request: Request) -> PredictorCertificate:
+    """The certificate of a rule that a network on bits provably follows (G15)."""
+    from boundcalc.predictors.rules.certify import StoredNetwork, explain_network
+
+    assert known is not None  # noqa: S101 - asked with the training data alone
+    why_not = why_no_rule(outputs.found)
+    if outputs.found is None or why_not:
+        raise InvalidSetting(why_not)
+    tensors = outputs.checkpoint.tensors
+    network = StoredNetwork(outputs.found.architecture, {name: tensor.fetch() for name, tensor in tensors.items()})
+    found = explain_network(network, Data(*known.arrays), delta=request.delta, seconds=_SECONDS)
+    if found.certificate is None:
+        raise InvalidSetting(f"no rule was proved of it within {_SECONDS} seconds; --by rule alone searches longer")
+    return found.certificate
+
+
+_SECONDS = 10.0
+"""Of the search for a rule, next to the other methods."""
 WHY_NOT = {
+    "norms": "not requested (methods=, --by)",
     "held-out": "no examples that the model has not met (test=, --test)",
     "p2l": "not run: it trains a module of its own (make=, --by p2l with --compare module.py:make)",
     "occam": "not requested (methods=, --by)",
+    "rule": "not requested (methods=, --by)",
     "pac-bayes": "its posterior must be trained (boundcalc train TASK --certify pac-bayes)",
 }
 
 
-def why_no_rule(known: Sequences | None, found: Audit | None) -> str:
-    """Why there is no line of the rule that a network provably follows."""
+def why_no_rule(found: Audit | None) -> str:
+    """Why no rule that a network provably follows can be sought; empty where one can."""
     if found is None:
         return "it reads the architecture, and the model is not described"
     tables = token_tables(found.architecture.stages)
@@ -165,7 +186,7 @@ def why_no_rule(known: Sequences | None, found: Audit | None) -> str:
     if kinds is None or kinds > _BITS:
         reads = "rows of numbers" if kinds is None else f"tokens of {kinds:,} kinds"
         return f"it explains networks on bits; this one reads {reads}"
-    return "not requested, as it stands alone (--by rule)"
+    return "" if found.family == NATIVE.name else "it reads files of boundcalc train"
 
 
 _BITS = 3

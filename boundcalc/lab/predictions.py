@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.certification import Certification, of_score
+from boundcalc.lab.certification import Certification, Line, of_score
 from boundcalc.lab.scores import WEIGHTS, Judged, difference, judge, read_predictions, score
 
 
@@ -51,6 +51,9 @@ def certify_function(
     return _scored(found, None if against is None else judge(against, x, y, "the other"), delta, looks)
 
 
+_NEED_WEIGHTS = ("norms", "occam", "rule", "p2l", "pac-bayes")
+
+
 def group_names(groups: Any, n: int) -> tuple[str, ...] | None:
     """What each test example belongs to."""
     if groups is None:
@@ -68,4 +71,5 @@ def _scored(found: Judged, other: Judged | None, delta: float, looks: int) -> Ce
     if other is not None:
         scores["difference"] = difference(found, replace(other, groups=found.groups), delta, looks)
         lines.append(of_score(f"against {other.name}", scores["difference"]))
+    lines += [Line(method, refusal="only its answers are known, no weights") for method in _NEED_WEIGHTS]
     return Certification(found.name, tuple(lines), delta, scores=scores, notes=found.notes)

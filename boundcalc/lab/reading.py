@@ -13,7 +13,7 @@ from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.at_hand import AtHand, at_hand
 from boundcalc.checkpoints.audit import CHEAP, Audit, Progress, audit
-from boundcalc.checkpoints.errors import CheckpointError, NotRun
+from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
@@ -112,7 +112,7 @@ def read_model(
         found = found if bits is None else found.with_bits(bits)
         return Reading(name, checkpoint, live, seen, replace(found, where=name, why_not=why_not), mapping)
     except BoundcalcError as error:
-        if described_only or isinstance(error, NotRun):
+        if described_only or isinstance(error, NoReadOut | NotRun):
             raise
         live = hand.load() if live is None and hand.load is not None else live
         if live is None:
@@ -199,7 +199,9 @@ def brief(mapping: Mapping[str, Any] | None) -> str:
 
 
 def whole(
-    name: str, lacking: str | None = ", so it answers nothing: certify a model with its read-out"
+    name: str,
+    lacking: str
+    | None = ", so it answers with rows and no labels: certify the classifier that you put behind it (test=)",
 ) -> Callable[[str, Any, tuple[str, ...]], None]:
     """Refuses a model that is not, or not surely, what would be bounded.
 
@@ -220,7 +222,8 @@ def whole(
         if account.doubts:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
         if missing and lacking is not None:
-            raise InvalidSetting(f"{name} has no {missing[0]}{lacking}")
+            kind = InvalidSetting if family == "mapping" else NoReadOut
+            raise kind(f"{name} has no {missing[0]}{lacking}")
 
     return inspect
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import boundcalc
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.scores import overlapping, read_predictions
+from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.scores import Score
 from tests.checkpoints.layouts import MinGPT, NanoGPT, torch
 from tests.lab.certify import models
@@ -67,6 +69,32 @@ def test_a_downloaded_model_needs_no_training_data() -> None:
     found = boundcalc.certify(NanoGPT().eval(), test=tokens(40))
     assert [line.method for line in found.lines if line.refusal is None] == ["held-out"]
     assert found.errors is None
+
+
+def test_a_network_on_bits_gets_its_rule(tmp_path: Path) -> None:
+    from boundcalc.cli import main
+
+    place, data = str(tmp_path / "rule.safetensors"), str(tmp_path / "bits.npz")
+    words = ["train", "conjunction", "--T", "24", "--m", "200", "--certify", "rule"]
+    made = CliRunner().invoke(main, [*words, "--certificate", str(tmp_path / "rule.json"), "--examples", data])
+    assert made.exit_code == 0
+    found = boundcalc.certify(place, data)
+    assert found["rule"].risk == PredictorCertificate.load(tmp_path / "rule.json").risk
+    assert found.verdict.startswith(f"Error of {place} at most")
+    found.save(tmp_path / "certificates")
+    checked = CliRunner().invoke(main, ["verify", str(tmp_path / "certificates" / "rule.json"), "--model", place])
+    assert "the network computes" in checked.output
+    wrong = np.load(data)
+    labels = np.random.default_rng(0).permutation(wrong["y"])  # labels that no rule of the network explains
+    other = boundcalc.certify(place, (wrong["x"], labels), methods=["rule"])
+    assert other["rule"].risk is None or other["rule"].risk > 0.3
+    assert [line.refusal for line in other.lines if line.method == "norms"] == ["not requested (methods=, --by)"]
+
+
+def test_methods_that_one_reason_keeps_out_share_a_row() -> None:
+    found = boundcalc.certify(NanoGPT().eval(), test=tokens(40))
+    assert [row[0] for row in found.table[1:]] == ["held-out", "norms, p2l, occam, rule, pac-bayes"]
+    assert {line.refusal for line in found.lines} == {None, "it needs the training data"}
 
 
 def test_a_pipeline_and_a_function() -> None:
