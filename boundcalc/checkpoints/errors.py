@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
 
 
 class CheckpointError(BoundcalcError):
@@ -13,7 +13,7 @@ class NoFunction(CheckpointError):
     """A module whose answers depend on more than the example: no certificate is about it."""
 
 
-class NoReadOut(CheckpointError):
+class NoReadOut(InvalidSetting):
     """A model that ends before its read-out: what it answers are rows, and no labels can be counted against them."""
 
 

@@ -175,3 +175,124 @@ class Recurrent(nn.Module):
 
     def forward(self, tokens: Any) -> Any:
         return self.out(self.lstm(self.table(tokens))[0][:, -1])
+
+
+class BookNorm(nn.Module):
+    """A LayerNorm written out, as a well-known book does; its weights have names of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.shift = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+
+    def forward(self, x: Any) -> Any:
+        mean, spread = x.mean(dim=-1, keepdim=True), x.var(dim=-1, keepdim=True, unbiased=False)
+        return self.scale * ((x - mean) / torch.sqrt(spread + 1e-5)) + self.shift
+
+
+class BookGelu(nn.Module):
+    def forward(self, x: Any) -> Any:
+        root = torch.sqrt(torch.tensor(2.0 / torch.pi))
+        return 0.5 * x * (1 + torch.tanh(root * (x + 0.044715 * torch.pow(x, 3))))
+
+
+class BookAttention(nn.Module):
+    def __init__(self, heads: int = 4) -> None:
+        super().__init__()
+        self.num_heads, self.head_dim = heads, D // heads
+        self.W_query, self.W_key, self.W_value = (nn.Linear(D, D, bias=False) for _ in range(3))
+        self.out_proj, self.dropout = nn.Linear(D, D), nn.Dropout(0.1)
+        self.register_buffer("mask", torch.triu(torch.ones(ROWS, ROWS), diagonal=1))
+
+    def forward(self, x: Any) -> Any:
+        n, rows, _ = x.shape
+        maps = (self.W_query, self.W_key, self.W_value)
+        q, k, v = (made(x).view(n, rows, self.num_heads, self.head_dim).transpose(1, 2) for made in maps)
+        scores = (q @ k.transpose(2, 3)).masked_fill(self.mask.bool()[:rows, :rows], -torch.inf)  # type: ignore[index]
+        mixed = self.dropout(torch.softmax(scores / self.head_dim**0.5, dim=-1)) @ v
+        return self.out_proj(mixed.transpose(1, 2).contiguous().view(n, rows, D))
+
+
+class BookForward(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(D, 4 * D), BookGelu(), nn.Linear(4 * D, D))
+
+    def forward(self, x: Any) -> Any:
+        return self.layers(x)
+
+
+class BookBlock(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.att, self.ff, self.norm1, self.norm2 = BookAttention(), BookForward(), BookNorm(), BookNorm()
+
+    def forward(self, x: Any) -> Any:
+        x = self.att(self.norm1(x)) + x
+        return self.ff(self.norm2(x)) + x
+
+
+class BookGPT(nn.Module):
+    """The GPT of a well-known book: a mask in a buffer, a LayerNorm and a GELU of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tok_emb, self.pos_emb = nn.Embedding(VOCABULARY, D), nn.Embedding(ROWS, D)
+        self.trf_blocks = nn.Sequential(*[BookBlock() for _ in range(2)])
+        self.final_norm, self.out_head = BookNorm(), nn.Linear(D, VOCABULARY, bias=False)
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.tok_emb(tokens) + self.pos_emb(torch.arange(tokens.shape[1]))
+        return self.out_head(self.final_norm(self.trf_blocks(x)))
+
+
+class RotaryNorm(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(D))
+
+    def forward(self, x: Any) -> Any:
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+
+
+class RotaryBlock(nn.Module):
+    def __init__(self, heads: int = 4) -> None:
+        super().__init__()
+        self.heads = heads
+        self.wq, self.wk, self.wv, self.wo = (nn.Linear(D, D, bias=False) for _ in range(4))
+        self.w1, self.w2, self.w3 = (nn.Linear(*shape, bias=False) for shape in ((D, 24), (24, D), (D, 24)))
+        self.attention_norm, self.ffn_norm = RotaryNorm(), RotaryNorm()
+
+    def turned(self, x: Any, cos: Any, sin: Any) -> Any:
+        a, b = x[..., ::2], x[..., 1::2]
+        return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+
+    def forward(self, x: Any, cos: Any, sin: Any) -> Any:
+        n, rows, _ = x.shape
+        h = self.attention_norm(x)
+        q, k, v = (made(h).view(n, rows, self.heads, -1).transpose(1, 2) for made in (self.wq, self.wk, self.wv))
+        q, k = self.turned(q, cos, sin), self.turned(k, cos, sin)
+        x = x + self.wo(
+            functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, rows, D)
+        )
+        h = self.ffn_norm(x)
+        return x + self.w2(functional.silu(self.w1(h)) * self.w3(h))
+
+
+class RotaryGPT(nn.Module):
+    """A small Llama: rotary positions from buffers, RMSNorm written out, gated MLPs, a tied read-out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tok_embeddings = nn.Embedding(VOCABULARY, D)
+        self.layers, self.norm = nn.ModuleList([RotaryBlock() for _ in range(2)]), RotaryNorm()
+        self.output = nn.Linear(D, VOCABULARY, bias=False)
+        self.output.weight = self.tok_embeddings.weight
+        angles = torch.outer(torch.arange(ROWS), 10000.0 ** (-torch.arange(0, 4, 2) / 4))
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def forward(self, tokens: Any) -> Any:
+        x, rows = self.tok_embeddings(tokens), tokens.shape[1]
+        for layer in self.layers:
+            x = layer(x, self.cos[:rows], self.sin[:rows])  # type: ignore[index]
+        return self.output(self.norm(x)[:, [-1]])

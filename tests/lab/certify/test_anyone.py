@@ -198,3 +198,21 @@ def test_dependent_examples_are_said(tmp_path: Path) -> None:
     assert overlapping([RNG.integers(0, 2, 64) for _ in range(200)]) == []
     path = predictions(tmp_path / "p.csv", "text,answer,label\nx,a,a\nx,a,a\ny,b,b\n")
     assert "1 of 3 examples repeat an earlier text" in str(boundcalc.certify(path))
+
+
+def test_a_model_that_ends_in_rows_is_refused(tmp_path: Path) -> None:
+    """A sentence encoder's numbers are no scores: counting labels against them would be a certificate of nothing."""
+    from tests.lab.certify.twelve import CASES, of_sentences
+
+    case = CASES["sentence-transformers folder"]
+    of_sentences(tmp_path, case.make(), None, None)
+    with pytest.raises(InvalidSetting, match="has no readout, so it answers with rows and no labels"):
+        boundcalc.certify(tmp_path, test=tokens(40))
+
+
+def test_a_column_of_text_says_how_to_tokenise(tmp_path: Path) -> None:
+    path = predictions(tmp_path / "p.csv", "text,label\nvery good film,pos\nbad film,neg\n")
+    with pytest.raises(InvalidSetting, match=r"p.csv, line 2, column 'text': 'very good film' .* tokenizer\(text\)"):
+        boundcalc.certify(NanoGPT().eval(), test=path)
+    words = predictions(tmp_path / "w.csv", "input_ids,label\n3 1 4,pos\n1 5 9,neg\n2 6 5,neg\n")
+    assert boundcalc.certify(models.Recurrent().eval(), test=words)["held-out"].refusal is None
