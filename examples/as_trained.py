@@ -3,7 +3,7 @@
     python examples/as_trained.py [tiny]
 
 Models of width 64 learn a conjunction of 3 among 128 bits, as the figure `overlay` has them, from 512 examples each. Norms
-and margins are read off afterwards, so the bound pays for both (P1): norms go up to their grid, the least margin of a
+and margins are read off afterwards, so the bound is corrected for both (P1): norms go up to their grid, the least margin of a
 training example down to a power of 2. The m is that of examples with such norms and margins. A quarter of a minute.
 """
 

@@ -48,9 +48,7 @@ def main(directory: Path) -> None:
     for value in compare(Setting(found.architecture, found.norms(), sample), ["best", "published"]):
         verify(value.certificate)  # raises if any step does not follow
         if value.trivial:
-            print(
-                f"{value.name} ({value.kind}): trivial, the least proof covers nothing; an m of {value.needed} would do"
-            )
+            print(f"{value.name} ({value.kind}): trivial; m = {value.needed and value.needed.n_train} suffices")
             continue
         vacuous = " (vacuous)" if value.vacuous else ""
         kind, share = value.dominant or ("nothing", 0.0)

@@ -5,7 +5,7 @@
 
 A random part of the 1,797 images is what is learned from; the rest measures. The claim is about a fresh image of the same law
 (G10r, H); images count as independent draws. Settings were chosen on the split of seed 1; the table is of seeds 101 to 105.
-This is also how any module of one's own is certified: `make`, arrays, a plan, `pick_to_learn`.
+This is also how your own module is certified: `make`, arrays, a plan, `pick_to_learn`.
 """
 
 from __future__ import annotations

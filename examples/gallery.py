@@ -20,7 +20,7 @@ FOLDER = ROOT / "figures"
 HEAD = """\
 # Figures
 
-Every image has a JSON of its numbers beside it; the command below each makes both, `boundcalc plot NAME` too.
+Every image has a JSON of its numbers next to it; the command below each makes both, `boundcalc plot NAME` too.
 [docs/figures.md](../docs/figures.md) says how to read them.
 """
 
@@ -56,7 +56,7 @@ def contact_sheet(names: list[str], path: Path, width: int = 700, columns: int =
 
 
 def main() -> None:
-    """Make or draw what is asked for, then the page and the contact sheet."""
+    """Make or draw the requested figures, then the page and the contact sheet."""
     parser = argparse.ArgumentParser(description="The figures of figures/.")
     parser.add_argument("--redraw", action="store_true", help="from the JSON files")
     parser.add_argument("--only", choices=list(SCRIPTS), help="one figure")

@@ -1,4 +1,4 @@
-"""General attention: a score and a normaliser of one's own, their constants checked, bounded, trained and drawn.
+"""General attention: your own score and normaliser, their constants checked, bounded, trained and drawn.
 
     python examples/general_attention.py [tiny]
 

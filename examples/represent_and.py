@@ -38,4 +38,4 @@ if __name__ == "__main__":
     predicted, measured = main(sys.argv[1] if len(sys.argv) > 1 else "full")
     for place, value in predicted.items():
         which = "as constructed" if place > 0 else "beta lowered by a fifth"
-        print(f"T = {abs(place):g}, {which}: certified {value:.6f}, least of all inputs {measured[place]:.6f}")
+        print(f"T = {abs(place):g}, {which}: certified {value:.6f}, smallest over all inputs {measured[place]:.6f}")

@@ -27,7 +27,7 @@ def upper(log10: float, digits: int = 4) -> str:
         return "inf"
     if abs(log10) > _MOST_EXPONENT:
         return f"10^{exponent_up(log10)}"
-    lost = Decimal(1) + Decimal("1e-14") + Decimal(abs(log10)) * Decimal("3e-15")  # by whoever took the logarithm
+    lost = Decimal(1) + Decimal("1e-14") + Decimal(abs(log10)) * Decimal("3e-15")  # by the caller's logarithm
     exact = Context(prec=40, Emin=-(10**4), Emax=10**4)
     return _shown(exact.multiply(exact.power(Decimal(10), Decimal(log10)), lost), digits, ROUND_CEILING)
 

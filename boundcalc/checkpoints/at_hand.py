@@ -1,6 +1,7 @@
 """The module of a checkpoint, where one is at hand: the user's own, or the transformers library's of a folder it wrote.
 
-The library's is run unasked where it is installed and the model is small enough; a model is never run in place of another.
+The library's model is run by default where it is installed and the model is small enough; no model is run in place
+of another.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from boundcalc.checkpoints.readers.locate import weights_of_folder
 LIBRARY, NOTHING = "transformers", "none"
 """Values of `--compare` other than a module: the library's, or none."""
 MOST = 15 * 10**7
-"""Parameters of a library's model that is run unasked: that takes about 20 bytes each."""
+"""The most parameters of a library's model that is run by default: that takes about 20 bytes each."""
 
 
 _SPARE = 10**6
@@ -54,7 +55,7 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
     Args:
         path: of the checkpoint.
         checkpoint: as it was read.
-        asked: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for what there is.
+        asked: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for the default.
     """
     if asked == NOTHING:
         return AtHand(asked=True, why="--compare none")
@@ -76,7 +77,7 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
         return AtHand(load=load, name=name, asked=True)
     if size > MOST:
         return AtHand(
-            why=f"its {size:,} numbers are more than the {MOST:,} that are run unasked; --compare transformers runs them, "
+            why=f"its {size:,} numbers are more than the {MOST:,} that are run by default; --compare transformers runs them, "
             f"in about {20 * size / 2**30:.0f} GiB"
         )
     return AtHand(load=load, name=name)

@@ -35,7 +35,8 @@ def describe(
     blank = [name for name in open_places(mapping) if name != "heads"]
     if blank:
         raise CheckpointError(
-            f"nothing says what {blank[0]} is in this model: write a mapping (boundcalc norms MODEL --template mapping.json), "
+            f"could not identify the role of tensor {blank[0]} in this model: "
+            "write a mapping (boundcalc norms MODEL --template mapping.json), "
             'replace every "?" in it, and give it as mapping='
         )
     choices = _choices(bare(module), mapping, heads)

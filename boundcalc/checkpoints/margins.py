@@ -1,4 +1,4 @@
-"""Margins of a trained model on its training sample: of its outputs, counted on the grid that is paid for."""
+"""Margins of a trained model on its training sample: of its outputs, counted on the grid of P1."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def margins_of(outputs: Floats, labels: NDArray[np.int64], slack: float = 0.0) -
 
 
 def best_margin(setting: Setting, margins: Margins) -> tuple[Setting, BoundValue]:
-    """The margin on the grid whose risk bound is smallest, and that bound: its choice is paid for (P1)."""
+    """The margin on the grid whose risk bound is smallest, and that bound: corrected for that choice (P1)."""
     best: tuple[Setting, BoundValue] | None = None
     refusal: object = None
     for k in margins.grid():

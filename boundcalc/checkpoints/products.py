@@ -1,4 +1,4 @@
-"""Norms of the products of weights that the function depends on alone, as budgets that are paid for.
+"""Norms of the products of weights that the function depends on alone, as measured budgets.
 
 Which products are measured follows from the architecture; each is formed in 64 bits, and what rounding can have done to
 it is added to its norms. For models of this library, whose tensors are called as in norms files.

@@ -206,7 +206,7 @@ def command(
             write_certificates(best, certificate, certificate_risk)
             return
     else:
-        assert seen is not None  # noqa: S101 - without data the sample is said
+        assert seen is not None  # noqa: S101 - without data the sample is given by options
         found = take_audit(model, options, inspect)
         found = found if bits is None else found.with_bits(bits)
         norms = found.norms(schatten, readout_budget(found, readout_norm))

@@ -28,13 +28,14 @@ def table(found: Audit, report: Report, setting: Setting, *, more: bool = False)
 
     if not more:
         click.echo(f"{_verdict(found, report, setting)}\n\n{found.where}: family {found.family}")
-    for text in account_lines(found)[more:]:  # whose first says how the model was compared
+    for text in account_lines(found)[more:]:  # the first is about the comparison with the model
         click.echo(text)
     click.echo()
     show(report, "table")
     paid, cost = _paid(setting)
     click.echo(
-        f"P1: {len(paid.norms.budgets)} kinds of weights rounded up to the grid, gamma {paid.sample.margin:g}; "
+        f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the grid; "
+        f"gamma {paid.sample.margin:g}; "
         f"log(1/delta) grows from {up(-math.log(paid.sample.delta), 3)} to {up(cost - math.log(paid.sample.delta), 3)}."
     )
     shares = _pieces(report)

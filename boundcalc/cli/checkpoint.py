@@ -31,8 +31,8 @@ _OPTIONS = (
         type=PythonName(),
         metavar="FILE.py:NAME",
         help="Run the module that this function makes, with these weights, against the architecture. The file is executed. "
-        "Unset, the transformers library's is run where it is installed and wrote the folder ('transformers': however large; "
-        "'none': never).",
+        "Default: the class of the transformers library, if it is installed and wrote the folder ('transformers': however "
+        "large; 'none': never).",
     ),
     click.option("--reference", type=Input(), help="Checkpoint fixed before the data (the initialisation)."),
     click.option(
@@ -52,7 +52,7 @@ _OPTIONS = (
     click.option("--spectra/--no-spectra", default=None, help="Singular values of every matrix [default: up to 1024]."),
     click.option("--exact", is_flag=True, help="No random probes for wide matrices (slower, no failure probability)."),
     click.option("--schatten", type=NUMBER, help="Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
-    click.option("--seed", type=WHOLE, help="Of what is drawn at random (probes); unset, drawn afresh and shown."),
+    click.option("--seed", type=WHOLE, help="Random seed of the probes (default: fresh, printed)."),
 )
 
 
@@ -82,7 +82,7 @@ def take(
     bits: int | None = None,
 ) -> Reading:
     """The model as it was read; with `data`, inputs to compare on, a module that is not described answers all the same."""
-    # Small matrices and shared machines: a second BLAS thread mostly waits. Whoever wants more says so.
+    # Small matrices and shared machines: a second BLAS thread mostly waits. A user who wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     from boundcalc.base.files import assignments

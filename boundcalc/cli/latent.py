@@ -193,7 +193,7 @@ Examples:
 @_delta_option
 @_option("--L", "n", type=WHOLE, default=512, help="Pairs of the known law.")
 @_option("--d", type=WHOLE, default=3, help="Width of a row (a key of the known law).")
-@_option("--seed", type=WHOLE, default=0, help="Of what is drawn at random.")
+@_option("--seed", type=WHOLE, default=0, help="Random seed.")
 @_form_option
 def infer(pairs: Path | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.

@@ -103,7 +103,7 @@ DEFAULTS: Mapping[str, Any] = {
     **{f.name: f.default for part in (Architecture, Sample) for f in fields(part)},
     **{"C": 1.0, "normaliser": "softmax", "temperature": None, "normaliser_c": None, "normaliser_mu": None},
 }
-"""What each field is when nothing says otherwise."""
+"""The default of each field."""
 _OTHERS = ", ".join(entry.name for entry in ENTRIES if not entry.help)
 
 

@@ -79,7 +79,7 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
 def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:
     """The points, with a progress bar on stderr once they take long, if that is a terminal.
 
-    An interruption says how far it came: rows are printed as they are computed.
+    After an interruption the message names the rows that are done: they are printed as they are computed.
     """
     done = 0
     try:

@@ -57,7 +57,7 @@ Examples:
 @click.option("--s", "s", type=WHOLE, help="Bits that matter.")
 @click.option("--function", help="Truth table or formula (task boolean).")
 @click.option("--m", "m", type=WHOLE, default=64, show_default=True, help="Training examples (0: fresh at every step).")
-@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Of what is drawn at random.")
+@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Random seed.")
 @click.option("--depth", type=WHOLE, help="Blocks.")
 @click.option("--d", "d", type=WHOLE, help="Width of a row.")
 @click.option("--heads", type=WHOLE, help="Attention heads per block.")
@@ -106,7 +106,7 @@ def command(
     if options["m"] == 0:
         why = "without a training sample (--m 0), which bounds need"
         refuse_given({"gamma": why} | ({} if methods else {"delta": why}))
-    trial = _trial(options)  # what is wrong with it is said before torch is imported, which takes seconds
+    trial = _trial(options)  # its mistakes are reported before torch is imported, which takes seconds
     for file in (save, examples):
         if file is not None:
             output.check(file)  # again, now that the files the task reads are known

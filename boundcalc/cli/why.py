@@ -21,7 +21,7 @@ _LN10 = math.log(10)
 
 
 def why_lines(report: Report) -> list[str]:
-    """What is said below the table; a line of its own for every item."""
+    """The text below the table; a line of its own for every item."""
     if report.best is None:
         return []
     if not report.why:
@@ -52,7 +52,7 @@ def _lines(name: str, found: Why, setting: Setting) -> list[str]:
             f"  One change that would {aim}: " + "; or ".join(_change(c, what, setting) for c in found.changes)
         )
     else:
-        lines.append(f"  No single change looked at would {aim} while some network still has the margin.")
+        lines.append(f"  No single change that was tried would {aim} while some network still has the margin.")
     return lines
 
 

@@ -37,7 +37,7 @@ class BoundValue:
 
     Attributes:
         name: the policy or theorem.
-        kind: "bound", "a_posteriori" (what was looked at is corrected for), "proxy" or "estimate".
+        kind: "bound", "a_posteriori" (corrected for what was chosen from the data), "proxy" or "estimate".
         setting: what is bounded.
         by_gap: the proof of the gap bound, or why there is none.
         by_risk: the proof of the risk bound, or why there is none; of a proof of the gap the training error is added.
@@ -98,7 +98,7 @@ class BoundValue:
 
     @property
     def trivial(self) -> bool:
-        """Whether the best proof of the gap covers nothing; `gap` is then no statement about learning."""
+        """Whether every covering argument gives a gap bound above 1; `gap` is then no statement about learning."""
         return self.proof("gap").trivial
 
     @property

@@ -148,7 +148,7 @@ def _log_of(value: BoundValue, quantity: Quantity) -> float:
 
 
 _TRIES = 40
-"""Places looked at for a network with the margin, before its range is narrowed by halving."""
+"""Values tried for a network with the margin, before its range is narrowed by halving."""
 
 
 def _with_members(setting: Setting, variable: str, axis: Axis, quantity: Quantity) -> Axis:
@@ -183,7 +183,7 @@ def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole
     if at(end) is None:
         return end
     factor = 2.0 if end > inside else 0.5
-    while whole:  # farther out a look may cost more
+    while whole:  # farther out a trial may cost more
         middle = float(round(inside * factor))
         if not min(inside, end) < middle < max(inside, end):
             break

@@ -322,7 +322,7 @@ def no_witness(setting: Setting, *, measured: bool = False) -> Refusal | None:
     """Why a risk bound is not printed: no network of the class meets its premise, or none that does is known.
 
     Args:
-        setting: its norms as the class has them, rounded and paid for where they were measured.
+        setting: its norms as the class has them, rounded and corrected for where they were measured.
         measured: whether the margin or the training error was read off a trained network, which then meets the premise.
     """
     if not supposes_a_margin(setting):

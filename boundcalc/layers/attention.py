@@ -224,7 +224,7 @@ class Attention(Layer):
         scores = scores if fixed.added is None else scores + fixed.added(count)
         if self.buckets is not None:
             if fixed.bucket is None:
-                raise InvalidSetting("nothing says which pair of positions has which learned number (Fixed.bucket)")
+                raise InvalidSetting("Fixed.bucket is missing: it gives each pair of positions its learned number")
             table = weights("score_offsets").reshape(self.buckets, self.heads)
             scores = scores + table[fixed.bucket(count)].transpose(2, 0, 1) / self.temperature
         scores = scores if self.cap is None else self.cap * xp.tanh(scores / self.cap)

@@ -1,4 +1,4 @@
-"""Which norms are read off trained weights, and so paid for: the one place that says.
+"""Which norms are read off trained weights, so that bounds are corrected for them: the one place that says.
 
 It looks at kinds and sizes, never at values: the price is a union bound over the values of limits fixed in advance. Few are
 read, as each costs several nats: what A5 derives as well from those left is not. Read are |W|_op, which radii and

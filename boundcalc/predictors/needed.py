@@ -120,7 +120,7 @@ def _check(**values: float) -> None:
 def _smallest(powers: _Powers, power: float) -> tuple[int, float, int, int]:
     """The first n with enough power, that power, from where on every n has it, and the errors allowed at the first.
 
-    Powers rise, but for falls of a few percent between steps: beyond an n with far more than enough none is looked at.
+    Powers rise, but for falls of a few percent between steps: beyond an n with far more than enough none is tried.
     """
     enough = 1
     while powers(np.array([enough]))[0][0] < power + (1 - power) / 2:

@@ -34,7 +34,7 @@ class TooLarge(BoundcalcError):
 
 @dataclass(frozen=True)
 class RoundingRule:
-    """How hard to look; none of it is paid for.
+    """How hard to look; none of it enters the bound.
 
     Attributes:
         tries: roundings whose errors are counted, from the shortest on.

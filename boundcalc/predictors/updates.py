@@ -108,7 +108,7 @@ def message_bits(message: Message, shapes: _Shapes, exponent: int) -> float:
     """-log2 of the probability of a message, rounded up; raises `CertificateError` for what the code cannot say.
 
     Args:
-        message: what is said.
+        message: the code word's content.
         shapes: of the tensors that may change.
         exponent: of two, that updates have most often.
     """

@@ -46,7 +46,7 @@ class Choice:
     refines: bool = False
 
     def left_out(self) -> tuple[str, ...]:
-        """The zero map has no target and no parameters; refining is said where it is done."""
+        """The zero map has no target and no parameters; refining is recorded where it is done."""
         if self.lemma == "zero":
             return ("target", "params", "refines")
         return () if self.refines else ("refines",)
@@ -128,7 +128,7 @@ class Certificate:
 
     @property
     def trivial(self) -> bool:
-        """Whether it covers nothing (no levels, or zero maps alone): its value is how far a loss can vary, no bound.
+        """Whether it uses no cover (no levels, or zero maps alone): its value is the range of the loss, no bound.
 
         To count stored weights is to cover them; around references (distances) the zero map is a network of its own.
         """
@@ -274,7 +274,7 @@ def _numbers(levels: tuple[Level, ...]) -> Iterator[float]:
 
 
 def problem_of(certificate: Certificate) -> str | None:
-    """What is wrong with a certificate's form, before any step of it is looked at; None where nothing is."""
+    """What is wrong with a certificate's form, before any step of it is checked; None where nothing is."""
     strategy = STRATEGIES.get(certificate.strategy)
     if strategy is None:
         return f"unknown strategy {shown(certificate.strategy)}; known: {', '.join(STRATEGIES)}"

@@ -57,7 +57,7 @@ class Checked:
 
     @property
     def trivial(self) -> bool:
-        """Whether the proof covers nothing: its value is how far a loss can vary, not a bound of anything learned."""
+        """Whether the proof uses no cover: its value is the range of the loss, not a bound of anything learned."""
         return self.certificate.trivial
 
     @cached_property
@@ -111,7 +111,7 @@ def verify(certificate: Certificate) -> Checked:
     """
     try:
         checked = check(certificate)
-    except (TypeError, LookupError, AttributeError) as error:  # whoever built it put something else in its place
+    except (TypeError, LookupError, AttributeError) as error:  # a field holds another type
         raise CertificateError(f"the steps cannot be followed ({type(error).__name__}: {error})") from error
     found = checked.certificate
     for i, (level, again) in enumerate(zip(certificate.levels, found.levels, strict=True), 1):

@@ -14,7 +14,7 @@ MARGIN = 0.12
 """The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins on inputs
 of both labels, so that a risk bound at a small training error is about networks that exist (G0e)."""
 _OF_MARGINS = {"margin": MARGIN, "train_error": 0.0, "measured": ()}
-"""Fields that belong to the ramp loss, when nothing is said of them."""
+"""Fields that belong to the ramp loss, unless they are set."""
 
 
 @dataclass(frozen=True, slots=True)

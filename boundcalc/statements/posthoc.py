@@ -1,9 +1,9 @@
 """P1: budgets read off trained weights, rounded up to grids fixed in advance and corrected for by a union bound.
 
-What is paid for depends on which norms were measured, never on their values: that is what makes P1 a union bound. Places
+The correction depends on which norms were measured, never on their values: that is what makes P1 a union bound. Places
 depend on the keys of the record, their items on which limits each budget sets. A Schatten sum alone has values that decide
 whether there is an item: tied budgets of two powers have none in common. So the power is one of the `SCHATTEN_POWERS` or "they
-differ", one alternative more, and is paid for either way (`_differing`).
+differ", one alternative more, and is counted either way (`_differing`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Seen:
         if self.candidates is not None:
             size("the candidates a training error chose among", self.candidates, most=_MOST_CANDIDATES)
         if (self.train_error is None) != (self.candidates is None):
-            raise InvalidSetting("a measured training error says how many candidates it chose among, and only it does")
+            raise InvalidSetting("'candidates' belongs to a measured training error, and to it alone")
         if self.margin is None and self.train_error is None:
             raise InvalidSetting('what was measured on the sample is "margin" or "train_error"')
 
@@ -206,7 +206,7 @@ def union_cost(ns: NumberSystem, steps: Sequence[int], two_sided: Sequence[bool]
 def norms_cost(ns: NumberSystem, norms: Norms, differing: int = 0) -> Number:
     """What budgets on their grids, and the powers chosen for them, add to log(1/delta).
 
-    `differing` counts tied Schatten sums that have no power in common: that is one of the outcomes paid for.
+    `differing` counts tied Schatten sums that have no power in common: that is one of the outcomes counted.
     """
     steps: list[int] = []
     for (key, name, power), value in _limits(norms).items():
@@ -262,7 +262,7 @@ def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
 
 
 def _check_sample(certificate: Certificate, seen: Seen) -> None:
-    """The margin is on its grid and not above what was measured; what the training error chose was paid for."""
+    """The margin is on its grid and not above what was measured; what the training error chose was corrected for."""
     sample, strategy = certificate.setting.sample, STRATEGIES[certificate.strategy]
     if seen.margin is not None:
         if margin_down(sample.margin) != sample.margin:
@@ -286,7 +286,7 @@ def _check_sample(certificate: Certificate, seen: Seen) -> None:
 def _check_norms(setting: Setting, measured: Norms) -> None:
     """The budgets are those that P1 makes of the record, or larger ones on the same grids.
 
-    Budgets that were measured may not be left out: which of them are paid for may not depend on their values.
+    Budgets that were measured may not be left out: which of them are corrected for may not depend on their values.
     """
     try:
         least = _limits(round_up(setting, measured))

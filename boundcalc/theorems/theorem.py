@@ -1,4 +1,4 @@
-"""A theorem of a paper as data: its hypotheses, statement and constants, what the paper has otherwise, and its citation.
+"""A theorem of a paper as data: its hypotheses, statement and constants, its differences from the paper, and its citation.
 
 Creating one imports nothing heavy; SymPy is imported when a formula is first needed.
 """

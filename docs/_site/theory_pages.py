@@ -72,7 +72,7 @@ def expanded(text: str, page: str) -> str:
     if not inside:
         return _LINK.sub(led, text)
     mine = {path.name for path in SOURCE.with_suffix("").glob("*.md")}
-    text = _LINK.sub(led, text)  # other pages lie beside theory.md, one folder above
+    text = _LINK.sub(led, text)  # other pages lie next to theory.md, one folder above
     return _BESIDE.sub(lambda link: link[0] if link[1] in mine else f"](../{link[1]}", text)
 
 

@@ -40,7 +40,7 @@ DEFAULT = Setting.of("edelman", depth=2, seq_len=512, n_train=10**6)
 
 
 def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
-    """What changes, the statements it rests on, and log10 of the gap bound after it."""
+    """What changes, the statements it is based on, and log10 of the gap bound after it."""
     sample = setting.sample
     m, confidence = LogFloat.of(sample.n_train), LogFloat.of(-math.log(sample.delta))
     deviation = 3 * gap.deviation(LOG, confidence + LOG.log(2), m)
@@ -93,7 +93,7 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     title = f"From vacuous to {upper(steps[-1][2])}, step by step"
     caption = (
         "The bound of one gap, from the constants as published to the best bound of today, one ingredient at a time; the "
-        "factor that each gains stands beside its bar. Grey: vacuous. The first and the last are checked certificates, those "
+        "factor that each gains stands next to its bar. Grey: vacuous. The first and the last are checked certificates, those "
         "between are closed forms or searched with less allowed."
     )
     alt = (

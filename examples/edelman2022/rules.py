@@ -173,12 +173,12 @@ def attacked(tables: Any, found: Any) -> dict[str, Any]:
             reached = min(reached, value)
     wrong, silent = 0, [dict(path) for path, says in rule.paths if says < 0]
     for fixed in silent:
-        # the answer beside the silence: of the rule without its last position
+        # where the rule does not answer: the answer of the rule without its last position
         *above, (last, bit) = fixed.items()
-        beside = max(rule.answers_on({**dict(above), last: 1 - bit}))
-        whole = replace(rule, tree=max(beside, 0))
+        nearby = max(rule.answers_on({**dict(above), last: 1 - bit}))
+        whole = replace(rule, tree=max(nearby, 0))
         found_one = any(
-            descend(tables.floats, whole, fixed, max(beside, 0), count, random, until=0.0)[1] < 0
+            descend(tables.floats, whole, fixed, max(nearby, 0), count, random, until=0.0)[1] < 0
             for count in starts(whole)
         )
         wrong += found_one
@@ -241,7 +241,7 @@ def known() -> list[dict[str, Any]]:
 
 def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
     """Certified risks and measured test errors, by task, m and seed."""
-    del store  # rows lie beside this file
+    del store  # rows lie next to this file
     if quick:
         rows = measure("conjunction", Part({"T": 24}, {}, {}, {}), 200, SEEDS[:2], 2000)
         rows += measure("disjunction", Part({"T": 24, "task": "disjunction"}, {}, {}, {}), 200, SEEDS[:2], 2000)

@@ -1,4 +1,4 @@
-"""Masked patches of images: one attention model frozen after them, and the digits it was never asked for (X6).
+"""Masked patches of images: one attention model frozen after them, and the digits, which it was not trained for (X6).
 
 scikit-learn's 8 x 8 digits are cut into 16 patches, and k-means makes words of these. Of a chequered half of the
 patches a network reads pairs (place, word); it learns to tell the word at any place of the other half. Frozen, its

@@ -215,7 +215,7 @@ def normalisation(model: Model, kind: str, shape: Shape, index: int | None = Non
 
 
 def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
-    """From rows to logits, by what there is of a transform, a pooler and a read-out; and how many logits."""
+    """From rows to logits, by the transform, pooler and read-out that it has; and how many logits."""
     tied_to_embedding = _tied(model)
     sentence = model.settings.get(POOLING)
     mean = sentence == "mean" or (model.said("pooling") == "mean" and model.head == "ForSequenceClassification")

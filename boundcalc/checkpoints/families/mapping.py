@@ -114,7 +114,7 @@ def _mapping_family(data: Any, where: str) -> Family:
 
     if "rotary" in raw and "layers" not in said and not architecture.rope:
         raise InvalidSetting(
-            f"{where}: 'rotary' says how queries and keys turn, and the architecture has no rope: say rope true"
+            f"{where}: 'rotary' says how queries and keys turn, and the architecture has no rope: set rope to true"
         )
     plain = flag(f"{where}: plain_norms", raw.get("plain_norms", False))
 

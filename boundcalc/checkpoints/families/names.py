@@ -46,7 +46,7 @@ def block_of(match: re.Match[str]) -> int | None:
 
 
 def with_offsets(modules: Mapping[str, str]) -> dict[str, str]:
-    """The tensors of modules that have both: each weight in the role that is said, each bias as the offset of that role."""
+    """The tensors of modules that have both: each weight in the given role, each bias as the offset of that role."""
     tensors: dict[str, str] = {}
     for module, role in modules.items():
         tensors[f"{module}.weight"] = role

@@ -48,7 +48,7 @@ class Family:
             a group, then its key, then its value.
         halves: role of a tensor that holds two weights, one after the other -> their roles.
         described: whether a mapping describes the model completely, so that config.json is not read.
-        known_heads: attention heads, where the table itself says how many.
+        known_heads: attention heads, where the table itself gives them.
         rotate: how queries and keys turn with their position, where the table says so; no bound reads it.
     """
 
@@ -97,7 +97,7 @@ class Model:
         return getattr(self.options, name)
 
     def refuse_unread_options(self) -> None:
-        """An option that changes nothing is a mistake of whoever gave it."""
+        """An option that changes nothing is a mistake of its user."""
         for name, (option, why) in _OPTIONS.items():
             if getattr(self.options, name) is not None and name not in self._options_read:
                 raise InvalidSetting(f"{option} has no effect on {self.checkpoint.where}: {why}; leave it out")

@@ -1,4 +1,4 @@
-"""A live torch module (or its state dict), looked at without copying it."""
+"""A live torch module (or its state dict), read without copying it."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Server(ThreadingHTTPServer):
             self.connections.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever went away is not waited for; anything else is an error of this file, and shown."""
+        """Ignore a client that disconnected; any other error is a mistake of this file, and shown."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 

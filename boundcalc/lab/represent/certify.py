@@ -1,6 +1,6 @@
 """R4: the sign of a network is right on all 2^T inputs, shown in closed form and in interval arithmetic.
 
-Only the arrays are looked at. Scores must not depend on the bits; then the masses are known numbers, and what a hidden
+Only the arrays are read. Scores must not depend on the bits; then the masses are known numbers, and what a hidden
 unit sees is a known number, plus what each of the s bits adds, plus what the T - s others add: at worst the sum of the
 absolute values. Two ways to go through the s bits:
 

@@ -212,7 +212,7 @@ class _AdditiveHeads(torch.autograd.Function):
     With E = exp(score of a position - shift), D_b and N_b the sums of E and of E V over the positions of a sample
     whose bit is b, and f_b = exp(score of the bit + shift - top) for any top of the sample,
         Z = sum_b f_b D_b + f_own (+ exp(-top)),   out = (sum_b f_b (N_b + D_b v_b) + f_own v_own) / Z.
-    By hand because memory traffic and the number of calls are what a small batch pays for: the gradient of the
+    By hand because memory traffic and the number of calls are what a small batch costs: the gradient of the
     table is made in place in the one large buffer that its product returns.
     """
 

@@ -13,7 +13,7 @@ from boundcalc.setting import Budget, Norms, Sample, Setting
 
 
 def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
-    """What `boundcalc.compare` needs: norms and training error as measured, which bounds pay for; a margin fixed before.
+    """The setting that `boundcalc.compare` needs: norms and training error as measured; a margin fixed before.
 
     The training error of a margin is bounded from the recorded quantiles: the level of the least one above it. Training
     examples that were too many to be measured count as errors.

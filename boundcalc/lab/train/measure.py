@@ -21,7 +21,7 @@ _PROBE = 32
 
 
 def measured_norms(architecture: Architecture, weights: Weights, seed: int = 0) -> Norms:
-    """The norms of a model's weights as budgets that are paid for: what `certify` reads off the same weights, saved.
+    """The norms of a model's weights as measured budgets: what `certify` reads off the same weights, saved.
 
     Only spectral norms of matrices with both sides above 1024 depend on the seed.
     """

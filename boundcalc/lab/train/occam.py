@@ -34,7 +34,7 @@ _EXPONENT = 4
 
 @dataclass(frozen=True)
 class SearchRule:
-    """How hard to look; none of it is paid for.
+    """How hard to look; none of it enters the bound.
 
     Attributes:
         restarts: seeds of the reference that are tried.

@@ -36,7 +36,7 @@ _DEVIATIONS = {"positions": 2.0, "b_readout": 3.0}
 
 @dataclass(frozen=True)
 class PosteriorRule:
-    """How a posterior is trained; none of it is paid for.
+    """How a posterior is trained; none of it enters the bound.
 
     Attributes:
         restarts: points to start from.

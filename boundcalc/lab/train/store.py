@@ -130,7 +130,7 @@ class Store:
             self.connection.execute("INSERT OR IGNORE INTO certificates VALUES (?, ?, ?, ?, ?)", row)
 
     def enrol(self, sweep: str, hashes: Iterable[str]) -> None:
-        """Note that trials belong to a sweep, whoever ran them."""
+        """Note that trials belong to a sweep, whatever process ran them."""
         with self._transaction():
             self.connection.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", ((sweep, h) for h in hashes))
 

@@ -30,7 +30,7 @@ _MOST_TRAINING = 2**18
 _ENTRIES = 2**22
 """Entries of inputs evaluated at once."""
 _NEAR = 4.0
-"""The stopping rule is looked at closely once the running loss is below this many times its threshold."""
+"""The stopping rule is checked at every step once the running loss is below this many times its threshold."""
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 _Live = Callable[[Mapping[str, Any]], None]

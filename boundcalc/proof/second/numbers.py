@@ -28,7 +28,7 @@ def grown(x: Real) -> float:
 
 
 def demand(holds: Any, what: str) -> None:
-    """A side condition; its failure is said."""
+    """A side condition; its failure is reported."""
     if not bool(holds):
         raise Refused(what)
 

@@ -1,4 +1,4 @@
-"""P1 in 50 digits: what numbers that were looked at cost, and that they are those which are paid for."""
+"""P1 in 50 digits: the cost of numbers that were read off the data, and that they are those which are corrected for."""
 
 import math
 from collections.abc import Mapping, Sequence

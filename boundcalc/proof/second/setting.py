@@ -42,7 +42,7 @@ def _budget(where: str, data: Any) -> Budget:
 
 
 class Norms(namedtuple("_NORMS", "C budgets measured failure", defaults=[False, 0.0])):
-    """The knob for what is not given, budgets by place, whether they were measured, and with which chance wrongly."""
+    """The default C, budgets by place, whether they were measured, and with which chance wrongly."""
 
     @property
     def headed(self) -> bool:

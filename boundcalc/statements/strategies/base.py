@@ -27,7 +27,7 @@ class Known:
         start: e_0, how far the loss is from its centre at most (and at most 1/2).
         scales: e_1, e_2, ... on the loss.
         counts: log N at each scale.
-        log_inverse_delta: log(1/delta), with the price of what was looked at.
+        log_inverse_delta: log(1/delta), with the correction of P1.
         m: samples.
         train_error: share of training sequences with margin at most gamma.
         mu: parameter of the kl inverse; None for its limit, which is for training error 0.
@@ -122,7 +122,7 @@ class Strategy(ABC):
         return None
 
     def is_choice(self, architecture: Architecture) -> bool:
-        """Whether one may choose it for such an architecture after a look at the training error, which must be paid for."""
+        """Whether one may choose it for such an architecture from the training error, which must be corrected for."""
         del architecture
         return True
 

@@ -47,5 +47,5 @@ class NoiseMargin(MarginStrategy):
 
 
 def noise_chance(m: int) -> float:
-    """The eta that is fixed in advance: a training error that was looked at may not choose it."""
+    """The eta that is fixed in advance: a measured training error may not choose it."""
     return 0.25 / m

@@ -206,7 +206,7 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
     short = CliRunner().invoke(main, line.removesuffix(" --no-solve").split()).stdout
     assert short.startswith(("Error of m.pt at most", "Nothing below"))
     assert "grows" not in short
-    assert "P1: " in CliRunner().invoke(main, [*line.split(), "-v"]).stdout.removeprefix(short)
+    assert "(P1): " in CliRunner().invoke(main, [*line.split(), "-v"]).stdout.removeprefix(short)
     for more, says in (
         ("--m 100", "--m has no effect"),
         ("--train-error 0", "--train-error has no effect"),
@@ -305,7 +305,7 @@ def test_the_library_runs_beside_its_folders_unless_told_not_to(
     assert "makes a model of 11,512,8" in run("norms llama")
     assert "the files have 1,208" in run("norms llama --compare transformers", 1)
     monkeypatch.setattr("boundcalc.checkpoints.at_hand.MOST", 100)
-    assert "more than the 100 that are run unasked; --compare transformers runs them" in run("norms bert")
+    assert "more than the 100 that are run by default; --compare transformers runs them" in run("norms bert")
     assert there in run("norms bert --compare transformers")
 
 

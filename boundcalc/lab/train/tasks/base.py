@@ -71,7 +71,7 @@ class Origin:
 class Task(ABC):
     """A law. Frozen data; `world` draws what stays fixed in a trial, `sample` draws sequences and answers.
 
-    Whoever writes one says `shape` and `sample`; the other two methods have answers that are true of any law.
+    A subclass defines `shape` and `sample`; the other two methods have defaults that are true of any law.
     """
 
     kind: ClassVar[str]

@@ -80,7 +80,7 @@ class MaskedTokenTask(Task):
         L: tokens that are shown.
         V: words.
         alpha: how even a law is: a multiple of 1/2.
-        blur: probability that the answer names the word's twin instead, which hides the difference of twins from whoever
+        blur: probability that the answer names the word's twin instead, which hides the difference of twins from a learner that
             learns from answers alone: E[answer | X] = M E[z | X] with singular values 1 and 1 - 2 blur.
     """
 
