@@ -84,8 +84,8 @@ def collect(
     facts = {"share": share, "target": target, "fits": [vars(fit) for fit in found.fits], "words": found.words()}
     caption = (
         f"Left: examples with which {share:.0%} of the networks reach {1 - target:.0%} on new sequences, with 95% bootstrap "
-        "intervals and fits (AIC above the best one). Right, next to what is proved: the fewest examples any learner needs, the "
-        "number with which every consistent conjunction is right, and the best bound at the norms of trained networks."
+        "intervals and fits (AIC above the best one). Right, next to what is proved: the fewest examples any learner needs, "
+        "the number with which every consistent conjunction is right, and the best bound at the norms of trained networks."
     )
     alt = (
         "Left, the number of examples needed grows slowly with the number of bits, roughly by the same amount at each "
