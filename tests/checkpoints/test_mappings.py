@@ -138,7 +138,7 @@ def _with(**change: Any) -> dict[str, Any]:
         ({"scales": {"embedding": -1.0}}, "positive|above 0"),
         ({"prefixes": "x"}, "list of strings"),
         ({"plain_norms": "no"}, "true or false"),
-        ({"rotary": {"theta": 100.0}}, "say rope true"),
+        ({"rotary": {"theta": 100.0}}, "set rope to true"),
         ({"rotary": {"angle": 3}, "architecture": {"rope": True}}, "angle"),
         ({"unheard": 1}, "unheard"),
     ],
