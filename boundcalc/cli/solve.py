@@ -126,7 +126,7 @@ def command(
     rounded = at_least if found.direction == "smallest" else at_most
     click.echo(
         f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {rounded(found.value)}\n"
-        f"there {bound!r} gives {upper(log10_up(bounded.log_value))} by {bounded.form}"
+        f"at this {variable}, {bound!r} gives {upper(log10_up(bounded.log_value))}, by {bounded.form}"
     )
     if below is not None:
         m = at_most(below.setting.sample.n_train)
@@ -135,9 +135,9 @@ def command(
     if bits is not None and plain is None:
         click.echo(f"to count stored weights of {bits} bits each (G13) would not help there")
     if plain is not None:
-        said = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
+        without = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
         click.echo(
-            f"it is based on stored weights of {bits} bits each, fixed before the data (G13); without that: {said}"
+            f"it is based on stored weights of {bits} bits each, fixed before the data (G13); without that: {without}"
         )
     if found.at_end:
         has = "has the margin" if quantity == "gap" else "with the margin is built"

@@ -67,7 +67,7 @@ POLICIES: dict[str, Policy] = {
     for policy in (
         Policy(
             "best",
-            "every lemma, every theorem of G, the least",
+            "the smallest bound that any lemma and any theorem of G proves",
             _UNIFORM,
             meeting=True,
             laws=LAWS,

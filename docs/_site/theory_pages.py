@@ -87,7 +87,9 @@ def _name_first(app: Any, doctree: nodes.document) -> None:
     for section in doctree.findall(nodes.section):
         title = section[0]
         first = title.children[0] if isinstance(title, nodes.title) and title.children else None
-        named = _ENTRY.fullmatch(first.astext()) if isinstance(first, nodes.Text) else None
+        if not isinstance(title, nodes.title) or not isinstance(first, nodes.Text):
+            continue
+        named = _ENTRY.fullmatch(first.astext())
         if named is None or not re.search(r"\d|^PUB", named[1]):
             continue
         section["statement"] = named[1]
