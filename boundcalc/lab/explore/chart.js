@@ -48,10 +48,15 @@ function draw() {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.append(node("title", {id: "chart-title"}, `Floor and bounds of the generalization gap along ${state.axis}`));
   svg.append(node("rect", {class: "paper", x: 0, y: 0, width, height}), node("rect", {class: "vacuous", x: left, y: up(most), width: width - left - right, height: up(1) - up(most)}));
-  const silent = lines.filter(l => !l.rows.some(p => p[1] < VACUOUS)).map(l => l.source);
-  svg.append(label(left + 6, up(1) - 6, "vacuous" + (silent.length && width > 480 ? `: ${silent.join("; ")}` : ""), {class: "quiet"}));
-  for (const x of f.stops.length <= 13 ? f.stops.filter((_, i) => width > 480 || i % 2 === 0) : decades(low, high, width > 480 ? 9 : 5)) {
-    svg.append(node("line", {class: "grid", x1: across(x), x2: across(x), y1: top, y2: height - bottom}), label(across(x), height - bottom + 18, tick(x), {class: "tick", "text-anchor": x === high ? "end" : "middle"}));
+  const silent = lines.filter(l => !l.rows.some(p => p[1] < VACUOUS)).map(l => l.source), band = "vacuous" + (silent.length && width > 480 ? `: ${silent.join("; ")}` : "");
+  svg.append(label(left + 6, up(1) - 6, band, {class: "quiet"}));
+  let free = Infinity;  // where the label to the right begins
+  for (const x of (f.stops.length <= 13 ? f.stops : decades(low, high, width > 480 ? 9 : 5)).toReversed()) {
+    const text = tick(x), end = across(x) + (x === high ? 0 : 4 * text.length);
+    svg.append(node("line", {class: "grid", x1: across(x), x2: across(x), y1: top, y2: height - bottom}));
+    if (end > free) continue;
+    svg.append(label(across(x), height - bottom + 18, text, {class: "tick", "text-anchor": x === high ? "end" : "middle"}));
+    free = end - 8 * text.length - 6;
   }
   for (const y of decades(least, 1, 7)) svg.append(node("line", {class: "grid", x1: left, x2: width - right, y1: up(y), y2: up(y)}), label(left - 6, up(y) + 4, tick(y), {class: "tick", "text-anchor": "end"}));
   svg.append(label((left + width - right) / 2, height - 6, `${state.axis}: ${f.words}`, {class: "tick", "text-anchor": "middle"}));
@@ -62,6 +67,7 @@ function draw() {
   const edge = (rows, kind, turned) => { const d = path(stairs(rows.map(place), turned)); if (d) svg.append(node("path", {class: kind, d, "data-line": kind})); };
   edge(floors.filter(p => p[1] > least), "floor", back);
   edge(best.filter(p => p[1] < VACUOUS), "best", !back);
+  if (f.whole && xs.length < 30) for (const [x, y] of best) if (y < VACUOUS) svg.append(node("circle", {class: "stop", cx: across(x), cy: up(y), r: 3, "data-stop": x}));
   lines.forEach((l, i) => { const kept = l.rows.filter(p => p[1] < VACUOUS && p[1] >= least); if (kept.length) svg.append(node("path", {class: `closed closed-${i}`, d: path(kept.map(([x, y]) => [across(x), up(y)])), "data-curve": l.name})); });
   for (const [x, y] of runs) if (y > 0 && x >= low && x <= high) svg.append(node("circle", {class: "run", cx: across(x), cy: up(y), r: 3.5, "data-run": x}));
   for (const p of own) if (p.x >= low && p.x <= high) {
@@ -69,10 +75,11 @@ function draw() {
     svg.append(node("path", {class: "own", d: `M${across(p.x) - 4},${up(p.y)}h8M${across(p.x)},${up(p.y) - 4}v8`, "data-measured": p.x}));
   }
   svg.append(node("path", {class: "frame", d: `M${left},${top}V${height - bottom}H${width - right}`}));
-  names(svg, best, floors, lines, runs);
+  names(svg, best, floors, lines, runs, [left + 6, up(1) - 18, 7.8 * band.length]);
   const here = across(Math.min(high, Math.max(low, state[state.axis])));
   svg.append(node("line", {class: "here", x1: here, x2: here, y1: top, y2: height - bottom, "data-here": state[state.axis]}), node("circle", {class: "handle", cx: here, cy: height - bottom, r: 7}));
   $("chart-text").textContent = caption(runs, own);
+  readOut(state[state.axis]);
   svg.dataset.ms = (performance.now() - began).toFixed(2);
 }
 function caption(runs, own) {
@@ -80,17 +87,17 @@ function caption(runs, own) {
   return `Red-brown: smallest proved bound. Grey: proved floor under every bound of this kind.${step}` + (runs.length ? ` Green dots: ${DATA.runs.words}.` : "") + (own.length ? " Crosses: your runs." : "")
     + (DATA.closed ? "" : " The published formulas are about another network, so none is drawn.");
 }
-function names(svg, best, floors, lines, runs) {
-  const taken = [];
+function names(svg, best, floors, lines, runs, band) {
+  const taken = [band];
   const put = (rows, text, kind, above) => {
-    const kept = rows.filter(p => p[1] > 0 && p[1] < VACUOUS).map(([x, y]) => [frame.across(x), frame.up(y)]), w = 7.2 * text.length;
+    const kept = rows.filter(p => p[1] > 0 && p[1] < VACUOUS).map(([x, y]) => [frame.across(x), frame.up(y)]), w = 7.8 * text.length;
     for (const [x, y] of [...kept].reverse().filter((_, i) => i % 4 === 0)) {
-      for (const [a, b] of above ? [[x - w, y - 20], [x - w, y + 5]] : [[x - w, y + 5], [x - w, y - 20]]) {
-        if (a < frame.left + 4 || b < frame.up(1) || b + 16 > frame.bottom || taken.some(([c, d, v]) => a < c + v && c < a + w && b < d + 17 && d < b + 17)) continue;
+      for (const [a, b] of kind === "run" ? [[x + 8, y - 8], [x - w - 8, y - 8]] : [[x - w - 4, above ? y - 20 : y + 5], [x - w - 4, above ? y + 5 : y - 20], [x + 6, y - 18]]) {
+        if (a < frame.left + 4 || a + w > frame.right || b < frame.top || b + 16 > frame.bottom || taken.some(([c, d, v]) => a < c + v && c < a + w && b < d + 17 && d < b + 17)) continue;
         const crossed = [best, floors, ...lines.map(l => l.rows), runs].some(rows => rows.some(([p, q]) => { const u = frame.across(p), v = frame.up(q); return u > a - 4 && u < a + w + 4 && v > b && v < b + 15; }));
         if (crossed) continue;
         taken.push([a, b, w]);
-        svg.append(label(a, b + 12, text, {class: `name ${kind}`, "data-label": kind}));
+        svg.append(label(a + w, b + 12, text, {class: `name ${kind}`, "text-anchor": "end", "data-label": kind}));
         return;
       }
     }
@@ -117,32 +124,34 @@ function listen() {
   svg.addEventListener("pointerdown", event => { dragged = true; svg.setPointerCapture(event.pointerId); set({[state.axis]: nearestStop(state.axis, pointerValue(event))}); });
   svg.addEventListener("pointermove", event => { if (!frame) return; readOut(pointerValue(event)); if (dragged) set({[state.axis]: nearestStop(state.axis, pointerValue(event))}); });
   for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => { dragged = false; });
-  svg.addEventListener("pointerleave", () => { $("read-out").textContent = ""; });
+  svg.addEventListener("pointerleave", () => readOut(state[state.axis]));
 }
 // -- who pays: one linear bar, cut by what the bound consists of
+const OTHERS = "other weight matrices";
 function pays() {
   const {value, by} = bound(state), box = $("pays");
   box.replaceChildren();
   if (!by || !(value < Infinity)) { $("pays-text").textContent = "No bound is checked here."; return; }
   let rows = by.pieces;
   if (by.terms.length) {
-    const [first, links, last, deviation] = termsAt(by, state), complexity = by.pieces.length ? by.pieces : [["complexity of the class", 1]];
-    rows = [...complexity.map(([name, share]) => [name, share * (first + links)]), ["resolution of the covers", last], ["confidence", deviation]].filter(r => r[1] > 0);
+    const [first, links, last, deviation] = termsAt(by, state), others = 1 - by.pieces.reduce((a, p) => a + p[1], 0);
+    const complexity = !by.pieces.length ? [["complexity of the class", 1]] : others > 0.005 ? [...by.pieces, [OTHERS, others]] : by.pieces;
+    rows = [...complexity.map(([name, share]) => [name, share * (first + links)]), ["resolution of the covers", last], ["confidence", deviation]].filter(r => r[1] > 5e-4 * value);
   } else if (!rows.length) rows = [["complexity of the class", 1]];
-  rows = rows.sort((a, b) => b[1] - a[1]);
+  rows = rows.sort((a, b) => (a[0] === OTHERS) - (b[0] === OTHERS) || b[1] - a[1]);
   const total = rows.reduce((a, r) => a + r[1], 0);
   rows.forEach(([name, share], i) => {
     const cell = document.createElement("li"), percent = 100 * share / total;
-    cell.style.setProperty("--share", `${percent}%`); cell.className = `part part-${i % 5}`; cell.dataset.piece = name; cell.dataset.share = percent;
-    cell.textContent = `${name} ${percent < 10 ? percent.toFixed(1) : Math.round(percent)}%`;
+    cell.style.setProperty("--share", `${percent}%`); cell.className = `part part-${i % 5}${percent < 5 ? " thin" : ""}`; cell.dataset.piece = name; cell.dataset.share = percent;
+    cell.textContent = cell.title = `${name} ${percent < 10 ? percent.toFixed(1) : Math.round(percent)}%`;
     box.append(cell);
   });
-  $("pays-text").textContent = `The bound ${shownBound(value)} is proved by "${DATA.strategies[by.strategy] || by.strategy}". ${Math.round(100 * rows[0][1] / total)}% of it: ${rows[0][0]}.`;
+  $("pays-text").textContent = `The bound, ${shownBound(value)}, is proved by "${DATA.strategies[by.strategy] || by.strategy}". ${Math.round(100 * rows[0][1] / total)}% of it: ${rows[0][0]}.`;
 }
 // -- one trained network: where its heads look
 function heat() {
   const {attention, positions, words: text} = DATA.runs.network, svg = $("heat"), cell = 7, high = 14, left = 64;
-  const columns = attention[0].length, width = left + columns * cell + 4, height = attention.length * high + 36;
+  const columns = attention[0].length, width = left + columns * cell + 18, height = attention.length * high + 36;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.append(node("title", {id: "heat-title"}, text), node("rect", {class: "paper", x: 0, y: 0, width, height}));
   attention.forEach((row, h) => {

@@ -54,7 +54,7 @@ FALLING = ("m", "gamma")
 PRESETS: tuple[Mapping[str, Any], ...] = (
     {
         "name": "Toy model",
-        "set": {"depth": 1, "d": 64, "T": 128, "m": 1e5},
+        "set": {"depth": 1, "d": 64, "T": 128, "m": 1e5, "gamma": 0.5},
         "text": "One layer with norms at most 1: floor and bound are within a factor of ten.",
     },
     {
@@ -66,8 +66,8 @@ PRESETS: tuple[Mapping[str, Any], ...] = (
     {
         "name": "Why does depth hurt?",
         "set": {"axis": "depth", "m": 1e8, "shown": []},
-        "text": "Errors of one layer pass through all later ones. At C = 1 the bound grows with depth, at C = 0.5 hardly: "
-        "move C.",
+        "text": "Errors of one layer pass through all later ones. At C = 1 the bound grows with depth. At C = 0.5 errors "
+        "shrink on the way, and it does not: move C.",
     },
     {
         "name": "log T or not?",

@@ -172,7 +172,7 @@ async function askAll() {
     if (mine === ticket) refresh();
     for (const x of along) { await ask({...at, [at.axis]: x}, mine); if (mine !== ticket) return; draw(); }
     if (mine === ticket) refresh();
-  } catch { $("read-out").textContent = "The server no longer answers: start boundcalc explore again."; }
+  } catch { $("preset-text").textContent = "The server no longer answers: start boundcalc explore again."; }
   finally { if (mine === ticket) delete document.body.dataset.busy; }
 }
 build();

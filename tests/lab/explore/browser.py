@@ -85,6 +85,17 @@ class Browser:
     def press(self, css: str, key: str) -> None:
         self._call("POST", f"/element/{self.element(css)}/value", {"text": key})
 
+    def drag(self, css: str, right: int) -> None:
+        """Take an element with the pointer, and move it so many pixels to the right."""
+        origin = {ELEMENT: self.element(css)}
+        steps = [
+            {"type": "pointerMove", "x": 0, "y": 0, "origin": origin},
+            {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "x": right, "y": 0, "origin": "pointer", "duration": 50},
+            {"type": "pointerUp", "button": 0},
+        ]
+        self._call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": steps}]})
+
     def resize(self, width: int, height: int) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self._call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})

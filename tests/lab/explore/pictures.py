@@ -1,22 +1,61 @@
-"""The pictures of docs/explore.md, from the page in a real browser: `python -m tests.lab.explore.pictures`."""
+"""The questions of docs/explore.md, each with its two moves, and their pictures: `python -m tests.lab.explore.pictures`."""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image
 
 from boundcalc import Setting
 from boundcalc.lab.explore import page
 from tests.lab.explore.browser import Browser
 
 PICTURES = Path(__file__).resolve().parents[3] / "docs" / "explore"
-VIEWS = {
-    "desktop": ("log T or not?", (1200, 760), "light", None),
-    "phone": ("Toy model", (390, 760), "light", "r-C"),
-    "dark": ("BERT-like", (1200, 760), "dark", None),
+STOP = 18
+"""Pixels by which a number of the sentence is dragged to its next stop."""
+
+
+class Move(NamedTuple):
+    """What the reader does once: a click, a key, or a drag by so many stops."""
+
+    kind: str
+    css: str
+    by: int = 0
+
+    def make(self, browser: Browser) -> None:
+        """Make it, with real events."""
+        if self.kind == "click":
+            browser.click(self.css)
+        elif self.kind == "drag":
+            browser.drag(self.css, STOP * self.by)
+        else:
+            browser.press(self.css, "\ue014" if self.by > 0 else "\ue012")
+
+
+class Walk(NamedTuple):
+    """The moves that answer a question, and how its picture is taken: file, size, theme, what is scrolled into sight."""
+
+    moves: tuple[Move, Move]
+    name: str
+    size: tuple[int, int]
+    theme: str = "light"
+    focus: str = ""
+
+
+WALKS = {
+    "How does the bound grow with T?": Walk(
+        (Move("click", "[data-preset='log T or not?']"), Move("drag", "[data-knob=T]", 7)), "desktop", (1200, 760)
+    ),
+    "How many sequences does my model need?": Walk(
+        (Move("key", "#r-depth", -1), Move("key", "#r-C", -1)), "phone", (390, 760), focus="r-C"
+    ),
+    "Why is it vacuous?": Walk(
+        (Move("click", "[data-preset='BERT-like']"), Move("drag", "[data-knob=C]", -2)), "dark", (1200, 1150), "dark"
+    ),
 }
-"""Name -> preset, size, theme, what is scrolled into sight."""
 
 
 def main() -> None:
@@ -25,16 +64,22 @@ def main() -> None:
         file.write_text(page.build(Setting.of("edelman")), encoding="utf-8")
         browser = Browser(Path(folder) / "profile")
         try:
-            for name, (preset, size, scheme, focus) in VIEWS.items():
-                browser.prefer(scheme)
-                browser.resize(*size)
+            for walk in WALKS.values():
+                browser.prefer(walk.theme)
+                browser.resize(*walk.size)
+                browser.open("about:blank")
                 browser.open(file.as_uri())
-                browser.click(f"[data-preset='{preset}']")
-                browser.run("scrollTo(0, 0)")
-                if focus is not None:
-                    browser.run("document.getElementById(arguments[0]).scrollIntoView({block: 'center'})", focus)
+                for move in walk.moves:
+                    move.make(browser)
+                browser.run("scrollTo(0, 0); document.activeElement.blur()")
+                if walk.focus:
+                    browser.run("document.getElementById(arguments[0]).scrollIntoView({block: 'center'})", walk.focus)
                 time.sleep(0.3)
-                browser.picture(PICTURES / f"{name}.png")
+                picture = PICTURES / f"{walk.name}.png"
+                browser.picture(picture)
+                Image.open(picture).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(
+                    picture, optimize=True
+                )
         finally:
             browser.close()
 
