@@ -140,15 +140,18 @@ def _spheres(room: Room) -> Iterator[Construction]:
 
 
 def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -> Candidate | None:
-    """A construction, perhaps with its offset set, and its floor."""
+    """A construction, perhaps with its offset set, and its floor; None also where floats do not reach that far."""
     if start.unfit(room) is not None:
         return None
-    if centred:
-        start = _centred(room, start, errors=by in ("F1-errors", "R1"))
-    if by == "R1":
-        value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
-    else:
-        value = gap_floor(room, start, by, _FEW_CELLS)
+    try:
+        if centred:
+            start = _centred(room, start, errors=by in ("F1-errors", "R1"))
+        if by == "R1":
+            value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
+        else:
+            value = gap_floor(room, start, by, _FEW_CELLS)
+    except OverflowError:
+        return None
     return None if value is None or not math.isfinite(value) else Candidate(value, start, by)
 
 

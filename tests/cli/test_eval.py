@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from dataclasses import fields, replace
 from pathlib import Path
@@ -35,7 +36,7 @@ def test_the_table_shows_what_compare_finds(run: Run) -> None:
 
 
 def test_values_beyond_floats_are_powers_of_ten(run: Run) -> None:
-    line = ("eval", "--depth", "300", "--C", "50", "--bound", "closed", "--no-solve")
+    line = ("eval", "--depth", "150", "--C", "500", "--bound", "closed", "--no-solve")
     outcome = run(*line)
     assert outcome.exit_code == 0
     assert re.search(r"vacuous \(10\^\d{3,}\.\d\)", outcome.stdout)
@@ -147,3 +148,27 @@ def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
         assert "log N" not in risk
         covers = run("eval", "--depth", "1", "--bound", "T-free", "--m", "1e9", "--no-solve", option).stdout
         assert "log N" in covers
+
+
+ENDS = {
+    "--C": ("1e-300", "0", "1e6", "1e150"),
+    "--depth": ("1", "60"),
+    "--m": ("1", "1e18", "1e300"),
+    "--d": ("4", "64"),
+    "--T": ("1", "1e6"),
+    "--gamma": ("1e-300", "1e300"),
+    "--delta": ("1e-300", "0.999999"),
+}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_ends_of_ranges_give_an_answer_or_a_refusal(run: Run, seed: int) -> None:
+    dice = random.Random(seed)
+    given = [word for name in ENDS if dice.random() < 0.5 for word in (name, dice.choice(ENDS[name]))]
+    outcome = run("eval", "--no-solve", "--bound", "closed", *given)
+    assert "internal error" not in outcome.output, given
+    assert outcome.exit_code in (0, 1, 2)
+
+
+def test_norms_beyond_floats_have_no_floor_and_no_internal_error(run: Run) -> None:
+    assert "vacuous" in run("eval", "--depth", "60", "--C", "1e6", "--bound", "closed", "--no-solve").stdout
