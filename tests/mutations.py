@@ -351,6 +351,27 @@ STATEMENTS = [
         "tests/soundness/test_floors.py -k both_checkers",
     ),
     Mutation(
+        "F3 with walks that vary like Gaussians, not like their lengths",
+        "statements/floors/counting.py",
+        "(1 - two) * m - 2 * n / 5",
+        "ns.number(m)",
+        "tests/soundness/test_floors.py -k opposite",
+    ),
+    Mutation(
+        "F3 that takes a sum of lengths for a Gaussian",
+        "statements/floors/counting.py",
+        " + ns.number(_BERRY_ESSEEN) * ns.sqrt(fourth) / variance",
+        "",
+        "tests/soundness/test_floors.py -k both_checkers",
+    ),
+    Mutation(
+        "construction E with key rows that see no change",
+        "statements/floors/e.py",
+        "self._with_keys(room, sign, -sign)",
+        "self._with_keys(room, sign, sign)",
+        _MEMBERS,
+    ),
+    Mutation(
         "R1 with a cell more",
         "statements/floors/unseen.py",
         "construction.cells(room) - 1",

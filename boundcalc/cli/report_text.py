@@ -110,9 +110,9 @@ def notes(report: Report) -> list[str]:
             "Risk is its expectation where the training loss is 0: the gap bound."
         ]
     else:
-        lines = [f"The gap bound holds for every training error. No risk bound: {text}" for text in refusals] or [
-            f"The gap bound holds for every training error, the risk bound at train error {sample.train_error:g}. "
-            "They are different quantities."
+        about = "Gap: expected ramp loss less its mean on the sample, for every training error. "
+        lines = [f"{about}No risk bound: {text}" for text in refusals] or [
+            f"{about}Risk: chance of an error, at train error {sample.train_error:g}. Each floor is of the same quantity."
         ]
     lines += [f"{row.value.name} refused: {row.value.refusal}" for row in report.rows if row.value.refusal is not None]
     if any(row.value.kind == "proxy" for row in report.rows):

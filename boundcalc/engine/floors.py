@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from boundcalc.statements.floors.counting import LEAST_PAIRS, drop, errs, gap_fl
 if TYPE_CHECKING:
     import numpy as np
 
-WAYS = {"gap": ("F1", "F2"), "errors": ("F1-errors",), "risk": ("R1",)}
+WAYS = {"gap": ("F1", "F2", "F3"), "errors": ("F1-errors", "F3-errors"), "risk": ("R1",)}
 """Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the risk."""
 _MOST_DIRECTIONS = 1024
 _FEW_CELLS = 40
@@ -28,6 +28,8 @@ _TILTS = tuple(k / 20 for k in range(3, 16))
 _SHARES = (0.55, 0.65, 0.75, 0.85)
 _AROUND = (0.8, 0.88, 0.94, 1.0, 1.06, 1.14, 1.25)
 """Parts of 1 - eta that are tried around the middle of the ramp."""
+_NEAR = 0.8
+"""Constructions that begin further below the best are left."""
 _STEEP = 1.2
 """Scores above which constructions with several columns are tried, and weights on a sphere are not."""
 
@@ -51,15 +53,17 @@ def best_floor(setting: Setting, of: str = "gap") -> Candidate | None:
     if refusal(setting) is not None:
         return None
     room = Room(FLOAT, setting)
-    found = [each for by in WAYS[of] for each in _best_of(room, by)]
-    if (
-        of == "gap" and not room.setting.architecture.residual and _steep(room)
-    ):  # what is best of errors less ramp losses is a floor of this gap too
-        found += [
-            each
-            for start in _best_of(room, "F1-errors")
-            if (each := _judged(room, start.construction, "F1", centred=False))
-        ]
+    found: list[Candidate] = []
+    for by in WAYS[of]:
+        if by == "F2":
+            starts = _spheres(room)
+        elif by.startswith("F3"):  # of what the others found
+            starts = [each.construction for each in found]
+        else:
+            starts = _starts(room)
+        found += _best_of(room, by, starts)
+        if of == "gap" and by == "F1" and not setting.architecture.residual and _steep(room):
+            found += (each._replace(by=by) for each in _best_of(room, "F1-errors", _starts(room)))
     return max(found, key=lambda each: each.value, default=None)
 
 
@@ -87,14 +91,17 @@ def too_few_samples(setting: Setting, target: float, most: int) -> Floor | None:
     return floor if floor is not None and floor.value > target else None
 
 
-def _best_of(room: Room, by: str) -> Iterator[Candidate]:
+def _best_of(room: Room, by: str, starts: Iterable[Construction]) -> Iterator[Candidate]:
     """The best of every construction, counted one way."""
     best: dict[type[Construction], Candidate] = {}
-    for start in _spheres(room) if by == "F2" else _starts(room):
-        found = _judged(room, start, by)
+    for start in starts:
+        found = _judged(room, start, by, centred=not by.startswith("F3"))
         if found is not None and (type(start) not in best or found.value > best[type(start)].value):
             best[type(start)] = found
+    most = max((found.value for found in best.values()), default=0.0)
     for found in best.values():
+        if found.value < _NEAR * most:
+            continue
         refined = _refined(room, found)
         if by == "F2":
             refined = refined._replace(value=gap_floor(room, refined.construction, by) or 0.0)
@@ -145,7 +152,7 @@ def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -
         return None
     try:
         if centred:
-            start = _centred(room, start, errors=by in ("F1-errors", "R1"))
+            start = _centred(room, start, errors=by in ("F1-errors", "F3-errors", "R1"))
         if by == "R1":
             value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
         else:
@@ -225,11 +232,11 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, np.ndarr
 
     Args:
         floor: which construction.
-        signs: +1 or -1 for every cell; by F2 a vector of length sqrt(n).
+        signs: +1 or -1 for every cell (by F3 every pair); by F2 a vector of length sqrt(n).
 
     Returns:
-        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows or tokens; by F2 all cells + before
-        all -.
+        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows or tokens; by F2 and F3 all
+        cells + before all -.
     """
     import numpy as np
 
@@ -251,8 +258,9 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, np.ndarr
                 x[start : start + count, coordinate] = value
             start += count
         inputs.append(x.argmax(axis=1) if a.vocabulary else x)
-    if floor.by == "F2":  # cell i- has the other sign of coordinate i
-        inputs += [x * np.where(np.arange(a.d) == i, -1, 1) for i, x in enumerate(inputs)]
+    if floor.by in ("F2", "F3", "F3-errors"):
+        turned = [rows[0][1][0][0] for rows in member.inputs]
+        inputs += [x * np.where(np.arange(x.shape[1]) == i, -1, 1) for i, x in zip(turned, inputs, strict=True)]
     return weights, inputs
 
 

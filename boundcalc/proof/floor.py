@@ -19,7 +19,9 @@ FORMAT = "boundcalc-floor/1"
 WAYS: Mapping[str, str] = {
     "F1": "ramp loss on the law less its mean on the sample",
     "F2": "ramp loss on the law less its mean on the sample",
+    "F3": "ramp loss on the law less its mean on the sample",
     "F1-errors": "chance of an error less the mean ramp loss on the sample",
+    "F3-errors": "chance of an error less the mean ramp loss on the sample",
     "R1": "chance of an error, where no margin on the sample is gamma or less",
 }
 """Statements that count a construction, and what each floor is of: a gap, or the risk."""
@@ -34,7 +36,7 @@ class Floor:
     Attributes:
         setting: class, sample and margin.
         construction: the members.
-        by: "F1", "F2", "F1-errors" or "R1".
+        by: a key of `WAYS`.
         value: the floor, rounded down.
     """
 

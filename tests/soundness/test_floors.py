@@ -28,8 +28,10 @@ from boundcalc.statements.floors.counting import (
     CELLS,
     _bends,  # pyright: ignore[reportPrivateUsage]
     _chance_of_length,  # pyright: ignore[reportPrivateUsage]
+    _tail,  # pyright: ignore[reportPrivateUsage]
     gap_floor,
     mean_deviation,
+    opposite,
     two_values,
 )
 from boundcalc.statements.floors.unseen import most_unseen
@@ -150,21 +152,25 @@ def test_members_are_in_the_class_and_take_both_values(name: str) -> None:
     room = Room(FLOAT, about)
     assert refusal(about) is None
     assert construction.unfit(room) is None
-    cells = construction.cells(room)
+    cells, pairs = construction.cells(room), construction.mirrored(room)
     high, low = construction.output(room, 1), construction.output(room, -1)
+    most, least = construction.furthest(room, 1), construction.furthest(room, -1)
     rng = np.random.default_rng(1)
     for _ in range(3):
         signs = rng.choice([-1, 1], cells)
-        weights, inputs = members_of(Floor(about, construction, "F1", 0.0), list(signs))
-        assert len(inputs) == cells
+        weights, inputs = members_of(Floor(about, construction, "F3" if pairs else "F1", 0.0), list(signs))
+        if pairs:  # partners count with the other sign
+            signs = np.concatenate([signs, -signs])
+        assert len(inputs) == len(signs)
         within_norms(about, weights, inputs)
-        chosen = rng.choice(cells, min(cells, 40), replace=False)
+        chosen = rng.choice(len(inputs), min(len(inputs), 40), replace=False)
         values = outputs(about, weights, [inputs[i] for i in chosen])
         exact = isinstance(construction, A | B | C | D | N)
         for value, sign in zip(values, signs[chosen], strict=True):
             if exact:
                 assert value == pytest.approx(high if sign > 0 else low, abs=1e-12, rel=1e-12)
             assert value >= high - 1e-12 * max(1, high) if sign > 0 else value <= low + 1e-12 * max(1, -low)
+            assert value <= most + 1e-12 * max(1, most) if sign > 0 else value >= least - 1e-12 * max(1, -least)
     assert high > low
 
 
@@ -204,7 +210,7 @@ def test_the_sampled_gap_of_members_is_above_the_floor() -> None:
 
 PRINTED = [
     setting(n_train=20_000),
-    setting(depth=2, n_train=20_000, d=34),
+    setting(depth=2, n_train=10**5, d=64),
     setting(depth=4, C=0.5, margin=0.5**10, d=34, n_train=20_000),
     setting(C=2.0, d=24),
     setting(depth=2, C=2.0, d=24),
@@ -215,20 +221,25 @@ PRINTED = [
 ]
 
 
+def test_every_statement_of_the_gap_is_printed() -> None:
+    assert {floor.by for about in PRINTED if (floor := floor_of(about))} == {"F1", "F2", "F3"}
+
+
 @pytest.mark.parametrize("about", PRINTED)
 def test_a_network_exceeds_what_is_printed(about: Setting) -> None:
     """Samples are drawn, for each a network is built and run: its gap is above the floor more often than delta allows."""
     floor = floor_of(about)
     assert floor is not None
     rng, m, n = np.random.default_rng(5), about.sample.n_train, vars(floor.construction).get("n", 0)
-    cells = floor.construction.cells(Room(FLOAT, about)) * (2 if floor.by == "F2" else 1)
+    pairs = floor.by in ("F2", "F3")
+    cells = floor.construction.cells(Room(FLOAT, about)) * (2 if pairs else 1)
     above, draws = 0, 40
     for draw in range(draws):
         shares = rng.multinomial(m, np.full(cells, 1 / cells)) / m
         signs = np.where(shares > 1 / cells, 1.0, -1.0)
-        if floor.by == "F2":
-            moved = shares[:n] - shares[n:]
-            signs = moved * math.sqrt(n) / np.linalg.norm(moved)
+        if pairs:
+            moved = shares[: cells // 2] - shares[cells // 2 :]
+            signs = np.sign(moved) if floor.by == "F3" else moved * math.sqrt(n) / np.linalg.norm(moved)
         weights, inputs = members_of(floor, list(signs))
         if not draw:
             within_norms(about, weights, inputs)
@@ -300,6 +311,43 @@ def test_the_length_of_a_sample_lifts_the_floor_above_the_mean() -> None:
     assert floor > gaps.mean()
 
 
+def test_the_length_of_a_walk() -> None:
+    """F3: bounds of the mean and the variance of |S_n| and of its fourth central moment, over all paths; and of a tail."""
+    two = 2 / math.pi
+    for steps in range(1, 300):
+        weights = np.array([math.comb(steps, k) / 2**steps for k in range(steps + 1)])
+        walk = abs(steps - 2 * np.arange(steps + 1))
+        mean = weights @ walk
+        assert mean >= math.sqrt(two) * steps / math.sqrt(steps + 2 / 3) - 1e-12
+        assert mean**2 <= two * (steps + 0.6) + 1e-12
+        fourth = weights @ (walk - mean) ** 4
+        assert fourth <= (3 - 2 * two - 3 * two**2) * steps**2 + steps / 2 + 1e-9
+        assert steps < 150 or fourth >= 0.95 * (3 - 2 * two - 3 * two**2) * steps**2
+    for z in np.linspace(0, 6, 61):
+        assert 0.98 <= _tail(FLOAT, z) / float(mpmath.ncdf(-z)) <= 1 + 1e-14
+
+
+@pytest.mark.parametrize(("pairs", "m", "delta"), [(30, 10**6, 0.05), (400, 40_000, 0.05), (200, 20_000, 0.2)])
+def test_the_quantile_of_opposite_cells(pairs: int, m: int, delta: float) -> None:
+    """F3 by simulation: the gap of the best signs exceeds the floor more often than delta; the floor is above its mean.
+
+    Where cells have other losses than the two numbers, as far off as is allowed and to the worse side, it does so too.
+    """
+    high, low, loose = 0.9, 0.2, 0.05
+    rng = np.random.default_rng(4)
+    shares = rng.multinomial(m, np.full(2 * pairs, 0.5 / pairs), size=3000) / m
+    moved = shares[:, :pairs] - shares[:, pairs:]
+    two = (high - low) / 2 * abs(moved).sum(axis=1)
+    more, less = (shares[:, :pairs] + shares[:, pairs:] + way * abs(moved) for way in (1, -1))
+    even = 1 / pairs
+    worse = two - loose / 2 * (np.maximum(even - more, 0) + np.maximum(less - even, 0)).sum(axis=1)
+    for gaps, off in ((two, 0.0), (worse, loose)):
+        floor = opposite(FLOAT, pairs, high, low, off, m, delta)
+        assert floor is not None
+        assert (gaps > floor).mean() > delta
+        assert off or floor > two.mean()
+
+
 @pytest.mark.parametrize(("rare", "p", "m"), [(1, 0.3, 4), (3, 0.2, 5), (7, 0.1, 9), (12, 0.05, 30)])
 def test_the_chance_of_unseen_cells(rare: int, p: float, m: int) -> None:
     """R1: r cells or more are unseen with a chance above delta and r + 1 are not, by a walk over how many are seen."""
@@ -336,7 +384,7 @@ def test_the_slope_of_weights_on_a_sphere(about: Setting, construction: A | B) -
 
 def test_both_checkers_derive_the_same_floor() -> None:
     ways: set[str] = set()
-    for about in (*(each for each, _ in CASES.values()), setting(depth=2, d=34, n_train=20_000)):
+    for about in (*(each for each, _ in CASES.values()), PRINTED[1]):
         for of in WAYS:
             floor = floor_of(about, of)
             if floor is None:
@@ -347,7 +395,7 @@ def test_both_checkers_derive_the_same_floor() -> None:
             assert float(found.value) == pytest.approx(floor.value, rel=1e-12)
             assert found.by == floor.by
             ways.add(found.by)
-    assert ways == {"F1", "F2", "F1-errors", "R1"}
+    assert ways == {"F1", "F2", "F3", "F1-errors", "F3-errors", "R1"}
 
 
 def floors_below_bounds(about: Setting, floors: dict[str, Floor | None]) -> bool:
@@ -524,7 +572,7 @@ def test_forged_floors_are_refused_by_both() -> None:
     honest = json.loads(json.dumps(floor.to_json()))
     cases = (
         {**honest, "value": honest["value"] * 1.001},
-        {**honest, "by": "F3"},
+        {**honest, "by": "F4"},
         {**honest, "statements": 1},
         {**honest, "construction": {**honest["construction"], "name": "Z"}},
         {**honest, "construction": {**honest["construction"], "more": 1}},

@@ -109,12 +109,12 @@ def of_bound(bound: BoundValue) -> Point:
 def of_floor(floor: Floor | None) -> Point:
     """What a point says of its floor: its value, and what the page needs to count it at another m.
 
-    By F1 the drop of the loss and the number of cells; by F2, which falls no faster than 1/sqrt(m), the value alone.
+    By F1 the drop of the loss and the number of cells; by F2 or F3, which fall no faster than 1/sqrt(m), the value alone.
     """
     if floor is None:
         return {}
     if floor.by != "F1":
-        return {"floor": floor.value, "members": [floor.value] if floor.by == "F2" else []}
+        return {"floor": floor.value, "members": [floor.value] if floor.by in ("F2", "F3") else []}
     high, low = drop(Room(INTERVAL, floor.setting), floor.construction)
     cells = floor.construction.cells(Room(INTERVAL, floor.setting))
     return {"floor": floor.value, "members": [lower_float(high - low), cells]}
@@ -196,9 +196,9 @@ def _covered(setting: Setting, values: Mapping[str, Any]) -> list[Point]:
 
 
 def _searched(setting: Setting, values: Values) -> set[tuple[Construction, str]]:
-    """The construction of the best floor somewhere, and by which statement."""
+    """The construction of the best floor somewhere, and which statement counts it on the page."""
     found = best_floor(at(setting, {**values, "d": 64}))
-    return set() if found is None or found.value <= 0 else {(found.construction, found.by)}
+    return set() if found is None or found.value <= 0 else {(found.construction, found.by.replace("F3", "F1"))}
 
 
 def _floored(setting: Setting, place: tuple[Values, Iterable[tuple[Construction, str]]]) -> list[Point]:

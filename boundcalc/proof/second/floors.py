@@ -1,4 +1,4 @@
-"""Floors in 50 digits: the values of constructions A to E and N, and F1, F2 and R1 from them."""
+"""Floors in 50 digits: the values of constructions A to E and N, and F1 to F3 and R1 from them."""
 
 import math
 from bisect import bisect_left
@@ -31,7 +31,7 @@ Confirmed = namedtuple("Confirmed", "value delta by")
 
 def derive_floor(data: Any) -> Confirmed:
     """The floor of a file's JSON value, which must be at least what it claims."""
-    line = "format:text statements:index setting:object construction:object by:F1|F2|F1-errors|R1 value:length"
+    line = "format:text statements:index setting:object construction:object by:F1|F2|F3|F1-errors|F3-errors|R1 value:length"
     raw = read(line, "the floor", data)
     demand(raw.format == FORMAT and raw.statements == STATEMENTS, "it is a floor of another version")
     name = raw.construction.get("name")
@@ -216,8 +216,8 @@ def _b(c: _Class, at: Record) -> tuple[int, Callable[[Real], Real], Real]:
     return at.n, lambda w: c.chain(c.radius * (tilt**2 + across**2 * w), value), num(1)
 
 
-def _output(c: _Class, name: str, at: Record, sign: int) -> tuple[int, Real]:
-    """N, and below the output on cells of sign +1, above it on those of sign -1."""
+def _output(c: _Class, name: str, at: Record, sign: int, far: int = 1) -> tuple[int, Real]:
+    """N, and below the output on cells of sign +1, above it on those of sign -1 (far = -1: the other way around)."""
     a, d, rows, r = c.about, c.about.d, c.about.seq_len, c.radius
     demand((name == "N") == a.residual, "this construction is about another style")
     if name == "N":
@@ -232,7 +232,7 @@ def _output(c: _Class, name: str, at: Record, sign: int) -> tuple[int, Real]:
         eta, keys = num(at.eta), num(at.keys)
         of_queries = r * half * _mean(keys, keys, at.queries, sign * s, eta)
         ends = [r * half * keys * (1 - eta) / (2 * keys + at.queries * MP.exp(way * s)) for way in (1, -1)]
-        of_keys = min(ends) if sign > 0 else max(ends)
+        of_keys = min(ends) if sign * far > 0 else max(ends)
         both = at.queries * c.layer(0, of_queries) + 2 * keys * c.layer(0, of_keys)
         return at.k * n, c.rest(c.layer(1, both / rows), 2)
     demand(at.k + at.n + 1 <= d, "keys and queries do not fit")
@@ -273,11 +273,15 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
     cells, high = _output(c, name, at, 1)
     low = _output(c, name, at, -1)[1]
     demand(cells > 1, "one cell gives no floor")
-    demand(by == "F1" or (low <= 0 and high >= c.gamma), "members do not err where they should")
+    demand(by in ("F1", "F3") or (low <= 0 and high >= c.gamma), "members do not err where they should")
     if by == "R1":
         demand(high > c.gamma, "members have no margin above gamma")
         return _unseen(cells - 1, m, delta)
     drop = ramp(low) - ramp(high)
+    if by.startswith("F3"):
+        demand(not c.about.vocabulary, "F3 is about inputs that can be negated")
+        ends = [ramp(_output(c, name, at, sign, -1)[1]) for sign in (1, -1)]
+        return _opposite(cells, drop, max(ramp(high) - ends[0], ends[1] - ramp(low)), m, delta)
     v = m // cells + 1
     log = MP.loggamma(m + 1) - MP.loggamma(v + 1) - MP.loggamma(m - v + 1) - v * MP.log(cells)
     deviation = 2 * v * MP.exp(log + (m - v + 1) * MP.log1p(-num(1) / cells)) / m
@@ -291,6 +295,25 @@ def _steepness(c: _Class, name: str, at: Record) -> Real:
     for first, second in c.one[1:]:
         steep *= first * second
     return steep if name == "A" else steep * (1 - num(at.tilt) ** 2)
+
+
+def _opposite(n: int, drop: Real, loose: Real, m: int, delta: Real) -> Real:
+    """F3."""
+    mean, variance = num(m) / n, (1 - 2 / MP.pi) * m - num(2 * n) / 5
+    demand(variance > 0, "F3 is about fewer pairs")
+    spread = n + MP.sqrt(2 * n * (1 / num(0.01) - 1))
+    fourth = (3 - 4 / MP.pi - 12 / MP.pi**2) * mean * (m + spread) + num(m) / 2
+    chance = (delta / (1 - num(0.01)) + num(0.56) * MP.sqrt(fourth) / variance) * (1 + num(1e-9))
+
+    def rarer(z: Real) -> bool:
+        mills = MP.pi / ((MP.pi - 1) * z + MP.sqrt(z**2 + 2 * MP.pi))
+        return MP.npdf(z) * mills <= chance
+
+    levels = [num(k) / 32 for k in range(128)]
+    above = bisect_left(levels, True, key=rarer)
+    demand(above > 0, "F3 is about more pairs")
+    lengths = MP.sqrt(2 / MP.pi) * mean / MP.sqrt(mean + num(2) / 3) * (n - spread / (2 * mean + num(4) / 3))
+    return (drop * (lengths + levels[above - 1] * MP.sqrt(variance)) - loose * MP.sqrt(m * spread)) / (2 * m)
 
 
 def _sphere(n: int, odd: Callable[[Real], Real], slope: Real, m: int, delta: Real) -> Real:

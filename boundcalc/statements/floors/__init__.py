@@ -1,4 +1,4 @@
-"""Floors: what no bound of the gap can go below, by explicit networks of the class (F0 to F2, R1, N1).
+"""Floors: what no bound of the gap can go below, by explicit networks of the class (F0 to F3, R1, N1).
 
 `counting` turns two values, or a curve of them, into a floor; `a` to `e` and `n` are the constructions, each with its
 values in any number system and its members as explicit weights; docs/theory.md has the proofs.

@@ -45,5 +45,5 @@ class B(Construction):
         across, value = math.sqrt(1 - self.tilt**2), float(self._value(room))
         last, r = room.d - 1, float(room.radius)
         column = [(i, sign * value * across / math.sqrt(self.n)) for i, sign in enumerate(signs)]
-        inputs = [[(room.seq_len, [(last, r * self.tilt), (i, r * across)])] for i in range(self.n)]
+        inputs = [[(room.seq_len, [(i, r * across), (last, r * self.tilt)])] for i in range(self.n)]
         return Member([], [*column, (last, value * self.tilt)], inputs)

@@ -171,7 +171,8 @@ class Member:
     Attributes:
         scores: W_QK of block 0 as (query coordinate, key coordinate, value); all else of every W_QK is 0.
         values: the one column of W_V of block 0, or of the first map, as (coordinate, value).
-        inputs: for each cell its rows; a token i is the row with 1 at i.
+        inputs: for each cell its rows; a token i is the row with 1 at i. The first coordinate that is named is the one that
+            the cell's partner has negated (F2, F3).
     """
 
     scores: Sequence[tuple[int, int, float]]
@@ -216,6 +217,15 @@ class Construction(ABC):
     @abstractmethod
     def output(self, room: Room, sign: int) -> Number:
         """Below the output on cells of sign +1, above it on cells of sign -1."""
+
+    def furthest(self, room: Room, sign: int) -> Number:
+        """Above the output on cells of sign +1, below it on cells of sign -1."""
+        return self.output(room, sign)
+
+    def mirrored(self, room: Room) -> bool:
+        """Whether every cell has a partner on which the sign counts as the other one: a coordinate is negated."""
+        del room
+        return True
 
     @abstractmethod
     def member(self, room: Room, signs: Sequence[float]) -> Member:

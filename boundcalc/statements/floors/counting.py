@@ -1,4 +1,4 @@
-"""F0, F1 and F2: from the values of explicit members to a number that every valid bound of the gap reaches."""
+"""F0 to F3: from the values of explicit members to a number that every valid bound of the gap reaches."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ _LENGTHS = (1.0, 1.2, 1.4, 1.6)
 _STRICT = 1e-9
 _MANY = 100
 """From so many expected hits of a cell on, Stirling's formula stands for the factorials; which loses less than 1e-13."""
+_MAY_FAIL = 0.01
+"""F3: the chance that the numbers of examples in the pairs are spread unusually."""
+_BERRY_ESSEEN = 0.56
+_STEPS = 128
+"""F3: quantiles of the normal law that are tried, from 0 to 4."""
 
 
 def tail(ns: NumberSystem, spread: Number, m: Number, delta: Number) -> Number:
@@ -55,6 +60,45 @@ def two_values(ns: NumberSystem, cells: int, high: Number, low: Number, m: int, 
     """F1: members for every choice of high and low losses on equally likely cells; the floor of the gap."""
     drop = high - low
     return drop / 2 * cells * mean_deviation(ns, m, cells) - tail(ns, drop, ns.number(m), delta)
+
+
+def opposite(
+    ns: NumberSystem, pairs: int, high: Number, low: Number, loose: Number, m: int, delta: Number
+) -> Number | None:
+    """F3: members for every choice of which cell of each pair has the high and which the low loss; None where it says nothing.
+
+    Args:
+        ns: number system.
+        pairs: N, equally likely.
+        high: losses are at least this where they are high.
+        low: losses are at most this where they are low.
+        loose: how much higher, or lower, they may be.
+        m: samples.
+        delta: failure probability of the bound.
+    """
+    n, mean, may_fail = ns.number(pairs), ns.number(m) / pairs, ns.number(_MAY_FAIL)
+    two = 2 / ns.pi
+    variance = (1 - two) * m - 2 * n / 5
+    if not bool(variance > 0):
+        return None
+    spread = n + ns.sqrt(2 * n * (1 / may_fail - 1))
+    fourth = (3 - 2 * two - 3 * two**2) * mean * (m + spread) + ns.number(m) / 2
+    chance = (delta / (1 - may_fail) + ns.number(_BERRY_ESSEEN) * ns.sqrt(fourth) / variance) * (1 + _STRICT)
+    least, most = -1, _STEPS  # the largest step whose tail is above the chance
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if bool(_tail(ns, ns.number(4 * middle) / _STEPS) > chance) else (least, middle)
+    if least < 0:
+        return None
+    lengths = ns.sqrt(two) * mean / ns.sqrt(mean + ns.number(2) / 3) * (n - spread / (2 * mean + ns.number(4) / 3))
+    total = lengths + ns.number(4 * least) / _STEPS * ns.sqrt(variance)
+    return ((high - low) * total - loose * ns.sqrt(m * spread)) / (2 * m)
+
+
+def _tail(ns: NumberSystem, z: Number) -> Number:
+    """Below the chance that a standard Gaussian exceeds z >= 0 (Boyd)."""
+    mills = ns.pi / ((ns.pi - 1) * z + ns.sqrt(z**2 + 2 * ns.pi))
+    return ns.exp(-(z**2) / 2) / ns.sqrt(2 * ns.pi) * mills
 
 
 def sphere(
@@ -144,8 +188,8 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
     Args:
         room: the setting.
         construction: whose parameters fit it.
-        by: "F1", "F2" (of the ramp loss on the law less on the sample) or "F1-errors" (errors on the law less the ramp loss
-            on the sample).
+        by: "F1", "F2", "F3" (of the ramp loss on the law less on the sample), or "F1-errors", "F3-errors" (errors on the law
+            less the ramp loss on the sample).
         cells: steps of the sums of F2.
     """
     ns, sample = room.ns, room.setting.sample
@@ -160,10 +204,16 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
             return (room.ramp(output(-radius * t)) - room.ramp(output(radius * t))) / 2
 
         return sphere(ns, pairs, odd, steep * radius / room.gamma, m, delta, cells)
-    if construction.cells(room) < 2 or (by == "F1-errors" and not errs(room, construction)):
+    n = construction.cells(room)
+    if n < 2 or (by.endswith("errors") and not errs(room, construction)):
         return None
     high, low = drop(room, construction)
-    return two_values(ns, construction.cells(room), high, low, m, delta)
+    if by.startswith("F1"):
+        return two_values(ns, n, high, low, m, delta)
+    if not construction.mirrored(room):
+        return None
+    further = [room.ramp(construction.furthest(room, sign)) for sign in (1, -1)]
+    return opposite(ns, n, high, low, ns.maximum(low - further[0], further[1] - high), m, delta)
 
 
 def errs(room: Room, construction: Construction, *, strictly: bool = False) -> bool:

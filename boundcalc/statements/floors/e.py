@@ -39,13 +39,20 @@ class E(Construction):
         return self.k * (room.d - 2)
 
     def output(self, room: Room, sign: int) -> Number:
+        return self._with_keys(room, sign, sign)
+
+    def furthest(self, room: Room, sign: int) -> Number:
+        return self._with_keys(room, sign, -sign)
+
+    def _with_keys(self, room: Room, sign: int, worst: int) -> Number:
+        """The output where key rows are the worst for a sign."""
         ns = room.ns
         n, half, r = room.d - 2, ns.sqrt(ns.number(1) / 2), room.radius
         s = half * room.scores(self.k, n, n + 1) * r**2 / (self.k * ns.sqrt(ns.number(n)))
         eta, keys, value = ns.number(self.eta), ns.number(self.keys), room.one("W_V", 0)
         of_queries = r * half * pooled(room, keys, keys, self.queries, sign * s, eta)
         ends = [r * half * keys * (1 - eta) / (2 * keys + self.queries * ns.exp(way * s)) for way in (1, -1)]
-        of_keys = room.worst(ends, sign)
+        of_keys = room.worst(ends, worst)
         both = self.queries * room.layer(0, of_queries, value) + 2 * self.keys * room.layer(0, of_keys, value)
         return room.rest(room.layer(1, both / room.seq_len), 2)
 

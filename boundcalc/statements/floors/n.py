@@ -39,6 +39,10 @@ class N(Construction):
     def cells(self, room: Room) -> int:
         return self.n
 
+    def mirrored(self, room: Room) -> bool:
+        """Patches may be negated, tokens not."""
+        return not room.setting.architecture.vocabulary
+
     def output(self, room: Room, sign: int) -> Number:
         """All that acts on the row is odd, so that the outputs of both signs are opposite."""
         return sign * self._behind(room, room.setting.architecture.stages, (room.ns.number(0),) * 2)[0]
