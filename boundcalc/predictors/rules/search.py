@@ -70,6 +70,7 @@ class _Work:
     say: Callable[[str], None]
     x: Array | None = None
     cuts: int = _CUTS
+    without_error: bool = False
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     floats: FloatTables = field(init=False)
 
@@ -115,7 +116,7 @@ def explain(
             _check(work, found)
             checking += time.process_time() - before
         if found.proved is not None and cost <= best_cost:
-            best, best_cost = found, cost
+            best, best_cost, work.without_error = found, cost, work.without_error or not errors
         elif best.proof is None and not best.doubtful:
             best.doubtful = found.doubtful
         if work.late or (best.proved is not None and found.last and not best.rule.silent):
@@ -161,6 +162,8 @@ def _proposals(work: _Work, guesses: Sequence[Rule]) -> Iterator[Found]:
         yield from _whole(work, guess)
     for guess in guesses:
         yield _in_parts(work, guess)
+    if work.without_error:  # of the rules proved so far
+        return
     tree = grown(work.floats, work.random)
     if _function(tree) not in map(_function, guesses):
         yield _in_parts(work, tree)
@@ -231,9 +234,13 @@ def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WI
         todo = [i for i in range(len(guess.paths)) if settled.get(i) is None]
         cubes = [(dict(guess.paths[i][0]), guess.paths[i][1]) for i in todo]
         leaves = leaves_of(work.floats, [_part(rule, *cube) for cube in cubes])
-        settled |= {i: _settle(work, rule, *cube, leaf) for i, cube, leaf in zip(todo, cubes, leaves, strict=True)}
-        failed = [i for i in todo if settled[i] is None]
-        doubtful = doubtful or tuple(dict(guess.paths[i][0]) for i in failed)
+        failed = False
+        for i, cube, leaf in sorted(zip(todo, cubes, leaves, strict=True), key=lambda each: each[2][1]):
+            settled[i] = _settle(work, rule, *cube, leaf)
+            failed = settled[i] is None
+            if failed:
+                break
+        doubtful = doubtful or tuple(dict(guess.paths[i][0]) for i in todo if settled.get(i) is None)
         proof = None
         if not failed:
             trees = [each[1] for _, each in sorted(settled.items()) if each]
@@ -285,13 +292,15 @@ def _settle(
     unread = [t for t in rule.positions if t not in fixed]
     if unread and len(rule.positions) <= _MOST_READ:
         cubes = [{**fixed, unread[0]: bit} for bit in (0, 1)]
-        sides = [
-            _settle(work, rule, cube, answer, side, partial=partial)
-            for cube, side in zip(cubes, work.leaves(rule, cubes, answer), strict=True)
-        ]
-        if sides[0] is None or sides[1] is None:
-            return None
-        (low, first), (high, second) = sides[0], sides[1]
+        sides: list[tuple[code.Tree, Node | None]] = []
+        leaves = work.leaves(rule, cubes, answer)
+        order = sorted((0, 1), key=lambda bit: leaves[bit][1])
+        for bit in order:
+            side = _settle(work, rule, cubes[bit], answer, leaves[bit], partial=partial)
+            if side is None:
+                return None
+            sides.append(side)
+        (low, first), (high, second) = (sides[order.index(bit)] for bit in (0, 1))
         return low if low == high else (unread[0], low, high), Bit(unread[0], (first, second))
     if partial:
         return _chain(work, rule, fixed, answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +15,8 @@ from boundcalc.predictors.rules.support import Inputs
 from boundcalc.predictors.rules.tables import FloatTables, float_phi
 
 _EXACT_HEADS = 3
+_EXACT_SHARE = 4
+"""One in so many hidden units is followed exactly there; the checker follows all."""
 _STEPS = 40
 _AT_LEAST = 6
 _LOOK = 10
@@ -72,22 +74,33 @@ class _Sets:
         up, down = both[..., :width], both[..., width:]
         return (up - down) / 2, (up + down) / 2
 
-    def ranges(self) -> tuple[Array, Array, tuple[int, ...]]:
-        """Least and largest value of every column that is read, and the heads that are followed exactly."""
-        f, (middle, half) = self.f, self.boxes()
-        moves = np.einsum("hij,shi,j->sh", np.abs(f.through[..., : len(f.g)]), half, np.abs(f.g))
-        exact = tuple(sorted(np.argsort(-moves.max(0))[:_EXACT_HEADS].tolist()))
-        low = f.rho @ f.read + np.zeros((len(self.inputs), 1))
-        high = low.copy()
-        for h, through in enumerate(f.through):
-            if h in exact:
-                rows = np.concatenate([through.T, -through.T])[None]
-                both = np.concatenate([largest(self._head(i, h), rows).value for i in range(len(self.inputs))])
-                low, high = low - both[:, len(through.T) :], high + both[:, : len(through.T)]
-            else:
-                at, spread = middle[:, h] @ through, half[:, h] @ np.abs(through)
-                low, high = low + at - spread, high + at + spread
-        return low, high, exact
+    def ranges(self) -> tuple[Array, Array, list[tuple[int, ...]]]:
+        """Least and largest value of every column that is read, and the heads that are followed exactly, per set."""
+        known = self.f.ranges
+        left = [each for each in dict.fromkeys(self.inputs) if each not in known]
+        if left:
+            known.update(zip(left, (self if left == self.inputs else _Sets(self.f, left))._ranges(), strict=True))
+        low, high, exact = zip(*(known[each] for each in self.inputs), strict=True)
+        return np.array(low), np.array(high), list(exact)
+
+    def _ranges(self) -> Iterator[tuple[Array, Array, tuple[int, ...]]]:
+        """From boxes; of the units whose lines these leave loosest (and of C) exactly, for the heads that move most."""
+        f, (middle, half), units = self.f, self.boxes(), len(self.f.g)
+        spreads = np.einsum("hij,shi->shj", np.abs(f.through), half)
+        at = f.rho @ f.read + np.einsum("hij,shi->sj", f.through, middle)
+        for i, spread in enumerate(spreads):
+            low, high = at[i] - spread.sum(0), at[i] + spread.sum(0)
+            moves = spread[:, :units] * np.abs(f.g)
+            exact = tuple(sorted(np.argsort(-moves.sum(1))[:_EXACT_HEADS].tolist()))
+            loose = np.argsort(-moves[list(exact)].sum(0))[: max(units // _EXACT_SHARE, 1)]
+            columns = np.concatenate([loose, np.arange(units, len(f.read.T))])
+            for h in exact:
+                through, size = f.through[h][:, columns], spread[h, columns]
+                both = largest(self._head(i, h), np.concatenate([through.T, -through.T])[None]).value[0]
+                inside = middle[i, h] @ through
+                low[columns] += size - inside - both[len(columns) :]
+                high[columns] += both[: len(columns)] - inside - size
+            yield low, high, exact
 
     def _head(self, i: int, h: int) -> Free:
         at, heads = i * len(self.f.e) + h, self.heads
@@ -134,7 +147,7 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
         a = a + (0.3 / (1 + step / 10)) * np.abs(g) * (reached - nearest) / width
     best = np.where(empty, np.inf, best)
     rounded = [tuple(float(f"{s:.{_DIGITS}g}") for s in row) for row in slopes]
-    return [(Leaf(s, exact, float(k)), float(v)) for s, k, v in zip(rounded, kappas, best, strict=True)]
+    return [(Leaf(s, h, float(k)), float(v)) for s, h, k, v in zip(rounded, exact, kappas, best, strict=True)]
 
 
 def _scales(f: FloatTables, low: Array, high: Array) -> tuple[Array, Array]:

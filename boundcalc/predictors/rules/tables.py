@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat
@@ -149,6 +150,7 @@ class FloatTables:
         self.w_2, self.b_2 = floats_of(w_2), np.array(mids(b_2))
         self.residual = None if residual is None else [np.array(mids(each)) for each in residual]
         self.activation, self.eps = tables.architecture.activation, tables.architecture.eps
+        self.ranges: dict[Any, Any] = {}  # of what is read, on sets of inputs that a search has met
 
     def terms(self, free: Sequence[int], fixed: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
         """What free positions add to the sums of e v and e, zeros before ones; and the sums of the others."""
