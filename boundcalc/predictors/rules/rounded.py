@@ -41,7 +41,7 @@ class RoundedHead:
     Weights e are off by at most relative * e + 2^-1022, values by relative * sizes; no entry of a value exceeds its size.
 
     Attributes:
-        relative: as above.
+        relative: as above; infinite above 1/4, so that floats decide nothing.
         largest: of all sizes.
         columns: e times values, e, and e times sizes; a column for each place.
     """
@@ -50,7 +50,8 @@ class RoundedHead:
         (e,), (e_off,) = _with_radii([weights])
         v, v_off = _with_radii(values)
         sizes = (np.abs(v) + v_off).max(1) * (1 + 4 * HALF) + TINY
-        self.relative = 2 * HALF + 2 * max(_share(e_off, e), float((v_off.max(1) / sizes).max()))
+        relative = 2 * HALF + 2 * max(_share(e_off, e), float((v_off.max(1) / sizes).max()))
+        self.relative = relative if relative <= 0.25 else np.inf
         self.largest = float(sizes.max())
         self.columns = e * np.concatenate([v.T, np.ones((1, len(sizes))), sizes[None]])
 

@@ -290,7 +290,7 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
     out = balls("W_O[0]")
     heads: list[HeadTable] = []
     for h in range(a.heads):
-        query = (queried * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / arb(width**0.5))
+        query = (queried * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / arb(width).sqrt())
         key = balls("W_K[0]", h) * query.transpose()
         scores, own = [(side * key).entries() for side in bits], (queried * key)[0, 0]
         shift = arb(max(float(each.mid()) for each in (*scores[0], *scores[1], own)))
