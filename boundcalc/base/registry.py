@@ -39,9 +39,9 @@ class Registry(dict[str, Entry], Generic[Entry]):
         if name in self:
             raise InvalidSetting(f"a {self.kind} {name!r} is registered already")
         self._added.add(name)
-        return self.ours(entry)
+        return self.register_builtin(entry)
 
-    def ours(self, entry: Entry) -> Entry:
+    def register_builtin(self, entry: Entry) -> Entry:
         """Add a built-in entry of a module that is loaded late."""
         super().__setitem__(self._name(entry), entry)
         return entry

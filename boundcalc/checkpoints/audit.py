@@ -24,10 +24,10 @@ from boundcalc.checkpoints.maps import Found, Want, key_of
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
-from boundcalc.checkpoints.passes import Call
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.readers.base import STORED
+from boundcalc.checkpoints.recorded_pass import Call
 from boundcalc.checkpoints.tasks import Plan
 from boundcalc.layers.attention import attentions
 from boundcalc.norms.limits import Size, limits

@@ -18,8 +18,8 @@ from boundcalc.checkpoints.families.mapping import OPEN, read_mapping
 from boundcalc.checkpoints.families.table import Model, Options
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, agreeing, held
-from boundcalc.checkpoints.passes import Call, Recorded, patch_map, record, rows_read
 from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.checkpoints.recorded_pass import Call, Recorded, patch_map, record, rows_read
 from boundcalc.checkpoints.template import open_places, template
 
 _Change = Mapping[str, Any]

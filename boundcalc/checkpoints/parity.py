@@ -22,7 +22,7 @@ from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.passes import Call, Calls, Recorded, record, rows_read, tokens_before
+from boundcalc.checkpoints.recorded_pass import Call, Calls, Recorded, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
 from boundcalc.layers.forward import Fixed, Step

@@ -12,7 +12,7 @@ import numpy as np
 
 from boundcalc.checkpoints.maps import key_of
 from boundcalc.layers.products import FIRST_ROW, Beginning, beginning, ending
-from boundcalc.norms.computed import ROUNDINGS, nuclear, rounded, whole
+from boundcalc.norms.computed import ROUNDINGS, frobenius, nuclear, rounded
 from boundcalc.norms.matrix import Floats
 from boundcalc.norms.rounding import gamma, root, total, up
 from boundcalc.setting import Architecture, Budget
@@ -26,7 +26,7 @@ def measured_products(architecture: Architecture, read: Callable[[str, int | Non
         found |= _tables(first, read)
     if last is not None:
         a, r = (read(layer.kind, layer.block) for layer in (last.last, last.readout))
-        found[key_of(last.kind, last.last.block)] = Budget(op=whole(a @ r) + rounded(a.shape[1], a, r))
+        found[key_of(last.kind, last.last.block)] = Budget(op=frobenius(a @ r) + rounded(a.shape[1], a, r))
     return found
 
 
@@ -44,33 +44,33 @@ def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict
         scores = of("W_QK")
         asked = np.append(row, 1.0) if layer.qk_bias else row
         queries = np.einsum("r,hrd->hd", asked, scores) / tau
-        size = whole(asked) * whole(scores) / tau
+        size = frobenius(asked) * frobenius(scores) / tau
         terms = len(asked)
     else:
         asked = np.einsum("d,hde->he", row, of("W_Q"))
-        size = whole(row) * whole(of("W_Q"))
+        size = frobenius(row) * frobenius(of("W_Q"))
         if layer.qk_bias:
-            asked, size = asked + of("b_Q"), size + whole(of("b_Q"))
+            asked, size = asked + of("b_Q"), size + frobenius(of("b_Q"))
         queries = np.einsum("he,hde->hd", asked, of("W_K")) / tau
-        size = size * whole(of("W_K")) / tau
+        size = size * frobenius(of("W_K")) / tau
         terms = len(row) + layer.d_head
     found: dict[str, Budget] = {}
     for name, table in tables.items():
         looked = table @ queries.T
-        room = up(gamma(terms + layer.d + ROUNDINGS) * whole(table) * size, 4)
-        sizes = {"fro": whole(looked) + room, "schatten": (1.0, nuclear(looked, room))}
+        room = up(gamma(terms + layer.d + ROUNDINGS) * frobenius(table) * size, 4)
+        sizes = {"fro": frobenius(looked) + room, "schatten": (1.0, nuclear(looked, room))}
         found[f"{name}_scores"] = Budget(sup=float(np.abs(looked).max()) + room, **sizes)  # type: ignore[arg-type]
         parts = np.einsum("td,hde->the", table, values)
         room = rounded(layer.d, table, values)
         longest = root(total(np.square(parts).sum(-1).max(0))) * (1 + gamma(layer.out + ROUNDINGS))
-        sizes = {"fro": whole(parts) + room, "schatten": (1.0, nuclear(parts.reshape(len(parts), -1), room))}
+        sizes = {"fro": frobenius(parts) + room, "schatten": (1.0, nuclear(parts.reshape(len(parts), -1), room))}
         found[f"{name}_values"] = Budget(heads=longest + room, **sizes)  # type: ignore[arg-type]
     output = read(first.output.kind, first.output.block)
-    added, room = row, up(gamma(ROUNDINGS) * whole(row), 2)
+    added, room = row, up(gamma(ROUNDINGS) * frobenius(row), 2)
     if layer.v_bias:
         added, room = added + of("b_V").reshape(-1) @ output, room + rounded(output.shape[0], of("b_V"), output)
     if first.output.bias is not None:
         offset = read(first.output.bias, first.output.block)
-        added, room = added + offset, room + up(gamma(ROUNDINGS) * whole(offset), 2)
-    found[key_of(FIRST_ROW, first.output.block)] = Budget(op=whole(added) + room)
+        added, room = added + offset, room + up(gamma(ROUNDINGS) * frobenius(offset), 2)
+    found[key_of(FIRST_ROW, first.output.block)] = Budget(op=frobenius(added) + room)
     return found

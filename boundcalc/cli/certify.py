@@ -161,10 +161,10 @@ def command(
         in_full = True
     seen = None if given_examples else _sample(n_train, delta, gamma, fixed_gamma, train_error)
 
-    from boundcalc.lab.reading import whole
+    from boundcalc.lab.reading import reject_incomplete
 
     lacking = _NO_READ_OUT if readout_norm is None else None
-    inspect = whole(model) if given_examples else whole(model, lacking)
+    inspect = reject_incomplete(model) if given_examples else reject_incomplete(model, lacking)
     from boundcalc.cli.report import ask, write_certificates
     from boundcalc.setting import Setting
 

@@ -74,7 +74,7 @@ _READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "force")
 
 def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     """A mapping of a model of no known family; found by the forward check where its module is at hand."""
-    from boundcalc.checkpoints.at_hand import AtHand, at_hand
+    from boundcalc.checkpoints.find_module import FoundModule, find_module
     from boundcalc.checkpoints.readers import open_checkpoint
     from boundcalc.checkpoints.template import open_places
     from boundcalc.checkpoints.template import template as guess
@@ -82,7 +82,7 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     others = [name for name in click.get_current_context().params if name not in _READ_BY_TEMPLATE]
     refuse_given(dict.fromkeys(others, "with --template, which writes a mapping and stops"))
     checkpoint = open_checkpoint(model)
-    hand = at_hand(model, checkpoint, options["compare"]) if options["compare"] else AtHand()
+    hand = find_module(model, checkpoint, options["compare"]) if options["compare"] else FoundModule()
     live = hand.load() if hand.load is not None else hand.module
     if live is None:
         found, said = guess(checkpoint, heads=options["heads"]), "guessed from names and shapes, not verified"

@@ -43,7 +43,7 @@ class Point:
 
     def __post_init__(self) -> None:
         self.log_count = log_sum(self.costs)
-        self.log_scale = log_sum([item.bent(share) for item, share in zip(self.items, self.shares, strict=True)])
+        self.log_scale = log_sum([item.saturated(share) for item, share in zip(self.items, self.shares, strict=True)])
 
     @classmethod
     def of(cls, items: Sequence[Item], shares: Sequence[float]) -> Point:

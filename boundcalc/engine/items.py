@@ -179,7 +179,7 @@ class Item:
         self.total = log_sum([weight for weight, _ in self.members])
         self.widest = max((options for _, options in self.members), key=_reach)
 
-    def bent(self, log_share: float) -> float:
+    def saturated(self, log_share: float) -> float:
         """What a share leaves of the error it is counted with (S5)."""
         if self.log_bend == math.inf or log_share >= self.log_zero:
             return log_share

@@ -19,12 +19,12 @@ from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.margins import Margins
-from boundcalc.checkpoints.passes import Call
+from boundcalc.checkpoints.recorded_pass import Call
 from boundcalc.lab.certification import Certification, Line, of_predictor
 from boundcalc.lab.methods import WHY_NOT, Request, by_rule, held_out, in_few_bits, norm_bounds, pick, setting_at
 from boundcalc.lab.outputs import Examples, Outputs, token_before
 from boundcalc.lab.predictions import certify_function, certify_predictions
-from boundcalc.lab.reading import TRIED, Reading, brief, fits, read_model, whole
+from boundcalc.lab.reading import TRIED, Reading, brief, check_data, read_model, reject_incomplete
 from boundcalc.lab.scores import overlapping
 from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.certificate import PredictorCertificate
@@ -125,7 +125,7 @@ def certify(
         options=Options(seq_len, input_radius, heads, settings=settings or {}),
         seed=seed,
         inputs=seen.first(TRIED),
-        inspect=whole(str(model) if isinstance(model, str | Path) else type(model).__name__),
+        inspect=reject_incomplete(str(model) if isinstance(model, str | Path) else type(model).__name__),
         described_only=chosen is not None,
         fixed=fixed,
         call=call,
@@ -241,7 +241,7 @@ def _margins(
     try:
         for examples in both:
             if examples is not None and outputs.found is not None:
-                fits(examples, outputs.found, outputs.model if outputs.live is not None else None)
+                check_data(examples, outputs.found, outputs.model if outputs.live is not None else None)
         return outputs, "", [None if each is None else outputs.margins_of_function(each) for each in both]
     except BoundcalcError as error:
         if outputs.found is None or outputs.live is None or isinstance(error, NoFunction):

@@ -14,7 +14,7 @@ from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.checkpoints.passes import Call
+from boundcalc.checkpoints.recorded_pass import Call
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.lab.certification import Line, of_bound, of_predictor, of_score

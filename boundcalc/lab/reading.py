@@ -11,17 +11,17 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.at_hand import AtHand, at_hand
 from boundcalc.checkpoints.audit import CHEAP, Audit, Progress, audit
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
+from boundcalc.checkpoints.find_module import FoundModule, find_module
 from boundcalc.checkpoints.maps import Want
 from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.parity import Parity, compare
-from boundcalc.checkpoints.passes import Call, patch_map
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
+from boundcalc.checkpoints.recorded_pass import Call, patch_map
 from boundcalc.lab.outputs import token_before
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
@@ -75,7 +75,7 @@ def read_model(
 
     Args:
         source: a path of weights, or a module.
-        module: with a path, the module of these weights (see `checkpoints.at_hand`).
+        module: with a path, the module of these weights (see `checkpoints.find_module`).
         family: of the model, or None to recognise it.
         options: what the user says beyond the files.
         want: what to measure.
@@ -120,15 +120,15 @@ def read_model(
         return Reading(name, checkpoint, live, why_not=str(error))
 
 
-def opened(model: Any, module: Any) -> tuple[Checkpoint, AtHand, str]:
+def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule, str]:
     """The tensors, the module where there is one, and a name."""
     if not isinstance(model, str | Path):
         if module is not None:
             raise InvalidSetting("the model is a module already: leave out module")
         inner = bare(model)
-        return open_checkpoint(inner), AtHand(inner, name=called(inner), asked=True), type(inner).__name__
+        return open_checkpoint(inner), FoundModule(inner, name=called(inner), asked=True), type(inner).__name__
     checkpoint = open_checkpoint(model)
-    hand = at_hand(model, checkpoint, module)
+    hand = find_module(model, checkpoint, module)
     return with_buffers(checkpoint, hand.module), hand, str(model)
 
 
@@ -163,7 +163,7 @@ def _described(
 
 def held_against(
     model: Model,
-    hand: AtHand,
+    hand: FoundModule,
     inputs: Any = None,
     *,
     fixed: Fixed | None = None,
@@ -198,12 +198,12 @@ def brief(mapping: Mapping[str, Any] | None) -> str:
     return ", ".join([*words, *extra])
 
 
-def whole(
+def reject_incomplete(
     name: str,
     lacking: str
     | None = ", so it answers with rows and no labels: certify the classifier that you put behind it (test=)",
 ) -> Callable[[str, Any, tuple[str, ...]], None]:
-    """Refuses a model that is not, or not surely, what would be bounded.
+    """A check that refuses a model that is not, or not surely, the one that would be bounded.
 
     Args:
         name: of the model.
@@ -228,8 +228,8 @@ def whole(
     return inspect
 
 
-def fits(data: Sequences, found: Audit, model: Model | None = None) -> None:
-    """Data that the class of inputs does not hold would make the bound one of something else.
+def check_data(data: Sequences, found: Audit, model: Model | None = None) -> None:
+    """Refuses data outside the class of inputs, which the bound would not be about.
 
     Of a `model` that cuts patches itself the rows that enter their map are checked, when it has run.
     """

@@ -51,7 +51,7 @@ class Activation(Weightless):
         """s(x) = x g(|x|) with a rising g for x >= 0 and smaller for x < 0: at most b g(b), along an axis."""
         if self.name != "tanh":
             return largest_entry(self.name, at.radius)
-        return at.radius if at.width is None else bent(arb(at.width).sqrt(), at.radius)
+        return at.radius if at.width is None else saturate(arb(at.width).sqrt(), at.radius)
 
     def margin(self, end: End) -> Number | None:
         """Of the activations only tanh caps what the network says."""
@@ -64,7 +64,7 @@ class Activation(Weightless):
         return run.xp.activations[self.name](x)
 
 
-def bent(cap: arb, x: arb) -> arb:
+def saturate(cap: arb, x: arb) -> arb:
     """The bend of a cap: cap tanh(x / cap).
 
     Of rows of width k no longer than b, tanh makes the longest of those with k equal entries, as tanh(sqrt(u))^2 is concave:
@@ -92,4 +92,4 @@ def largest_entry(name: str, b: arb) -> arb:
 
 def capped(cap: float, end: End) -> arb:
     """G0e: two logits that are farthest apart behind caps stay so on both sides of 0."""
-    return bent(arb(cap) * min(end.classes, 2), end.margin())
+    return saturate(arb(cap) * min(end.classes, 2), end.margin())

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from flint import arb
 
 from boundcalc.base.system import Number
-from boundcalc.layers.activation import bent, capped
+from boundcalc.layers.activation import capped, saturate
 from boundcalc.layers.base import Positive, Size, Weightless, Widths, register_layer
 from boundcalc.layers.facts import Context, End, Facts
 from boundcalc.layers.forward import Arrays, Forward
@@ -34,7 +34,7 @@ class SoftCap(Weightless):
         return Facts(reach, ns.number(1), (), ("L12",))
 
     def reach(self, at: Context) -> Number:
-        return bent(self.cap * arb(self.d).sqrt(), at.radius)
+        return saturate(self.cap * arb(self.d).sqrt(), at.radius)
 
     def margin(self, end: End) -> Number | None:
         return capped(self.cap, end)

@@ -13,7 +13,7 @@ ROUNDINGS = 16
 """Roundings besides those of a sum, at the most."""
 
 
-def whole(array: Floats) -> float:
+def frobenius(array: Floats) -> float:
     """At least the l2 norm of all entries."""
     return root(up(total(np.square(array)), 1))
 
@@ -26,8 +26,8 @@ def nuclear(array: Floats, room: float) -> float:
     """
     u, s, vt = np.linalg.svd(array, full_matrices=False)
     side = math.sqrt(min(array.shape))
-    left = side * (whole(array - (u * s) @ vt) + rounded(len(s), u, np.diag(s), vt) + room)
-    near = [1 + whole(q - np.eye(len(s))) + rounded(max(array.shape), u, u, vt) for q in (u.T @ u, vt @ vt.T)]
+    left = side * (frobenius(array - (u * s) @ vt) + rounded(len(s), u, np.diag(s), vt) + room)
+    near = [1 + frobenius(q - np.eye(len(s))) + rounded(max(array.shape), u, u, vt) for q in (u.T @ u, vt @ vt.T)]
     return up(left + math.sqrt(near[0] * near[1]) * total(s), 8)
 
 
@@ -35,5 +35,5 @@ def rounded(terms: int, *factors: Floats) -> float:
     """At least what rounding did to a product with sums of so many terms, in the norm of all entries."""
     size = 1.0
     for factor in factors:
-        size *= whole(factor)
+        size *= frobenius(factor)
     return up(gamma(terms + ROUNDINGS) * size, 4)

@@ -37,7 +37,7 @@ class Answers(Protocol):
         ...
 
 
-def told(data: Any, by: Answers, **more: Any) -> dict[str, Any]:
+def evidence_of(data: Any, by: Answers, **more: Any) -> dict[str, Any]:
     """The evidence of a certificate: the examples, what answered them, and what else its method needs."""
     return {"data": named(data), "recipe": by.recipe, **more, "environment": by.environment}
 

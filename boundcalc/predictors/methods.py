@@ -66,10 +66,10 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callabl
     return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 
 
-HOLDOUT = METHODS.ours(
+HOLDOUT = METHODS.register_builtin(
     Method("holdout", (H,), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
 )
-P2L = METHODS.ours(
+P2L = METHODS.register_builtin(
     Method(
         "p2l",
         (H, G10R),
@@ -104,7 +104,7 @@ def _no_choice(raw: Mapping[str, Any]) -> object:
     return object_of("an alternative of a given predictor", raw, ())
 
 
-HELD_OUT = METHODS.ours(
+HELD_OUT = METHODS.register_builtin(
     Method(
         "held-out",
         (H,),

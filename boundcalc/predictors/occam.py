@@ -25,7 +25,7 @@ from boundcalc.predictors.certificate import (
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.examples import Answers, of_another_count, readers, refuse_other_examples, told
+from boundcalc.predictors.examples import Answers, evidence_of, of_another_count, readers, refuse_other_examples
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G7
 from boundcalc.predictors.tails import float_limit
@@ -112,7 +112,7 @@ def certify_message(
         delta=delta,
         alternatives=tuple({**each.to_json(), "delta": share} for each in (code, *beside)),
         chosen=0,
-        evidence=told(data, network, message=message.to_json(), weights=digest_of_arrays(weights)),
+        evidence=evidence_of(data, network, message=message.to_json(), weights=digest_of_arrays(weights)),
     )
     return Decoded(certificate, weights)
 
@@ -150,7 +150,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
-OCCAM = METHODS.ours(
+OCCAM = METHODS.register_builtin(
     Method(
         "occam",
         (G7,),

@@ -32,7 +32,7 @@ from boundcalc.predictors.certificate import (
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.examples import of_another_count, readers, told
+from boundcalc.predictors.examples import evidence_of, of_another_count, readers
 from boundcalc.predictors.occam import Network, count_again
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G6_PRIME, count, real
@@ -242,7 +242,7 @@ def certify_draws(
         delta=delta,
         alternatives=tuple({**prior.to_json(), "draw": seed, "delta": share} for seed in range(draws)),
         chosen=best[1],
-        evidence=told(
+        evidence=evidence_of(
             data,
             network,
             posterior=[[law.centre, law.deviation] for law in posterior],
@@ -307,7 +307,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     )
 
 
-PAC_BAYES = METHODS.ours(
+PAC_BAYES = METHODS.register_builtin(
     Method(
         "pac-bayes",
         (G6_PRIME,),

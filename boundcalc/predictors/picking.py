@@ -19,7 +19,7 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import PredictorCertificate, issue, plain
 from boundcalc.predictors.data import Data, fixed_order
-from boundcalc.predictors.examples import named, told
+from boundcalc.predictors.examples import evidence_of, named
 from boundcalc.predictors.learner import Learner
 from boundcalc.predictors.plans import Member
 from boundcalc.predictors.runs import Run, Saved, Stop
@@ -99,7 +99,7 @@ def pick_to_learn(
         delta=delta,
         alternatives=tuple(write(other, complete=True) for other in members),
         chosen=index,
-        evidence=told(data, learner, picks=[int(places[place]) for place in stop.picks], weights=stop.weights),
+        evidence=evidence_of(data, learner, picks=[int(places[place]) for place in stop.picks], weights=stop.weights),
     )
     return Certified(certificate, state)
 

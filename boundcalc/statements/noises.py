@@ -40,7 +40,7 @@ def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
 
 
 def events(target: Target) -> int:
-    """How many Gaussians (rows of them) one example sees: of a gain its coordinates, which serve every row."""
+    """Number of Gaussian tail events in the union bound for one example: of a gain its coordinates, which serve every row."""
     if target.kind == "summed":
         return 2 * max(1, target.points.count(1))  # to both sides
     return target.size if target.kind in ("gain", "numbers") else max(1, target.points.count(1))

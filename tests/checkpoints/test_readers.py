@@ -364,7 +364,7 @@ def test_a_quantised_module_is_refused_in_a_line() -> None:
 @pytest.mark.parametrize(("length", "inside"), [(1.0, True), (1 + 5e-10, True), (1 + 3e-9, False), (1.1, False)])
 def test_rows_that_were_normalised_in_floats_lie_in_the_ball(length: float, inside: bool) -> None:
     from boundcalc.checkpoints.examples import Sequences
-    from boundcalc.lab.reading import fits
+    from boundcalc.lab.reading import check_data
     from boundcalc.setting import Architecture
 
     class Found:
@@ -375,7 +375,7 @@ def test_rows_that_were_normalised_in_floats_lie_in_the_ball(length: float, insi
     rows *= length / np.sqrt((rows**2).sum(-1, keepdims=True))
     data = Sequences(list(rows), np.zeros(5, int))
     if inside:
-        fits(data, Found())  # type: ignore[arg-type]
+        check_data(data, Found())  # type: ignore[arg-type]
     else:
         with pytest.raises(InvalidSetting, match="a row of the data has norm"):
-            fits(data, Found())  # type: ignore[arg-type]
+            check_data(data, Found())  # type: ignore[arg-type]

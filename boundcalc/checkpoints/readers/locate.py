@@ -127,7 +127,7 @@ def _directory(path: Path) -> Checkpoint:
     raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
 
 
-def weights_of_folder(path: Path) -> Path | None:
+def find_weights_folder(path: Path) -> Path | None:
     """The folder whose model a path is: itself, or that of the weights file which stands for it; None of other files."""
     folder = path if path.is_dir() else path.parent
     if not (folder / "config.json").is_file():

@@ -82,14 +82,14 @@ class PredictorExample:
 def _known(method: Method) -> Iterator[None]:
     """The reader knows this method for a while, instead of another of its name."""
     before = known_methods().get(method.name)
-    METHODS.ours(method)
+    METHODS.register_builtin(method)
     try:
         yield
     finally:
         if before is None:
             METHODS.pop(method.name)
         else:
-            METHODS.ours(before)
+            METHODS.register_builtin(before)
 
 
 def sealed(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from boundcalc.base.output import reading
 from boundcalc.checkpoints.data import sequences
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks.base import Shape, Task, ours
+from boundcalc.lab.train.tasks.base import Shape, Task, register_builtin
 from boundcalc.predictors.data import digest_of_arrays
 
 _MOST_TOKENS = 2**20
 """Rows of a trained token table."""
 
 
-@ours
+@register_builtin
 @dataclass(frozen=True)
 class ArraysTask(Task):
     """Sequences "x" and labels "y"; every trial splits them anew into training and test examples.

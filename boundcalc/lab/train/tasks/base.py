@@ -129,9 +129,9 @@ _SHORT: dict[str, Callable[..., Task]] = {}
 Kind = TypeVar("Kind", bound=Task)
 
 
-def ours(cls: type[Kind]) -> type[Kind]:
+def register_builtin(cls: type[Kind]) -> type[Kind]:
     """Make one of the library's kinds of task known to files and the command line."""
-    TASKS.ours(cls)
+    TASKS.register_builtin(cls)
     return cls
 
 

@@ -12,12 +12,12 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction, from_table
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks.base import Risk, Shape, Task, alias, ours
+from boundcalc.lab.train.tasks.base import Risk, Shape, Task, alias, register_builtin
 
 _NAMED = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
 
 
-@ours
+@register_builtin
 @dataclass(frozen=True)
 class BooleanTask(Task):
     """A Boolean function of s coordinates of a row of T bits.

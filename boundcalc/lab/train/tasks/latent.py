@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.source import NumpySource, Source
-from boundcalc.lab.train.tasks.base import Risk, Shape, Task, ours
+from boundcalc.lab.train.tasks.base import Risk, Shape, Task, register_builtin
 
 _MOST_ALPHA = 64
 _DRAWS = 4000
 """Sequences of a Monte Carlo Bayes risk; its seed is fixed, so a task always reports one number."""
 
 
-@ours
+@register_builtin
 @dataclass(frozen=True)
 class GaussianLinearTask(Task):
     """Rows (key, value) with value = <z, key> + noise, z drawn anew per sequence; predict the value of one more key.
@@ -67,7 +67,7 @@ class GaussianLinearTask(Task):
         return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
 
 
-@ours
+@register_builtin
 @dataclass(frozen=True)
 class MaskedTokenTask(Task):
     """Tokens of one law on V words, drawn anew for every sequence; the first is masked: say what it was.

@@ -1,4 +1,4 @@
-"""The module of a checkpoint, where one is at hand: the user's own, or the transformers library's of a folder it wrote.
+"""Find the module of a checkpoint: the user's own, or the transformers library's of a folder it wrote.
 
 The library's model is run by default where it is installed and the model is small enough; no model is run in place
 of another.
@@ -18,7 +18,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.errors import NotRun
 from boundcalc.checkpoints.modules import called, made_by, with_weights
 from boundcalc.checkpoints.readers import Checkpoint
-from boundcalc.checkpoints.readers.locate import weights_of_folder
+from boundcalc.checkpoints.readers.locate import find_weights_folder
 
 LIBRARY, NOTHING = "transformers", "none"
 """Values of `--compare` other than a module: the library's, or none."""
@@ -31,7 +31,7 @@ _SPARE = 10**6
 
 
 @dataclass(frozen=True)
-class AtHand:
+class FoundModule:
     """A model whose forward pass an architecture is compared with.
 
     Attributes:
@@ -49,8 +49,8 @@ class AtHand:
     why: str = ""
 
 
-def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHand:
-    """What a checkpoint's architecture can be compared with.
+def find_module(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> FoundModule:
+    """The module with which a checkpoint's architecture can be compared.
 
     Args:
         path: of the checkpoint.
@@ -58,15 +58,15 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
         asked: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for the default.
     """
     if asked == NOTHING:
-        return AtHand(asked=True, why="--compare none")
+        return FoundModule(asked=True, why="--compare none")
     if asked is not None and asked != LIBRARY:
         own = made_by(asked, checkpoint) if isinstance(asked, str) else with_weights(asked, checkpoint)
-        return AtHand(own, name=called(own), asked=True)
-    folder = weights_of_folder(Path(path))
+        return FoundModule(own, name=called(own), asked=True)
+    folder = find_weights_folder(Path(path))
     named = checkpoint.config.get("architectures")
     if folder is None or not (isinstance(named, list) and len(named) == 1 and "model_type" in checkpoint.config):
         if asked is None:
-            return AtHand()
+            return FoundModule()
         raise InvalidSetting(
             f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json names one "
             "of its classes under architectures; or --compare module.py:make"
@@ -74,13 +74,13 @@ def at_hand(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> AtHa
     size = checkpoint.size
     name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), checkpoint)
     if asked is not None:
-        return AtHand(load=load, name=name, asked=True)
+        return FoundModule(load=load, name=name, asked=True)
     if size > MOST:
-        return AtHand(
+        return FoundModule(
             why=f"its {size:,} numbers are more than the {MOST:,} that are run by default; --compare transformers runs them, "
             f"in about {20 * size / 2**30:.0f} GiB"
         )
-    return AtHand(load=load, name=name)
+    return FoundModule(load=load, name=name)
 
 
 def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
