@@ -54,6 +54,6 @@ class Compared:
         )
 
 
-def said(compared: Compared | None) -> str:
+def describe_comparison(compared: Compared | None) -> str:
     """Whether there was a comparison, in words."""
     return NOT_COMPARED if compared is None else compared.text

@@ -13,7 +13,7 @@ from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, HeadMaps, Task, difference, head_maps, key_of
-from boundcalc.norms.matrix import Measured, Native, held, measure, vector
+from boundcalc.norms.matrix import Measured, Native, as_stored, measure, vector
 from boundcalc.setting import Attention, Weight
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _headed(plan: Plan, weight: Weight) -> Task:
         return read(model.place(kind, b).tensor).reshape(shape)
 
     def norms(w: Native, rng: np.random.Generator, *, spectrum: bool = False) -> Measured:
-        return vector(w) if w.ndim == 1 else measure(held(w), rng, spectrum=spectrum, exact=True)
+        return vector(w) if w.ndim == 1 else measure(as_stored(w), rng, spectrum=spectrum, exact=True)
 
     def run(rng: np.random.Generator) -> Found:
         own = of(plan.model)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base import validate
-from boundcalc.base.compared import Compared, said
+from boundcalc.base.compared import Compared, describe_comparison
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
 from boundcalc.checkpoints.decode import read
@@ -88,7 +88,7 @@ class Audit:
     @property
     def comparison(self) -> str:
         """Whether the architecture was compared with a forward pass, in words."""
-        return said(self.compared) + (f": {self.why_not}" if self.why_not else "")
+        return describe_comparison(self.compared) + (f": {self.why_not}" if self.why_not else "")
 
     @property
     def failure(self) -> float:

@@ -17,7 +17,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.mapping import OPEN, read_mapping
 from boundcalc.checkpoints.families.table import Model, Options
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import Parity, agreeing, held
+from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, Recorded, patch_map, record, rows_read
 from boundcalc.checkpoints.template import open_places, template
@@ -53,7 +53,7 @@ def describe(
             mapping["architecture"].setdefault("seq_len", rows.shape[1])
     best = _search(recorded, checkpoint, mapping, choices)
     try:
-        return best, held(recorded, *_seen(checkpoint, best))
+        return best, compare_passes(recorded, *_seen(checkpoint, best))
     except CheckpointError as error:
         raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
 

@@ -108,7 +108,7 @@ def compare(
     answers = recorded.outputs
     if body is not architecture and answers is not None and answers.shape[-1] != body.classes:
         recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
-    return held(recorded, model, body, fixed=fixed)
+    return compare_passes(recorded, model, body, fixed=fixed)
 
 
 def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
@@ -126,7 +126,9 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
 
 
-def held(recorded: Recorded, model: Model, architecture: Architecture, *, fixed: Fixed | None = None) -> Parity:
+def compare_passes(
+    recorded: Recorded, model: Model, architecture: Architecture, *, fixed: Fixed | None = None
+) -> Parity:
     """A recorded pass against the architecture's."""
     found = _beside(recorded, model, architecture, fixed)
     for index, (place, _) in enumerate(found.places):

@@ -15,7 +15,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, Task, Want, difference, key_of
 from boundcalc.layers.base import Role, flat
-from boundcalc.norms.matrix import Floats, Measured, Stored, held, measure, vector
+from boundcalc.norms.matrix import Floats, Measured, Stored, as_stored, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
 
 
@@ -170,7 +170,7 @@ class Plan:
                         f"into the positions ({token}): leave the scale out, and scale the tensor in the file"
                     )
                 self.read[token, None] = (0, f"{FOLDED} {row} (families/images.py)")
-        return self._table("positions", seq_len, seq_len * d, lambda model: held(positions(model, first, seq_len)))
+        return self._table("positions", seq_len, seq_len * d, lambda model: as_stored(positions(model, first, seq_len)))
 
     def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
         def run(rng: np.random.Generator) -> Found:

@@ -81,9 +81,9 @@ def as_json(found: Audit, report: Report, setting: Setting, certified: Certifica
 def _paid(setting: Setting) -> tuple[Setting, float]:
     """The setting at its grid, and what P1 adds to log(1/delta)."""
     from boundcalc.base.numbers import FLOAT
-    from boundcalc.statements.posthoc import pay, union
+    from boundcalc.statements.posthoc import correct_for_selection, union
 
-    paid, measured = pay(setting)
+    paid, measured = correct_for_selection(setting)
     return paid, 0.0 if measured is None else float(union(FLOAT, paid, measured))
 
 

@@ -237,14 +237,14 @@ def _examples(source: str, certificate: Any) -> Any:
 
 def _answers(certificate: Any) -> str | None:
     """Of a model that was handed over: what answered, and how its architecture was compared with a forward pass."""
-    from boundcalc.base.compared import Compared, said
+    from boundcalc.base.compared import Compared, describe_comparison
     from boundcalc.base.schema import read
 
     recipe = certificate.evidence.get("recipe", {})
     if recipe.get("kind") != "given":
         return None
     compared = recipe.get("forward_check")
-    text = said(None if compared is None else read(Compared, compared, "forward_check"))
+    text = describe_comparison(None if compared is None else read(Compared, compared, "forward_check"))
     alternative = certificate.alternatives[certificate.chosen]
     start = "zeros (gains 1)" if alternative.get("checkpoint") is None else recipe.get("reference")
     relative = f"; bits relative to {start}" if "reference" in recipe else ""

@@ -21,7 +21,7 @@ def certify_by_rule(
     context: click.Context, model: str, data: str | None, delta: float, folder: Path | None, form: str
 ) -> None:
     """Print the rule, what was proved and the risk; write the certificate into the folder."""
-    from boundcalc.predictors.rules.certify import explain_network, explained
+    from boundcalc.predictors.rules.certify import explain_network, facts_of_rule
 
     others = {name for name in context.params if name not in _TAKES}
     refuse_given(dict.fromkeys(sorted(others), "with --by rule, which reads the weights and --data alone"))
@@ -32,7 +32,7 @@ def certify_by_rule(
     say = (lambda text: click.echo(f"{text} ...", err=True)) if sys.stderr.isatty() else None
     found = explain_network(model, None if data is None else _examples(data), delta=delta, progress=say)
     certificate = found.certificate
-    more = {} if certificate is None else explained(certificate)
+    more = {} if certificate is None else facts_of_rule(certificate)
     written = None
     if certificate is not None and folder is not None:
         written = make_folder(folder) / "rule.json"
@@ -66,7 +66,7 @@ def certify_by_rule(
 
 def _lines(found: Any, certificate: Any) -> list[str]:
     from boundcalc.base.rounding import up
-    from boundcalc.predictors.rules.certify import explained, function_of
+    from boundcalc.predictors.rules.certify import facts_of_rule, function_of
 
     lines = [str(found)]
     if found.proved is not None:
@@ -75,7 +75,7 @@ def _lines(found: Any, certificate: Any) -> list[str]:
     if found.proved is not None and found.counterexample is not None:
         lines.append(f"{'beyond':<10}  it differs from {found.rule} at {found.counterexample}")
     if certificate is not None:
-        facts, explanation = certificate.facts, explained(certificate)
+        facts, explanation = certificate.facts, facts_of_rule(certificate)
         lines.append(f"{'risk':<10}  G15: the rule errs on {facts['errors']} of {facts['n']} examples")
         if explanation["function"] != explanation["unnamed"]:
             name = f"the name {explanation['function']} ({up(facts['bits'], 4)} bits) is in the code, as tasks are"

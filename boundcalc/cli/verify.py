@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from boundcalc.base.compared import said
+from boundcalc.base.compared import describe_comparison
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.files import read_text
 from boundcalc.base.output import readable
@@ -181,7 +181,7 @@ def _lines(certificate: Certificate, found: _Found) -> list[str]:
     return [
         claim,
         *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
-        f"{'model':8}  {said(certificate.compared)} (on record, not checked here)",
+        f"{'model':8}  {describe_comparison(certificate.compared)} (on record, not checked here)",
         f"{'paid':8}  {_paid(certificate)}",
         f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
         f"{'second':8}  confirmed by the checker that stands alone ({size}): {digits}, in 50 digits",
@@ -251,5 +251,5 @@ def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
         "first": {"confirmed": True, "log_value": found.first},
         "setting": data["setting"],
         "forward_check": data["forward_check"],
-        "forward_check_text": said(certificate.compared),
+        "forward_check_text": describe_comparison(certificate.compared),
     }

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.norms.matrix import Floats, Measured, held, measure
+from boundcalc.norms.matrix import Floats, Measured, as_stored, measure
 from boundcalc.norms.rank import upper_rank
 from boundcalc.setting import Budget
 
@@ -63,5 +63,5 @@ def explicit(matrix: Floats) -> Budget:
     """`every` of an array at hand, its rank exact; rows and columns of zeros cost no time."""
     core = matrix[np.any(matrix != 0, axis=1)]
     core = core[:, np.any(core != 0, axis=0)]
-    found = measure(held(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
+    found = measure(as_stored(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
     return every(replace(found, shape=matrix.shape, rank=upper_rank(core)))

@@ -170,7 +170,7 @@ class Stored:
             yield low, slab if scale == 1.0 else slab.astype(np.float64) * scale
 
 
-def held(array: Native, name: str = "matrix") -> Stored:
+def as_stored(array: Native, name: str = "matrix") -> Stored:
     """An array at hand."""
     return Stored(array.shape, lambda rows, columns: array[rows, columns], name)  # type: ignore[arg-type]
 

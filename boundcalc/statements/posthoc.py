@@ -77,7 +77,7 @@ class Measured:
             raise InvalidSetting("looked_at.norms are measured norms: measured must be true")
 
 
-def pay(setting: Setting) -> tuple[Setting, Measured | None]:
+def correct_for_selection(setting: Setting) -> tuple[Setting, Measured | None]:
     """A setting whose measured numbers were rounded to their grids, and the record of what was measured."""
     norms, sample = setting.norms, setting.sample
     if not (norms.measured or sample.measured):

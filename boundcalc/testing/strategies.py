@@ -51,7 +51,7 @@ COINS = tuple(
 """Small and large classes and samples, likely and unlikely failures, with and without errors."""
 
 
-def _told(strategy: Strategy, coins: Coins) -> Iterator[Known]:
+def _known(strategy: Strategy, coins: Coins) -> Iterator[Known]:
     """What a strategy receives of a class; nothing where it refuses the sample."""
     if (strategy.quantity != "risk" and coins.train_error) or strategy.refuses(coins.setting) is not None:
         return
@@ -66,7 +66,7 @@ def _told(strategy: Strategy, coins: Coins) -> Iterator[Known]:
 
 def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None:
     """The chance of more than the value is at most delta."""
-    for known in _told(strategy, coins):
+    for known in _known(strategy, coins):
         value = strategy.value(FLOAT, known)
         chance = _chance(strategy, known, coins.size, value * (1 + 1e-9) + 1e-15)
         if chance > coins.delta * (1 + 1e-6):

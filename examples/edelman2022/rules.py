@@ -109,7 +109,7 @@ def measure(name: str, part: Part, m: int, seeds: Sequence[int], fresh: int) -> 
 
 def certified(network: Any, data: Any) -> dict[str, Any]:
     """What one network provably computes."""
-    from boundcalc.predictors.rules.certify import certificate_of, explained
+    from boundcalc.predictors.rules.certify import certificate_of, facts_of_rule
     from boundcalc.predictors.rules.rounding import rounding_error
     from boundcalc.predictors.rules.search import explain
     from boundcalc.predictors.rules.tables import tables_of
@@ -132,7 +132,7 @@ def certified(network: Any, data: Any) -> dict[str, Any]:
     if found.proved is None:
         return row
     certificate = certificate_of(network, found, data, 0.05)
-    more = {name: certificate.facts[name] for name in ("errors", "bits")} | explained(certificate)
+    more = {name: certificate.facts[name] for name in ("errors", "bits")} | facts_of_rule(certificate)
     row |= {n: more[n] for n in ("errors", "bits", "margin", "function", "unnamed", "bits_unnamed", "risk_unnamed")}
     row |= {"risk": certificate.risk, "bytes": len(json.dumps(certificate.to_json()))}
     return row | attacked(tables, found)

@@ -27,7 +27,7 @@ from pretrain import error_limit
 from scipy.cluster.vq import kmeans2, vq
 
 from boundcalc.lab.latent.transfer import condition, transfer_bound
-from boundcalc.lab.train.model import Transformer, read_only
+from boundcalc.lab.train.model import Transformer, forward_last_row
 from boundcalc.lab.train.parameters import Init
 from boundcalc.setting import Architecture
 
@@ -116,7 +116,7 @@ def pretrained(world: World, seed: int, steps: int, d: int) -> tuple[Transformer
         at = np.arange(step * BATCH, (step + 1) * BATCH) if many else rng.integers(0, n, BATCH)
         chosen, asked = world.unlabelled.words[at], rng.integers(0, len(HIDDEN), BATCH)
         goal = torch.from_numpy(chosen[np.arange(BATCH), HIDDEN[asked]])
-        loss = torch.nn.functional.cross_entropy(read_only(model, after.weights, tokens(chosen, asked)), goal)
+        loss = torch.nn.functional.cross_entropy(forward_last_row(model, after.weights, tokens(chosen, asked)), goal)
         rule.zero_grad()
         loss.backward()
         rule.step()
@@ -129,7 +129,7 @@ def answers(model: Transformer, words: Array) -> Array:
     """Laws of the word at each hidden place: (images, places, words)."""
     every = np.tile(np.arange(len(HIDDEN)), len(words))
     parts = tokens(np.repeat(words, len(HIDDEN), axis=0), every).split(8192)
-    logits = torch.cat([read_only(model.architecture, model.weights, part) for part in parts])
+    logits = torch.cat([forward_last_row(model.architecture, model.weights, part) for part in parts])
     return torch.softmax(logits.double(), -1).numpy().reshape(len(words), len(HIDDEN), WORDS)
 
 

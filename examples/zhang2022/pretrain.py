@@ -24,7 +24,7 @@ from common import Array, Values, mean_interval, run
 from scipy.optimize import root_scalar
 
 from boundcalc.lab.latent.transfer import condition, transfer_bound
-from boundcalc.lab.train.model import read_only
+from boundcalc.lab.train.model import forward_last_row
 from boundcalc.lab.train.source import NumpySource
 from boundcalc.lab.train.tasks.latent import MaskedTokenTask
 from boundcalc.lab.train.trainer import Outcome, train
@@ -78,7 +78,7 @@ def trained(task: MaskedTokenTask, seeds: int, steps: int, d: int = 16) -> list[
 def outputs(outcome: Outcome, tokens: Array) -> Array:
     """What a network says the masked token is: laws on the words."""
     parts = torch.from_numpy(np.ascontiguousarray(tokens)).split(2048)
-    found = [read_only(outcome.trial.architecture, dict(outcome.weights), part) for part in parts]
+    found = [forward_last_row(outcome.trial.architecture, dict(outcome.weights), part) for part in parts]
     return torch.softmax(torch.cat(found).double(), -1).numpy()
 
 

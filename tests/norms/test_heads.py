@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from boundcalc.norms.heads import Heads, products
-from boundcalc.norms.matrix import Measured, held, measure
+from boundcalc.norms.matrix import Measured, as_stored, measure
 
 Floats = NDArray[np.float64]
 Q = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 60)))[0]
@@ -35,7 +35,7 @@ PAIRS: dict[str, tuple[Floats, Floats]] = {
 
 def explicit(a: Floats, b: Floats) -> list[Measured]:
     """By forming every d x d product and measuring it."""
-    forms = (held(np.ascontiguousarray(x.T @ y)) for x, y in zip(a, b, strict=True))
+    forms = (as_stored(np.ascontiguousarray(x.T @ y)) for x, y in zip(a, b, strict=True))
     return [measure(w, np.random.default_rng(0), spectrum=True) for w in forms]
 
 
@@ -102,7 +102,7 @@ def test_factors_that_nearly_cancel_stay_close() -> None:
 def test_single_heads_agree_with_whole_matrices() -> None:
     a = draw(20, 4, 6, 30)
     for m, w in zip(Heads.of(a).measured(), a, strict=True):
-        whole = measure(held(np.ascontiguousarray(w.T)), np.random.default_rng(0), spectrum=True)
+        whole = measure(as_stored(np.ascontiguousarray(w.T)), np.random.default_rng(0), spectrum=True)
         for name in ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup"):
             assert getattr(m, name) == pytest.approx(getattr(whole, name), rel=1e-11)
         assert m.shape == whole.shape == (30, 6)

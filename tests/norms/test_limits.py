@@ -11,7 +11,7 @@ import pytest
 from boundcalc import Architecture
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.norms.limits import budget, limits
-from boundcalc.norms.matrix import held, measure, vector
+from boundcalc.norms.matrix import as_stored, measure, vector
 from boundcalc.setting import Budget
 
 torch = pytest.importorskip("torch")
@@ -58,7 +58,7 @@ def test_what_is_read_does_not_depend_on_values(name: str) -> None:
 def test_ranks_of_values_would_be_seen() -> None:
     """The negative control: a rank that is measured depends on values, and so does what is read if it is kept at 0."""
     rng = np.random.default_rng(0)
-    full, none = (measure(held(w), rng) for w in (rng.standard_normal((4, 4)), np.zeros((4, 4))))
+    full, none = (measure(as_stored(w), rng) for w in (rng.standard_normal((4, 4)), np.zeros((4, 4))))
     assert full.rank != none.rank
     assert set_limits(budget(full, limits("W_V", [(4, 4, 4)]))) == {"op", "fro", "two_one"}
     assert set_limits(budget(none, limits("W_V", [(4, 4, 4)]))) == {"op", "fro", "two_one"}
@@ -69,7 +69,7 @@ def test_no_limit_is_paid_for_that_follows_from_the_others() -> None:
     assert limits("readout", [(64, 1, 1)]) == ("op",)
     assert limits("W_QK", [(64, 64, 1)]) == ("op", "two_one")
     assert limits("W_1", [(64, 1, 1), (64, 8, 8)]) == limits("W_1", [(64, 8, 8)])
-    column = measure(held(np.arange(1.0, 9)[:, None]), np.random.default_rng(0))
+    column = measure(as_stored(np.arange(1.0, 9)[:, None]), np.random.default_rng(0))
     assert column.op == pytest.approx(column.fro)
     assert column.op == pytest.approx(column.two_one)
     gain = vector(np.array([1.0, -3.0]))
@@ -77,7 +77,7 @@ def test_no_limit_is_paid_for_that_follows_from_the_others() -> None:
 
 
 def test_a_schatten_sum_without_singular_values_is_refused() -> None:
-    found = measure(held(np.eye(3)), np.random.default_rng(0), spectrum=False)
+    found = measure(as_stored(np.eye(3)), np.random.default_rng(0), spectrum=False)
     assert budget(found, ("op", "schatten")).schatten is None
     with pytest.raises(InvalidSetting, match="add --spectra"):
         budget(found, ("op", "schatten"), 1.0)

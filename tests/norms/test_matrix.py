@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import NotFinite
 from boundcalc.norms import spectral
-from boundcalc.norms.matrix import Measured, held, measure, schatten_sum, vector
+from boundcalc.norms.matrix import Measured, as_stored, measure, schatten_sum, vector
 from boundcalc.norms.rounding import gamma, up
 
 Floats = NDArray[np.float64]
@@ -74,9 +74,9 @@ def violations(found: Measured, w: Floats, close: float = 1e-10) -> list[str]:
 @pytest.mark.parametrize("name", MATRICES)
 def test_norms_agree_with_lapack_and_are_never_below(name: str) -> None:
     w = MATRICES[name]
-    found = measure(held(w), RNG(0), spectrum=True)
+    found = measure(as_stored(w), RNG(0), spectrum=True)
     assert violations(found, w) == []
-    assert violations(measure(held(w.T), RNG(0)).transpose, w) == []
+    assert violations(measure(as_stored(w.T), RNG(0)).transpose, w) == []
     assert found.spectrum is not None
     exact = np.linalg.svd(w / np.abs(w).max(), compute_uv=False) * np.abs(w).max()
     got = np.array(found.spectrum)
@@ -91,7 +91,7 @@ def test_the_checker_rejects_lower_bounds() -> None:
     for _ in range(30):
         x = w.T @ (w @ x)
         x /= np.linalg.norm(x)
-    good = measure(held(w), RNG(0))
+    good = measure(as_stored(w), RNG(0))
     power = float(np.linalg.norm(w @ x))
     from dataclasses import replace
 
@@ -103,29 +103,29 @@ def test_the_checker_rejects_lower_bounds() -> None:
 @pytest.mark.parametrize("n", [2, 16, 128])
 def test_norms_known_exactly(n: int) -> None:
     h = hadamard(n)  # singular values all sqrt(n), entries +-1
-    found = measure(held(h), RNG(0), spectrum=True)
+    found = measure(as_stored(h), RNG(0), spectrum=True)
     exact = {"op": math.sqrt(n), "fro": n, "two_one": n**1.5, "two_one_t": n**1.5, "one_one": n * n, "sup": 1}
     for name, value in exact.items():
         assert value <= getattr(found, name) <= value * (1 + 1e-12)
     assert found.rank == n
-    counts = measure(held(np.outer(np.arange(1.0, 5), [3.0, 4.0])), RNG(0))  # |u| |v| = sqrt(30) * 5
+    counts = measure(as_stored(np.outer(np.arange(1.0, 5), [3.0, 4.0])), RNG(0))  # |u| |v| = sqrt(30) * 5
     assert math.sqrt(30) * 5 <= (counts.op or 0) <= math.sqrt(30) * 5 * (1 + 1e-13)
 
 
 def test_norms_at_the_end_of_the_floats() -> None:
     """No warning, and inf where the norm is larger than every float."""
-    found = measure(held(np.full((40, 30), 1.5e308)), RNG(0), spectrum=True)
+    found = measure(as_stored(np.full((40, 30), 1.5e308)), RNG(0), spectrum=True)
     assert (found.sup, found.fro, found.one_one) == (1.5e308, math.inf, math.inf)
-    wide = measure(held(np.array([[1e308, 1e-308]])), RNG(0))
+    wide = measure(as_stored(np.array([[1e308, 1e-308]])), RNG(0))
     assert 1e308 <= (wide.op or 0) <= 1.0000001e308
-    least = measure(held(np.full((3, 4), 5e-324)), RNG(0))
+    least = measure(as_stored(np.full((3, 4), 5e-324)), RNG(0))
     assert math.sqrt(12) * 5e-324 <= (least.fro or 0)
 
 
 def test_zero_and_empty_matrices() -> None:
-    found = measure(held(np.zeros((7, 5))), RNG(0), spectrum=True)
+    found = measure(as_stored(np.zeros((7, 5))), RNG(0), spectrum=True)
     assert (found.op, found.fro, found.two_one, found.one_one, found.rank) == (0, 0, 0, 0, 0)
-    assert measure(held(np.zeros((0, 5))), RNG(0)).op == 0
+    assert measure(as_stored(np.zeros((0, 5))), RNG(0)).op == 0
     assert vector(np.zeros(3)).op == 0
 
 
@@ -134,7 +134,7 @@ def test_norms_of_what_is_not_finite(bad: float) -> None:
     w = np.ones((4, 4))
     w[2, 1] = bad
     with pytest.raises(NotFinite, match="matrix has 1 entries"):
-        measure(held(w), RNG(0))
+        measure(as_stored(w), RNG(0))
     with pytest.raises(NotFinite, match="vector has"):
         vector(w[2])
 
@@ -154,7 +154,7 @@ def test_schatten_sums() -> None:
     for p in (0.1, 0.5, 1.0, 2.0):
         exact = math.fsum(float(s) ** p for s in sigma)
         assert exact <= schatten_sum(sigma, p) <= exact * (1 + 1e-13)
-    budget = measure(held(MATRICES["gauss"]), RNG(0), spectrum=True).budget(power=1.0)
+    budget = measure(as_stored(MATRICES["gauss"]), RNG(0), spectrum=True).budget(power=1.0)
     assert budget.schatten is not None
     assert budget.schatten[1] >= np.linalg.svd(MATRICES["gauss"], compute_uv=False).sum()
 
@@ -185,7 +185,7 @@ def test_spectra_known_exactly(name: str, n: int) -> None:
         assert (w == np.rint(w)).all()
         if not np.array_equal(w, exactly(KNOWN[name](n))):
             continue  # these integers do not fit float32
-        found = measure(held(w), RNG(0), spectrum=True)
+        found = measure(as_stored(w), RNG(0), spectrum=True)
         assert found.spectrum is not None
         got = np.array(found.spectrum)
         assert (got >= exact).all()
@@ -251,7 +251,7 @@ def test_probed_norms_of_crowded_spectra(name: str, dtype: type) -> None:
     w = RNG(2).standard_normal((1100, 1300)) if name == "Gaussian" else known_norm(1100, 1300, 3, CROWDED[name])
     top = float(np.linalg.eigvalsh(w @ w.T)[-1]) ** 0.5 if name == "Gaussian" else float(CROWDED[name].max())
     blur = 1e-13 if dtype is np.float64 else 1e-6  # w is known to this
-    found = measure(held(w.astype(dtype)), RNG(4))
+    found = measure(as_stored(w.astype(dtype)), RNG(4))
     assert found.failure == spectral.FAILURE
     assert top * (1 - blur) <= (found.op or 0) <= 1.025 * top
 
@@ -263,7 +263,7 @@ def test_probes_see_a_top_value_that_the_guess_missed(monkeypatch: pytest.Monkey
     honest = spectral._guess
     monkeypatch.setattr(spectral, "_guess", lambda *args: 0.25 * honest(*args))
     for seed in range(5):
-        assert (measure(held(w), RNG(seed)).op or 0) >= 1 - 1e-14
+        assert (measure(as_stored(w), RNG(seed)).op or 0) >= 1 - 1e-14
 
 
 def test_probes_that_are_not_random_would_fail(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_probes_that_are_not_random_would_fail(monkeypatch: pytest.MonkeyPatch) 
             return values
 
     w = np.diag(np.r_[1.0, 0.5 * np.ones(60)])
-    found = measure(held(w), Blind())  # type: ignore[arg-type]
+    found = measure(as_stored(w), Blind())  # type: ignore[arg-type]
     assert (found.op or 0) < 0.6
 
 

@@ -7,20 +7,20 @@ import math
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget, Norms, Setting
-from boundcalc.statements.posthoc import SCHATTEN_POWERS, grid_value, pay, union
+from boundcalc.statements.posthoc import SCHATTEN_POWERS, correct_for_selection, grid_value, union
 
 PLAIN = Setting.of(depth=2)
 
 
 def cost(p: float, q: float, steps: int, *, distance: bool = False) -> float:
-    """What two blocks pay with powers p and q chosen after training, and sums on a step of the grid."""
+    """The correction of two blocks with powers p and q chosen after training, and sums on a step of the grid."""
 
     def budget(power: float) -> Budget:
         own = Budget(op=1.0, schatten=(power, grid_value(steps)))
         return Budget(op=1.0, distance=own) if distance else own
 
     measured = Norms(C=1.0, budgets={"W_V[0]": budget(p), "W_V[1]": budget(q)}, measured=True)
-    paid, record = pay(PLAIN.but(norms=measured))
+    paid, record = correct_for_selection(PLAIN.but(norms=measured))
     assert record is not None
     return float(union(FLOAT, paid, record))
 
@@ -28,7 +28,9 @@ def cost(p: float, q: float, steps: int, *, distance: bool = False) -> float:
 def without(*, distance: bool = False) -> float:
     own = Budget(op=1.0)
     budget = Budget(op=1.0, distance=own) if distance else own
-    paid, record = pay(PLAIN.but(norms=Norms(C=1.0, budgets={"W_V[0]": budget, "W_V[1]": budget}, measured=True)))
+    paid, record = correct_for_selection(
+        PLAIN.but(norms=Norms(C=1.0, budgets={"W_V[0]": budget, "W_V[1]": budget}, measured=True))
+    )
     assert record is not None
     return float(union(FLOAT, paid, record))
 

@@ -85,7 +85,7 @@ def shape_of(model: Model) -> Shape:
     if keys % d_head:
         raise CheckpointError(f"{model.checkpoint.where}: {keys} outputs of keys do not make heads of width {d_head}")
     flags = ("first", "bare", "rope", "causal", "parallel", "around_one", "replaced", "alibi")
-    cap, gated, act = model.said("cap"), model.has("W_3", 0), model.said("activation")
+    cap, gated, act = model.setting_of("cap"), model.has("W_3", 0), model.setting_of("activation")
     if model.flag("gated_by_name"):
         kind, said = activation(act), {name: model.settings.get(name) for name in ("dense_act_fn", "is_gated_act")}
         if gated != str(act).startswith("gated-") or said["is_gated_act"] not in (None, gated):
@@ -104,12 +104,12 @@ def shape_of(model: Model) -> Shape:
         activation=activation(act),
         eps=model.number("eps"),
         temperature=_temperature(model, d_head),
-        norm=model.said("norm") or "layernorm",
+        norm=model.setting_of("norm") or "layernorm",
         kv_heads=keys // d_head,
         gated=gated,
         cap=None if cap is None else positive("the soft cap of scores", cap),
-        normalised=model.said("normalised"),
-        buckets=model.shape("score_offsets")[0] if model.said("buckets") else None,
+        normalised=model.setting_of("normalised"),
+        buckets=model.shape("score_offsets")[0] if model.setting_of("buckets") else None,
         **{name: model.flag(name) for name in flags},
     )
 
@@ -117,9 +117,9 @@ def shape_of(model: Model) -> Shape:
 def _temperature(model: Model, d_head: int) -> float:
     """The divisor of scores; rotations that stretch make scores larger by the square of their factor."""
     temperature = math.sqrt(d_head)
-    if model.said("score_root") is not None:
+    if model.setting_of("score_root") is not None:
         temperature = math.sqrt(model.number("score_root"))
-    elif model.said("score_scale") is not None:
+    elif model.setting_of("score_scale") is not None:
         temperature = 1 / model.number("score_scale")
     if not model.flag("rope"):
         return temperature
@@ -218,7 +218,7 @@ def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits."""
     tied_to_embedding = _tied(model)
     sentence = model.settings.get(POOLING)
-    mean = sentence == "mean" or (model.said("pooling") == "mean" and model.head == "ForSequenceClassification")
+    mean = sentence == "mean" or (model.setting_of("pooling") == "mean" and model.head == "ForSequenceClassification")
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
     if sentence is not None:
         classes = model.option("classes") or 1
@@ -226,13 +226,13 @@ def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
     if model.has("W_transform"):
         into, d = model.shape("W_transform")
         layers.append(Linear("W_transform", into, d, bias=_bias(model, "b_transform")))
-        layers.append(Activation(activation(model.said("transform") or model.said("activation"))))
+        layers.append(Activation(activation(model.setting_of("transform") or model.setting_of("activation"))))
         layers.append(LayerNorm("norm_transform", d, shape.eps, offset=model.has("norm_transform.offset")))
     elif model.has("W_pool"):
         into, d = model.shape("W_pool")
         layers += [
             Linear("W_pool", into, d, bias=_bias(model, "b_pool")),
-            Activation(activation(model.said("pooler") or "tanh")),
+            Activation(activation(model.setting_of("pooler") or "tanh")),
         ]
     if model.has("readout"):
         classes = model.shape("readout")[1]
@@ -241,7 +241,7 @@ def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
     else:
         classes = model.option("classes") or 1
     layers.append(Linear("readout", d, classes, bias=_bias(model, "b_readout")))
-    cap = model.said("final_cap")
+    cap = model.setting_of("final_cap")
     if cap is not None and model.head != "ForSequenceClassification":
         layers.append(SoftCap(classes, positive("the soft cap of logits", cap)))
     return layers, classes
@@ -298,7 +298,7 @@ def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding,
 def stack(model: Model) -> Architecture:
     """Tables or patches, blocks of one shape, perhaps a last normalisation, and a read-out."""
     shape, roles = shape_of(model), set(model.family.tensors.values())
-    limit = model.said("longest")
+    limit = model.setting_of("longest")
     narrow = model.shape("embedding")[1] if "embedding" in roles else shape.d
     table = model.table_shape("positions")[1] if model.has("positions") else narrow
     front, seq_len = tables(model, table, None if limit is None else size(model.family.reads["longest"][0], limit))

@@ -123,7 +123,7 @@ class Model:
     @cached_property
     def first_position(self) -> int:
         """The first row of the position table that is read: after `skipped` rows, or after the row of padding."""
-        padding = self.said("padding")
+        padding = self.setting_of("padding")
         return self.family.fixed.get("skipped", 0) if padding is None else size("pad_token_id", padding, least=0) + 1
 
     @cached_property
@@ -306,7 +306,7 @@ class Model:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
         return max(blocks) + 1
 
-    def said(self, name: str) -> Any:
+    def setting_of(self, name: str) -> Any:
         """A parameter of the family: as config.json (or --set) has it, the library's default, or a constant of its code."""
         if name not in self.family.reads:
             return self.family.fixed.get(name)
@@ -315,7 +315,7 @@ class Model:
 
     def flag(self, name: str) -> bool:
         """A parameter that is true or false; false where the family has none."""
-        value = self.said(name)
+        value = self.setting_of(name)
         if value is not None and not isinstance(value, bool):
             where = self.family.reads[name][0]
             raise CheckpointError(f"{self.checkpoint.where}: {where} should be true or false, got {value!r:.60}")
@@ -323,7 +323,7 @@ class Model:
 
     def number(self, name: str) -> float:
         """A parameter that is a number above 0."""
-        value = self.said(name)
+        value = self.setting_of(name)
         where = self.family.reads[name][0] if name in self.family.reads else name
         if value is None:
             raise CheckpointError(f"{self.checkpoint.where} comes without {where!r}: say --set {where}=...")
@@ -334,7 +334,7 @@ class Model:
         """Attention heads."""
         if self.family.described:
             return self.family.known_heads or self.option("heads") or 1
-        said, found = self.option("heads"), self.said("heads")
+        said, found = self.option("heads"), self.setting_of("heads")
         found = next(filter(None, (found, *(self.settings.get(name) for name in _HEADS))), None)
         where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
         if found is None and said is None:

@@ -50,7 +50,7 @@ def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
     validate.known_keys("--runs", chosen, ("sweep", *_READ))
     if not path.exists():
         raise NoSolution(f"there is no store {path}: `boundcalc sweep conjunction --store {path}` makes one")
-    with Store(path, read_only=True) as store:
+    with Store(path, forward_last_row=True) as store:
         every = list(store.select(sweep=str(chosen["sweep"])) if "sweep" in chosen else store.records())
         sweeps = ", ".join(sorted(store.sweeps()))
         for text in store.damaged:

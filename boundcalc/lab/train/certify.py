@@ -206,9 +206,9 @@ def _explained(certificate: PredictorCertificate) -> dict[str, Any]:
     """What a certificate by a rule says besides its number."""
     if certificate.method != "rule":
         return {}
-    from boundcalc.predictors.rules.certify import explained
+    from boundcalc.predictors.rules.certify import facts_of_rule
 
-    return explained(certificate)
+    return facts_of_rule(certificate)
 
 
 _Error = Callable[[Any], float]

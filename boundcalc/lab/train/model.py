@@ -50,7 +50,7 @@ def plain(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
     return out.squeeze(-2) if any(isinstance(layer, Pool) for layer in flat(architecture.stages)) else out
 
 
-def read_only(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
+def forward_last_row(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
     """The same values, computing only the row that is read from the last attention on."""
     stages = architecture.stages
     if not reads_one_row(architecture):

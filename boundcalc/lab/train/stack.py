@@ -13,7 +13,7 @@ from boundcalc.base.answers import wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
 from boundcalc.lab.train.layers import Weights
-from boundcalc.lab.train.model import draw, plain, read_only
+from boundcalc.lab.train.model import draw, forward_last_row, plain
 from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape
@@ -41,9 +41,9 @@ class Stack:
         self.path = path or ("row" if self.plan is None else "bits")
         if self.path == "bits" and self.plan is None:
             raise InvalidSetting("the path 'bits' needs bits, one attention layer and a [CLS] read-out")
-        one: Callable[..., Tensor] = plain if self.path == "plain" else read_only
+        one: Callable[..., Tensor] = plain if self.path == "plain" else forward_last_row
         each = torch.func.vmap(lambda weights, x: one(architecture, weights, x))
-        self._row = torch.func.vmap(lambda weights, x: read_only(architecture, weights, x))
+        self._row = torch.func.vmap(lambda weights, x: forward_last_row(architecture, weights, x))
         self._each: Callable[..., Tensor] = each
         self.sharp = 0
 

@@ -145,7 +145,7 @@ def function_of(rounding: float | None, margin: float) -> str:
 
 
 def _risk_in_words(certificate: PredictorCertificate) -> str:
-    more, sure = explained(certificate), f"with probability {confidence(certificate.delta)}"
+    more, sure = facts_of_rule(certificate), f"with probability {confidence(certificate.delta)}"
     if "bits_unnamed" not in more:
         return f"risk <= {up(certificate.risk, 3)} {sure}"
     text = f"risk <= {up(more['risk_unnamed'], 3)} {sure}, as a {_KINDS[more['unnamed']]} of {up(more['bits_unnamed'], 4)} bits"
@@ -219,7 +219,7 @@ def certificate_of(
     )
 
 
-def explained(certificate: PredictorCertificate) -> dict[str, Any]:
+def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
     """The rule in words, its inputs and margin; and what it costs as a truth table or decision tree, without a name."""
     evidence = certificate.evidence
     rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])

@@ -102,7 +102,7 @@ def embedding(walk: Walk, layer: Layer, _: int) -> None:
 def lookup(walk: Walk, layer: Layer, _: int) -> None:
     """A7, S5."""
 
-    def known(kind: str, name: str, d: int, k: int) -> tuple[Real, Sizes]:
+    def table_norms(kind: str, name: str, d: int, k: int) -> tuple[Real, Sizes]:
         budget = walk.limit(kind)
         given = [x for x in (getattr(budget, name), budget.fro) if x is not None]
         demand(given, f"{kind} has no budget of its own norm")
@@ -116,10 +116,10 @@ def lookup(walk: Walk, layer: Layer, _: int) -> None:
 
     sides = {"token": layer.vocabulary, "position": walk.seq_len}
     width = layer.heads * layer.d_value
-    values = {side: known(f"{side}_values", "heads", rows, width) for side, rows in sides.items()}
+    values = {side: table_norms(f"{side}_values", "heads", rows, width) for side, rows in sides.items()}
     walk.radius = values["token"][0] + values["position"][0]
     for side, rows in sides.items():
-        most, sizes = known(f"{side}_scores", "sup", rows, layer.heads)
+        most, sizes = table_norms(f"{side}_scores", "sup", rows, layer.heads)
         ways = [one("gain", rows * layer.heads, most), View("numbers", num(1), 0, sizes, 1)]
         walk.error += walk.piece(f"{side}_scores", None, [(1, ways)], walk.radius, 2 * walk.radius, bends=True)
     for side, rows in sides.items():

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided  # noqa: E402
-from boundcalc.lab.train.model import Transformer, plain, read_only  # noqa: E402
+from boundcalc.lab.train.model import Transformer, forward_last_row, plain  # noqa: E402
 from boundcalc.lab.train.own_row import CLS  # noqa: E402
 from boundcalc.lab.train.parameters import Init  # noqa: E402
 from boundcalc.lab.train.stack import Stack  # noqa: E402
@@ -124,7 +124,7 @@ def test_the_comparison_sees_a_wrong_gradient() -> None:
 def test_reading_one_row_equals_the_plain_module(name: str, dtype: Any) -> None:
     arch = architecture(24, **DEEP[name])
     weights, x = models(arch, dtype, 3.0, 2), bits(2, 6, 24)
-    each = torch.func.vmap(lambda w, t: read_only(arch, w, t))
+    each = torch.func.vmap(lambda w, t: forward_last_row(arch, w, t))
     fast = with_gradients(weights, lambda w: each(w, tokens(x)))
     slow = with_gradients(weights, lambda w: plainly(arch, w, x))
     assert difference(fast, slow) < 3 * TOLERANCE[dtype]
