@@ -23,12 +23,12 @@ def test_it_takes_at_most_six_commands_and_fifteen_lines() -> None:
 
 
 def assert_norms_are_those_of_the_module(folder: Path, printed: dict[str, str]) -> None:
-    state = torch.load(folder / "tower.pt")["model"]
+    state = torch.load(folder / "weights.pt")["model"]
     assert "Compared with a forward pass" in printed[commands(NAME)[2]]
-    data = json.loads(run("boundcalc norms tower.pt --mapping map.json --format json", folder))
+    data = json.loads(run("boundcalc norms weights.pt --mapping map.json --format json", folder))
     by_name = {row["weight"]: row for row in data["weights"]}
     for block in range(3):
-        exact = float(torch.linalg.matrix_norm(state[f"floors.{block}.think.0.weight"].double(), 2))
+        exact = float(torch.linalg.matrix_norm(state[f"blocks.{block}.mlp.0.weight"].double(), 2))
         assert exact <= by_name[f"W_1[{block}]"]["op"] <= exact * (1 + 1e-9)
 
 
@@ -37,7 +37,7 @@ def assert_margins_and_errors_are_those_of_the_module(folder: Path, printed: dic
     space: dict[str, Any] = {}
     exec((folder / "model.py").read_text(), space)
     model = space["make"]().double()
-    model.load_state_dict(torch.load(folder / "tower.pt")["model"])
+    model.load_state_dict(torch.load(folder / "weights.pt")["model"])
     for name, pattern in (("train", r"(\d+) of 2000 training examples"), ("test", r"H: (\d+) errors? of 1000")):
         data = np.load(folder / f"{name}.npz")
         with torch.no_grad():
@@ -86,11 +86,11 @@ def assert_a_wrong_mapping_is_refused(name: str, folder: Path) -> None:
     for key, value in change.items():
         wrong[key] = {**wrong[key], **value} if isinstance(value, dict) else value
     (folder / "wrong.json").write_text(json.dumps(wrong))
-    for rest in ("norms tower.pt", "certify tower.pt --data train.npz"):
+    for rest in ("norms weights.pt", "certify weights.pt --data train.npz"):
         text = run(f"boundcalc {rest} --mapping wrong.json --compare model.py:make", folder, code=1)
         assert says in text
         assert "not be about this module" in text
         assert "norms: best" not in text
-    if name == "not causal":  # nobody compared: the bound is one of the description, and says so
-        text = run("boundcalc certify tower.pt --mapping wrong.json --m 2000 --no-solve", folder)
+    if name == "not causal":  # without a comparison the bound is one of the description, and says so
+        text = run("boundcalc certify weights.pt --mapping wrong.json --m 2000 --no-solve", folder)
         assert "not compared with a forward pass" in text
