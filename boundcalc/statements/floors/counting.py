@@ -65,7 +65,7 @@ def two_values(ns: NumberSystem, cells: int, high: Number, low: Number, m: int, 
 def opposite(
     ns: NumberSystem, pairs: int, high: Number, low: Number, loose: Number, m: int, delta: Number
 ) -> Number | None:
-    """F3: members for every choice of which cell of each pair has the high and which the low loss; None where the floor is not positive.
+    """F3: members for every choice of which cell of each pair has the high and which the low loss; None without a floor.
 
     Args:
         ns: number system.
