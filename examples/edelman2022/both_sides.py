@@ -25,7 +25,7 @@ from boundcalc.engine.floors import floor_of
 from boundcalc.engine.search import Search
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
-from boundcalc.lab.figures.names import GREY, PALE, look
+from boundcalc.lab.figures.names import GREY, look
 from boundcalc.theorems.policies import POLICIES
 
 QUICK = {"quick": True}
@@ -86,17 +86,17 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         x = tuple(float(m) for m in sizes)
         series.append(Series("best", "bound", "gap", x, tuple(uppers), label=f"depth {depth}", panel=f"{depth}"))
         series.append(Series("gap-floor", "reference", "gap", x, tuple(lowers), panel=f"{depth}"))
-        ratios.append(min(up / low for up, low in zip(uppers, lowers, strict=True) if up < 1))
+        ratios.append(uppers[-1] / lowers[-1])
     apart = ", ".join(f"{ratio:.2g}" for ratio in ratios)
     return Figure(
         "both-sides",
         f"Floor and bound are {apart} times apart",
-        "width 64, 1 head, T = 512, norms at most 1, margin 0.5; 1, 2 and 4 blocks",
+        f"width 64, 1 head, T = 512, norms at most 1, margin 0.5; 1, 2 and 4 blocks; factors at m = {sizes[-1]:,}",
         "The best proved bound of the generalization gap (red-brown) and a proved floor under every bound of this kind "
         "(grey), for 1, 2 and 4 blocks. The smallest possible bound lies in the shaded band. It is about the worst network "
         "and the worst distribution; trained networks do far better.",
         f"Three panels of bound and floor against the number of training sequences on logarithmic axes. Both fall like "
-        f"one over the square root of m; they are {apart} times apart.",
+        f"one over the square root of m; at the right end they are {apart} times apart.",
         tuple(series),
     )
 
@@ -114,8 +114,7 @@ def draw(figure: Figure) -> Any:
                 axes.annotate(
                     look(one.key).name, place, xytext=(right, above), textcoords="offset points", color=ink, ha=where
                 )
-        rows = [(x, b, min(1.0, a)) for x, a, b in zip(bound.x, bound.y, low.y, strict=True) if a and b]
-        axes.fill_between(*map(list, zip(*rows, strict=True)), color=PALE, lw=0, zorder=0)
+        canvas.between(axes, bound, low)
         canvas.vacuous(axes, [])
         axes.set_title(bound.label, loc="right", color=GREY)
     panels[0].set_ylabel("generalization gap")

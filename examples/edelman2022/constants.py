@@ -116,11 +116,11 @@ def draw(figure: Figure) -> Any:
         heavy = "bold" if row in (0, len(values) - 1) else "normal"
         text = f"{upper(math.log10(here))}{gain}"
         axes.annotate(text, (before, row), xytext=(5, 0), textcoords="offset points", va="center", weight=heavy)
-    low, high = min(values) / 2, max(values) * 150
-    axes.set(xscale="log", xlim=(low, high), ylim=(len(values) - 0.4, -0.7), xlabel="bound of the generalization gap")
+    low, high = min(values) / 2, max(values) * 600
+    axes.set(xscale="log", xlim=(low, high), ylim=(len(values) - 0.4, -1.3), xlabel="bound of the generalization gap")
     axes.set_yticks(range(len(steps)), [f"{name} ({rests})" for name, rests, _ in steps])
     axes.axvspan(1, high, color=PALE, lw=0, zorder=0.5, gid="vacuous")
-    axes.annotate("vacuous (1 or more)", (high / 1.2, -0.4), color=GREY, va="center", ha="right")
+    axes.annotate("vacuous (1 or more)", (high / 1.2, -0.85), color=GREY, va="center", ha="right")
     return drawn
 
 

@@ -154,7 +154,9 @@ def draw(figure: Figure) -> Any:
     drawn.colorbar(image, ax=heads, label="mean attention", fraction=0.04, pad=0.02)
     for axes, network in ((left, first), (right, second)):
         names = ", ".join(f"x{position}" for position in network["positions"])
-        reach = "every input" if network["everywhere"] else f"{network['ones'][0]} to {network['ones'][1]} bits 1"
+        reach = (
+            "every input" if network["everywhere"] else f"if {network['ones'][0]} to {network['ones'][1]} bits are 1"
+        )
         axes.set_title(f"{network['rule']}: {reach}", fontsize=7.5, color=INK)
         for i, (low, high) in enumerate(network["ranges"]):
             colour = BLUE if network["answers"][i] else BROWN
@@ -170,11 +172,11 @@ def draw(figure: Figure) -> Any:
             row = network["patterns"].index(pattern)
             axes.plot([failing["output"]], [row], "X", color="#A13D57", ms=6, zorder=5)
             axes.annotate(
-                f"{sum(map(int, failing['x']))} of {len(failing['x'])} bits 1:\noutput {failing['output']:.3g}",
+                f"{sum(map(int, failing['x']))} bits 1:\noutput {failing['output']:.3g}",
                 (failing["output"], row),
-                xytext=(0, -22),
+                xytext=(-6, 0),
                 textcoords="offset points",
-                ha="center",
+                **{"ha": "right", "va": "center"},
                 color="#A13D57",
             )
     note(

@@ -74,7 +74,7 @@ def draw(figure: Figure) -> Any:
         axes.plot(*zip(*rows, strict=True), color=seen.colour, ls=seen.dashes, lw=seen.width, gid=canvas.gid(one))
         value = list(one.known().values())[-1]
         labels.append((rows[-1], f"{seen.name}: {value:.2g}", seen.colour))
-    canvas.lengths(axes, figure.series[0].x)
+    canvas.lengths(axes, figure.series[0].x, most=5)
     canvas.percent(axes.yaxis)
     most = max(rows[-1][1] for rows in (_growth(one.known()) for one in figure.series))
     axes.set(xlabel="sequence length T", ylabel="growth since T = 16", ylim=(-0.15 * most, 1.15 * most))

@@ -7,7 +7,6 @@ Computed: the best bound; measured against: the proved floor under it; by axis a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from boundcalc import Setting
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.gap import curves
-from boundcalc.lab.figures.names import GREY, PALE, look
+from boundcalc.lab.figures.names import GREY, look
 
 QUICK = {"quick": True}
 SETTING = Setting.of("edelman", depth=2)
@@ -73,21 +72,14 @@ def draw(figure: Figure) -> Any:
         axes.set(yscale="log", xlabel=words)
         if letter == "C":
             canvas.lengths(axes, [2.0**k for k in range(-2, 4)])
-            axes.axvline(1, color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+            axes.axvline(1, color=GREY, lw=0.8, ls=(0, (1, 1.5)), zorder=0.4)  # below the vacuous band
         ends = [(canvas.curve(axes, one), look(key).name, look(key).colour) for key, one in shown.items()]
-        _band(axes, shown["best"], shown["gap-floor"])
+        canvas.between(axes, shown["best"], shown["gap-floor"])
         canvas.vacuous(axes, [])
         if letter == "depth":
             canvas.end_labels(axes, ends)
     panels[0].set_ylabel("generalization gap")
     return drawn
-
-
-def _band(axes: Any, bound: Series, floor: Series) -> None:
-    """What lies between the best bound and the floor."""
-    low, high = floor.known(), bound.known()
-    x: Sequence[float] = sorted(low.keys() & high.keys())
-    axes.fill_between(x, [low[at] for at in x], [min(1.0, high[at]) for at in x], color=PALE, lw=0, zorder=0)
 
 
 if __name__ == "__main__":

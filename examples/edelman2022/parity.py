@@ -78,7 +78,7 @@ def collect(quick: bool = False, store: Path | None = None, late: bool = False) 
     return Figure(
         "parity",
         "Parity: nothing, then everything",
-        describe(found),
+        describe(found) if late else f"left: {describe(found)}; right: s of T bits, 10 networks each",
         caption,
         "Left, accuracy of ten networks over training: flat at one half, then a jump to one. Right, the steps until that "
         "jump grow as a power of the number of bits, the steeper the more bits the parity has.",
@@ -100,7 +100,7 @@ def draw(figure: Figure) -> Any:
         )
     axes.axhline(0.5, color=GREY, lw=0.8, ls=(0, (1, 1.5)))
     axes.annotate(
-        "guessing", (axes.get_xlim()[1], 0.5), xytext=(-2, -9), textcoords="offset points", color=GREY, ha="right"
+        "guessing", (axes.get_xlim()[0], 0.5), xytext=(4, -16), textcoords="offset points", color=GREY, ha="left"
     )
     axes.set(xlabel="training step", ylabel="right on new sequences", ylim=(0, 1.03))
     canvas.percent(axes.yaxis)

@@ -68,7 +68,8 @@ def collect(
 ) -> Figure:
     """m* with its fits, the floor, any consistent learner, and the best bound of the class that holds the networks."""
     chosen, target = records(quick, store, sweep, sparsity)
-    found = analyse(cells(chosen, 1 - target), level=share)
+    counted = cells(chosen, 1 - target)
+    found = analyse(counted, level=share)
     s, T = int(chosen[0].config["task"]["s"]), [t.T for t in found.thresholds]
     base = class_of(chosen, Setting.of("edelman", depth=1, margin=0.5)).but(delta=1 - share, train_error=0.0)
     rows = {
@@ -79,32 +80,44 @@ def collect(
     x = tuple(float(at) for at in T)
     stars = [(float(t.T), t.m_star, t.low, t.high) for t in found.thresholds]
     series = [Series.of_rows("median", "measured", "m", stars)]
+    for at in T:
+        rates = [(float(one.m), one.successes / one.n) for one in counted if at == one.T]
+        series.append(Series.of_rows("share", "measured", "share", rates, f"{at}"))
     series += [Series(key, kind, "m", x, tuple(values)) for key, (kind, values) in rows.items()]
     series += [Series(fit.model, "fit", "m", x, tuple(fit(at) for at in T)) for fit in found.fits]
     facts = {"share": share, "target": target, "fits": [vars(fit) for fit in found.fits], "words": found.words()}
     caption = (
-        f"Left: examples with which {share:.0%} of the networks reach {1 - target:.0%} on new sequences, with 95% bootstrap "
-        "intervals and fits (AIC above the best one). Right, next to what is proved: the fewest examples any learner needs, "
-        "the number with which every consistent conjunction is right, and the best bound at the norms of trained networks."
+        f"Left: share of networks that reach {1 - target:.0%} on new sequences. Middle: examples m* with which {share:.0%} do, "
+        "95% bootstrap intervals, and fits (AIC above the best one). Right, next to what is proved: the fewest examples any "
+        "learner needs, those with which every consistent conjunction is right, and the best bound at the networks' norms."
     )
     alt = (
-        "Left, the number of examples needed grows slowly with the number of bits, roughly by the same amount at each "
-        "doubling. Right, the measured points lie between a floor and two proved bounds, the upper one 10^5 times higher."
+        "Curves rise from no network to all, further right the more bits there are; the number of examples needed grows by "
+        "about the same amount at each doubling. Right, the measured points lie between a floor and two proved bounds, the "
+        "upper one 10^5 times higher."
     )
     return Figure("samples", title(found), describe(chosen), caption, alt, tuple(series), facts)
 
 
 def title(found: Analysis) -> str:
-    """What doubling T costs, by the law that is linear in log T."""
-    if not found.fits:
-        return "Examples needed, by the length of sequences"
-    return f"Twice the length costs {found.fit('log').b:.0f} more examples"
+    """What the longest sequences cost, against the shortest: as measured, by no law."""
+    first, last = found.thresholds[0], found.thresholds[-1]
+    return f"{last.T / first.T:g} times longer sequences need {last.m_star / first.m_star:.1f} times the examples"
 
 
 def draw(figure: Figure) -> Any:
-    """Left, the measured m* with fits; right, on one axis, what is proved."""
-    drawn, (left, right) = canvas.sheet(figure, 2, size=(6.8, 2.8))
-    (seen,) = figure.of(kind="measured")
+    """Left, shares of networks; then the measured m* with fits; right, on one axis, what is proved."""
+    drawn, (shares, left, right) = canvas.sheet(figure, 3, size=(6.8, 2.5))
+    (seen,) = figure.of(key="median")
+    rates = figure.of(key="share")
+    for k, one in enumerate(rates):
+        known = one.known()
+        colour = mix(GREEN, 0.75 * (1 - k / max(1, len(rates) - 1)))
+        shares.plot(list(known), list(known.values()), color=colour, lw=1, marker=".", ms=3, label=f"T = {one.panel}")
+    shares.axhline(figure.facts["share"], color=GREY, lw=0.6, ls=(0, (1, 2)), zorder=1)
+    shares.set(xlabel="training sequences m", ylabel=f"networks with {1 - figure.facts['target']:.0%} right")
+    canvas.percent(shares.yaxis)
+    shares.legend(loc="lower right", fontsize=6, handlelength=1.2)
     y = [float(value or 0) for value in seen.y]
     spans = [
         [a - (b or a) for a, b in zip(y, seen.low, strict=True)],
@@ -112,20 +125,21 @@ def draw(figure: Figure) -> Any:
     ]
     for axes in (left, right):
         axes.errorbar(seen.x, y, yerr=spans, fmt="o", ms=3.5, color=GREEN, elinewidth=0.8, zorder=4)
-        canvas.lengths(axes, seen.x)
+        canvas.lengths(axes, seen.x, most=3)
         axes.set(xlabel="bits T")
     least = min((fit["aic"] for fit in figure.facts["fits"]), default=0.0)
     names = {fit["model"]: f"{_LAWS[fit['model']]}, AIC +{fit['aic'] - least:.1f}" for fit in figure.facts["fits"]}
     for one, dashes in zip(figure.of(kind="fit"), ("-", (0, (4, 1.6)), (0, (1, 1.3))), strict=False):
         left.plot(one.x, one.known().values(), color=GREY, ls=dashes, lw=1, label=names[one.key])
-    left.legend(loc="upper left", fontsize=6.5)
+    left.legend(loc="upper left", fontsize=6, handlelength=1.5)
+    left.set_ylim(top=1.3 * max(y))
     left.set(ylabel=f"m*: {figure.facts['share']:.0%} of networks reach {1 - figure.facts['target']:.0%}")
     right.set(yscale="log", ylabel="training sequences m")
     labels = [((seen.x[-1], y[-1]), "measured m*", GREEN)]
     for key, name, colour, dashes in (
         ("floor", look("floor").name, GREY, look("floor").dashes),
-        ("consistent", "any learner that fits the data", BROWN, LONG),
-        ("best", "best bound, norms of trained\nnetworks (chosen after training)", BROWN, "-"),
+        ("consistent", "any learner that\nfits the data", BROWN, LONG),
+        ("best", "best bound, norms\nof trained networks\n(chosen after training)", BROWN, "-"),
     ):
         for one in figure.of(key=key):
             known = list(one.known().items())
@@ -140,6 +154,12 @@ def draw(figure: Figure) -> Any:
     )
     left.tick_params(colors=INK)
     return drawn
+
+
+def mix(colour: str, share: float) -> str:
+    """A colour with a share of white."""
+    parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts)
 
 
 if __name__ == "__main__":

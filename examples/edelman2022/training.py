@@ -94,7 +94,8 @@ def draw(figure: Figure) -> Any:
             axes.set_ylim(-0.03, 1.03)
     panels[1].axhline(figure.facts["even"], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
     even = (0.0, figure.facts["even"])
-    panels[1].annotate("if attention were even", even, xytext=(0, 8), textcoords="offset points", color=GREY)
+    words = "if attention\nwere even"
+    panels[1].annotate(words, even, xytext=(0, 7), textcoords="offset points", color=GREY, fontsize=6.5)
     canvas.note(drawn, "Small dots: one network each. Large dots: medians, 95% bootstrap intervals over seeds.")
     return drawn
 

@@ -164,7 +164,8 @@ def draw(figure: Figure) -> Any:
         spans = [np.subtract(y, low), np.subtract(high, y)]
         axes.errorbar(middle.x, y, yerr=spans, fmt="o-", ms=4, lw=1, elinewidth=1, color=colour)
         labels.append(((middle.x[-1], y[-1]), f"m = {panel}", colour))
-    axes.set(xscale="log", xlabel="tokens L that inform", ylabel="test error less training error")
+    canvas.lengths(axes, figure.series[0].x)
+    axes.set(xlabel="tokens L that inform", ylabel="test error less training error")
     axes.set_ylim(bottom=min(0.0, *(float(y or 0) for one in figure.series for y in one.y)))
     canvas.end_labels(axes, labels)
     return drawn

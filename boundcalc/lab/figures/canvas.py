@@ -13,7 +13,7 @@ from typing import Any
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.figures.data import Figure, Series, write
-from boundcalc.lab.figures.names import DARK, GREEN, GREY, INK, PALE, Look, look
+from boundcalc.lab.figures.names import BAND, DARK, GREEN, GREY, INK, PALE, Look, look
 
 FORMATS = (".png", ".pdf", ".svg")
 _STYLE: dict[str, Any] = {
@@ -153,6 +153,15 @@ def vacuous(axes: Any, silent: Sequence[str], top: float = 3.0) -> None:
     )
 
 
+def between(axes: Any, bound: Series, floor: Series) -> None:
+    """The band in which the smallest possible bound lies: from the floor to the best bound."""
+    low, high = floor.known(), bound.known()
+    x = sorted(low.keys() & high.keys())
+    if x:
+        ends = [low[at] for at in x], [min(1.0, high[at]) for at in x]
+        axes.fill_between(x, *ends, color=BAND, lw=0, zorder=0, gid=f"band:{bound.quantity}")
+
+
 def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str, str]]) -> None:
     """Names at the right of the last points of curves, moved apart where they would overlap."""
     axes.figure.canvas.draw()  # the layout decides how far apart labels are
@@ -166,7 +175,11 @@ def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str
             if start < right and left < end and place < taken + _LINE:
                 place = taken + _LINE
         placed = sorted([*placed, (left, right, place)], key=lambda one: one[2])
-        arrow = {"arrowstyle": "-", "color": colour, "lw": 0.4, "shrinkA": 0, "shrinkB": 2} if place - y > 2 else None
+        arrow = (
+            {"arrowstyle": "-", "color": colour, "lw": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)}
+            if place - y > 2
+            else None
+        )
         axes.annotate(
             *(text, at),
             **{"xytext": (7 if arrow is None else 11, place - y), "textcoords": "offset points", "va": "center"},

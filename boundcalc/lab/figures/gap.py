@@ -13,7 +13,7 @@ from boundcalc.engine.floors import floor_of
 from boundcalc.engine.solve import Quantity, solve
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
-from boundcalc.lab.figures.names import PALE, in_order, look
+from boundcalc.lab.figures.names import in_order, look
 from boundcalc.lab.figures.runs import Run, measured
 from boundcalc.setting import Setting
 from boundcalc.theorems.own import Bound, own
@@ -220,15 +220,8 @@ def _panel(axes: Any, letter: str, quantity: str, shown: Sequence[Series]) -> No
             silent.append(name)
     canvas.vacuous(axes, silent)
     if "best" in by_key and "gap-floor" in by_key:
-        _band(axes, by_key["best"], by_key["gap-floor"])
+        canvas.between(axes, by_key["best"], by_key["gap-floor"])
     canvas.end_labels(axes, labels)
-
-
-def _band(axes: Any, bound: Series, floor: Series) -> None:
-    """What lies between the best bound and the floor under all bounds."""
-    both = [(x, low, min(1.0, high)) for x, low, high in zip(floor.x, floor.y, bound.y, strict=True) if low and high]
-    if both:
-        axes.fill_between(*map(list, zip(*both, strict=True)), color=PALE, lw=0, zorder=0, gid="band:gap")
 
 
 def _along(axes: Any, letter: str, shown: Sequence[Series]) -> None:

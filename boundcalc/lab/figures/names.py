@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 GREEN, BLUE, BROWN, GREY = "#0B6E4F", "#1F5FA8", "#99381A", "#595959"
-INK, PALE = "#222222", "#EFEFEF"
+INK, PALE, BAND = "#222222", "#EFEFEF", "#F4E3DC"
 DARK: Mapping[str, str] = {
     GREEN: "#5FD0A5",
     BLUE: "#8DB9F2",
@@ -18,6 +18,7 @@ DARK: Mapping[str, str] = {
     GREY: "#B4B4B4",
     INK: "#E8E8E8",
     PALE: "#2A2D31",
+    BAND: "#3D2E2A",
     "#000000": "#E8E8E8",
     "#FFFFFF": "#16181B",
 }

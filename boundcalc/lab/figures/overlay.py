@@ -139,10 +139,10 @@ def draw(figure: Figure) -> Any:
         axes.annotate(
             "", (right, SMALL), (left, SMALL), arrowprops={"arrowstyle": "<->", "lw": 0.8, "shrinkA": 3, "shrinkB": 3}
         )
-        factor = f"x{number(float(f'{right / left:.1g}'))}"
+        factor = f"x{number(float(f'{right / left:.2g}'))}" if right / left >= 10 else f"x{right / left:.2g}"
         middle = math.sqrt(left * right), SMALL
-        axes.annotate(factor, middle, xytext=(-4, -3), textcoords="offset points", ha="right", va="top")
-    axes.annotate("measured", (min(every.x), 0.6), color=GREEN, ha="left", va="bottom")
+        axes.annotate(factor, middle, xytext=(-2, -4), textcoords="offset points", ha="center", va="top")
+    axes.annotate("measured", (0.01, 0.6), xycoords=axes.get_yaxis_transform(), color=GREEN, ha="left", va="bottom")
     sample = figure.facts["setting"]["sample"]
     canvas.note(
         drawn,
