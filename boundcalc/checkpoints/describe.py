@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -21,6 +22,7 @@ from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, Recorded, patch_map, record, rows_read
 from boundcalc.checkpoints.template import open_places, template
+from boundcalc.checkpoints.traced import mappings, trace_of
 
 _Change = Mapping[str, Any]
 _MOST = 4000
@@ -30,8 +32,30 @@ _MOST = 4000
 def describe(
     module: Any, checkpoint: Checkpoint, *, inputs: Any = None, heads: int | None = None, call: Call | None = None
 ) -> tuple[dict[str, Any], Parity]:
-    """A mapping of the module that agrees with it, and how closely; refuses where none does."""
-    mapping = template(checkpoint, heads=heads)
+    """A mapping of the module that agrees with it, and how closely; refuses where none does.
+
+    What its forward pass does with every parameter comes first; then what names and shapes say.
+    """
+    tried, ways = (
+        "",
+        [lambda: mappings(trace_of(module, inputs, call), checkpoint), lambda: [template(checkpoint, heads=heads)]],
+    )
+    for way in ways:
+        try:
+            for mapping in way():
+                try:
+                    return _agreeing(module, checkpoint, mapping, inputs, heads, call)
+                except CheckpointError as error:
+                    tried = tried or str(error)
+        except CheckpointError as error:
+            tried = tried or str(error)
+    raise CheckpointError(tried)
+
+
+def _agreeing(
+    module: Any, checkpoint: Checkpoint, mapping: dict[str, Any], inputs: Any, heads: int | None, call: Call | None
+) -> tuple[dict[str, Any], Parity]:
+    """The mapping with what no tensor says, as it agrees with the module."""
     blank = [name for name in open_places(mapping) if name != "heads"]
     if blank:
         raise CheckpointError(
@@ -111,7 +135,7 @@ def _changed(mapping: Mapping[str, Any], changes: Sequence[_Change]) -> dict[str
 
 def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict[str, list[_Change]]:
     """For each thing that no tensor says, the values it may have; the likeliest first."""
-    said, roles = mapping["architecture"], set(mapping["tensors"].values())
+    said, roles = mapping["architecture"], {re.sub(r"\[.*?\]", "", role) for role in mapping["tensors"].values()}
     d, found = said["d"], dict[str, list[_Change]]()
     if {"positions", "embedding"} & roles:
         scales: list[_Change] = [{}]
@@ -134,7 +158,8 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
     fused: list[_Change] = [{}, {"fused": "by head"}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
     causal = [True, None] if said.get("causal") else [None, True]
     found["attention"] = [
-        {"architecture.heads": number, "architecture.causal": mask, **layout}
+        {"architecture.heads": number, "architecture.causal": mask, **layout, **turns}
+        for turns in _rotations(module, roles)
         for number in count
         for mask in causal
         for layout in fused
@@ -147,6 +172,19 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
         found["pooler"] = [{"pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
     if "classes" in said:
         found["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
+    return found
+
+
+def _rotations(module: Any, roles: set[str]) -> list[_Change]:
+    """Without a table of positions queries and keys may turn: by halves, or in pairs."""
+    found: list[_Change] = [{"architecture.rope": None, "rotary": None}]
+    if "positions" in roles or "embedding" not in roles:
+        return found
+    names = ("rope_theta", "theta", "rotary_base", "base")
+    said: list[Any] = [getattr(part, name, None) for part in module.modules() for name in names]
+    for theta in dict.fromkeys([*(float(each) for each in said if type(each) in (int, float) and each > 1), 10000.0]):
+        for pairs in (False, True):
+            found.append({"architecture.rope": True, "rotary": {"theta": theta, "pairs": pairs}})
     return found
 
 

@@ -180,8 +180,14 @@ def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed:
     places, unseen = _inside(model, steps, recorded.calls, row)
     if recorded.outputs is None:
         output = places[-1][0].apart if places else math.inf
-    tolerance = SINGLE if recorded.single else ROUNDING
+    single = recorded.single or (model.family.rotate is not None and _single_tables(recorded.module))
+    tolerance = SINGLE if single else ROUNDING
     return _Beside(output, places, tuple(unseen), tolerance, (len(rows), rows.shape[1]), row, steps)
+
+
+def _single_tables(module: Any) -> bool:
+    """Whether a module holds numbers that were computed in single precision, as the cos and sin of rotations often are."""
+    return any(str(value.dtype) in ("torch.float32", "torch.complex64") for _, value in module.named_buffers())
 
 
 def fixed_beside(module: Any, model: Model) -> Fixed:

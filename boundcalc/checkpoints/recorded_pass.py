@@ -74,7 +74,8 @@ def _run(module: Any, x: Rows, call: Call | None) -> tuple[Rows, Calls, bool]:
 
     parts: dict[Any, list[str]] = {}
     for name, part in copy.named_modules(remove_duplicate=False):
-        parts.setdefault(part, []).append(name)
+        if not _of_many(part):
+            parts.setdefault(part, []).append(name)
     handles = [part.register_forward_hook(note(names)) for part, names in parts.items()]
     try:
         with ready(), _narrow() as narrow:
@@ -83,6 +84,13 @@ def _run(module: Any, x: Rows, call: Call | None) -> tuple[Rows, Calls, bool]:
         for handle in handles:
             handle.remove()
     return out, seen, bool(narrow)
+
+
+def _of_many(part: Any) -> bool:
+    """Whether a part has a weight next to parts that have some: what enters and leaves it is not that weight's."""
+    own = any(True for _ in part.parameters(recurse=False))
+    inner = any(True for child in part.children() for _ in child.parameters())
+    return own and inner and type(part).__name__ != "MultiheadAttention"
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
     found: dict[str, Any] = {"architecture": architecture, "tensors": tensors}
     if "W_pool" in {part.role for part in parts["outside"]}:
         found["pooler"] = "tanh"
-    if "positions" not in tensors.values() and (fixed := _fixed_positions(checkpoint, short, d)):
+    if "positions" not in tensors.values() and (fixed := fixed_positions(checkpoint, short, d)):
         name, rows, radius = fixed
         ignored.pop(name, None)
         tensors[name] = "positions"
@@ -93,7 +93,7 @@ def template(checkpoint: Checkpoint, *, heads: int | None = None) -> dict[str, A
     return found
 
 
-def _fixed_positions(checkpoint: Checkpoint, short: Mapping[str, str], d: int) -> tuple[str, int, float] | None:
+def fixed_positions(checkpoint: Checkpoint, short: Mapping[str, str], d: int) -> tuple[str, int, float] | None:
     """A buffer that is a table of positions, how many rows it has, and the largest norm of one, rounded up."""
     for name in checkpoint.buffers & set(short):
         tensor = checkpoint.tensors[name]

@@ -25,6 +25,7 @@ from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.layers.attention import attentions
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Activation, Architecture, Layer, Linear, Normaliser
+from boundcalc.setting.norms import place_of
 
 ROLES: Mapping[str, str] = {
     "embedding": "token table, one row a token",
@@ -92,6 +93,7 @@ def _mapping_family(data: Any, where: str) -> Family:
         if key not in raw:
             raise InvalidSetting(f"{where} needs {key!r}; `boundcalc norms MODEL --template mapping.json` writes one")
     tensors, ignored = _words(where, "tensors", raw["tensors"]), _words(where, "ignored", raw.get("ignored", {}))
+    tensors, at = _placed(tensors)
     said = raw["architecture"]
     if isinstance(said, Mapping):
         blank = [name for name, value in said.items() if value == OPEN]
@@ -145,9 +147,38 @@ def _mapping_family(data: Any, where: str) -> Family:
         by_group=fused == "by head",
         scales={role: (lambda _, factor=float(factor): factor) for role, factor in scales.items()},
         halves={"W_13": ("W_1", "W_3"), "b_13": ("b_1", "b_3")},
+        at=at,
         known_heads=said.get("heads") or next((a.heads for a in attentions(architecture.layers or ())), None),
         rotate=rotary_of(raw["rotary"]) if "rotary" in raw else None,
     )
+
+
+def _placed(tensors: Mapping[str, str]) -> tuple[dict[str, str], dict[str, tuple[int | None, int | None]]]:
+    """Roles without their places, and the block and head of tensors whose role says them: W_Q[0,1].T."""
+    roles: dict[str, str] = {}
+    at: dict[str, tuple[int | None, int | None]] = {}
+    for pattern, role in tensors.items():
+        roles[pattern] = role
+        if "[" in role:
+            kind, *place = place_of(role.removesuffix(".T"))
+            roles[pattern], at[pattern] = kind + ".T" * role.endswith(".T"), (place[0], place[1])
+    return roles, at
+
+
+def shortened(tensors: Mapping[str, str], depth: int) -> dict[str, str]:
+    """The same with one pattern for the names of a role in every block, where they differ by the block's number alone."""
+    alike: dict[tuple[str, str], dict[int | None, str]] = {}
+    for name, role in tensors.items():
+        kind, block, head = place_of(role.removesuffix(".T"))
+        parts = name.split(".")
+        if head is None and str(block) in parts:
+            parts[parts.index(str(block))] = "{b}"
+            alike.setdefault((".".join(parts), kind + ".T" * role.endswith(".T")), {})[block] = name
+    patterns = {pair: names for pair, names in alike.items() if len(names) == depth}
+    gone = {name for names in patterns.values() for name in names.values()}
+    return {pattern: role for pattern, role in patterns} | {
+        name: role for name, role in tensors.items() if name not in gone
+    }
 
 
 def _check_roles(where: str, tensors: Mapping[str, str], architecture: Architecture) -> None:

@@ -49,6 +49,7 @@ class Family:
         halves: role of a tensor that holds two weights, one after the other -> their roles.
         described: whether a mapping describes the model completely, so that config.json is not read.
         known_heads: attention heads, where the table itself gives them.
+        at: tensor -> its block and head, where a mapping says them with the role (W_Q[0,1].T).
         rotate: how queries and keys turn with their position, where the table says so; no bound reads it.
     """
 
@@ -69,6 +70,7 @@ class Family:
     halves: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, Any])
     described: bool = False
     known_heads: int | None = None
+    at: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict[str, Any])
     rotate: Callable[[Any, int | None], Any] | None = None
 
 
@@ -140,7 +142,7 @@ class Model:
 
     @cached_property
     def _sorted(self) -> _Sorted:
-        roles = [(compiled(pattern), role) for pattern, role in self.family.tensors.items()]
+        roles = [(compiled(pattern), pattern, role) for pattern, role in self.family.tensors.items()]
         reasons = [(compiled(pattern), why) for pattern, why in self.family.ignored.items()]
         places: dict[tuple[str, int | None], Place] = {}
         ignored: dict[str, str] = {}
@@ -149,7 +151,7 @@ class Model:
         apart: dict[tuple[str, int | None], dict[int, Tensor]] = {}
         for name, tensor in self.checkpoint.tensors.items():
             plain = self._plain(name)
-            found = next(((m, role) for regex, role in roles if (m := regex.fullmatch(plain))), None)
+            found = next(((m, *rest) for regex, *rest in roles if (m := regex.fullmatch(plain))), None)
             why = next((why for regex, why in reasons if regex.fullmatch(plain)), None)
             if found is None or not tensor.is_float:
                 if why is None and not tensor.is_float:
@@ -161,10 +163,10 @@ class Model:
                 else:
                     ignored[name] = why
                 continue
-            match, role = found
-            block = block_of(match)
-            if "h" in match.groupdict():
-                apart.setdefault((role, block), {})[int(match["h"])] = tensor
+            match, pattern, role = found
+            block, head = self.family.at.get(pattern, (block_of(match), match.groupdict().get("h")))
+            if head is not None:
+                apart.setdefault((role, block), {})[int(head)] = tensor
                 continue
             key = (role.removesuffix(".T"), block)
             if key in places and places[key].tensor.storage == tensor.storage:

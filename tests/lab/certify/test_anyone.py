@@ -36,10 +36,12 @@ MODULES: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, Any]], st
     "its mask under another name": (lambda: models.LectureGPT("lower"), tokens, ""),
     "nanoGPT": (NanoGPT, tokens, ""),
     "minGPT": (MinGPT, tokens, ""),
+    "a book's GPT": (models.BookGPT, tokens, ""),
+    "rotary positions in buffers": (models.RotaryGPT, tokens, ""),
     "torch's tutorial": (models.TutorialTransformer, tokens, ""),
     "a head of two maps": (models.MlpHead, tokens, ""),
     "a ViT of the web": (models.WebViT, images, ""),
-    "an LSTM": (models.Recurrent, tokens, "no tensors are numbered as blocks"),
+    "an LSTM": (models.Recurrent, tokens, "lstm.weight_ih_l0 enters lstm"),
 }
 
 
@@ -57,7 +59,7 @@ def test_a_module_gets_every_certificate_that_applies(name: str) -> None:
         assert found.audit is None
         return
     assert found.parity is not None
-    assert found.parity.worst <= 1e-9
+    assert found.parity.worst <= (4e-6 if "rotary" in name else 1e-9)  # whose cos and sin it made in single precision
     assert found.parity.outputs is not None
     buffers = {name for name, _ in model.named_buffers()}
     assert found.audit is not None

@@ -1,0 +1,153 @@
+"""Descriptions from a module's own forward pass: every layout, names that say nothing, and what is refused with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boundcalc.checkpoints import CheckpointError, audit
+from boundcalc.checkpoints.describe import _agreeing, describe  # pyright: ignore[reportPrivateUsage]
+from boundcalc.checkpoints.families.mapping import shortened
+from boundcalc.checkpoints.readers import open_checkpoint
+from boundcalc.checkpoints.traced import mappings, trace_of
+from tests.checkpoints.layouts import LAYOUTS, TimmViT, made, nn, torch
+from tests.checkpoints.live import seeded
+from tests.lab.certify import models
+
+RNG = np.random.default_rng(0)
+TOKENS = RNG.integers(0, 11, (4, 8))
+IMAGES = RNG.uniform(-1, 1, (4, 1, 8, 8))
+OTHERS: dict[str, Callable[[], Any]] = {
+    name: getattr(models, name)
+    for name in ("LectureGPT", "BookGPT", "RotaryGPT", "TutorialTransformer", "MlpHead", "WebViT")
+}
+
+
+@pytest.mark.parametrize("name", [*LAYOUTS, *OTHERS])
+def test_a_layout_is_described_without_its_names(name: str) -> None:
+    """By the trace alone: no template is asked."""
+    module = made(name) if name in LAYOUTS else seeded(OTHERS[name])
+    inputs = IMAGES if "ViT" in name else TOKENS
+    checkpoint = open_checkpoint(module)
+    reasons: list[str] = []
+    for mapping in mappings(trace_of(module, inputs), checkpoint):
+        try:
+            _, parity = _agreeing(module, checkpoint, mapping, inputs, None, None)
+        except CheckpointError as error:
+            reasons.append(str(error))
+            continue
+        assert parity.outputs is not None
+        assert parity.worst <= (4e-6 if name == "RotaryGPT" else 1e-9)
+        return
+    raise AssertionError(reasons)
+
+
+class Look(nn.Module):
+    """The names of its maps are letters, in another order than they are used in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c, self.e = (nn.Linear(16, 16) for _ in range(4))
+
+    def forward(self, x: Any) -> Any:
+        n, rows, d = x.shape
+        q, k, v = (made(x).view(n, rows, 4, 4).transpose(1, 2) for made in (self.c, self.a, self.b))
+        scores = (q @ k.mT / 2).masked_fill(torch.ones(rows, rows).triu(1) > 0, -torch.inf)
+        return self.e((scores.softmax(-1) @ v).transpose(1, 2).reshape(n, rows, d))
+
+
+class Part(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.y, self.z, self.s = nn.LayerNorm(16), nn.LayerNorm(16), Look()
+        self.u, self.t = nn.Parameter(torch.randn(16, 48) / 4), nn.Linear(48, 16)
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.s(self.y(x))
+        return x + self.t(nn.functional.silu(self.z(x) @ self.u))
+
+
+class Nameless(nn.Module):
+    """Two blocks that no number tells apart, the read-out first, and a parameter that nothing reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.foo, self.p, self.q = nn.Linear(16, 5), Part(), Part()
+        self.bar, self.baz, self.spare = nn.Embedding(11, 16), nn.Parameter(torch.randn(8, 16)), nn.Linear(3, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.foo(self.q(self.p(self.bar(x) + self.baz[: x.shape[1]])))
+
+
+def test_names_that_say_nothing() -> None:
+    module = seeded(Nameless)
+    mapping, parity = describe(module, open_checkpoint(module))  # tokens are drawn where none are given
+    assert parity.worst <= 1e-9
+    roles = mapping["tensors"]
+    assert [roles[f"q.s.{name}.weight"] for name in "cabe"] == ["W_Q[1].T", "W_K[1].T", "W_V[1].T", "W_O[1].T"]
+    assert (roles["p.u"], roles["foo.weight"]) == ("W_1[0]", "readout.T")
+    assert mapping["ignored"]["spare.weight"] == "the forward pass does not read it"
+    again = audit(module, mapping=mapping, seed=1)
+    assert again.account.balanced
+    wrong = {**mapping, "tensors": {**roles, "q.s.c.weight": "W_K[1].T", "q.s.a.weight": "W_Q[1].T"}}
+    with pytest.raises(CheckpointError, match="differ"):  # the negative control
+        audit(module, mapping=wrong)
+
+
+def test_patterns_stand_for_blocks_that_a_number_tells_apart() -> None:
+    roles = {
+        "h.0.q.weight": "W_Q[0].T",
+        "h.1.q.weight": "W_Q[1].T",
+        "odd.weight": "W_O[0]",
+        "h.1.o.weight": "W_O[1]",
+        "e": "embedding",
+    }
+    short = shortened(roles, 2)
+    assert short == {"h.{b}.q.weight": "W_Q.T"} | {name: roles[name] for name in ("odd.weight", "h.1.o.weight", "e")}
+
+
+class Scaled(Part):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(16))
+
+    def forward(self, x: Any) -> Any:
+        return x + self.gamma * self.s(self.y(x))
+
+
+class Within(nn.Module):
+    """A layer between a table and a read-out."""
+
+    def __init__(self, layer: Callable[[], Any], times: int = 1) -> None:
+        super().__init__()
+        self.table, self.layer, self.out, self.times = nn.Embedding(11, 16), layer(), nn.Linear(16, 2), times
+
+    def forward(self, x: Any) -> Any:
+        x = self.table(x)
+        for _ in range(self.times):
+            x = self.layer(x)
+        return self.out(x[0][:, -1] if isinstance(x, tuple) else x[:, -1])
+
+
+@pytest.mark.parametrize(
+    ("layer", "times", "reason"),
+    [
+        (lambda: nn.LSTM(16, 16, batch_first=True), 1, "layer.weight_ih_l0 enters lstm"),
+        (lambda: nn.Sequential(nn.Linear(16, 16), nn.Tanh()), 1, "shows no attention"),
+        (Scaled, 1, "layer.gamma enters mul"),
+        (Part, 2, "layer.y.weight is read in two places"),
+        (Look, 1, "its layers come in the order attention, map: no style"),
+    ],
+)
+def test_what_is_not_described_says_why(layer: Callable[[], Any], times: int, reason: str) -> None:
+    module = seeded(lambda: Within(layer, times))
+    with pytest.raises(CheckpointError, match=reason):
+        describe(module, open_checkpoint(module), inputs=TOKENS)
+
+
+def test_images_need_inputs() -> None:
+    with pytest.raises(CheckpointError, match="give some of its inputs"):
+        trace_of(TimmViT(), None)
