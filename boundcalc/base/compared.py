@@ -49,8 +49,8 @@ class Compared:
         inner = f"{self.places} places inside" if self.places else "no place inside, which the module does not show"
         where = f"the outputs and at {inner}" if self.outputs else f"{inner}; its read-out is not described"
         return (
-            f"compared with a forward pass of {self.module}: {self.inputs} inputs of {self.rows} rows in double precision "
-            f"agree to {up(self.largest, 1)} at {where}{steps}"
+            f"compared with a forward pass of {self.module}: {self.inputs} inputs of {self.rows} rows in double "
+            f"precision agree to {up(self.largest, 1)} at {where}{steps}"
         )
 
 

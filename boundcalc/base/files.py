@@ -1,7 +1,7 @@
 """Files that people write and others send: read within a limit, and read strictly.
 
-A key given twice, NaN, Infinity and numbers beyond every float are all taken without a word by the standard library: one
-of two values is dropped, or a number appears that no file contains. Nothing that is given may be ignored.
+A key given twice, NaN, Infinity and numbers beyond every float are all taken without a word by the standard library:
+one of two values is dropped, or a number appears that no file contains. Nothing that is given may be ignored.
 """
 
 from __future__ import annotations
@@ -143,7 +143,10 @@ def parse_document(path: Path, text: str, error: type[BoundcalcError] = InvalidS
 
 
 def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
-    """Words like "lr=0.01" of a repeated option: the values are JSON where they are, else text. A name is given once."""
+    """Words like "lr=0.01" of a repeated option: the values are JSON where they are, else text.
+
+    A name is given once.
+    """
     import json
 
     found: dict[str, Any] = {}

@@ -20,16 +20,16 @@ _PARTS = re.compile(r"(\$[^$]+\$|`[^`]+`)")
 # -- on a terminal
 
 _LETTERS = """
-    alpha beta gamma delta varepsilon epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi
-    omega Gamma Delta Theta Lambda Pi Sigma Phi Psi Omega"""
+    alpha beta gamma delta varepsilon epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi varphi chi
+    psi omega Gamma Delta Theta Lambda Pi Sigma Phi Psi Omega"""
 _GREEK = dict(zip(_LETTERS.split(), "αβγδεεζηθικλμνξπρστφφχψωΓΔΘΛΠΣΦΨΩ", strict=True))
 _RELATIONS = """
     le ≤ ge ≥ ne ≠ to → mapsto ↦ in ∈ notin ∉ approx ≈ propto ∝ sim ~ gg ≫ ll ≪ Rightarrow ⇒ supseteq ⊇ subset ⊂ gets ←
     bmod mod mid |"""
 _MARKS = """
-    cdot · ast ∗ times × infty ∞ otimes ⊗ pm ± circ ∘ ldots ... dots ... cdots ... ell ℓ sum Σ prod ∏ int ∫ star * langle ⟨
-    rangle ⟩ lbrace { rbrace } lceil ⌈ rceil ⌉ lfloor ⌊ rfloor ⌋ | ‖ top T prime ' # # { { } } _ _ % % & & vee ∨ wedge ∧
-    oplus ⊕ neg ¬"""
+    cdot · ast ∗ times × infty ∞ otimes ⊗ pm ± circ ∘ ldots ... dots ... cdots ... ell ℓ sum Σ prod ∏ int ∫ star *
+    langle ⟨ rangle ⟩ lbrace { rbrace } lceil ⌈ rceil ⌉ lfloor ⌊ rfloor ⌋ | ‖ top T prime ' # # { { } } _ _ % % & & vee
+    ∨ wedge ∧ oplus ⊕ neg ¬"""
 _UNSEEN = "! left right big Big bigg Bigg displaystyle textstyle limits nolimits"
 _FUNCTIONS = "log exp max min sup inf Pr det tanh cosh sinh ln arg cos sin deg dim"
 _NAMES = frozenset(_FUNCTIONS.split())
@@ -53,7 +53,8 @@ _SIGNS = (
 _TOKEN = re.compile(r"\\[a-zA-Z]+\s*|\\.|.", re.DOTALL)
 _ATOM = re.compile(r"\w[\u0302-\u0304]?'?(_(\w+|\([^()]*\)))?|\d*\.?\d*|\([^()]*\)|\|[^|]*\||√\w")
 _EDGE = "\x00"
-"""Stands at the edge of a name, a script, a fraction or a root: a letter or digit next to it is kept apart by a space."""
+"""Stands at the edge of a name, a script, a fraction or a root: a letter or digit next to it is kept apart by a
+space."""
 
 
 def _math(math: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers as text, on the safe side: upper bounds are rounded up, guarantees down, whatever the command and the format."""
+"""Numbers as text, on the safe side: upper bounds are rounded up and guarantees down, for every command and format."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The one reader and writer of JSON, made from the annotations of dataclasses.
 
 `read` is for what people write: what a file leaves out has its default, what it has besides the fields is refused.
-`read_complete` is for proofs, whose meaning must not change with the version of the reader: a file is what `write` makes of
-what was read, field by field, or it is refused.
+`read_complete` is for proofs, whose meaning must not change with the version of the reader: a file is what `write`
+makes of what was read, field by field, or it is refused.
 
 A class of several kinds (layers) names them by `TAG`, the key that tells them apart, and `KINDS`, the classes by label.
 A dataclass leaves the fields that `left_out` names out of its JSON, in both forms.

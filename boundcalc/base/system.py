@@ -1,7 +1,7 @@
 """What a formula may use: every one is written once, and evaluated as a float, a logarithm, an interval or a symbol.
 
-With ordinary operators and the few functions a number system offers, so that the number a sweep computes, the interval the
-checker trusts and the expression a paper prints cannot drift apart.
+With ordinary operators and the few functions a number system offers, so that the number a sweep computes, the interval
+the checker trusts and the expression a paper prints cannot drift apart.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements and proofs as docs/theory.md has them: the one text that `explain`, derivations and this page's readers see."""
+"""Statements and proofs as docs/theory.md has them: the one text of `explain`, of derivations and of this page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`Value`: an upper bound of something named, with its kind. Whatever prints a bound as a number prints one of these."""
+"""`Value`: an upper bound of something named, with its kind.
+
+Whatever prints a bound as a number prints one of these.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ class Value:
     Attributes:
         name: the policy, theorem or statement that gives it.
         quantity: what is bounded.
-        kind: "bound", "a_posteriori" (corrected for measured norms), "proxy" or "estimate"; for your own theorem, the kind
-            that its author states.
+        kind: "bound", "a_posteriori" (corrected for measured norms), "proxy" or "estimate"; for your own theorem, the
+            kind that its author states.
         log_value: natural logarithm, uncapped: never below that of the formula's exact value.
         form: the variant; for a bound of the gap or the risk, the theorem that gives it.
         inputs: the inputs of the formula.
@@ -31,7 +34,8 @@ class Value:
         always: the largest value that the quantity can have, where that is known.
         trivial: whether the proof covers no network but the zero network; the number is then no statement.
         saturates: whether the excess over `always` does not measure how far the bound is from being useful.
-        proof: what it follows from, where it can be checked again: a `Checked` proof, or the certificate of a predictor.
+        proof: what it follows from, where it can be checked again: a `Checked` proof, or the certificate of a
+            predictor.
         number: the value itself, where it was not computed as a logarithm.
     """
 

@@ -33,7 +33,7 @@ def slack(items: Sequence[Item]) -> float:
 
 @dataclass(eq=False, slots=True)
 class Point:
-    """An allocation: log of each piece's share of the error, of what it costs, of the error spent and of the log count."""
+    """An allocation: logs of each piece's share of the error and cost, of the error spent and of the log count."""
 
     items: Sequence[Item]
     shares: Sequence[float]
@@ -73,7 +73,10 @@ def lemmas_at(point: Point) -> frozenset[str]:
 
 
 def _best_share(item: Item, log_lambda: float) -> tuple[float, float]:
-    """Logs of the share that minimises cost + lambda * share, and of the cost; where a cover is not worth it, it needs none."""
+    """Logs of the share that minimises cost + lambda * share, and of the cost.
+
+    Where a cover is not worth it, it needs none.
+    """
     total, zero = item.total, item.log_zero
     share, cost, least = zero, -math.inf, log_lambda + zero
     for option in item.widest:
@@ -94,7 +97,10 @@ def allocate(items: Sequence[Item], log_lambda: float) -> Point:
 
 
 def bracket(items: Sequence[Item], log_scale: float) -> tuple[float, Point, Point | None]:
-    """Neighbouring vertices that spend at most an error, and more; the log of the multiplier of the first before them."""
+    """Neighbouring vertices that spend at most an error, and more.
+
+    The log of the multiplier of the first before them.
+    """
     low, high = -math.inf, math.inf
     log_lambda = 2.0 - log_scale
     inside: Point | None = None
@@ -121,7 +127,7 @@ def bracket(items: Sequence[Item], log_scale: float) -> tuple[float, Point, Poin
 
 
 def fill(items: Sequence[Item], log_scale: float) -> Point:
-    """A cheap cover at the error e^log_scale: of two neighbouring vertices the better, its shares scaled to spend it all."""
+    """A cheap cover at the error e^log_scale: the better of two neighbouring vertices, scaled to spend it all."""
     budget = log_scale - 3 * slack(items)
     _, inside, outside = bracket(items, budget)
     filled = [_scaled(point, budget) for point in (inside, outside) if point is not None]
@@ -129,7 +135,7 @@ def fill(items: Sequence[Item], log_scale: float) -> Point:
 
 
 def _scaled(point: Point, budget: float) -> Point | None:
-    """A point whose pieces that are covered spend what those without covers leave of an error; None where that is nothing."""
+    """A point whose covered pieces spend what those without covers leave of an error; None where that is 0."""
     pairs = list(zip(point.items, point.shares, strict=True))
     dropped = log_sum([share for item, share in pairs if share >= item.log_zero])
     spent = log_sum([share for item, share in pairs if share < item.log_zero])

@@ -32,7 +32,10 @@ _GUARD = 4e-9
 
 
 class Varying:
-    """An array where formulas have a number, and settings a symbol. A comparison holds, or fails, at all points alike."""
+    """An array where formulas have a number, and settings a symbol.
+
+    A comparison holds, or fails, at all points alike.
+    """
 
     free_symbols = frozenset(("values",))
     is_integer = is_positive = is_nonnegative = True
@@ -150,7 +153,8 @@ def closed_gap(setting: Setting, **values: Any) -> np.ndarray:
     with np.errstate(all="ignore"):
         for start in range(0, size, BLOCK):
             at = slice(start, start + BLOCK)
-            out[at] = _plain(_value(setting.but(**{name: Varying(array[at]) for name, array in flat.items()})))  # type: ignore[arg-type]
+            moved: dict[str, Any] = {name: Varying(array[at]) for name, array in flat.items()}
+            out[at] = _plain(_value(setting.but(**moved)))
     out[np.isnan(out)] = math.inf
     return out.reshape(shape)
 
@@ -177,7 +181,7 @@ def _value(setting: Setting) -> Any:
 
 
 def _cube_root(piece: Piece, samples: Any, lemmas: Sequence[CoverLemma]) -> Any:
-    """(gain^2 * sum over members of coefficient * reach^2)^(1/3) (A1), in factors: the square of a gain may overflow."""
+    """(gain^2 * sum over members of coefficient * reach^2)^(1/3) (A1), in factors: squares may overflow."""
     total: Any = 0.0
     for member in piece.members:
         options: list[Any] = []

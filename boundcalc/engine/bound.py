@@ -173,7 +173,7 @@ class BoundValue:
 
     @cached_property
     def floor(self) -> Floor | None:
-        """A proved floor under every distribution-free bound of this gap; None where no construction is about the setting."""
+        """A proved floor under every distribution-free bound of this gap; None without a construction."""
         if self.refusal is not None or self.kind != "bound":
             return None
         from boundcalc.engine.floors import floor_of
@@ -182,7 +182,7 @@ class BoundValue:
 
     @cached_property
     def risk_floor(self) -> Floor | None:
-        """A proved floor under every distribution-free bound of the risk; None as above, or where the risk is refused."""
+        """A proved floor under every distribution-free bound of the risk; None without one or for a refused risk."""
         if self.refusal is not None or self.kind != "bound" or self.risk_refusal is not None:
             return None
         from boundcalc.engine.floors import floor_of

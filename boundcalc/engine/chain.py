@@ -1,4 +1,6 @@
-"""Which scales to chain through, where a level may refine the one before (G12): a shortest path over pairs. Not trusted.
+"""Which scales to chain through, where a level may refine the one before (G12): a shortest path over pairs.
+
+Not trusted.
 
 What one allocation adds to another does not depend on the number of samples: it is counted once for every pair.
 """

@@ -1,7 +1,7 @@
 """How a proved bound changes with the numbers of its setting, near where it was proved.
 
-A bound is the least over choices the search has made, so by the envelope theorem its slope is that of the proof with its
-choices held: the checker is asked again (`Checked.moved`) at a setting in which one number is a little larger.
+A bound is the least over choices the search has made, so by the envelope theorem its slope is that of the proof with
+its choices held: the checker is asked again (`Checked.moved`) at a setting in which one number is a little larger.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How each piece may be covered: lemmas on its targets, and what their covers cost. Not trusted: the checker decides."""
+"""How each piece may be covered: lemmas on its targets, and what their covers cost.
+
+Not trusted: the checker decides.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _NOTHING = -80.0
 
 
 class Cost:
-    """What a lemma's covers of targets of one shape cost, by log y = log(reach/eps): the statement's own, and tabulated."""
+    """What a lemma's covers of targets of one shape cost, by log y = log(reach/eps), also tabulated."""
 
     def __init__(self, lemma: CoverLemma, target: Target, n: int) -> None:
         self._lemma, self._target, self._n = lemma, target, n

@@ -39,7 +39,7 @@ _EQUAL = 1e-12
 _GLANCES = (-4.0, -8.0)
 """Logs of the scales that are tried where any cover will do."""
 _FINER, _FARTHER = 0.05, 4.0
-"""A first link is this much finer than the loss' own range (log), and its cover at most e^4 times as large as the first."""
+"""A first link is this much finer than the loss' range (log), and its cover at most e^4 times as large."""
 _BELOW_ONE = 0.998
 _LARGEST_LOG = 690.0
 
@@ -99,7 +99,8 @@ class Search:
     ) -> None:
         """A search that adds `log_union` to log(1/delta) and shares its allocations with others of the same setting.
 
-        `claimed`: the setting in whose name certificates speak, where its class lies in the class that is searched (A6).
+        `claimed`: the setting in whose name certificates speak, where its class lies in the class that is searched
+        (A6).
         """
         self.setting = setting
         self.policy = policy
@@ -325,7 +326,7 @@ class Search:
         return Candidate(math.log(value), strategy.name, write)
 
     def glance(self) -> Candidate | None:
-        """A gap certificate of one cover at a few multipliers: not the best, but found in a few passes; None without any.
+        """A gap certificate of one cover at a few multipliers, found in a few passes; None without any.
 
         Covers of n parameters cost about n log(1/share), so at the multiplier n/e shares sum to about e.
         """

@@ -33,7 +33,8 @@ _AXES: dict[str, Axis] = {
     "gamma": Axis("margin", 1e-12, 1e12, False, True),
     "delta": Axis("delta", 1e-300, 1 - 1e-12, False, True),
 }
-"""What can be solved for: the least m, gamma or delta, the greatest T, C or depth; where a network may have the margin."""
+"""What can be solved for: the least m, gamma or delta, the greatest T, C or depth; where a network may have the
+margin."""
 _CONFIRMATIONS = 60
 _LOOKS = 4
 """Times that one strategy narrows a range before all of them do at every step."""

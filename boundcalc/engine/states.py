@@ -1,4 +1,4 @@
-"""Open this for what a witness is made of: two rows of different labels behind some layers, and the weights chosen so far."""
+"""What a witness is made of: two rows of different labels behind some layers, and the weights chosen so far."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Shape = tuple[int, int, int, int]
 INPUTS: Sequence[Shape] = ((1, 0, -1, 0), (1, -1, -1, 1), (1, 0, 0, 1))
 """The two inputs: opposite on one axis, or on two of different signs; or one axis each."""
 SHAPES: Sequence[Shape] = ((0, 0, 0, 0), (1, 0, 0, 0), (1, -1, 0, 0), *INPUTS)
-"""Maps of two coordinates: of the first or of the difference onto one axis or two of different signs; of both; and zero."""
+"""Maps of two coordinates: of the first or of the difference onto one axis or two of different signs; of both; and
+zero."""
 
 
 class Entry(NamedTuple):

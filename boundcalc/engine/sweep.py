@@ -100,8 +100,8 @@ def sweep(
         progress: called with the number of points done and of all.
 
     Returns:
-        Columns, under the names that the axes were given (m or n_train). Points that make no setting (d not divisible by
-        heads, say) and bounds that do not apply are rows with a refusal.
+        Columns, under the names that the axes were given (m or n_train). Points that make no setting (d not divisible
+        by heads, say) and bounds that do not apply are rows with a refusal.
     """
     known_keys("a sweep", axes, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
     names = [known_bound(name) for name in bounds]

@@ -1,6 +1,7 @@
 """Why a bound is what it is, and which single change would help most: `boundcalc eval --why`.
 
-A proof is held while the setting changes (`Checked.moved`); what is advised is searched and checked again before it is printed.
+A proof is held while the setting changes (`Checked.moved`); what is advised is searched and checked again before it is
+printed.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Why:
         counts: its pieces, the largest first; none where nothing is covered.
         n_train: m.
         needed: the m that reaches the target, everything else unchanged; None where none up to 10^18 does.
-        target: what the changes reach: below 1, or half of the bound (of a risk: of what lies above the training error).
+        target: what the changes reach: below 1, or half of the bound (of a risk: of what lies above the training
+            error).
         saturates: whether the bound is a risk that has reached 1 and has no slope.
         elasticities: d log(bound)/d log(.); where it saturates, of log N/m.
         changes: the single changes of least factor that reach the target, each searched and checked.
@@ -215,7 +217,7 @@ class _Account:
         return math.log(factor) if now is None or before is None else math.log(now / before)
 
     def _at(self, name: str, factor: float) -> float | None:
-        """The held proof's measure after a change; where it does not carry over, that of a proof that is searched anew."""
+        """The held proof's measure after a change, or that of a new proof where it does not carry over."""
         try:
             changed = self.changers[name](factor)
             if self.held.certificate.tuning is None and name != "depth":

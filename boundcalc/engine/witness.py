@@ -1,11 +1,12 @@
 """Open this to see which network a risk bound is about: a member of the class with margins on inputs of both labels.
 
-A risk bound at a training error that was typed, not measured, supposes networks with margins above gamma on samples of both
-labels (G0e). Both checkers refuse it where no such network can exist. Here one is built. That decides what a printed risk
-means, not whether it is true, so no certificate depends on it.
+A risk bound at a training error that was typed, not measured, supposes networks with margins above gamma on samples of
+both labels (G0e). Both checkers refuse it where no such network can exist. Here one is built. That decides what a
+printed risk means, not whether it is true, so no certificate depends on it.
 
-All rows of an input are alike, and all scores are 0, so attention takes means of equal rows. Weights act on two coordinates:
-the label is the sign of the first, or of their difference. `boundcalc.engine.member` writes the weights as arrays.
+All rows of an input are alike, and all scores are 0, so attention takes means of equal rows. Weights act on two
+coordinates: the label is the sign of the first, or of their difference. `boundcalc.engine.member` writes the weights as
+arrays.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ def first_token(layer: Embedding) -> int:
 
 
 def _mass(layer: Attention, seq_len: int, *, own_row: bool) -> arb | None:
-    """What the weights of rows of one kind add up to where all scores are 0, in every row alike; None where they may not be."""
+    """What the weights of rows of one kind sum to where all scores are 0; None where they may not be."""
     rows, name = seq_len - own_row, layer.normaliser.name
     if name == "softmax":
         return arb(rows) / seq_len if own_row and layer.offsets == "none" else None if own_row else arb(1)

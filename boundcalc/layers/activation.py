@@ -67,8 +67,8 @@ class Activation(Weightless):
 def saturate(cap: arb, x: arb) -> arb:
     """The bend of a cap: cap tanh(x / cap).
 
-    Of rows of width k no longer than b, tanh makes the longest of those with k equal entries, as tanh(sqrt(u))^2 is concave:
-    sqrt(k) tanh(b / sqrt(k)).
+    Of rows of width k no longer than b, tanh makes the longest of those with k equal entries, as tanh(sqrt(u))^2 is
+    concave: sqrt(k) tanh(b / sqrt(k)).
     """
     return cap * (x / cap).tanh()
 

@@ -1,7 +1,7 @@
 """What every layer says of itself: its fields, weights, widths and rows, its facts for proofs, and how it runs.
 
-What every bound needs has no default answer: a layer that says too little cannot be made, or is refused where a bound asks
-its facts. What only sharper statements ask has a default that claims nothing, and they are not used.
+What every bound needs has no default answer: a layer that says too little cannot be made, or is refused where a bound
+asks its facts. What only sharper statements ask has a default that claims nothing, and they are not used.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Weight:
             names = " and ".join(factor.kind for factor in self.factors if factor.role == "factor")
             where = "the layer without a number" if self.block is None else f"block {self.block}"
             raise InvalidSetting(
-                f"norms of {mine} and of {given[0]}: {self.kind} is the product of {names}; give budgets for the product "
-                f"or for its factors, not for both ({where}{'' if head is None else f', head {head}'})"
+                f"norms of {mine} and of {given[0]}: {self.kind} is the product of {names}; give budgets for the "
+                f"product or for its factors, not for both ({where}{'' if head is None else f', head {head}'})"
             )
         return self.factors if given else (self,)
 
@@ -276,7 +276,7 @@ def _check_of(hint: Any) -> Callable[[str, Any], Any] | None:
 
 
 class RowWise(Layer):
-    """A primitive layer each of whose output rows is made of that row of its input alone: a claim, which the laws try."""
+    """A primitive layer whose output rows are made of the same row of the input alone: a claim that laws try."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What a layer says to a proof: how far its rows reach, how much it stretches errors, and which maps must be covered."""
+"""What a proof needs of a layer: how far rows reach, how much it stretches errors, which maps it covers."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Target:
 
     kind "map": any matrix; "score", "query", "key": the three ways to see a bilinear score (S1, S2), with
     the product of both radii; "vector": an offset (one point); "gain": a diagonal; "table": independent rows;
-    "numbers": each by itself; "pooled": a table seen through averages of its rows, columns perhaps through different ones;
-    "summed": a hidden layer seen through the sum of its units, where the spread of noise is larger by `extra` and the noise
-    that one point sees is at most `most` (V4).
+    "numbers": each by itself; "pooled": a table seen through averages of its rows, columns perhaps through different
+    ones; "summed": a hidden layer seen through the sum of its units, where the spread of noise is larger by `extra` and
+    the noise that one point sees is at most `most` (V4).
     """
 
     kind: Kind

@@ -99,7 +99,7 @@ def summed_move(
 
 
 def _summed(ns: NumberSystem, row: Target, activation: str, slope: float, reach: Number) -> Iterator[Target]:
-    """The same map, seen through the sum of its units: what the spread gains, and how large the noise may be for that."""
+    """The same map through the sum of its units: what the spread gains, and how large the noise may be."""
     known = averaged(ns, activation, slope, row.k, reach)
     if known is None:
         return

@@ -21,8 +21,8 @@ _ROUNDING = 1e-9
 class LayerNorm(EveryRow):
     """LayerNorm, or RMSNorm without centring, with a gain and perhaps an offset.
 
-    `variance_floor`: coordinate variance (mean square for RMSNorm) that the class guarantees for every admissible input.
-    `around_one`: the gain is 1 + w, and w is what is trained and has the budget.
+    `variance_floor`: coordinate variance (mean square for RMSNorm) that the class guarantees for every admissible
+    input. `around_one`: the gain is 1 + w, and w is what is trained and has the budget.
     """
 
     label: ClassVar[str] = "layernorm"
@@ -89,7 +89,7 @@ class LayerNorm(EveryRow):
         return radius + at.weights.vector(f"{self.kind}.offset", self.block)[0] if self.offset else radius
 
     def _check_floor(self, at: Context) -> None:
-        """Refuses a class without members: rows of norm b have a mean square of at most b^2 / d, and no variance above it."""
+        """Refuses a class without members: rows of norm b have no mean square or variance above b^2 / d."""
         most = at.ns.number(0) if self.centred and self.d == 1 else at.radius**2 / at.ns.number(self.d)
         if not self.variance_floor or _has_symbols(self.variance_floor) or _has_symbols(most):
             return  # of symbols it may not be known, and algebra takes a minute to say so

@@ -45,8 +45,8 @@ class Lookup(Layer):
     def facts(self, at: Context) -> Facts:
         """Scores as numbers (T9, or noise on all of them), values as one vector (T8, T12), or noise on what is pooled.
 
-        `heads` of values is the root of the sum over heads of the square of the longest part, so that |y| <= its sum over
-        both tables; scores that err by e move y by 2 tanh(e/2) times that (S5, each head by its own part).
+        `heads` of values is the root of the sum over heads of the square of the longest part, so that |y| <= its sum
+        over both tables; scores that err by e move y by 2 tanh(e/2) times that (S5, each head by its own part).
         """
         ns, one = at.ns, at.ns.number(1)
         tables = {weight.kind: weight for weight in self.weights(at.seq_len)}

@@ -41,7 +41,7 @@ class Beginning:
 
 
 def beginning(layers: Sequence[Layer]) -> Beginning | None:
-    """The parts of a network whose only attention, in a residual right after the tokens, is read at a row of its own."""
+    """The parts of a network whose only attention, right after the tokens, is read at a row of its own."""
     match layers:
         case (Embedding() as rows, Residual((Attention() as heads, Linear() as output), (), True), *rest):
             sums = rows.vocabulary and rows.positions == "learned" and not rows.segments and rows.own_row is not None
@@ -87,7 +87,7 @@ class Ending:
 
 
 def ending(layers: Sequence[Layer]) -> Ending | None:
-    """The end of a network that reads out the sum of some rows and of a linear map, in fewer numbers than these have."""
+    """The end of a network that reads out the sum of rows and of a linear map, in fewer numbers."""
     *front, readout = layers
     pools: list[Layer] = []
     while front and isinstance(front[-1], Pool):

@@ -1,4 +1,7 @@
-"""A0, L8: branches that read the same rows and are added. They are walked one by one, so that it has no facts of its own."""
+"""A0, L8: branches that read the same rows and are added.
+
+They are walked one by one, so that it has no facts of its own.
+"""
 
 from __future__ import annotations
 

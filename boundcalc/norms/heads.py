@@ -243,7 +243,7 @@ def _through(core: _Floats, a: _Root, b: _Root, size_r: _Floats, size_b: _Floats
 
 
 def _spectra(core: _Core, a: _Root, b: _Root, other: Heads) -> _Floats:
-    """Singular values one by one: sigma_i(A B^T) from sigma_i(M), as in `_through` (Weyl; singular values of products)."""
+    """Singular values one by one: sigma_i(A B^T) from sigma_i(M), as in `_through` (Weyl)."""
     apart = a.shift * other.about_op + a.stretch * a.op * b.shift + core.blur
     own = spectral.eigenvalue_error(a.r.shape[1]) * core.singular[:, 0] + apart
     stretched = (core.singular + own[:, None]) * (a.stretch * b.stretch)[:, None]

@@ -22,7 +22,8 @@ Floats = NDArray[np.float64]
 Native = NDArray[np.floating[Any]]
 
 _SLAB = 128
-"""Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small, and they stay in cache."""
+"""Rows (along the longer side) taken at once: short sums keep the a-priori rounding bound small, and they stay in
+cache."""
 _SMALL, _LARGE = 2.0**-32, 2.0**32
 """Matrices whose largest entry is outside this range are first scaled by a power of two, exactly: squares then neither
 overflow nor vanish."""

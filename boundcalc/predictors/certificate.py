@@ -1,4 +1,4 @@
-"""A certificate of one predictor: what it claims and the facts it is based on, as JSON; and the reader, which trusts none.
+"""A certificate of one predictor: its claim and facts as JSON, and the reader, which trusts none.
 
 Every field is accounted for: what a certificate has and its method does not know is refused, and so are duplicate
 names, NaN and infinities.
@@ -28,7 +28,8 @@ _FORMAT = "boundcalc-predictor-certificate/3"
 
 T = TypeVar("T")
 _TOLERANCE = 1e-6
-"""By how much, relative to it, a claim may exceed the value of its facts: another version may search a little better."""
+"""By how much, relative to it, a claim may exceed the value of its facts: another version may search a little
+better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,8 @@ class PredictorCertificate:
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name} {self.facts[name]}" for name in SHORT if name in self.facts)
-        return f"PredictorCertificate(risk <= {up(self.risk, 4)}, predictor {self.certified}, by {self.statement}: {facts})"
+        what = f"risk <= {up(self.risk, 4)}, predictor {self.certified}, by {self.statement}"
+        return f"PredictorCertificate({what}: {facts})"
 
     @property
     def share(self) -> float:
@@ -231,7 +233,8 @@ def rederive(certificate: PredictorCertificate) -> float:
     value = statement.risk(certificate.facts, certificate.share)
     if certificate.risk < value:
         raise CertificateError(
-            f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives {value!r}"
+            f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives "
+            f"{value!r}"
         )
     if certificate.risk > value * (1 + _TOLERANCE):
         raise CertificateError(

@@ -72,6 +72,7 @@ def digest_of_arrays(arrays: Mapping[str, Array]) -> str:
 def fixed_order(count: int) -> Array:
     """The one permutation of so many examples: prefixes are cut from it, and places in it break ties.
 
-    It has no seed to choose: an order chosen by looking at the examples would be a choice that no share of delta covers.
+    It has no seed to choose: an order chosen by looking at the examples would be a choice that no share of delta
+    covers.
     """
     return np.random.Generator(np.random.PCG64(0)).permutation(count)

@@ -1,4 +1,4 @@
-"""What a certificate records besides its facts: its examples by number and digest, what answered them; what does not fit."""
+"""What a certificate records besides its facts: its examples by number and digest, and what answered them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What certificates of given predictors, of holdout and of Pick-to-Learn hold, and how their facts are established again."""
+"""Evidence of given predictors, of holdout and of Pick-to-Learn, and how its facts are established again."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _given(certificate: PredictorCertificate) -> str | None:
 
 
 def _answers(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
-    """The same predictor answers the same examples: `learner_of` gives what has `weights` (a digest) and `scores` of data."""
+    """The same predictor answers the same examples: `learner_of` gives an object with `weights` and `scores`."""
     refuse_other_examples(certificate, data)
     predictor = learner_of(certificate.evidence["recipe"])
     if predictor.weights != certificate.evidence["weights"]:

@@ -1,8 +1,8 @@
 """Occam: a predictor that few bits say, relative to weights fixed before the data. Any search may have found it.
 
-A certificate holds the code (reference weights, unit of updates), the message in this code, and the errors of the weights that
-it says. Its bits are -log2 of the probability that the code gives the message (`predictors.updates`). Decoding needs NumPy
-alone; counting errors needs the network.
+A certificate holds the code (reference weights, unit of updates), the message in this code, and the errors of the
+weights that it says. Its bits are -log2 of the probability that the code gives the message (`predictors.updates`).
+Decoding needs NumPy alone; counting errors needs the network.
 """
 
 from __future__ import annotations

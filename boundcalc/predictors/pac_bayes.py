@@ -1,8 +1,9 @@
 """PAC-Bayes for one draw: whole multiples of a step, from laws whose every probability is a finite sum of exponentials.
 
 A float generator does not draw a Gaussian, so the density of a Gaussian is not that of the draw. Here prior and
-posterior are laws on a lattice, P(k) in proportion to exp(-(k - c)^2 / (2 s^2)) within twelve s of c: the log ratio at the draw
-is an enclosure, and the draw is the place in the posterior of bits that a seed gives, a seed fixed before the data.
+posterior are laws on a lattice, P(k) in proportion to exp(-(k - c)^2 / (2 s^2)) within twelve s of c: the log ratio at
+the draw is an enclosure, and the draw is the place in the posterior of bits that a seed gives, a seed fixed before the
+data.
 """
 
 from __future__ import annotations

@@ -163,7 +163,8 @@ def _stops_of(
 ) -> Iterable[tuple[int, Stop]]:
     """The stops of one trajectory as they are reached.
 
-    Later stops are left out where not even no errors left would make them the best: what is not computed is not claimed.
+    Later stops are left out where not even no errors left would make them the best: what is not computed is not
+    claimed.
     """
     prefix, seed, _ = run
     least = 1.0 if best is None else best[0]
@@ -240,7 +241,7 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
         what = "picked other examples" if found.picks != stop.picks else "ended in other weights"
         raise NotReproduced(
             f"no certificate: run again on the {len(stop.picks)} picks and {len(others)} others, the learner {what}. "
-            "It must depend on the examples it is given alone: fix its seeds, score in evaluation mode, in chunks of one "
-            "shape, and look at no other candidate"
+            "It must depend on the examples it is given alone: fix its seeds, score in evaluation mode, in chunks of "
+            "one shape, and look at no other candidate"
         )
     return again.state

@@ -121,7 +121,7 @@ _BY_MORE = (4, 4, 8, 16)
 
 
 def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int = 0) -> tuple[Member, ...]:
-    """Pick-to-Learn: behind a few examples one pick at a time, from two seeds; behind a quarter of them in larger rounds.
+    """Pick-to-Learn: one pick at a time after a few examples, larger rounds after a quarter of them.
 
     The long run is for what few examples do not teach; it costs its shares of delta, and time only where the short ones
     leave room. A requested long prefix is also tested as it is: holdout is among its members.

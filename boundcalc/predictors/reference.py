@@ -1,4 +1,4 @@
-"""Weights that were there before the data: drawn from a seed, the same bits everywhere; or a checkpoint, by its digest."""
+"""Weights that were there before the data: drawn from a seed, or a checkpoint by its digest."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Reference:
             return {name: law.draw(f"boundcalc reference {seed} {name}") for name, law in self.laws.items()}
         if arrays is None:
             raise CertificateError(
-                "the reference is a checkpoint, which is needed to decode: give its arrays, verify_predictor(certificate, "
-                f"data, ...) with a network that has them (sha256 {self.checkpoint})"
+                "the reference is a checkpoint, which is needed to decode: give its arrays, "
+                f"verify_predictor(certificate, data, ...) with a network that has them (sha256 {self.checkpoint})"
             )
         if digest_of_arrays(arrays) != self.checkpoint:
             raise CertificateError("these are not the reference weights of the certificate: their sha256 differs")

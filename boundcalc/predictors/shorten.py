@@ -1,7 +1,7 @@
 """From trained weights to few bits: rounded to steps of powers of two, coarser and coarser, as long as the bound falls.
 
-Any search will do, for the code alone is paid. This one trains nothing: it knows weights and what a network answers with
-others in their place.
+Any search will do, for the code alone is paid. This one trains nothing: it knows weights and what a network answers
+with others in their place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements about the risk of one predictor: the facts they need, and their values. docs/certificates.md proves them."""
+"""Statements about the risk of one predictor: facts and values. docs/certificates.md proves them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def bits_of(probability: Fraction) -> float:
 
 
 def shares(name: str, value: object) -> tuple[tuple[int, float], ...]:
-    """Pairs (errors, share), shares positive and together at most 1 (exactly, as the floats they are), no errors twice."""
+    """Pairs (errors, share): shares positive and together at most 1 (exactly, as floats), no errors twice."""
     if not isinstance(value, list | tuple) or not value:
         raise CertificateError(f"{name} must be a list of pairs [errors, share of delta], got {value!r}")
     found: list[tuple[int, float]] = []

@@ -1,8 +1,9 @@
 """Few whole numbers that change weights: sparse and rank-one updates of tensors, and what their code takes.
 
-A message is the seed of the reference weights and, for some tensors, an update 2^e N: N sparse, or u v' with sparse u and v.
-A tensor of more than two dimensions counts as a matrix of its last one. The code is a tree of choices: every choice depends on
-those before it alone, and the probabilities at each fork sum to at most 1, so those of all messages do (Kraft's inequality).
+A message is the seed of the reference weights and, for some tensors, an update 2^e N: N sparse, or u v' with sparse u
+and v. A tensor of more than two dimensions counts as a matrix of its last one. The code is a tree of choices: every
+choice depends on those before it alone, and the probabilities at each fork sum to at most 1, so those of all messages
+do (Kraft's inequality).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _FARTHEST = 1000
 
 @dataclass(frozen=True)
 class Update:
-    """2^exponent times a sparse tensor `rows` (places in the flat one), or times the product of `rows` and `columns`."""
+    """2^exponent times a sparse tensor `rows` (flat places), or times the product of `rows` and `columns`."""
 
     exponent: int
     rows: _Entries
@@ -146,7 +147,7 @@ def _update(update: Update, rows: int, columns: int, exponent: int) -> arb:
 
 
 def _sparse(entries: _Entries, size: int, units: bool, signed: Sequence[int]) -> arb:
-    """Nats of how many numbers, where, the signs of `signed`, and where not all are 1 or -1 which are, and the others."""
+    """Nats of how many numbers, where, the signs of `signed`, which are 1 or -1 where not all, and the others."""
     if not entries or min(entries) < 0 or max(entries) >= size:
         raise CertificateError(f"an update has numbers at some of {size} places")
     total = _positive(len(entries)) + _choose(size, len(entries)) + _flags(sum(v > 0 for v in signed), len(signed))
@@ -169,14 +170,15 @@ def _choose(size: int, chosen: int) -> arb:
 
 
 def _positive(value: int) -> arb:
-    """Nats of a whole number from 1: its number of binary digits (each more has half the probability), then the digits."""
+    """Nats of a whole number from 1: its number of digits (each more has half the probability), then these."""
     return (2 * value.bit_length() - 1) * arb.const_log2()
 
 
 def _flags(true: int, total: int) -> arb:
     """Nats of truth values of an unknown share: each has the odds of those before it, half a one added to either side.
 
-    The product of the probabilities does not depend on the order: Gamma(a + 1/2) Gamma(b + 1/2) / (pi Gamma(a + b + 1)).
+    The product of the probabilities does not depend on the order: Gamma(a + 1/2) Gamma(b + 1/2) / (pi Gamma(a + b +
+    1)).
     """
     half = arb(1) / 2
     of_each = (true + half).lgamma() + (total - true + half).lgamma()

@@ -74,7 +74,8 @@ class Breakdown:
 
     def __repr__(self) -> str:
         said = ", ".join(term.formula for term in self.terms)
-        return f"Breakdown({len(self.levels)} levels, terms {said}, by {', '.join(self.statements)}, of {self.certificate!r})"
+        by = ", ".join(self.statements)
+        return f"Breakdown({len(self.levels)} levels, terms {said}, by {by}, of {self.certificate!r})"
 
 
 def break_down(

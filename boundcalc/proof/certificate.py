@@ -1,8 +1,8 @@
 """A certificate: everything a bound claims, for the checker to re-derive; its form, and its file.
 
 The file holds its whole statement: the relation to prove, the setting with nothing left to defaults, what was looked at
-and corrected for, and the version of the statements it was made with. It is read as `boundcalc.base.schema` reads what proofs
-are based on: a file is exactly what `to_json` makes of what was read, or it is refused.
+and corrected for, and the version of the statements it was made with. It is read as `boundcalc.base.schema` reads what
+proofs are based on: a file is exactly what `to_json` makes of what was read, or it is refused.
 """
 
 from __future__ import annotations
@@ -84,13 +84,14 @@ class Certificate:
         levels: scales, coarse to fine.
         log_value: log of the value claimed, not capped at 1.
         mu: parameter of the kl inverse; None for its limit.
-        measured: what was read off trained weights or the sample, when the setting's numbers were rounded and corrected for.
+        measured: what was read off trained weights or the sample, when the setting's numbers were rounded and corrected
+            for.
         nats: the size of that correction, added to log(1/delta).
         meeting: whether consecutive linear maps count as one map (A6).
         eta: chance that noise moves the loss of an example by more than the scale (G11); None without noise.
         tuning: the numbers of a proof by K2; None otherwise.
-        compared: how the architecture was compared with a model's forward pass (a fact on record, no part of the proof);
-            None where it was not.
+        compared: how the architecture was compared with a model's forward pass (a fact on record, no part of the
+            proof); None where it was not.
     """
 
     setting: Setting
@@ -112,8 +113,8 @@ class Certificate:
         value = "" if math.isinf(self.log_value) else f" <= {upper(self.log_value / math.log(10))}"
         count = f"{len(self.levels)} level{'s' * (len(self.levels) != 1)}"
         return (
-            f"Certificate({self.quantity}{value}, kind {self.kind}, by {self.strategy} with {count}, found by {self.policy!r}, "
-            f"of {self.setting!r})"
+            f"Certificate({self.quantity}{value}, kind {self.kind}, by {self.strategy} with {count}, found by "
+            f"{self.policy!r}, of {self.setting!r})"
         )
 
     @property
@@ -123,7 +124,7 @@ class Certificate:
 
     @property
     def kind(self) -> str:
-        """Whether every number was fixed in advance ("bound") or some were measured and corrected for ("a_posteriori")."""
+        """Of a number fixed in advance "bound", of one with measured numbers "a_posteriori"."""
         return "bound" if self.measured is None else "a_posteriori"
 
     @property

@@ -1,8 +1,8 @@
 """The checker: re-derives a certificate's value in interval arithmetic, or says why it does not follow.
 
-It does not see how the certificate was found. It walks the network forward once (`Network`), then once per level with the
-error made so far (A0), and asks the lemmas of T and L for their conditions, costs and sensitivities and the strategy for
-the value; the search walks backward and works in floats.
+It does not see how the certificate was found. It walks the network forward once (`Network`), then once per level with
+the error made so far (A0), and asks the lemmas of T and L for their conditions, costs and sensitivities and the
+strategy for the value; the search walks backward and works in floats.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Checked:
     def moved(self, setting: Setting) -> Checked:
         """The same proof of another setting, every cover leaving the error of the loss that it left before.
 
-        What both settings have in common is not done again. Raises `CertificateError` where the steps do not carry over.
+        What both settings have in common is not done again. Raises `CertificateError` where the steps do not carry
+        over.
         """
         return self._run.checker.check(self._run.rescaled(setting))
 
@@ -197,7 +198,7 @@ class Checker:
         return self._once(setting, about, lambda: no_member(setting))
 
     def _once(self, setting: Setting, about: tuple[object, ...], make: Callable[[], _T]) -> _T:
-        """What depends on the network and its norms, and on what is named; norms are kept, so that the id stays theirs."""
+        """What depends on the network, its norms and what is named; norms are kept, so that their id stays."""
         key = (*about, setting.architecture, id(setting.norms))
         if key not in self._known:
             self._known[key] = setting.norms, make()

@@ -1,4 +1,4 @@
-"""A floor as a certificate: a construction with its parameters, from which the number is derived again, rounded down."""
+"""A floor as a certificate: a construction with parameters, from which the number is derived again."""
 
 from __future__ import annotations
 

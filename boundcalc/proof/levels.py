@@ -58,7 +58,7 @@ class Levels:
     """
 
     def __init__(self, network: Network, strategy: Strategy, samples: int, eta: arb | None, costs: Costs) -> None:
-        """Of a network whose covers are counted on so many samples; `eta` is the chance that noise may fail with (G11)."""
+        """Of a network whose covers are counted on `samples`; `eta` is the chance that noise fails (G11)."""
         self._network = network
         self._strategy = strategy
         self._samples = samples

@@ -39,7 +39,7 @@ def _check_limits(weight: Weight, key: str, budget: Budget) -> None:
 
 
 def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, str | None]]:
-    """Every weight that is looked up, with the key that is found: head by head where heads have budgets of their own."""
+    """Every weight that is looked up, with the key that is found, head by head where heads have own budgets."""
     for weight in weights:
         heads = range(weight.heads) if norms.headed and weight.heads else (None,)
         for head in heads:

@@ -37,7 +37,7 @@ _SHOWN = ("style", "depth", "seq_len", "d", "heads")
 
 
 def _unread(a: Any, name: str) -> str | None:
-    """Why a field of an architecture (or of its values, not checked yet) changes nothing; None where layers depend on it."""
+    """Why a field of an architecture (or of its unchecked values) changes nothing; None where it does."""
     if a.layers is not None:
         if name not in _WITH_LAYERS:
             return "the architecture lists its layers one by one; change the layers"
@@ -86,7 +86,8 @@ class Architecture:
     d_ff: int | None = whole(None, "hidden width of the feed-forward part; unset, d for style edelman, else 4 d")
     style: str = word(
         "edelman",
-        "one matrix after the activation (edelman), or blocks with the normalisation after (post) or before (pre) each part",
+        "one matrix after the activation (edelman), or blocks with the normalisation after (post) or before (pre) each "
+        "part",
         STYLES,
         help=f"Where the normalisation sits: {', '.join(STYLES)}.",
     )

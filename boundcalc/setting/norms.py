@@ -39,7 +39,8 @@ class Budget:
         schatten: (p, R): the p-th powers of the singular values sum to at most R.
         sup: largest absolute entry (gains).
         row: largest l2 norm of a row (tables).
-        heads: root of the sum over heads of the square of the longest part of a row (tables of values that heads look up).
+        heads: root of the sum over heads of the square of the longest part of a row (tables of values that heads look
+            up).
         distance: the budget of W - M, for a reference M fixed before the data.
     """
 

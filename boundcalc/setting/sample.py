@@ -11,8 +11,8 @@ from boundcalc.base.validate import choice
 from boundcalc.setting.fields import check_fields, number, share, whole
 
 MARGIN = 0.12
-"""The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins on inputs
-of both labels, so that a risk bound at a small training error is about networks that exist (G0e)."""
+"""The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins
+on inputs of both labels, so that a risk bound at a small training error is about networks that exist (G0e)."""
 _OF_MARGINS = {"margin": MARGIN, "train_error": 0.0, "measured": ()}
 """Fields that belong to the ramp loss, unless they are set."""
 

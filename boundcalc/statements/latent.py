@@ -1,4 +1,4 @@
-"""X: attention as inference in a latent-variable model: the formulas, generic over the number system, and the statements.
+"""X: attention as inference in a latent-variable model: formulas for every number system, and statements.
 
 Here n is the number of key-value pairs a query sees (L in the papers) and `log_term` is log(2/delta).
 Parameters called `tilt` come from Chernoff's method: any value above 0 is valid, so they are searched for
@@ -60,8 +60,8 @@ def cme_summands(
 ) -> tuple[Number, Number]:
     """X3: (variance, radius) of the centred terms (v - f_reg(k)) phi(k).
 
-    |f_reg|_K is at most M/sqrt(reg), and at most |f*|_K <= kappa^(2r-1) |g|; the mean is reg f_reg, and its norm at most
-    the root of the variance.
+    |f_reg|_K is at most M/sqrt(reg), and at most |f*|_K <= kappa^(2r-1) |g|; the mean is reg f_reg, and its norm at
+    most the root of the variance.
     """
     largest = ns.minimum(most / ns.sqrt(reg), kappa ** (2 * smoothness - 1) * source)
     return (kappa * most) ** 2, kappa * (most + kappa * largest) + ns.minimum(reg * largest, kappa * most)

@@ -48,8 +48,8 @@ class Merged(NamedTuple):
 
     Attributes:
         setting: it.
-        consecutive: whether nothing but maps in a row was merged: they have fewer numbers, hence smaller uniform covers.
-            Of distances from references nothing is left in products.
+        consecutive: whether nothing but maps in a row was merged: they have fewer numbers, hence smaller uniform
+            covers. Of distances from references nothing is left in products.
     """
 
     setting: Setting

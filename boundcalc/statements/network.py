@@ -110,7 +110,7 @@ class Network:
     """
 
     def __init__(self, setting: Setting, ns: NumberSystem, *, published: frozenset[str] = frozenset()) -> None:
-        """Walk the network; `published`: statements of L whose published constants are taken instead of the sharp ones."""
+        """Walk the network; `published`: statements of L with published instead of sharp constants."""
         architecture, weights = setting.architecture, Weights(ns, setting.norms)
         at = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len, published)
         steps, radius = finish(walk(architecture.stages, at))

@@ -1,8 +1,8 @@
 """V: noise on one linear map instead of a cover of it; `NOISES` is the registry.
 
 G11 adds independent Gaussian noise of size sigma to every entry of a map. What one row of one example sees of it is
-sigma b times the `spread`, but for a chance of e^(-t^2/2) per event; what it costs is its divergence from a law that was
-fixed in advance. Costs are functions of z = norm/sigma. No covering strategy takes a noise.
+sigma b times the `spread`, but for a chance of e^(-t^2/2) per event; what it costs is its divergence from a law that
+was fixed in advance. Costs are functions of z = norm/sigma. No covering strategy takes a noise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
 
 
 def events(target: Target) -> int:
-    """Number of Gaussian tail events in the union bound for one example: of a gain its coordinates, which serve every row."""
+    """Number of Gaussian tail events in the union bound for one example; a gain's coordinates serve every row."""
     if target.kind == "summed":
         return 2 * max(1, target.points.count(1))  # to both sides
     return target.size if target.kind in ("gain", "numbers") else max(1, target.points.count(1))

@@ -1,9 +1,9 @@
 """P1: budgets read off trained weights, rounded up to grids fixed in advance and corrected for by a union bound.
 
-The correction depends on which norms were measured, never on their values: that is what makes P1 a union bound. The set of
-grid points that are summed over follows from the keys of the record and from which limits each budget sets. Only a Schatten
-power could depend on values, as tied budgets of two powers have none in common. So the power is one of the `SCHATTEN_POWERS`
-or "they differ", one alternative more, and is counted either way (`_differing`).
+The correction depends on which norms were measured, never on their values: that is what makes P1 a union bound. The set
+of grid points that are summed over follows from the keys of the record and from which limits each budget sets. Only a
+Schatten power could depend on values, as tied budgets of two powers have none in common. So the power is one of the
+`SCHATTEN_POWERS` or "they differ", one alternative more, and is counted either way (`_differing`).
 """
 
 from __future__ import annotations
@@ -276,7 +276,8 @@ def _check_sample(certificate: Certificate, seen: Seen) -> None:
             )
         if strategy.quantity == "risk" and not strategy.is_choice(certificate.setting.architecture):
             raise CertificateError(
-                f"strategy {strategy.name!r} is for a training error fixed before the data, not for one that was measured"
+                f"strategy {strategy.name!r} is for a training error fixed before the data, not for one that was "
+                "measured"
             )
         least = risk_candidates(certificate.setting)
         if seen.candidates < least:

@@ -67,7 +67,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
 
 
 def nuclear_of(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:
-    """The sum of sigma from sum sigma^p = total: by sigma <= op for p <= 1, by the inequality of the means for p >= 1."""
+    """The sum of sigma from sum sigma^p = total: by sigma <= op for p <= 1, by the power mean for p >= 1."""
     power = ns.number(p)
     if p <= 1:
         return op ** (1 - power) * total

@@ -1,4 +1,4 @@
-"""Every statement of the calculus by name, in the words and the order of docs/theory.md; and lemmas from outside by theirs.
+"""Every statement by name, in the words and the order of docs/theory.md; lemmas from outside by theirs.
 
 What the library proves with does not import this: it is for readers (`boundcalc explain A1`, printed derivations).
 """

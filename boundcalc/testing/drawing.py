@@ -1,7 +1,7 @@
 """Weights within their budgets, rows and errors, drawn for any layer by what it says of itself.
 
-Extreme ones find mistakes soonest: of rank one, orthogonal, of one column, all along the first axes, where effects add up;
-and every draw touches its budget.
+Extreme ones find mistakes soonest: of rank one, orthogonal, of one column, all along the first axes, where effects add
+up; and every draw touches its budget.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Dice:
         return table / max(1.0, used(table, budget)[0])
 
     def _looked_up(self, weight: Weight, budget: Budget) -> Array:
-        """Rows of which no part is longer, whatever heads they are parted into: their columns' largest entries count."""
+        """Rows of which no part is longer, for any number of heads: the largest entries of columns count."""
         rows, d = weight.shape
         table = self.unit(rows, d) if self.rng.random() < 0.5 else self.unit(1, d) * self.rng.choice([-1, 1], (rows, 1))
         return within(table, budget)
@@ -213,7 +213,7 @@ def limits_of(weight: Weight, norms: Norms, head: int | None) -> Budget:
 
 
 def joined(layer: Layer, weights: Parameters, seq_len: int) -> Parameters:
-    """The same weights with every product of two factors as one matrix, their offsets as a further row and column of it."""
+    """The same weights with every product of two factors as one matrix, with offsets as one more row and column."""
     whole = dict(weights)
     for weight in weights_of((layer,), seq_len):
         key = weight.kind, weight.block

@@ -105,7 +105,7 @@ def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) ->
 
 
 def weights_move_the_output_by_their_sensitivity_at_most(rule: Rule, at: LayerExample) -> str | None:
-    """Every array has a slot; moved by eps on its points, it moves the output by sensitivity times eps, and by its cap."""
+    """Every array has a slot; moved by eps on its points, it moves the output by sensitivity * eps or its cap."""
     slots = {slot.kind: slot for slot in at.claims(rule).slots}
     factors = {each.kind for weight in weights_of((at.layer,), at.seq_len) for each in weight.factors}
     kinds = {kind_of(key) for _, weights, _, _ in at.runs(1) for key in weights}
@@ -248,8 +248,8 @@ def check_layer(
 
     Args:
         name: the label of the class of layers.
-        cases: layers with budgets, weights and a way to run them; examples (or functions that make a layer) that must be
-            refused; and rules that are false, such as half the radius.
+        cases: layers with budgets, weights and a way to run them; examples (or functions that make a layer) that must
+            be refused; and rules that are false, such as half the radius.
         rule: what is claimed; the registered rule, or that of composition, unless given.
         expected_failures: laws that are known not to hold, with the reason.
 

@@ -182,9 +182,9 @@ def scaled(lemma: CoverLemma, factor: float) -> CoverLemma:
 def least_log_count(target: Target, eps: float, points: int | None) -> float:
     """A lower bound of log N for the class of a target, on the worst so many points (None: on all).
 
-    The class holds the matrices of any block whose rows have length at most r, for the r at which no norm is exceeded. At
-    the points b e_i errors are the lengths of rows, so that a product of balls is covered: (r b/eps)^(entries) centres at
-    least, by volume; and ceil(r b/eps) per row of one entry, where so many are more than 2 eps apart.
+    The class holds the matrices of any block whose rows have length at most r, for the r at which no norm is exceeded.
+    At the points b e_i errors are the lengths of rows, so that a product of balls is covered: (r b/eps)^(entries)
+    centres at least, by volume; and ceil(r b/eps) per row of one entry, where so many are more than 2 eps apart.
     """
     reach = float(target.radius) / eps
     if target.kind == "vector":

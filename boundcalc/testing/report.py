@@ -28,8 +28,8 @@ class Cases(Generic[_Subject, _Example]):
 
     Attributes:
         examples: where the laws must hold.
-        refusals: what must be refused, each with a regular expression that the reason must match; None if there is nothing
-            that it could be asked and must refuse.
+        refusals: what must be refused, each with a regular expression that the reason must match; None if there is
+            nothing that it could be asked and must refuse.
         wrong: false variants by name; the laws must reject each, or they would miss a mistake.
     """
 

@@ -1,8 +1,8 @@
 """Laws of strategies, and a falsifier: classes of N independent 0/1 losses, on which every chance is a binomial sum.
 
-X holds N coins and f_i looks at the i-th: its loss is 1 with chance p, independent of the others. N functions are their own
-cover at every scale, so log N is a count any strategy must take. Then the chance that some f_i has a gap (or a risk at its
-training error) above the value is 1 - (1 - P(Bin(m, p) <= k))^N exactly, and must not exceed delta.
+X holds N coins and f_i looks at the i-th: its loss is 1 with chance p, independent of the others. N functions are their
+own cover at every scale, so log N is a count any strategy must take. Then the chance that some f_i has a gap (or a risk
+at its training error) above the value is 1 - (1 - P(Bin(m, p) <= k))^N exactly, and must not exceed delta.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from boundcalc.theorems.policies import Policy as Policy
 from boundcalc.theorems.theorem import Theorem as Theorem
 
 BOUNDS: dict[str, Policy] = dict(POLICIES)
-"""What bounds the gap of any setting: the policies, and the theorems about one, by the covers and the form of their formula."""
+"""What bounds the gap of any setting: the policies, and the theorems about one, by the covers and the form of their
+formula."""
 
 
 class _Theorems(Registry[Theorem]):

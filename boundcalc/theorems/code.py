@@ -52,7 +52,7 @@ def enclose(formula: Formula, values: Mapping[sympy.Symbol, Expr]) -> arb:
 
 
 def at(formula: Formula, point: dict[Expr, arb]) -> arb:
-    """An enclosure of a formula at enclosures of its inputs, in the precision that is set; `point` grows by its parts."""
+    """An enclosure of a formula at enclosures of its inputs, in the set precision; `point` grows by its parts."""
     for part in reversed(formula.where):  # each stands after those that use it
         point[part.symbol] = ball(written_out(part.computed), point)
     return ball(written_out(formula.expr), point)
@@ -147,8 +147,8 @@ def numpy_function(
     steps, result = _program(formula)
     program = [(symbol, value.xreplace(dict(fixed))) for symbol, value in steps], result.xreplace(dict(fixed))
     extremes = {"amax": lambda xs, axis: reduce(np.maximum, xs), "amin": lambda xs, axis: reduce(np.minimum, xs)}
-    modules = [extremes, "numpy"]
-    evaluate = sympy.lambdify(list(inputs), result, modules=modules, cse=lambda _: program)  # pyright: ignore[reportArgumentType]
+    options: dict[str, Any] = {"modules": [extremes, "numpy"], "cse": lambda _: program}
+    evaluate = sympy.lambdify(list(inputs), result, **options)
 
     def vectorised(*values: Any, **named: Any) -> Any:
         arrays = {formula.input(name).name: np.asarray(value, dtype=float) for name, value in named.items()}

@@ -111,8 +111,8 @@ CLAIMS: Mapping[str, tuple[str, str]] = {
         _RAMP,
     ),
     "excess": (
-        rf"{_SAMPLE} Let $L(f)$ be the expected and $\hat L(f)$ the mean ramp loss at margin $\gamma$, and let $\hat f$ "
-        r"minimise $\hat L$ over $\mathcal F$. Then, with probability at least $1-2\delta$ over the sample,",
+        rf"{_SAMPLE} Let $L(f)$ be the expected and $\hat L(f)$ the mean ramp loss at margin $\gamma$, and let $\hat "
+        r"f$ minimise $\hat L$ over $\mathcal F$. Then, with probability at least $1-2\delta$ over the sample,",
         "",
     ),
     "covering_number": (
@@ -295,8 +295,8 @@ trauger2024 = Theorem(
     },
     also=(
         "the linear cover is by rounding (T3), which needs half the draws of Maurey's argument that the paper uses",
-        "the gap is stated with ghost samples (factor $17/16$), as every closed form here; for uniform covers the factor "
-        "could be 1",
+        "the gap is stated with ghost samples (factor $17/16$), as every closed form here; for uniform covers the "
+        "factor could be 1",
     ),
     lemmas=frozenset({"T3"}),
     search="closed",

@@ -160,7 +160,7 @@ class Formula:
         return sympy.diff(self.plain, symbols.plain(self.input(name)))
 
     def limit(self, name: Any, to: Any = sympy.oo, **values: Any) -> Expr:
-        """The limit as an input grows without end (0, infinity or what is left), or at a point where it is continuous."""
+        """The limit as an input grows (0, infinity or what is left), or at a point where it is continuous."""
         symbol, fixed = self.input(name), self.resolve(values)
         if to == sympy.oo:
             from boundcalc.theorems.growth import limit

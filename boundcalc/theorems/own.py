@@ -32,8 +32,8 @@ class Bound:
 
     Attributes:
         name: what tables and legends call it.
-        formula: a SymPy expression, a text such as "8*C*sqrt(d*log(T)/m)", or a formula of the library. Symbols called as
-            the library's (T, m, C, gamma, ...; seq_len, n_train, margin) take their values from a setting.
+        formula: a SymPy expression, a text such as "8*C*sqrt(d*log(T)/m)", or a formula of the library. Symbols called
+            as the library's (T, m, C, gamma, ...; seq_len, n_train, margin) take their values from a setting.
         kind: what its author states it is: "bound", "a_posteriori", "proxy" (constants are missing) or "estimate".
         quantity: "gap", or "risk" at training error 0.
         title: a few words.

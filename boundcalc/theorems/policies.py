@@ -27,7 +27,8 @@ class Policy:
         laws: names of the laws with which noise may be compared that stands for covers (G11).
         refining: whether levels of a chain may refine one another.
         comparison: whether Gaussian comparison (K1-K3) may take the place of covers.
-        stored: whether weights of so many bits, where a setting gives their number, may be counted instead of covered (G13).
+        stored: whether weights of so many bits, where a setting gives their number, may be counted instead of covered
+            (G13).
     """
 
     name: str

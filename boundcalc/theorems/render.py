@@ -1,7 +1,8 @@
 r"""Derivations as Markdown with LaTeX, from which the terminal's text and the article follow.
 
-A document is a list of blocks: words in Markdown, and displays as rows of LaTeX. `markdown`, `text` and `latex` print a block
-each in their own way; nothing else knows what a derivation looks like. `files` makes an article, or fragments for \input.
+A document is a list of blocks: words in Markdown, and displays as rows of LaTeX. `markdown`, `text` and `latex` print a
+block each in their own way; nothing else knows what a derivation looks like. `files` makes an article, or fragments for
+\input.
 """
 
 from __future__ import annotations

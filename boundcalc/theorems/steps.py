@@ -174,7 +174,7 @@ def _short(expr: Expr) -> str:
 
 
 def _uses(norms: Norms, kind: str, lemma: CoverLemma, target: Target) -> tuple[str, ...]:
-    """What a cover is based on: S, T, T7 for a difference from a reference, and A5 where its norm follows from others."""
+    """What a cover is based on: S, T, T7 for a difference from a reference, A5 where a norm follows."""
     used = cover_uses(lemma.name, target.kind, uniform=lemma.uniform)
     if target.kind not in ("map", "score", "query", "key"):
         return used
@@ -215,15 +215,16 @@ def _chain(form: ClosedForm, quantity: str, parts: tuple[Definition, ...]) -> li
     factor = sympy.S(2) if quantity == "rademacher" else gap.chain_factor(SYMPY, gap.CLOSED_GHOSTS, uniform=False)
     line = chain_line(factor, form.m)[0]
     words = (
-        r"Scales $e_j=e^{-(t+1)j/n}/2$ for $j<n$, $t=\log(1/(2k))$, with the best whole $n$ turn the sum of links into one "
-        r"line; for $k\ge1/2$ the right side is above 1, the range of the loss."
+        r"Scales $e_j=e^{-(t+1)j/n}/2$ for $j<n$, $t=\log(1/(2k))$, with the best whole $n$ turn the sum of links into "
+        r"one line; for $k\ge1/2$ the right side is above 1, the range of the loss."
     )
     links = r"2e_J+\phi\sum_je_{j-1}\sqrt{2\log N_j/m}"
     steps = [Step("chaining in one line", ("G1", "G2"), words, (Row(links, "le", line),), parts)]
     if quantity == "gap":
         words = (
-            rf"With {gap.CLOSED_GHOSTS} ghost samples per example $\phi={SAMPLES}/{gap.CLOSED_GHOSTS}$, the covers are those "
-            rf"of ${SAMPLES}m$ sequences, and McDiarmid's inequality bounds the deviation by $\sqrt{{\log(1/\delta)/(2m)}}$."
+            rf"With {gap.CLOSED_GHOSTS} ghost samples per example $\phi={SAMPLES}/{gap.CLOSED_GHOSTS}$, the covers are "
+            rf"those of ${SAMPLES}m$ sequences, and McDiarmid's inequality bounds the deviation by "
+            rf"$\sqrt{{\log(1/\delta)/(2m)}}$."
         )
         steps.append(Step("from covers to the gap", ("G2",), words))
     return steps

@@ -1,4 +1,4 @@
-"""A theorem of a paper as data: its hypotheses, statement and constants, its differences from the paper, and its citation.
+"""A theorem of a paper as data: hypotheses, statement, constants, differences from the paper, citation.
 
 Creating one imports nothing heavy; SymPy is imported when a formula is first needed.
 """
@@ -82,7 +82,8 @@ class Theorem:
         network: whether it is about the networks of preset edelman alone.
         builds: inputs that the formula is built for, with their default: they are numbers in it.
         defaults: values of inputs that `boundcalc eval` assumes, where the theorem is not about a setting.
-        evaluates: quantities whose values `boundcalc eval` shows, those whose inputs are given; the main one unless named.
+        evaluates: quantities whose values `boundcalc eval` shows, those whose inputs are given; the main one unless
+            named.
         premise: why it does not hold at some values, or "".
         kind: of its values.
         stated_by: whose theorem it is, where it is a user's own and neither proved nor checked here.

@@ -1,4 +1,4 @@
-"""Checked values of attention as inference: parameters are searched for in floats, the value is what intervals make of them."""
+"""Checked values of attention as inference: parameters found in floats, values in intervals."""
 
 from __future__ import annotations
 

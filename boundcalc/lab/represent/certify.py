@@ -6,8 +6,8 @@ absolute values. Two ways to go through the s bits:
 
 - levels: the value matrix depends on the bits through one vector (a hint, checked here up to rounding), so units are
   functions of one number U, and the sum N over units is piecewise linear in U. When h literals are true U lies in an
-  interval. Between points where N turns, N is affine and max(1, |y|) convex, so where N > 0 their ratio is quasi-concave:
-  it is least at an end of the interval or where N turns. s + 1 cases.
+  interval. Between points where N turns, N is affine and max(1, |y|) convex, so where N > 0 their ratio is
+  quasi-concave: it is least at an end of the interval or where N turns. s + 1 cases.
 - patterns: all 2^s patterns, each unit off by the worst the other bits can do to it.
 
 The projection before the ReLU only divides by max(1, |y|), the one after W_1 only by max(1, |.|).
@@ -92,7 +92,7 @@ def certify(network: Network, function: SparseFunction, hint: Hint | None = None
 
 
 def sums(network: Network, function: SparseFunction, hint: Hint | None) -> tuple[list[tuple[str, arb]], arb]:
-    """Of every case: its name and a lower bound of N / max(1, |y|) on the function's side; and the leak of attention."""
+    """Of every case its name and a lower bound of N / max(1, |y|) on the function's side, and the leak."""
     rows, cls = _masses(network)
     inside = set(function.variables)
     leak = sum((mass for t, mass in enumerate(rows) if t not in inside), start=cls)

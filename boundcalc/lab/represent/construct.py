@@ -18,13 +18,14 @@ from boundcalc.lab.represent.tune import Cases, Choice, Reading, Tuner
 from boundcalc.lab.represent.units import MOST_CORNERS, Units, fit_bits, fit_mean, ramp_units
 
 _MOST_FITTED_LEVELS = 80
-"""Bits of a symmetric function up to which hinges are chosen by a linear programme; beyond, a ramp per change (parity's norms
-are then 3% larger)."""
+"""Bits of a symmetric function up to which hinges are chosen by a linear programme; beyond, a ramp per change (parity's
+norms are then 3% larger)."""
 _MOST_SYMMETRIC = 1024
 _KEPT_BITS = 26
 KINDS = ("threshold", "mean", "signed mean", "corners")
 """The constructions: a threshold of the mean (monotone symmetric functions); hinges of the mean of bits in one shared
-coordinate; the same where bits are kept apart, so that some may count negated; hinges of the bits kept apart (any f)."""
+coordinate; the same where bits are kept apart, so that some may count negated; hinges of the bits kept apart (any
+f)."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,13 @@ def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
         raise InvalidSetting(f"the function is constant ({value} for every input): give one that depends on a bit")
     if smallest.symmetric is not None and smallest.arity > _MOST_SYMMETRIC:
         raise InvalidSetting(
-            f"s = {smallest.arity} is too large: a symmetric function takes up to 2s hidden units, and its certificate up to "
-            f"2s^2 of their values; at most s = {_MOST_SYMMETRIC} is offered"
+            f"s = {smallest.arity} is too large: a symmetric function takes up to 2s hidden units, and its certificate "
+            f"up to 2s^2 of their values; at most s = {_MOST_SYMMETRIC} is offered"
         )
     if smallest.symmetric is None and smallest.arity > MOST_CORNERS:
         raise InvalidSetting(
-            f"s = {smallest.arity} is too large for a function that is not symmetric: it takes up to 2^(s-1) hidden units, "
-            f"norms that grow like 2^s and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered"
+            f"s = {smallest.arity} is too large for a function that is not symmetric: it takes up to 2^(s-1) hidden "
+            f"units, norms that grow like 2^s and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered"
         )
     return smallest
 

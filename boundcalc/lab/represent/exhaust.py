@@ -33,7 +33,8 @@ def exhaust(network: Network, function: SparseFunction) -> Worst:
     T = network.seq_len
     if T > MOST_BITS:
         raise InvalidSetting(
-            f"T = {T} has 2^{T} inputs: exhaustion is for T <= {MOST_BITS}; the certificate covers every T in closed form"
+            f"T = {T} has 2^{T} inputs: exhaustion is for T <= {MOST_BITS}; the certificate covers every T in closed "
+            "form"
         )
     found = [
         worst_of(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T)))

@@ -30,8 +30,8 @@ class Node:
 def parse(text: str) -> SparseFunction:
     """The function of a formula such as "x3 & ~x7 | x11", "MAJ(1, 5, 9)" or "PARITY(0..7) ^ x9".
 
-    Bits are x0, x1, ...; operators by precedence: ~, &, ^, |, and then `not`, `and`, `or`, as in Python. AND, OR, MAJ and
-    PARITY take bits by number, ranges a..b (both ends included) and formulas.
+    Bits are x0, x1, ...; operators by precedence: ~, &, ^, |, and then `not`, `and`, `or`, as in Python. AND, OR, MAJ
+    and PARITY take bits by number, ranges a..b (both ends included) and formulas.
     """
     if not isinstance(text, str) or not text.strip():
         raise InvalidSetting('the expression is empty; for instance "x3 & ~x7 | x11"')

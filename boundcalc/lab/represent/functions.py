@@ -83,8 +83,8 @@ class SparseFunction:
     def symmetric(self) -> SparseFunction | None:
         """The same function by its profile, if it is symmetric, perhaps after negating inputs.
 
-        If f is symmetric in literals l_0, ..., l_(s-1) then, for each i, swapping x_0 with l_i (relative to l_0) leaves f
-        as it is. That fixes every sign but those for which both swaps do; these are tried in turn.
+        If f is symmetric in literals l_0, ..., l_(s-1) then, for each i, swapping x_0 with l_i (relative to l_0) leaves
+        f as it is. That fixes every sign but those for which both swaps do; these are tried in turn.
         """
         if not self.table:
             return self
@@ -143,7 +143,8 @@ def from_table(text: str, variables: Sequence[int] | None = None) -> SparseFunct
     size = len(digits)
     if size < 2 or size & (size - 1) or set(digits) - {"0", "1"}:
         raise InvalidSetting(
-            f"a truth table is 2, 4, 8, ... digits 0 and 1, got {text[:40]!r} ({size} characters); for instance 0110 is XOR"
+            f"a truth table is 2, 4, 8, ... digits 0 and 1, got {text[:40]!r} ({size} characters); for instance 0110 "
+            "is XOR"
         )
     s = size.bit_length() - 1
     few(s)

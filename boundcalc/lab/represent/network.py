@@ -1,9 +1,9 @@
-"""A network of the class the calculus bounds, as NumPy arrays: one block, one head, rows of bits, the row of [CLS] read.
+"""A network of the class the calculus bounds, as NumPy arrays: one block, one head, rows of bits, [CLS] read.
 
-The network is F = clip(relu(Pi_1(attention)) W_1) . readout with scores of rank one. Padded with zeros its widths are those
-of style "edelman", and no norm changes. Row t of the input holds `place` in coordinate t, the bit +-1 times `bit` and
-`constant`; with `shared` all bits sit in one coordinate, else each bit has a coordinate of its own. Row 0 is [CLS]: a unit
-vector of a coordinate of its own, which asks the one query that is read. The encoding is fixed before any data.
+The network is F = clip(relu(Pi_1(attention)) W_1) . readout with scores of rank one. Padded with zeros its widths are
+those of style "edelman", and no norm changes. Row t of the input holds `place` in coordinate t, the bit +-1 times `bit`
+and `constant`; with `shared` all bits sit in one coordinate, else each bit has a coordinate of its own. Row 0 is [CLS]:
+a unit vector of a coordinate of its own, which asks the one query that is read. The encoding is fixed before any data.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Amplitudes, beta and scales: the choice of numbers that makes the closed-form bound of a construction least.
 
-The weights of a construction are F = clip(relu(Pi_1(y)) g'), y = V-values scaled by lam, g' = G g: the read-out is 1 and
-the projection of the last row is what makes the margin exactly 1. What is minimised is A1's capacity
-(sum over matrices of (budget * gain)^(2/3) log^(1/3))^3 at margin 1, with gains |W_1|_op |W_V|_op for W_QK, |W_1|_op for
-W_V and min(1, |W_V|_op) for W_1: the norms trade against each other through it. The result is verified elsewhere.
+The weights of a construction are F = clip(relu(Pi_1(y)) g'), y = V-values scaled by lam, g' = G g: the read-out is 1
+and the projection of the last row is what makes the margin exactly 1. What is minimised is A1's capacity
+(sum over matrices of (budget * gain)^(2/3) log^(1/3))^3 at margin 1, with gains |W_1|_op |W_V|_op for W_QK, |W_1|_op
+for W_V and min(1, |W_V|_op) for W_1: the norms trade against each other through it. The result is verified elsewhere.
 """
 
 from __future__ import annotations
@@ -262,7 +262,8 @@ def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:
 @lru_cache(maxsize=256)
 def _cover_logs(seq_len: int, units: int) -> tuple[float, float, float]:
     """Cube roots of the logarithms of the covers: of the read-out and W_1, of W_V, of W_QK."""
-    return tuple(math.log(2 * _SAMPLES * points + 1) ** (1 / 3) for points in (1, units, seq_len + 1))  # type: ignore[return-value]
+    first, second, third = (math.log(2 * _SAMPLES * points + 1) ** (1 / 3) for points in (1, units, seq_len + 1))
+    return first, second, third
 
 
 def capacity(keys: float, value_op: float, value_21: float, w_1: float, logs: tuple[float, float, float]) -> float:

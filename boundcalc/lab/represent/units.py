@@ -1,9 +1,9 @@
 """Hidden units: which ReLUs of the selected bits, with which weights, have the sign of a Boolean function.
 
-A unit is relu(<alpha, x> + theta) of an input x that is either the mean of the s literals (+-1), known to within `slack`,
-or the s bits themselves (+-1), each known to within `slack`. The weights g are found by linear programming: least
-sum |g| |v|, v the column of the value matrix a unit needs, under the condition f(x) sum g relu >= 1 for every admissible
-x. Nothing here is trusted: the certificate looks at the weights alone.
+A unit is relu(<alpha, x> + theta) of an input x that is either the mean of the s literals (+-1), known to within
+`slack`, or the s bits themselves (+-1), each known to within `slack`. The weights g are found by linear programming:
+least sum |g| |v|, v the column of the value matrix a unit needs, under the condition f(x) sum g relu >= 1 for every
+admissible x. Nothing here is trusted: the certificate looks at the weights alone.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def fit_bits(table: tuple[int, ...], slack: float, sizes: tuple[float, float]) -
     signs = 2.0 * np.asarray(table) - 1
     if s > MOST_CORNERS:
         raise InvalidSetting(
-            f"s = {s} is too large for a general function: it takes up to 2^(s-1) hidden units, norms that grow like 2^s "
-            f"and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered. Symmetric functions of any number "
-            f"of (negated) bits are cheap"
+            f"s = {s} is too large for a general function: it takes up to 2^(s-1) hidden units, norms that grow like "
+            f"2^s and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered. Symmetric functions of any "
+            f"number of (negated) bits are cheap"
         )
     if s > MOST_FITTED:
         return corner_units(signs, sizes)

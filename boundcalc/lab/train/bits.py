@@ -217,7 +217,9 @@ class _AdditiveHeads(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, table: Tensor, few: Tensor, picks: Tensor, heads: int, plus_one: bool) -> Tensor:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        ctx: Any, table: Tensor, few: Tensor, picks: Tensor, heads: int, plus_one: bool
+    ) -> Tensor:
         trials, _, columns = table.shape
         width = columns // heads - 1
         shift = table[..., :heads].amax(1) - _LIFT[table.dtype]

@@ -1,7 +1,7 @@
 """Torch as the array library of `layers.forward`, and the layers of a model that is trained.
 
-Rows are (..., rows, d). Where a stack of trials is worked on at once, weights and rows both have the trials in front, and
-row-wise layers serve as they are.
+Rows are (..., rows, d). Where a stack of trials is worked on at once, weights and rows both have the trials in front,
+and row-wise layers serve as they are.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Source:
 
 
 def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0, *, query: int | None = None) -> Tensor:
-    """Layers one after the other; `read` is the row that a [CLS] read-out takes, `query` the one that attention asks for."""
+    """Layers in sequence; `read` is the row that a [CLS] read-out takes, `query` the one of attention."""
     return Forward(TORCH, _Source(weights), Fixed(row=read), query=query, trains=True)(layers, x)
 
 

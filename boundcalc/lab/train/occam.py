@@ -1,9 +1,9 @@
 """The search for a predictor of few bits: any search will do, for the code alone is paid.
 
-Two ways in, and one way down. Where positions are learned, a rank-one update of their table is trained from several seeds at
-once, with an L1 norm on the rows, and its largest entries are tried as signs in one column. Else, or where that finds
-nothing, all tensors get L1-trained updates, rounded. Both are then shaved: entries dropped, halved, steps doubled,
-tensors left alone, as long as the bound falls.
+Two ways in, and one way down. Where positions are learned, a rank-one update of their table is trained from several
+seeds at once, with an L1 norm on the rows, and its largest entries are tried as signs in one column. Else, or where
+that finds nothing, all tensors get L1-trained updates, rounded. Both are then shaved: entries dropped, halved, steps
+doubled, tensors left alone, as long as the bound falls.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def search(
     risk, message = best
     if message is None:
         raise NothingFound(
-            f"no predictor of few bits and errors was found among {run.rule.restarts} starts: give more examples, or more "
-            "restarts and steps"
+            f"no predictor of few bits and errors was found among {run.rule.restarts} starts: give more examples, or "
+            "more restarts and steps"
         )
     return certify_message(network, code, _shave(run, risk, message), data, delta)
 

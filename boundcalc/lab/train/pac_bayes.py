@@ -1,7 +1,7 @@
 """The search for a posterior: Gaussian around trained weights, as wide as the bound wants; any search will do.
 
-What is random: how far every position moves in the one direction that the read row asks for (known before the data), and
-the threshold of the read-out. All else stays as it was drawn.
+What is random: how far every position moves in the one direction that the read row asks for (known before the data),
+and the threshold of the read-out. All else stays as it was drawn.
 """
 
 from __future__ import annotations

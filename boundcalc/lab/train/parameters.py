@@ -97,7 +97,7 @@ def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Pa
 
 
 def _of_weights(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
-    """By what the layer says of itself: maps start as torch.nn.Linear's, normalisations at the identity, tables by `Init`."""
+    """By what a layer is: maps start as torch.nn.Linear's, normalisations at the identity, tables by `Init`."""
     weights = layer.weights(seq_len)
     maps = [weight for weight in weights if weight.role == "matrix"]
     alone = len(maps) == 1 and maps[0].kind != "W_O"  # offsets of several maps, and torch's behind heads, start at 0

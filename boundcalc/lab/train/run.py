@@ -64,7 +64,8 @@ class Workers:
             self._connect(cluster)
             numbered = [joblib.delayed(_numbered)(work, n, self.threads, *call) for n, call in enumerate(calls)]
             try:
-                parallel = joblib.Parallel(self.jobs, return_as="generator_unordered", batch_size=1)  # type: ignore[arg-type]
+                options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
+                parallel = joblib.Parallel(self.jobs, **options)
             except ValueError:  # the back end has no generators
                 for start in range(0, len(numbered), _PORTION):
                     yield from joblib.Parallel(self.jobs)(numbered[start : start + _PORTION])  # type: ignore[misc]

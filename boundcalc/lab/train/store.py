@@ -185,7 +185,7 @@ class Store:
         return records[0]
 
     def records(self, where: str = "1", values: tuple[Any, ...] = ()) -> Iterator[Record]:
-        """Stored trials, in a fixed order; those that are not as they were written are left out, and noted in `damaged`."""
+        """Stored trials, in a fixed order; those that were changed are left out, and noted in `damaged`."""
         query = (
             f"SELECT hash, config, result, digest, created FROM trials WHERE {where} "
             "ORDER BY task, T, m, depth, seed, hash"

@@ -128,7 +128,7 @@ class Trial:
 
     @property
     def hash(self) -> str:
-        """Names the trial by all that determines its result, without what layers leave at default: they may gain options."""
+        """Names the trial by all that determines its result, without defaults of layers, which may gain options."""
         content = {
             "result": _RESULT_VERSION,
             "task": self.task.identity,

@@ -1,8 +1,8 @@
 """A second checker, which stands alone: from a certificate's file to its value in 50 digits.
 
-It is written from docs/theory.md and imports nothing but Python and mpmath, so that it may be copied out of the tree and run
-by itself: `python -m second FILE`. The first checker works in intervals and rounds outward, so its value is at least this
-one; a difference beyond the last digits is a mistake in one of the two.
+It is written from docs/theory.md and imports nothing but Python and mpmath, so that it may be copied out of the tree
+and run by itself: `python -m second FILE`. The first checker works in intervals and rounds outward, so its value is at
+least this one; a difference beyond the last digits is a mistake in one of the two.
 """
 
 from .checker import Confirmed as Confirmed

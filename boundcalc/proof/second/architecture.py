@@ -12,8 +12,8 @@ LINE = (
     "depth:stacked seq_len:size d:size heads:stacked d_head:size? d_ff:size? style:edelman|post|pre kv_heads:size? "
     f"activation:{ACTIVATIONS} normaliser:normaliser normalisation:ball|layernorm|rmsnorm|none eps:length "
     "variance_floor:length residual:flag bias:flag gated:flag rope:flag causal:flag vocabulary:index own_row:index? "
-    "d_patch:index positions:none|fixed|learned position_radius:length embedding_norm:flag pooler:flag readout:cls|mean "
-    "classes:size input_radius:positive bits:bits? layers:layer*?"
+    "d_patch:index positions:none|fixed|learned position_radius:length embedding_norm:flag pooler:flag "
+    "readout:cls|mean classes:size input_radius:positive bits:bits? layers:layer*?"
 )
 KINDS.update(bits=ranged(1, 128, whole=True))
 _PLAIN = Record(name="softmax", temperature=None, c=None, mu=None)

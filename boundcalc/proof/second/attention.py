@@ -45,7 +45,7 @@ def attention(walk: Walk, layer: Layer, rows: int) -> None:
 
 
 def _alike(walk: Walk, layer: Layer) -> dict[int | None, int]:
-    """One head for each set of heads with the same budgets, in the order certificates list them, and how many they are."""
+    """One head for each set of heads with the same budgets, in the order of certificates, and how many they are."""
     if not walk.norms.headed:
         return {None: layer.heads}
     kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "q")
@@ -58,7 +58,7 @@ def _alike(walk: Walk, layer: Layer) -> dict[int | None, int]:
 
 
 class _Head:
-    """Constants, radii and the ways a head's maps are covered; `scores`: of each kind its error per error, and its views."""
+    """Constants, radii and covers of a head's maps; `scores`: of each kind its error per error, and its views."""
 
     def __init__(self, walk: Walk, layer: Layer, rows: int, head: int | None) -> None:
         self.walk, self.layer, self.head, self.rows = walk, layer, head, rows

@@ -23,8 +23,9 @@ covers, is a closed form for all scales or a count of stored weights; and its fa
 class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting mu eta tuning levels log_value")):
     """A claim and its steps.
 
-    `looked`: norms and numbers of the sample that were read off before they were chosen, and the claimed correction (nats).
-    `levels`: each with log_scale, log_count and covers by piece, which have log_eps and a choice for each kind of map.
+    `looked`: norms and numbers of the sample that were read off before they were chosen, and the claimed correction
+    (nats). `levels`: each with log_scale, log_count and covers by piece, which have log_eps and a choice for each kind
+    of map.
     """
 
     def has(self, word: str) -> bool:

@@ -15,7 +15,8 @@ _LEAST = num(-1e4)  # what is claimed as the log of a count of 0
 
 
 Confirmed = namedtuple("Confirmed", "quantity log_value delta measured nats")
-"""What is bounded, the log of the bound, its chance to fail, whether P1 was needed, and what that adds to log(1/delta)."""
+"""What is bounded, the log of the bound, its chance to fail, whether P1 was needed, and what that adds to
+log(1/delta)."""
 
 
 def confirm(text: str) -> Confirmed:

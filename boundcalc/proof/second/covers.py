@@ -47,10 +47,10 @@ def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
 class View(namedtuple("_VIEW", "kind radius points sizes cap extra most", defaults=[None] * 3)):
     """One way to see a class of maps.
 
-    `kind`: map, score, query, key (S1, S2), vector (T8), gain (T9), table (T10), numbers, pooled (A7) or summed (V4). `radius`:
-    largest norm of a point (of a score: the product of both). `points`: per sample, at most `cap`. `sizes`: the norms of what
-    is covered; of vectors, gains and tables `op` is the one that counts. `extra`: what is added to the spread of noise, for
-    noise of at most `most` at a point (V4).
+    `kind`: map, score, query, key (S1, S2), vector (T8), gain (T9), table (T10), numbers, pooled (A7) or summed (V4).
+    `radius`: largest norm of a point (of a score: the product of both). `points`: per sample, at most `cap`. `sizes`:
+    the norms of what is covered; of vectors, gains and tables `op` is the one that counts. `extra`: what is added to
+    the spread of noise, for noise of at most `most` at a point (V4).
     """
 
     @property

@@ -15,11 +15,13 @@ _LINES = {
     "softcap": "d:size cap:positive",
     "layernorm": "kind:name d:size eps:length centred:flag gain:flag offset:flag variance_floor:length block:index? "
     "around_one:flag",
-    "attention": "d:size heads:stacked d_head:size? d_value:size? kv_heads:size? qk:joint|split|fixed combine:sum|concat "
+    "attention": "d:size heads:stacked d_head:size? d_value:size? kv_heads:size? qk:joint|split|fixed "
+    "combine:sum|concat "
     "normaliser:normaliser causal:flag qk_bias:flag v_bias:flag block:index? offsets:none|fixed|learned cap:positive? "
     "buckets:size? qk_norm:none|head|width qk_eps:positive?",
     "gated": f"d:size d_ff:size activation:{ACTIVATIONS} block:index? bias:flag",
-    "embedding": "vocabulary:index d:size positions:none|fixed|learned position_radius:length segments:index own_row:index?",
+    "embedding": "vocabulary:index d:size positions:none|fixed|learned position_radius:length segments:index "
+    "own_row:index?",
     "hidden": f"first:name last:name d:size d_ff:size activation:{ACTIVATIONS} bias:name? block:index?",
     "lookup": "vocabulary:size heads:stacked d_value:size",
     "pool": "how:cls|mean",
@@ -30,7 +32,8 @@ Widths = tuple[int | None, int | None]
 
 
 Weight = namedtuple("Weight", "kind role size block heads factors", defaults=[0, None, 0, ()])
-"""What a budget may be given for: its name, what it is, how many numbers, its block, its heads, the factors of a product."""
+"""What a budget may be given for: its name, what it is, how many numbers, its block, its heads, the factors of a
+product."""
 
 
 class Layer(Record):

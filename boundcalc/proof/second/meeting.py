@@ -60,7 +60,7 @@ def _stacked(a: Sizes, row: Real, width: int) -> Sizes:
 
 
 def _cornered(a: Sizes, *, sharp: bool) -> Sizes:
-    """Norms of A with a column more, that of a 1 in the last row: in a row of its own (`sharp`), or in that of an offset."""
+    """Norms of A with a column more, of a 1 in the last row: in a row of its own (`sharp`), or in an offset's."""
     op = max(a.op, num(1)) if sharp else MP.sqrt(a.op**2 + 1)
     sides = a.two_one + 1, a.two_one_t + 1, a.one_one + 1
     more = int(sharp)

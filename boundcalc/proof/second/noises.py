@@ -24,7 +24,7 @@ def depth(seen: int, eta: Real) -> Real:
 
 
 def spread(view: View, t: Real) -> Real:
-    """What is not exceeded but for e^(-t^2/2): t for one Gaussian, sqrt(ka) for k, a two Newton steps from its start."""
+    """Exceeded with chance e^(-t^2/2): t for one Gaussian, sqrt(ka) for k, a two Newton steps from its start."""
     k = view.sizes.k
     if view.extra is not None:
         return t + view.extra

@@ -78,7 +78,7 @@ KINDS.update(budget=_budget, budgets=_budgets, norms=_norms, sample=_sample)
 
 
 Setting = namedtuple("Setting", "stages seq_len classes input_radius norms sample bits about", defaults=[None, None])
-"""A network as a list of layers, the norms of its weights, the sample, the bits of a stored weight, if anybody said, and
+"""A network as a list of layers, the norms of its weights, the sample, the bits of a stored weight, if given, and
 the architecture as the file has it."""
 
 

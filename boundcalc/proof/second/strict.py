@@ -57,7 +57,7 @@ def _fields(line: str) -> Mapping[str, str]:
 
 
 def read(line: str, where: str, data: Any, may: str = "", made: type[Record] = Record) -> Any:
-    """The record of a JSON object: every field of a line such as "d:size bias:name? how:cls|mean", and what it may have."""
+    """The record of a JSON object with the fields of a line such as "d:size bias:name? how:cls|mean"."""
     needs, more = _fields(line), _fields(may)
     given = keys(where, data, needs, more)
     return made(**{name: value({**needs, **more}[name], f"{where}.{name}", each) for name, each in given.items()})

@@ -128,7 +128,7 @@ def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
 
 
 def _binomial_limit(q: Real, nats: Real, m: Real, mu: Real | None) -> Real:
-    """Above the p at which qm errors of m have the chance e^-nats: kl, less what Chernoff's bound of tails gives away."""
+    """Above the p at which qm errors of m have the chance e^-nats: kl, less what Chernoff's bound loses."""
     plain = _kl_inverse(q, nats / m, mu)
     if mu is None or q == 0:
         return plain

@@ -18,9 +18,9 @@ class Walk:
     """Radius, error and log count on the way through a network at one level.
 
     `covers`: of every piece, counted on so many `samples`; None to learn the radius alone. `every_scale`: whether costs
-    stand for all scales (A4, PUB). `published`: whether L1 and L7 have their published constants. `depth`: t of G11, where
-    maps carry noise instead of being covered. `before`: covers of the level before, where this one may refine them (G12).
-    `at`: the radius at which each layer (its id) is reached.
+    stand for all scales (A4, PUB). `published`: whether L1 and L7 have their published constants. `depth`: t of G11,
+    where maps carry noise instead of being covered. `before`: covers of the level before, where this one may refine
+    them (G12). `at`: the radius at which each layer (its id) is reached.
     """
 
     setting: Setting
@@ -84,7 +84,10 @@ class Walk:
             self.cover(kind, block, single("vector", size, apart), steep)
 
     def piece(self, kind: str, block: Any, maps: _Maps, steep: Real, cap: Real = None, bends: bool = False) -> Real:
-        """Adds the cost of a piece (for each kind of map how many, and the ways to see it); returns the error it leaves."""
+        """Adds the cost of a piece (for each kind of map how many, and the ways to see it).
+
+        Returns the error it leaves.
+        """
         name = kind if block is None else f"{kind}[{block}]"
         self.seen[name] += 1
         if self.covers is None:

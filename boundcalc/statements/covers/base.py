@@ -24,8 +24,8 @@ class CoverLemma(ABC):
     Attributes:
         name: as docs/theory.md, certificates and policies have it.
         text: its entry, "### NAME. Title" and what follows in the manner of docs/theory.md, where it has none there.
-        uniform: whether one cover serves every sample (no points are counted). Its centres are maps of the same kind, within
-            eps on the whole ball: a level that refines may cover the map that such a centre leaves.
+        uniform: whether one cover serves every sample (no points are counted). Its centres are maps of the same kind,
+            within eps on the whole ball: a level that refines may cover the map that such a centre leaves.
         kinds: the kinds of target it is made for.
         published: whether it has the word of the literature only (PUB), so that only published strategies may use it.
         quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.

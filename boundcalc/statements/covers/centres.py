@@ -95,6 +95,6 @@ class MatrixStudent(Centres):
 
 @kept
 def log_tails(ns: NumberSystem, s: float, low: int, high: int) -> Number:
-    """Logarithm of Gamma_l(beta - h/2) over Gamma_l(beta), beta = (l+h-1)/2 + s: gamma functions from s and from s + h/2 on."""
+    """Log of Gamma_l(beta - h/2) over Gamma_l(beta), beta = (l+h-1)/2 + s: from s and from s + h/2 on."""
     start = ns.number(s)
     return gammas(ns, start, low) - gammas(ns, start + ns.number(high) / 2, low)

@@ -1,4 +1,6 @@
-"""Parameters for T13, T14 and laws of noise, chosen on a grid and kept. Any admissible ones are valid: nothing here is trusted.
+"""Parameters for T13, T14 and laws of noise, chosen on a grid and kept.
+
+Any admissible ones are valid: nothing here is trusted.
 
 Grids let the gamma functions of a matrix, which depend on its sides and a parameter only, be computed once.
 """
@@ -61,7 +63,7 @@ def _free(lemma: Tunable) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _place(lemma: Tunable, d: int, k: int, node: int) -> _Place:
-    """By descent from between the places of two coarser nodes, so that what is found does not depend on who asks first."""
+    """By descent from between two coarser nodes, so that the result does not depend on the order of questions."""
     near = node & -node  # how far the coarser nodes are
     between = 0 < node <= _LAST - near
     if between:

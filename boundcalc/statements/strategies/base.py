@@ -55,8 +55,8 @@ class Term(NamedTuple):
 class Strategy(ABC):
     """A theorem of G, as a way to bound something by counts of covers.
 
-    What the search offers it depends on what it is: a `Chain` falling scales, a `MarginStrategy` one at half the margin, a
-    `ClosedStrategy` one that is split in proportion.
+    What the search offers it depends on what it is: a `Chain` falling scales, a `MarginStrategy` one at half the
+    margin, a `ClosedStrategy` one that is split in proportion.
 
     Attributes:
         name: in certificates and tables.
@@ -73,8 +73,8 @@ class Strategy(ABC):
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
         refines: whether a level may refine what the level before has left, its counts being what each level adds.
         coverless: whether it needs no covers: it has no levels, and one count that depends on the setting alone.
-        stored: whether that is the number of values that stored weights may take (G13), of settings that say how many bits a
-            weight has.
+        stored: whether that is the number of values that stored weights may take (G13), of settings that say how many
+            bits a weight has.
     """
 
     name: ClassVar[str]
@@ -95,7 +95,7 @@ class Strategy(ABC):
 
     @property
     def counted(self) -> str:
-        """What its counts are called: of noise they are a divergence, besides the log counts of what is covered (G11)."""
+        """What its counts are called: of noise a divergence, in addition to log counts of covers (G11)."""
         return "I" if self.noisy else "log N"
 
     def samples(self, m: int) -> int:
@@ -103,7 +103,7 @@ class Strategy(ABC):
         return m
 
     def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
-        """What a strategy without covers is based on, whatever the sample is, given numbers that `unproved` has accepted."""
+        """The number of a strategy without covers, for every sample, given numbers that `unproved` accepted."""
         raise NotImplementedError(f"{self.name} takes covers")
 
     def count(self, ns: NumberSystem, setting: Setting, complexity: Number) -> Number:

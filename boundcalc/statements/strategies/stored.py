@@ -35,7 +35,7 @@ class _Stored(Strategy):
 
     def refuses(self, setting: Setting) -> str | None:
         if setting.architecture.bits is None:
-            return "G13 is about weights of so many bits, fixed before the data, which the setting does not give (--bits 16)"
+            return "G13 needs the bits of a weight, fixed before the data, which the setting does not give (--bits 16)"
         return super().refuses(setting)
 
     def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:

@@ -29,10 +29,10 @@ _MOST_TOKENS = 2**20
 class ArraysTask(Task):
     """Sequences "x" and labels "y"; every trial splits them anew into training and test examples.
 
-    "x" holds integer tokens (N, T) or real rows (N, T, d), "y" integer classes or truth values (N,), of an .npz, .csv or
-    .parquet file, or of a dataset, a loader or arrays that a Python file names (checkpoints.data says in which forms). Shorter
-    sequences of tokens are filled up with a token of their own. The first row is read out. Real rows get no positions,
-    unless model.positions asks for them.
+    "x" holds integer tokens (N, T) or real rows (N, T, d), "y" integer classes or truth values (N,), of an .npz, .csv
+    or .parquet file, or of a dataset, a loader or arrays that a Python file names (checkpoints.data says in which
+    forms). Shorter sequences of tokens are filled up with a token of their own. The first row is read out. Real rows
+    get no positions, unless model.positions asks for them.
 
     Attributes:
         path: the file, or module.py:dataset.
@@ -65,8 +65,9 @@ class ArraysTask(Task):
             )
         if x.ndim == 2 and x.max() >= _MOST_TOKENS:
             raise InvalidSetting(
-                f"{self.path}: tokens up to {int(x.max())} need a table of as many rows, at most {_MOST_TOKENS} are trained: "
-                f"number the {len(np.unique(x))} that occur, x = np.unique(x, return_inverse=True)[1].reshape(x.shape)"
+                f"{self.path}: tokens up to {int(x.max())} need a table of as many rows, at most {_MOST_TOKENS} are "
+                f"trained: number the {len(np.unique(x))} that occur, x = np.unique(x, "
+                "return_inverse=True)[1].reshape(x.shape)"
             )
 
     @cached_property

@@ -36,7 +36,8 @@ class Shape:
     """What a model must read and answer.
 
     Attributes:
-        inputs: bits (a row of its own is read out besides them: with it there are three tokens), tokens, or rows of reals.
+        inputs: bits (a row of its own is read out besides them: with it there are three tokens), tokens, or rows of
+            reals.
         rows: T of the model: rows per sequence, the read one included.
         vocabulary: tokens; of bits it may be left out.
         width: width of rows of reals.

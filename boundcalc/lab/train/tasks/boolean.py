@@ -60,8 +60,8 @@ class BooleanTask(Task):
         largest = max(self.table.variables, default=0)
         if largest >= self.T:
             raise InvalidSetting(
-                f"{self.function!r} reads bit x{largest}, but T = {self.T}: use bits up to x{self.T - 1} (which bits of a "
-                "trial matter is drawn, unless coordinates say so)"
+                f"{self.function!r} reads bit x{largest}, but T = {self.T}: use bits up to x{self.T - 1} (which bits "
+                "of a trial matter is drawn, unless coordinates say so)"
             )
         if self.s is None:
             object.__setattr__(self, "s", arity)

@@ -73,15 +73,16 @@ class MaskedTokenTask(Task):
     """Tokens of one law on V words, drawn anew for every sequence; the first is masked: say what it was.
 
     The law z is Dirichlet(alpha), so that every further token tells more of it: given L tokens, word v has probability
-    (n_v + alpha)/(L + V alpha), which is what attention can compute (the mean of what is shown, with the mask's own row as
-    V alpha tokens seen before). The mask is token 0 of a vocabulary of V + 1. Words come in pairs of twins (2i, 2i + 1).
+    (n_v + alpha)/(L + V alpha), which is what attention can compute (the mean of what is shown, with the mask's own row
+    as V alpha tokens seen before). The mask is token 0 of a vocabulary of V + 1. Words come in pairs of twins (2i, 2i +
+    1).
 
     Attributes:
         L: tokens that are shown.
         V: words.
         alpha: how even a law is: a multiple of 1/2.
-        blur: probability that the answer names the word's twin instead, which hides the difference of twins from a learner that
-            learns from answers alone: E[answer | X] = M E[z | X] with singular values 1 and 1 - 2 blur.
+        blur: probability that the answer names the word's twin instead, which hides the difference of twins from a
+            learner that learns from answers alone: E[answer | X] = M E[z | X] with singular values 1 and 1 - 2 blur.
     """
 
     kind: ClassVar[str] = "masked-token"

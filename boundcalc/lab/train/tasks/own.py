@@ -1,4 +1,4 @@
-"""Tasks of a user's own Python file: "module.py:MyTask", a class of tasks, a task, or data (a dataset, arrays, a loader).
+"""Tasks of a user's own Python file: "module.py:MyTask", a class of tasks, a task, or data.
 
 A class inherits from `Task` and says four things, of which two have answers already:
 
@@ -7,8 +7,9 @@ A class inherits from `Task` and says four things, of which two have answers alr
     world         what stays the same for training and test; nothing, unless said
     bayes_risk    the least possible risk; not known, unless said
 
-Fields of the class (a dataclass) are set as those of any task: in the object of a sweep, by --T or --set task.name=value.
-A record names the file and its content: a file that has changed gives other trials, and old ones are not taken for them.
+Fields of the class (a dataclass) are set as those of any task: in the object of a sweep, by --T or --set
+task.name=value. A record names the file and its content: a file that has changed gives other trials, and old ones are
+not taken for them.
 """
 
 from __future__ import annotations
