@@ -74,8 +74,8 @@ _LONGEST = 2.0**16
 _MANY = 1e11
 _GOAL = 0.75
 """Covers are searched for very many samples, and for so many that the gap is about this."""
-_NEAR, _FAR = 1e4, (1e5, 1e6, 1e8)
-"""Samples at which floors are counted by F1, and by F2."""
+_NEAR, _MIDDLE, _FAR = 1e4, 1e6, (1e5, 1e6, 1e8)
+"""Samples at which floors are counted: by F1 at the first number, by F3 at the first two, by F2 at the others."""
 _FEW_CELLS, _LEAST = 40, 1e-8
 """Steps of sums where constructions are compared, and floors that are of no use."""
 
@@ -208,6 +208,8 @@ def _floored(setting: Setting, place: tuple[Values, Iterable[tuple[Construction,
     if values["T"] == FLOORED["T"][0]:
         plain = {by: [each for each, way in found if way == by and isinstance(each, B)] for by in ("F1", "F2")}
         everywhere = _best_floor(setting, values, plain["F1"], "F1", _NEAR)
+        for m in (_NEAR, _MIDDLE):
+            everywhere += _best_floor(setting, values, plain["F1"], "F3", m)
         for m in _FAR if values["C"] <= 1 and values["gamma"] <= 1 else ():
             everywhere += _best_floor(setting, values, plain["F2"], "F2", m)
         points += [point | {"at": point["at"] | {"T": 1.0}} for point in everywhere]

@@ -14,6 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.prose import plain
 from boundcalc.setting import Setting
 from boundcalc.theorems import THEOREMS
+from boundcalc.theorems.printing import terminal
 
 SHOWN = ("edelman2022", "trauger2024", "zhang2022")
 """Theorems whose closed form of the gap the page computes."""
@@ -92,6 +93,7 @@ def theorems() -> list[dict[str, Any]]:
                 "source": theorem.source.short,
                 "inputs": [str(symbol) for symbol in formula.inputs],
                 "js": _with_parts(formula.code("javascript")),
+                "parts": {str(part.symbol): terminal(part.latex) for part in formula.where},
                 "claim": f"<p>{html.escape(plain(theorem.statement))}</p>",
                 "formula": f'<pre class="math">{html.escape(formula.text())}</pre>',
                 "steps": f'<pre class="math">{html.escape(_steps(name))}</pre>',

@@ -15,11 +15,11 @@ function knob(element) {
 function sentence() {
   const {value} = bound(state), floor = floorAt(state).value, suffices = enough(state, 0.1);
   for (const e of document.querySelectorAll("[data-knob]")) { e.textContent = words(state[e.dataset.knob]); e.setAttribute("aria-valuenow", stopIndex(e.dataset.knob)); e.setAttribute("aria-valuetext", words(state[e.dataset.knob])); }
-  $("promise").textContent = value < VACUOUS ? `test error at most ${points(value, true)} above its training loss` : "no proved limit of its test error (the bound is vacuous)";
+  $("promise").textContent = value < VACUOUS ? `test error at most ${points(value, true)} above its training loss` : value < Infinity ? "no proved limit of its test error (the bound is vacuous)" : "no bound of its test error that was checked here";
   $("promise").dataset.value = value;
   $("least").textContent = floor > 0 ? `No bound of this kind can promise less than ${points(floor, false)}.` : "";
   $("least").dataset.value = floor;
-  $("suffices").textContent = suffices === null ? "No number of sequences up to a trillion is proved to be enough for 10 points." : `For 10 points ${words(rounded(suffices, 3, true))} sequences suffice.`;
+  $("suffices").textContent = value === Infinity ? "" : suffices === null ? "No number of sequences up to a trillion is proved to be enough for 10 points." : `For 10 points ${words(rounded(suffices, 3, true))} sequences suffice.`;
   $("suffices").dataset.value = suffices ?? "";
 }
 // -- sliders
@@ -116,10 +116,9 @@ function formula() {
   if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = t.steps;
   list.replaceChildren();
   const found = compute(t.name, state);
-  for (const [name, value] of [...Object.entries(found.parts), ["gap", found.value]]) {
-    const term = document.createElement("dt"), text = document.createElement("dd"), [head, ...rest] = name.split("_"), letter = document.createElement("i"), sub = document.createElement("sub");
-    letter.textContent = {Lambda: "Λ"}[head] || head; sub.textContent = rest.join("_");
-    term.append(letter, sub, name === "gap" ? " ≤" : " ="); text.textContent = name === "gap" ? rounded(value, 4, true) : Number(value.toPrecision(4)); text.dataset.part = name; text.dataset.value = value;
+  for (const [name, value] of [...Object.entries(found.parts).filter(([n]) => n in t.parts), ["gap", found.value]]) {
+    const term = document.createElement("dt"), text = document.createElement("dd");
+    term.textContent = name === "gap" ? "gap ≤" : `${t.parts[name]} =`; text.textContent = name === "gap" ? rounded(value, 4, true) : Number(value.toPrecision(4)); text.dataset.part = name; text.dataset.value = value;
     list.append(term, text);
   }
   reach();

@@ -108,4 +108,4 @@ function rounded(x, digits, up) {  // to the safe side
   return Number(((up ? Math.ceil(x / unit - 1e-9) : Math.floor(x / unit + 1e-9)) * unit).toPrecision(digits));
 }
 function points(x, up) { const p = rounded(100 * x, 2, up); return `${p} ${p === 1 ? "point" : "points"}`; }
-function shownBound(x) { return x < VACUOUS ? String(rounded(x, 4, true)) : Number.isFinite(x) ? `vacuous (${words(rounded(x, 3, true))})` : "vacuous"; }
+function shownBound(x) { return x < VACUOUS ? String(rounded(x, 4, true)) : Number.isFinite(x) ? `vacuous (${words(rounded(x, 3, true))})` : "none"; }

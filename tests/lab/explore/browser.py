@@ -85,6 +85,11 @@ class Browser:
     def press(self, css: str, key: str) -> None:
         self._call("POST", f"/element/{self.element(css)}/value", {"text": key})
 
+    def key(self, key: str) -> None:
+        """Press a key wherever the focus is."""
+        steps = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": steps}]})
+
     def drag(self, css: str, right: int) -> None:
         """Take an element with the pointer, and move it so many pixels to the right."""
         origin = {ELEMENT: self.element(css)}

@@ -1,4 +1,4 @@
-"""A browser for the tests of a module, and the module's page `text` opened in it."""
+"""A browser for the tests of a module, and a page with a smaller grid, which is quicker, opened in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from boundcalc import Setting
+from boundcalc.lab.explore import checked, page
 from tests.lab.explore.browser import Browser
+
+SMALL = {
+    "COMPARED": ({"depth": (1, 2, 4), "C": (0.5, 1)},),
+    "COVERED": ({"depth": (1, 2, 4), "C": (2,), "size": ((64, 1), (1024, 16)), "gamma": (0.1, 0.5)},),
+    "FLOORED": {"depth": (1, 2, 4), "C": (0.5, 1), "gamma": (0.12, 0.5), "T": (16,)},
+    "SEARCHED": ({"depth": (1,), "C": (0.5, 1), "gamma": (0.12,), "T": (16,), "m": (1e4, 1e8)},),
+}
+OWN = [{"axis": "m", "x": 100.0, "y": 0.2, "low": 0.1, "high": 0.3}, {"axis": "m", "x": 1000.0, "y": 0.05}]
+
+
+@pytest.fixture(scope="session")
+def text() -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, axes in SMALL.items():
+            patch.setattr(checked, name, axes)
+        return page.build(Setting.of("edelman"), own=OWN)
 
 
 @pytest.fixture(scope="module")

@@ -157,6 +157,7 @@ def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
     assert content.has_closed_forms(SETTING.but(depth=5, C=3.0, seq_len=9, train_error=0.1, delta=0.01))
     assert not content.has_closed_forms(SETTING.but(activation="gelu"))
     assert not content.has_closed_forms(Setting.of("edelman", readout="mean"))
+    assert not any(content.has_closed_forms(Setting.of("edelman", style=style)) for style in ("pre", "post"))
     with pytest.raises(InvalidSetting, match="one norm C"):
         content.letters(SETTING.but(norms=Norms(C=1.0, budgets={"W_V": Budget(op=2.0)})))
 

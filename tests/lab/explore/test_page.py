@@ -26,22 +26,6 @@ from tests.lab.explore.browser import Browser
 
 SETTING = Setting.of("edelman")
 COVERED = Setting.of("edelman", C=2.0)
-SMALL = {
-    "COMPARED": ({"depth": (1, 2, 4), "C": (0.5, 1)},),
-    "COVERED": ({"depth": (1, 2, 4), "C": (2,), "size": ((64, 1), (1024, 16)), "gamma": (0.1, 0.5)},),
-    "FLOORED": {"depth": (1, 2, 4), "C": (0.5, 1), "gamma": (0.12, 0.5), "T": (16,)},
-    "SEARCHED": ({"depth": (1,), "C": (0.5, 1), "gamma": (0.12,), "T": (16,), "m": (1e4, 1e8)},),
-}
-"""A smaller grid, which is quicker."""
-OWN = [{"axis": "m", "x": 100.0, "y": 0.2, "low": 0.1, "high": 0.3}, {"axis": "m", "x": 1000.0, "y": 0.05}]
-
-
-@pytest.fixture(scope="module")
-def text() -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, axes in SMALL.items():
-            patch.setattr(checked, name, axes)
-        return page.build(SETTING, own=OWN)
 
 
 def value(browser: Browser, name: str) -> float | None:

@@ -49,12 +49,15 @@ def test_best_bound_and_floor_are_flat_in_t_and_the_published_formula_rises(open
     first, second = WALKS[GROWTH].moves
     first.make(opened)
     short = {name: value(opened, name) for name in ("best", "floor", "edelman2022")}
-    assert len(heights(opened, "path[data-line=best]")) == len(heights(opened, "path[data-line=floor]")) == 1
+    for line in ("best", "floor"):
+        drawn = heights(opened, f"path[data-line={line}]")
+        assert max(drawn) - min(drawn) < 0.5  # of a pixel
     assert len(heights(opened, "path[data-curve=edelman2022]")) > 20
     second.make(opened)
     assert state(opened)["T"] == 65536
     long = {name: value(opened, name) for name in short}
-    assert (long["best"], long["floor"]) == (short["best"], short["floor"])
+    assert long["best"] == short["best"]
+    assert long["floor"] == pytest.approx(short["floor"], rel=1e-3)
     grown = by_python("edelman2022", state(opened)) / by_python("edelman2022", {**state(opened), "T": 512})
     assert 1 < grown < 1.05
     assert (long["edelman2022"] or 0) / (short["edelman2022"] or 1) == pytest.approx(grown, rel=1e-9)
