@@ -111,6 +111,35 @@ def _vit(maps: _Maps) -> None:
     maps["positions"], maps["W_patch"] = positions, maps["W_patch"].reshape(8, 12).T
 
 
+def _gemma3(maps: _Maps) -> None:
+    """Gains of queries and keys are what is stored and 1."""
+    _gemma(maps)
+    maps |= {key: 1 + values for key, values in maps.items() if key.startswith(("norm_Q", "norm_K"))}
+
+
+def _mpnet(maps: _Maps) -> None:
+    """Numbers are added after the division of scores by the root of a head's width."""
+    _after_padding(maps)
+    numbers = 2**0.5 * maps.pop("score_offsets").ravel()
+    maps |= {f"score_offsets[{block}]": numbers for block in (0, 1)}
+
+
+def _clip_vision(maps: _Maps) -> None:
+    """The map of patches has no offset, so that the class token stands in its position as it is."""
+    maps["positions"][0] += maps.pop("class_token")
+    maps["W_patch"] = maps["W_patch"].reshape(8, 12).T
+
+
+def _dinov2(maps: _Maps) -> None:
+    """What a part adds is scaled, entry by entry; no input has a masked patch."""
+    del maps["mask_token"]
+    _vit(maps)
+    for block in (0, 1):
+        for part in "O2":
+            scale = maps.pop(f"outputs_of.W_{part}[{block}]")
+            maps |= {key: maps[key] * scale for key in (f"W_{part}[{block}]", f"b_{part}[{block}]")}
+
+
 def _boundcalc(maps: _Maps) -> None:
     """Heads lie one behind the other; positions are fixed."""
     del maps["positions"]
@@ -130,6 +159,10 @@ _ITS_OWN: Mapping[str, Callable[[_Maps], None]] = {
     "granite": _granite,
     "gemma": _gemma,
     "gemma2": _gemma,
+    "gemma3": _gemma3,
+    "mpnet": _mpnet,
+    "clip_vision": _clip_vision,
+    "dinov2": _dinov2,
     "vit": _vit,
     "deit": _vit,
     "boundcalc": _boundcalc,
@@ -169,6 +202,12 @@ _REFUSED: Mapping[str, Mapping[str, Any]] = {
     "granite": {"hidden_act": _STRANGE, "residual_multiplier": 0},
     "gemma": {"hidden_act": _STRANGE, "hidden_activation": "relu"},
     "gemma2": {"hidden_activation": _STRANGE, "hidden_act": "relu"},
+    "phi3": {"hidden_act": _STRANGE, "partial_rotary_factor": 0.5},
+    "smollm3": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
+    "gemma3": {"hidden_activation": _STRANGE, "hidden_act": "relu"},
+    "mpnet": {"hidden_act": _STRANGE, "is_decoder": True},
+    "clip_vision": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
+    "dinov2": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
     "vit": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
     "deit": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
     "boundcalc": {"architecture": None},
@@ -184,7 +223,8 @@ def _renamed(family: Family, **roles: str) -> Family:
 
 def _wrong(family: Family) -> Iterator[tuple[str, Family]]:
     """Tables that mistake how something is stored: whatever this family has of what can be mistaken."""
-    roles = {role.partition(".")[0]: role for role in family.tensors.values() if "." not in role.removesuffix(".T")}
+    stored = {each.role for each in MODELS[family.name].stored}
+    roles = {role.partition(".")[0]: role for role in family.tensors.values() if role.removesuffix(".T") in stored}
     for role in ("W_1", "W_13"):
         if role in roles:
             other = role if roles[role].endswith(".T") else f"{role}.T"

@@ -317,6 +317,81 @@ MODELS: Mapping[str, SmallModel] = {
         tie_word_embeddings=True,
         query_pre_attn_scalar=3,
     ),
+    "phi3": SmallModel(
+        _config("phi3", "Phi3ForCausalLM", _DECODER, num_key_value_heads=4, pad_token_id=0),
+        """
+        embedding ^embed_tokens.weight = V d
+        W_QKV ^layers.{#}.self_attn.qkv_proj d -> 3d bare
+        W_O ^layers.{#}.self_attn.o_proj d -> d bare
+        W_13 ^layers.{#}.mlp.gate_up_proj d -> 2f bare
+        W_2 ^layers.{#}.mlp.down_proj f -> d bare
+        norm_final ^norm d bare
+        """
+        + _BEFORE
+        + _UNTIED,
+        "model.",
+        rotated=True,
+    ),
+    "smollm3": _gated("smollm3", "SmolLM3", no_rope_layers=[1, 0], pad_token_id=0),
+    "gemma3": _gated(
+        "gemma3_text",
+        "Gemma3",
+        _AFTER
+        + "norm_{attention,ffn} ^layers.{#}.{input,pre_feedforward}_layernorm d bare\n"
+        + "norm_{Q,K} ^layers.{#}.self_attn.{q,k}_norm 3 bare",
+        wide=True,
+        tie_word_embeddings=True,
+        query_pre_attn_scalar=3,
+    ),
+    "mpnet": SmallModel(
+        _config("mpnet", "MPNetForSequenceClassification", _ENCODER, _LABELS, pad_token_id=1),
+        """
+        embedding ^embeddings.word_embeddings.weight = V d
+        positions ^embeddings.position_embeddings.weight = T d
+        norm_embedding ^embeddings.LayerNorm d
+        score_offsets ^encoder.relative_attention_bias.weight = 32 4
+        W_{Q,K,V,O} ^encoder.layer.{#}.attention.attn.{q,k,v,o} d -> d
+        norm_{attention,ffn} ^encoder.layer.{#}.{attention.,output.}LayerNorm d
+        W_1 ^encoder.layer.{#}.intermediate.dense d -> f
+        W_2 ^encoder.layer.{#}.output.dense f -> d
+        """
+        + _CLASSIFIER,
+        "mpnet.",
+    ),
+    "clip_vision": SmallModel(
+        _config("clip_vision_model", "CLIPVisionModelWithProjection", _IMAGES, projection_dim=3),
+        """
+        class_token ^embeddings.class_embedding = d
+        W_patch ^embeddings.patch_embedding.weight = d 3 2 2
+        positions ^embeddings.position_embedding.weight = 5 d
+        norm_embedding ^pre_layrnorm d
+        W_{Q,K,V,O} ^encoder.layers.{#}.self_attn.{q,k,v,out}_proj d -> d
+        norm_{attention,ffn} ^encoder.layers.{#}.layer_norm{1,2} d
+        W_1 ^encoder.layers.{#}.mlp.fc1 d -> f
+        W_2 ^encoder.layers.{#}.mlp.fc2 f -> d
+        norm_final ^post_layernorm d
+        readout visual_projection d -> C bare
+        """,
+        "vision_model.",
+    ),
+    "dinov2": SmallModel(
+        _config("dinov2", "Dinov2Model", _HEADS, image_size=4, patch_size=2, num_channels=3, mlp_ratio=2),
+        """
+        class_token embeddings.cls_token = 1 1 d
+        W_patch embeddings.patch_embeddings.projection.weight = d 3 2 2
+        b_patch embeddings.patch_embeddings.projection.bias = d
+        positions embeddings.position_embeddings = 1 5 d
+        mask_token embeddings.mask_token = 1 d
+        W_{Q,K,V} encoder.layer.{#}.attention.attention.{query,key,value} d -> d
+        W_O encoder.layer.{#}.attention.output.dense d -> d
+        outputs_of.W_O encoder.layer.{#}.layer_scale1.lambda1 = d
+        outputs_of.W_2 encoder.layer.{#}.layer_scale2.lambda1 = d
+        norm_{attention,ffn} encoder.layer.{#}.norm{1,2} d
+        W_1 encoder.layer.{#}.mlp.fc1 d -> 2d
+        W_2 encoder.layer.{#}.mlp.fc2 2d -> d
+        norm_final layernorm d
+        """,
+    ),
     "vit": SmallModel(
         _config("vit", "ViTForImageClassification", _IMAGES),
         _PATCHES + "positions ^embeddings.position_embeddings = 1 5 d",

@@ -45,9 +45,7 @@ def test_every_registry_has_cases() -> None:
     assert all(len(registry) for registry in ALL.values())
 
 
-IN_THE_ZOO = {"clip_vision", "dinov2", "gemma3", "mpnet", "phi3", "smollm3"}
-"""Families that are held against the models of the transformers library alone (tests/checkpoints)."""
-ENTRIES = [(kind, name) for kind, registry in ALL.items() for name in registry if name not in IN_THE_ZOO]
+ENTRIES = [(kind, name) for kind, registry in ALL.items() for name in registry]
 
 
 @pytest.mark.parametrize(("kind", "name"), ENTRIES)

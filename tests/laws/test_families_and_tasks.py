@@ -77,8 +77,8 @@ def test_tensors_that_change_places_are_seen(name: str) -> None:
     """The control of the maps: some of all such tables, as an audit of each takes its time."""
     (here,) = families.cases(name).examples
     tables = list(swapped(name))
-    assert len(tables) >= 5
-    for table in random.Random(name).sample(tables, 4):
+    assert len(tables) >= 3
+    for table in random.Random(name).sample(tables, min(4, len(tables))):
         try:
             said = norms_are_those_of_the_maps(table, here)
         except BoundcalcError as error:
@@ -92,6 +92,8 @@ def test_a_factor_of_any_tensor_is_that_of_its_numbers(name: str) -> None:
     family, model, (here,) = FAMILIES[name], MODELS[name], families.cases(name).examples
     roles = {each.role: each for each in model.stored if "[" not in each.role}
     tied = set() if "readout" in roles else {"embedding"}  # whose factor is not that of the read-out
+    if family.fixed.get("around_one"):  # these gains are what is stored and 1
+        tied |= {"norm_Q.gain", "norm_K.gain"}
     first = [role for role in ("W_V", "W_QKV", "W_13") if role in roles]
     for role in [*first, *random.Random(name).sample(sorted(roles.keys() - tied), 3)]:
         before = family.scales.get(role, lambda _: 1.0)
