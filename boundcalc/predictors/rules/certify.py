@@ -28,7 +28,6 @@ from boundcalc.predictors.examples import named, readers, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, Proved, prove
 from boundcalc.predictors.rules.code import CODE, Rule
 from boundcalc.predictors.rules.fails import Counterexample
-from boundcalc.predictors.rules.rounding import rounding_error
 from boundcalc.predictors.rules.search import Found, explain
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
 from boundcalc.predictors.statements import G15, G15P, count, real
@@ -98,7 +97,6 @@ class Explanation:
         proof: the tree of cuts and slopes; None where nothing is proved.
         proved: margin and reach of the proof, from the checker.
         counterexample: an input on which the network does not answer as the rule's function.
-        rounding: how far its float32 forward pass is from it at most, where that is proved.
         certificate: the bound of its risk, where examples were given and a proof was found.
     """
 
@@ -106,13 +104,17 @@ class Explanation:
     proof: Proof | None
     proved: Proved | None
     counterexample: Counterexample | None
-    rounding: float | None = None
     certificate: PredictorCertificate | None = None
 
     @property
     def margin(self) -> float | None:
         """What the network's output exceeds in size wherever the proof reaches; None where nothing is proved."""
         return None if self.proved is None else self.proved.margin
+
+    @property
+    def rounding(self) -> float | None:
+        """How far a float32 pass falls at most below what is proved; None where that is not known."""
+        return None if self.proved is None else self.proved.rounding
 
     def __str__(self) -> str:
         if self.proof is None or self.proved is None:
@@ -186,8 +188,7 @@ def explain_network(
     certificate = None
     if examples is not None and found.proved is not None:
         certificate = certificate_of(network, found, examples, delta, names=names)
-    rounding = rounding_error(network.architecture, network.weights)
-    return Explanation(found.rule, found.proof, found.proved, found.counterexample, rounding, certificate)
+    return Explanation(found.rule, found.proof, found.proved, found.counterexample, certificate)
 
 
 def certificate_of(
@@ -298,8 +299,7 @@ def _prove(certificate: PredictorCertificate, network_of: Callable[[Mapping[str,
     proved = prove(tables_of(network.architecture, network.weights), rule, proof)
     if evidence["margin"] > proved.margin + _CLOSE * (1 + proved.margin):
         raise CertificateError(f"a margin of {evidence['margin']!r} is claimed, {proved.margin!r} is proved")
-    rounding = rounding_error(network.architecture, network.weights)
-    return f"the network {in_words(rule, proof, proved.margin)}, {function_of(rounding, proved.margin)}"
+    return f"the network {in_words(rule, proof, proved.margin)}, {function_of(proved.rounding, proved.margin)}"
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:

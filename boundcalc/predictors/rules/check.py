@@ -8,19 +8,22 @@ every leaf. The parts of a cut cover what is cut, so a wrong tree can make the p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import read_as
+from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.hidden import offsets
 from boundcalc.predictors.rules.rounded import Directions
+from boundcalc.predictors.rules.rounding import Float32Pass, OnLeaf
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
 from boundcalc.predictors.rules.tables import Tables, phi
 
@@ -104,11 +107,13 @@ class Proved:
         margin: |f| is at least this wherever the rule answers within the proof's numbers of ones.
         everywhere: whether these are all inputs.
         values: proved least values of +-f, one per leaf with an input.
+        rounding: a float32 pass falls at most this far below them; None where this is not known.
     """
 
     margin: float
     everywhere: bool
     values: tuple[float, ...]
+    rounding: float | None = None
 
 
 def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str], None] | None = None) -> Proved:
@@ -121,6 +126,7 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
             f"the proof is for {proof.low} to {proof.high} ones, the rule answers from {low} to {high}"
         )
     values: list[float] = []
+    seen: list[OnLeaf] = []
     leaves = proof.leaves
     for number, (fixed, ranges, leaf) in enumerate(leaves, 1):
         if progress is not None:
@@ -134,7 +140,7 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
             raise CertificateError(
                 f"the proof leaves out inputs that show {dict(fixed)}, or does not tell their answers apart"
             )
-        value = least_value(tables, leaf, 1 if 1 in answers else -1, inputs, ranges)
+        value = least_value(tables, leaf, 1 if 1 in answers else -1, inputs, ranges, seen)
         if value is None:
             continue
         if not (value > 0 and math.isfinite(value)):
@@ -144,7 +150,17 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
         values.append(value)
     if not values:
         raise CertificateError("the proof has no leaf with an input")
-    return Proved(min(values), not rule.silent and proof.low <= 0 and proof.high >= rule.T, tuple(values))
+    everywhere = not rule.silent and proof.low <= 0 and proof.high >= rule.T
+    return Proved(min(values), everywhere, tuple(values), _rounding(tables, seen))
+
+
+def _rounding(tables: Tables, leaves: Sequence[OnLeaf]) -> float | None:
+    """How far a float32 pass falls below what is proved, at most."""
+    float32 = Float32Pass.of(tables.architecture, tables.weights)
+    if float32 is None:
+        return None
+    found = float32.everywhere() if tables.centre is None else max(float32.on_leaf(leaf) for leaf in leaves)
+    return found if found < math.inf else None
 
 
 def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
@@ -153,8 +169,13 @@ def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
     return Inputs(T, tuple(fixed.items()), low - shown, high - shown)
 
 
-def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: Ranges) -> float | None:
-    """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown; None: there is no input."""
+def least_value(
+    tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: Ranges, seen: list[OnLeaf] | None = None
+) -> float | None:
+    """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown; None: there is no input.
+
+    What a float32 pass of a network with normalisation needs to know is appended to `seen`.
+    """
     a, width = tables.architecture, len(tables.zeta)
     if len(leaf.slopes) != width or any(not 0 <= h < a.heads for h in leaf.heads):
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
@@ -186,8 +207,15 @@ def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: R
     total = total + _least([(s - near) * t for s in scale for t in (up, -down)]) - against
     if not bool(total > 0):
         return -math.inf
-    last = tables.scale_of_square(_square_of_output(tables, low[width:], high[width:], scale, z_low, z_high))
-    return _shown(last * total + sign * tables.last)
+    behind = _output_box(tables, low[width:], high[width:], scale, z_low, z_high)
+    square = sum((_larger_square(a, b) for a, b in behind), arb(0))
+    value = _shown(tables.scale_of_square(square) * total + sign * tables.last)
+    if seen is not None:
+        sizes = np.maximum(np.abs(z_low), np.abs(z_high))
+        reach, ends = _sizes(zip(low, high, strict=True)), (upper_float(arb.max(*scale)), lower_float(total))
+        last = lower_float(sign * tables.last)
+        seen.append(OnLeaf(ends[0], reach, sizes, np.array(z_high), ends[1], _sizes(behind), last, value))
+    return value
 
 
 def _shown(total: arb) -> float:
@@ -233,15 +261,15 @@ def _first_scale(tables: Tables, low: Sequence[arb], high: Sequence[arb]) -> lis
     return [tables.scale_of_square(most), tables.scale_of_square(least)]
 
 
-def _square_of_output(
+def _output_box(
     tables: Tables,
     low: Sequence[arb],
     high: Sequence[arb],
     scale: Sequence[arb],
     z_low: Sequence[float],
     z_high: Sequence[float],
-) -> arb:
-    """An upper bound of |C y|^2, y the row behind the hidden layer; C only shortens."""
+) -> list[tuple[arb, arb]]:
+    """Ranges of the coordinates of a vector that C takes to C y, y the row behind the hidden layer; C only shortens."""
     w_2, b_2, residual = tables.behind
     name = tables.architecture.activation
     ends = []
@@ -249,7 +277,7 @@ def _square_of_output(
         at = [phi(name, arb(a)), phi(name, arb(b))]
         monotone = name == "relu" or a >= -0.75 or b <= -0.76  # GELU falls, then rises, and is above -0.17
         ends.append((arb.min(*at) if monotone else arb(-0.17), arb.max(*at)))
-    square = arb(0)
+    found: list[tuple[arb, arb]] = []
     for i, column in enumerate(transposed(w_2.tolist())):
         lower, upper = low[i] + b_2[i], high[i] + b_2[i]
         if residual is not None:
@@ -258,8 +286,12 @@ def _square_of_output(
             upper = b_2[i] + residual[1][i] - _least([-c for c in corners])
         for w, (bottom, top) in zip(column, ends, strict=True):
             lower, upper = lower + arb.min(w * bottom, w * top), upper + arb.max(w * bottom, w * top)
-        square = square + _larger_square(lower, upper)
-    return square
+        found.append((lower, upper))
+    return found
+
+
+def _sizes(ranges: Iterable[tuple[arb, arb]]) -> Array:
+    return np.array([upper_float(arb.max(abs(a), abs(b))) for a, b in ranges])
 
 
 def _larger_square(low: arb, high: arb) -> arb:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from flint import arb, arb_mat
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.rounded import Directions, RoundedHead
+from boundcalc.predictors.rules.rounding import normalisations
 from boundcalc.setting import Architecture
 
 Balls = list[list[arb]]
@@ -66,6 +67,7 @@ class Tables:
         last: offset of f.
         centre: the matrix C, where something is normalised.
         behind: W_2, b_2, and gain and offset of s_1 C r besides them (None: r is), for the row before the read-out.
+        weights: as they are stored.
     """
 
     architecture: Architecture
@@ -80,6 +82,7 @@ class Tables:
     last: arb
     centre: arb_mat | None
     behind: tuple[arb_mat, list[arb], tuple[list[arb], list[arb]] | None]
+    weights: Mapping[str, Array] = field(default_factory=dict[str, Array])
 
     @property
     def T(self) -> int:  # noqa: N802 - as everywhere
@@ -267,7 +270,7 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
 
     def around(which: int) -> tuple[list[arb], list[arb]]:
         """Gain and offset of a normalisation."""
-        gain, *offset = _norms(a)[which]
+        gain, *offset = normalisations(a)[which]
         return balls(gain).entries(), balls(offset[0]).entries() if offset else [arb(0)] * a.d
 
     def behind(which: int, matrix: arb_mat) -> tuple[arb_mat, list[arb]]:
@@ -317,7 +320,9 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
         k_0 = k_0 + more[0]
     zeta, b = add(zeta, balls("b_1[0]").entries()), shift[0] + balls("b_readout")[0, 0]
     g = (second * last).entries()
-    return Tables(a, tuple(heads), rho, units, zeta, g, straight, scaled, k_0, b, centre, (second, b_2, residual))
+    return Tables(
+        a, tuple(heads), rho, units, zeta, g, straight, scaled, k_0, b, centre, (second, b_2, residual), weights
+    )
 
 
 def _centre(a: Architecture) -> arb_mat | None:
@@ -326,13 +331,6 @@ def _centre(a: Architecture) -> arb_mat | None:
         return None
     mean = arb(int(a.normalisation == "layernorm")) / a.d
     return arb_mat([[int(i == j) - mean for j in range(a.d)] for i in range(a.d)])
-
-
-def _norms(a: Architecture) -> list[tuple[str, ...]]:
-    """The names of gain (and offset) of every normalisation, in their order."""
-    parts = {"none": (), "rmsnorm": ("gain",), "layernorm": ("gain", "offset")}[a.normalisation]
-    places = ("norm_attention.{}[0]", "norm_ffn.{}[0]", "norm_final.{}")[: 3 if a.style == "pre" else 2]
-    return [tuple(place.format(part) for part in parts) for place in places if parts]
 
 
 def _normalised(a: Architecture, row: list[arb], centre: arb_mat, gain: list[arb], offset: list[arb]) -> list[arb]:
@@ -355,7 +353,7 @@ def _check(a: Architecture, weights: Mapping[str, Array]) -> None:
         "W_2[0]": (hidden, d),
         "readout": (d, 1),
         "b_readout": (1,),
-        **dict.fromkeys((name for norm in _norms(a) for name in norm), (d,)),
+        **dict.fromkeys((name for norm in normalisations(a) for name in norm), (d,)),
     }
     if weights.keys() != shapes.keys():
         odd = sorted(weights.keys() ^ shapes.keys())

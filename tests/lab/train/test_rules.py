@@ -173,7 +173,9 @@ def test_networks_with_normalisation_are_proved_too(style: str, normalisation: s
     found = explain_network(stored, data)
     assert found.certificate is not None
     assert sorted(found.rule.positions) == examples_world(trial)
-    assert "not for a float32 pass" in (verify_predictor(found.certificate, data, lambda _: stored).established or "")
+    told = verify_predictor(found.certificate, data, lambda _: stored).established or ""
+    assert found.proved is not None
+    assert ("and for its float32 pass" in told) == (found.rounding is not None and found.rounding < found.proved.margin)
 
 
 def test_the_scripts_keep_their_promises():
