@@ -90,6 +90,9 @@ def as_arrays(x: Any) -> Any:
 _ANSWERS = ("logits", "prediction_logits", "image_embeds", "last_hidden_state")
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
+_POOLED = ("siglip_text_model",)
+"""Types of models whose read-out is part of the tower."""
+
 
 def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
     """What a module answers to a batch: its logits, or the first tensor of what it returns."""
@@ -97,7 +100,8 @@ def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None
 
     out = module(x) if call is None else call(module, x)
     found = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
-    for name in _ANSWERS:
+    kind = getattr(getattr(bare(module), "config", None), "model_type", "")
+    for name in ("pooler_output",) if kind in _POOLED else _ANSWERS:
         if isinstance(out, dict) and name in out:
             found = out[name]
             break

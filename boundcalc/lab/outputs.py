@@ -196,8 +196,8 @@ class Outputs:
     def _network(self) -> Callable[[Any], Any]:
         assert self.model is not None  # noqa: S101 - without a module there is a description
         assert self.found is not None  # noqa: S101
-        causal = is_causal(self.found.architecture.stages)
-        fixed = self.fixed or Fixed(rotate=self.model.family.rotate, row=-1 if causal else 0)
+        last = is_causal(self.found.architecture.stages) or self.model.family.fixed.get("last")
+        fixed = self.fixed or Fixed(rotate=self.model.family.rotate, row=-1 if last else 0)
         network, model = Network(self.model, self.found.architecture, fixed), self.model
         return lambda x: network(self._rows(model, x))
 

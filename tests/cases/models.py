@@ -374,6 +374,20 @@ MODELS: Mapping[str, SmallModel] = {
         """,
         "vision_model.",
     ),
+    "siglip_text": SmallModel(
+        _config("siglip_text_model", "SiglipTextModel", _ENCODER, projection_size=3, pad_token_id=1)
+        | {"bos_token_id": 2, "eos_token_id": 3},
+        """
+        embedding ^embeddings.token_embedding.weight = V d
+        positions ^embeddings.position_embedding.weight = T d
+        W_{Q,K,V,O} ^encoder.layers.{#}.self_attn.{q,k,v,out}_proj d -> d
+        norm_{attention,ffn} ^encoder.layers.{#}.layer_norm{1,2} d
+        W_1 ^encoder.layers.{#}.mlp.fc1 d -> f
+        W_2 ^encoder.layers.{#}.mlp.fc2 f -> d
+        norm_final ^final_layer_norm d
+        readout ^head d -> C
+        """,
+    ),
     "dinov2": SmallModel(
         _config("dinov2", "Dinov2Model", _HEADS, image_size=4, patch_size=2, num_channels=3, mlp_ratio=2),
         """

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc import Sample, Setting, compare, evaluate
+from boundcalc import Sample, Setting, certify, compare, evaluate
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
@@ -125,6 +125,15 @@ def test_a_published_config_is_read_without_a_doubt(name: str, tmp_path: Path) -
 
 CLOSE = 1e-6
 """The library takes some softmax and normalisations in float32, whatever the weights are."""
+
+
+def test_the_last_row_of_a_tower_is_read_without_its_module(tmp_path: Path) -> None:
+    model = ZOO["siglip text"].make()
+    model.save_pretrained(tmp_path)
+    x = np.random.default_rng(0).integers(4, 31, (30, 8))
+    y = model(torch.tensor(x)).pooler_output.argmax(1).numpy()
+    found = certify(tmp_path, module="none", test=(x, y))
+    assert found.scores["error"].facts == {"errors": 0, "n": 30}
 
 
 def test_a_model_without_a_read_out_is_read_as_it_was_saved(tmp_path: Path) -> None:

@@ -147,6 +147,12 @@ ZOO: dict[str, Kind] = {
     "mpnet": Kind("MPNetForSequenceClassification", "MPNetConfig", SMALL | {"num_labels": 3}),
     "mpnet mlm": Kind("MPNetForMaskedLM", "MPNetConfig", SMALL),
     "clip vision": Kind("CLIPVisionModelWithProjection", "CLIPVisionConfig", VIT | {"projection_dim": 6}),
+    "siglip text": Kind(
+        "SiglipTextModel",
+        "SiglipTextConfig",
+        SMALL | {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3},
+        last=True,
+    ),
     "dinov2": Kind("Dinov2Model", "Dinov2Config", VIT | {"mlp_ratio": 2}),
     "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
     "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),
@@ -158,7 +164,8 @@ def logits(kind: Kind, model: Any) -> NDArray[np.float64]:
     if kind.values.get("image_size"):
         out = model(pixel_values=picture(kind))
         return (out.image_embeds if hasattr(out, "image_embeds") else out.logits)[0].detach().numpy()
-    out = model(torch.tensor([TOKENS])).logits.detach().numpy()[0]
+    out = model(torch.tensor([TOKENS]))
+    out = (out.logits if hasattr(out, "logits") else out.pooler_output).detach().numpy()[0]
     return out if out.ndim == 1 else out[-1 if kind.last else 0]
 
 
