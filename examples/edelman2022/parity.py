@@ -1,6 +1,6 @@
 """Parity is learned after a plateau, suddenly; from few examples it generalises long after it fits them.
 
-    python examples/edelman2022/parity.py [-o figures/parity.png]     (150 networks: 12 minutes)
+    python examples/edelman2022/parity.py [-o figures/parity.png]     (110 networks: three minutes)
     python examples/edelman2022/parity.py --late                      (150 examples of 16 bits: two minutes)
 
 Computed: the last step at which a seed is not yet 75% right (with --late: the step from which it makes no training error).
@@ -73,8 +73,10 @@ def collect(quick: bool = False, store: Path | None = None, late: bool = False) 
         waits, laws, text = growth_of(quick, store)
         series += waits
         facts |= laws
-        caption += "Right: steps until then, median and range over seeds; arrows: cut "
-        caption += f"off by the budget. Exponents of T with 95% intervals: {text}."
+        caption += (
+            "Right: steps until then, median and range over seeds; arrows: beyond the budget (many at larger T). "
+        )
+        caption += f"Exponents of T (95%): {text}."
     return Figure(
         "parity",
         "Parity: nothing, then everything",
