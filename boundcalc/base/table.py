@@ -1,9 +1,14 @@
-"""Rows as a table, for prompts and notebooks: the first row names the columns."""
+"""Rows as a table, for prompts, terminals and notebooks: the first row names the columns."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from html import escape
+from itertools import zip_longest
+
+_NARROW = 10
+"""Characters that a column keeps, whatever the room."""
 
 
 def as_text(rows: Sequence[Sequence[str]]) -> str:
@@ -11,6 +16,32 @@ def as_text(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def fitted(rows: Sequence[Sequence[str]], room: int | None, gap: int = 3) -> list[int]:
+    """Widths of the columns: as wide as their cells, or narrowed, the widest first, until a line fits the room."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    longest = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    while room is not None and sum(widths) + gap * (len(widths) - 1) > room:
+        wide = [i for i in range(len(widths)) if widths[i] > max(longest[i], _NARROW)]
+        if not wide:
+            break
+        widths[max(wide, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def folded(cells: Sequence[str], widths: Sequence[int], right: frozenset[int] = frozenset(), gap: int = 3) -> list[str]:
+    """The lines of one row, whose cells are wrapped to the widths; no word is cut."""
+    parts = [
+        [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    lines: list[str] = []
+    for line in zip_longest(*parts, fillvalue=""):
+        padded = [part.rjust(widths[i]) if i in right else part.ljust(widths[i]) for i, part in enumerate(line)]
+        lines.append((" " * gap).join(padded).rstrip())
+    return lines
 
 
 def as_html(rows: Sequence[Sequence[str]]) -> str:

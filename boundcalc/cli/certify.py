@@ -14,6 +14,7 @@ from boundcalc.cli.files import FileCommand, Input, PythonName, output_folder
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option, write_json
+from boundcalc.cli.text import room, say
 from boundcalc.cli.theorem import refuse_idle_bits
 from boundcalc.cli.values import NUMBER, WHOLE
 
@@ -227,7 +228,7 @@ def command(
     best = None if report.best is None else report.best.recording(found.compared)
     write_certificates(best, certificate, certificate_risk)
     if certified is not None and form == "table":
-        click.echo("\nThe norm bounds in full:\n")
+        say("\nThe norm bounds in full:\n")
     if form in ("table", "json"):
         from boundcalc.cli import certify_report
 
@@ -274,10 +275,10 @@ def _predictions(
 
 def _print(found: Certification, folder: Path | None, written: list[Path]) -> None:
     """The verdict and the table, and where the certificates are."""
-    click.echo(found.text)
+    click.echo(found.text(min(120, room() or 120)))
     if written:
         count = f"{len(written)} certificates are" if len(written) > 1 else "1 certificate is"
-        click.echo(f"{count} in {folder}: boundcalc verify {written[0]}")
+        say(f"{count} in {folder}: boundcalc verify {written[0]}")
 
 
 def _with_data(

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import click
-
 from boundcalc.cli.checkpoint import account_lines
 from boundcalc.cli.options import write_json
+from boundcalc.cli.text import say
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -27,20 +26,20 @@ def table(found: Audit, report: Report, setting: Setting, *, more: bool = False)
     from boundcalc.cli.formats import show
 
     if not more:
-        click.echo(f"{_verdict(found, report, setting)}\n\n{found.where}: family {found.family}")
+        say(f"{_verdict(found, report, setting)}\n\n{found.where}: family {found.family}")
     for text in account_lines(found)[more:]:  # the first is about the comparison with the model
-        click.echo(text)
-    click.echo()
+        say(text)
+    say()
     show(report, "table")
     paid, cost = _paid(setting)
-    click.echo(
+    say(
         f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the grid; "
         f"gamma {paid.sample.margin:g}; "
         f"log(1/delta) grows from {up(-math.log(paid.sample.delta), 3)} to {up(cost - math.log(paid.sample.delta), 3)}."
     )
     shares = _pieces(report)
     if shares:
-        click.echo(f"\nWhat the best {_made_of(report)} bound is made of (part of its log counts):\n")
+        say(f"\nWhat the best {_made_of(report)} bound is made of (part of its log counts):\n")
         _layers(shares)
 
 

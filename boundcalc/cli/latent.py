@@ -19,7 +19,7 @@ from boundcalc.base.rounding import up
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.text import Line, wrapped, write_table
+from boundcalc.cli.text import Line, say, wrapped, write_table
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -242,9 +242,38 @@ def _show(form: str, rows: Sequence[Mapping[str, Any]], note: str) -> None:
     if form == "json":
         write_json(rows, allow_nan=False)
         return
+    for line in _verdict(rows):
+        say(line)
     headings = list(rows[0])
-    write_table(headings, [Line([_cell(name, row[name]) for name in headings]) for row in rows])
+    click.echo()
+    lines = [Line([_cell(name, row[name]) for name in headings]) for row in rows]
+    write_table(
+        headings, lines, right=frozenset(range(2, len(headings))) - {headings.index("by") if "by" in rows[0] else 0}
+    )
+    click.echo()
     click.echo("\n".join(wrapped(note.split())))
+
+
+def _verdict(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Whether an error exceeds its bound, and which attention is closest; on other pairs, what is proved."""
+    queries = rows[-1]["query"]
+    of_each: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        of_each.setdefault(row["attention"], []).append(row)
+    if "error" in rows[0]:
+        above = sum(row["error"] > row["bound"] for row in rows)
+        share = max(row["error"] / row["bound"] for row in rows)
+        yield f"{above or 'No'} error{'s' * (above > 1)} above the bound; the largest is {share:.0%} of its bound."
+        largest = [(max(row["error"] for row in of), name) for name, of in of_each.items() if of[0]["by"] == "X3k"]
+        words = ", ".join(f"{name} {error:.4g}" for error, name in sorted(largest))
+        yield f"Largest error at {queries} queries: {words}."
+        return
+    bounds = [(max(row["X3k"] for row in of), name) for name, of in of_each.items() if of[0]["X3k"] is not None]
+    if bounds:
+        words = ", ".join(f"{name} {up(bound)}" for bound, name in sorted(bounds))
+        yield f"Largest error at {queries} queries is at most (X3k): {words}."
+    else:
+        yield f"Inferred at {queries} queries. No bound of the errors: X3k needs --value-noise and --rkhs-norm."
 
 
 def _cell(name: str, x: Any) -> str:

@@ -6,6 +6,7 @@ import click
 
 from boundcalc.cli.catalogue import GROUPS, MORE, Entry, entries
 from boundcalc.cli.options import form_option, write_json
+from boundcalc.cli.text import say
 
 _FIRST = ("theorems", "policies", "presets")
 """Groups that are shown where none is named; of the others, how many they are."""
@@ -49,7 +50,7 @@ def command(group: str | None, form: str) -> None:
     _tables([entry for entry in found if group or entry.group in _FIRST])
     if group is None:
         sizes = {name: sum(entry.group == name for entry in found) for name in GROUPS if name not in _FIRST}
-        click.echo(f"Also {', '.join(f'{size} {name}' for name, size in sizes.items())}: boundcalc list lemmas, ...")
+        say(f"Also {', '.join(f'{size} {name}' for name, size in sizes.items())}: boundcalc list lemmas, ...")
 
 
 def _tables(found: list[Entry]) -> None:

@@ -12,6 +12,7 @@ from boundcalc.cli.checkpoint import account_lines, model_options, readout_budge
 from boundcalc.cli.files import FileCommand, Input, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.options import form_option, write_json
+from boundcalc.cli.text import say
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -93,16 +94,16 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
         found, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
         said = parity.text
     output.write_json(out, found)
-    click.echo(f"{out}: {len(found['tensors'])} names")
+    say(f"{out}: {len(found['tensors'])} names")
     for name, role in found["tensors"].items():
-        click.echo(f"  {name:<44} {role}")
+        say(f"  {name:<44} {role}")
     for name, why in found.get("ignored", {}).items():
-        click.echo(f"  {name:<44} ignored: {why}")
-    click.echo(", ".join(f"{name} {value}" for name, value in found["architecture"].items()))
-    click.echo(f"{said[0].upper()}{said[1:]}.")
+        say(f"  {name:<44} ignored: {why}")
+    say(", ".join(f"{name} {value}" for name, value in found["architecture"].items()))
+    say(f"{said[0].upper()}{said[1:]}.")
     blank = list(open_places(found))
     if blank:
-        click.echo(f'Replace every "?" before it is used: {", ".join(blank)}.')
+        say(f'Replace every "?" before it is used: {", ".join(blank)}.')
 
 
 def _write(
@@ -155,13 +156,13 @@ def _table(found: Audit) -> None:
         if found.distances:
             cells.append(_number(_distance(found, name)))
         lines.append(Line(cells))
-    click.echo(f"{found.where}: family {found.family}, T {found.architecture.seq_len}\n")
+    say(f"{found.where}: family {found.family}, T {found.architecture.seq_len}\n")
     write_table(headings, lines, right=frozenset(range(2, len(headings))))
-    click.echo()
+    say()
     for text in account_lines(found):
-        click.echo(text)
-    click.echo("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
-    click.echo("Of several heads the largest value is shown; --format csv shows each. Every value is an upper bound.")
+        say(text)
+    say("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
+    say("Of several heads the largest value is shown; --format csv shows each. Every value is an upper bound.")
 
 
 def _distance(found: Audit, name: str) -> float | None:

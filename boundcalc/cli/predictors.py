@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from boundcalc.cli.options import all_of, write_json
+from boundcalc.cli.text import say
 from boundcalc.cli.values import NUMBER
 from boundcalc.lab.train.certify import METHODS, wanted
 
@@ -106,10 +107,10 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
     """The table that `train` prints."""
     from boundcalc.base.rounding import confidence, down, up
 
-    click.echo(f"\ncertificates, each by itself with probability at least {confidence(delta)} (its own predictor)")
+    say(f"\ncertificates, each by itself with probability at least {confidence(delta)} (its own predictor)")
     for entry in entries:
         if entry["risk"] is None:
-            click.echo(f"  {entry['method']:<10}none: {entry['refused']}")
+            say(f"  {entry['method']:<10}none: {entry['refused']}")
             continue
         named = entry  # a rule leads with what knows least of the task: its table or tree
         if entry.get("function") != entry.get("unnamed"):
@@ -119,18 +120,18 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         )
         of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"] - entry.get("picks", 0)
         measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"
-        click.echo(
+        say(
             f"  {entry['method']:<10}risk <= {up(entry['risk'], 4)}  {entry['statement']:<5} "
             f"({facts}{entry['errors']} errors of {of}; {entry['certified']}{measured})"
         )
         if "rule" in entry:
             margin = f"proved from the weights, least margin {down(entry['margin'], 3)}"
-            click.echo(f"            computes {entry['rule']} on {entry['inputs']} ({margin})")
+            say(f"            computes {entry['rule']} on {entry['inputs']} ({margin})")
         if named is not entry:
             name = f"by the name {named['function']}, which the code has since tasks are such functions"
-            click.echo(f"            {name}: {_short(named['bits'])} bits, risk <= {up(named['risk'], 4)}")
+            say(f"            {name}: {_short(named['bits'])} bits, risk <= {up(named['risk'], 4)}")
         if entry["file"]:
-            click.echo(f"            {entry['file']}")
+            say(f"            {entry['file']}")
 
 
 def _short(fact: float) -> str:
@@ -176,7 +177,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
         return
     summary = certificate.summary()
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in SHORT if name in summary)
-    click.echo(
+    say(
         f"verified: risk of a fresh example <= {up(certificate.risk, 4)}, "
         f"with probability at least {confidence(certificate.delta)}"
     )
@@ -190,7 +191,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
     }
     for label, text in lines.items():
         if text:
-            click.echo(f"{label:10}  {text}")
+            say(f"{label:10}  {text}")
 
 
 def _beforehand(certificate: Any) -> str:

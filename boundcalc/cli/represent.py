@@ -11,6 +11,7 @@ from boundcalc.base import output
 from boundcalc.base.rounding import at_least, down, up
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.options import form_option, write_json
+from boundcalc.cli.text import say
 from boundcalc.cli.values import WHOLE
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def command(expression: str, seq_len: int, construction: str | None, out: Path |
         return
     _show(found, worst)
     if out is not None:
-        click.echo(f"weights written to {out}")
+        say(f"weights written to {out}")
 
 
 def _guaranteed(x: float) -> str:
@@ -81,28 +82,28 @@ def _show(found: Representation, worst: Worst | None) -> None:
 
     built, certified = found.construction, found.certified
     network, encoding = built.network, built.network.encoding
-    click.echo(
+    say(
         f"Certified: sign(f) F >= {_guaranteed(certified.margin)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})"
     )
     if worst is not None:
-        click.echo(f"Tried all {worst.tried} inputs: least sign(f) F = {_guaranteed(worst.score)}")
-    click.echo(
+        say(f"Tried all {worst.tried} inputs: least sign(f) F = {_guaranteed(worst.score)}")
+    say(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
         f"{at_least(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})\n"
     )
-    click.echo(f"Function      {built.function.describe()}")
-    click.echo(f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}")
-    click.echo(f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}")
-    click.echo(
+    say(f"Function      {built.function.describe()}")
+    say(f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}")
+    say(f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}")
+    say(
         f"Sizes         d {encoding.width}, hidden units {len(network.w_1)}, one head, one block; "
         f"rows place {encoding.place:.4f}, bit {encoding.bit:.4f}, constant {encoding.constant:.4f}"
     )
-    click.echo(f"Attention     beta {built.beta:.4f}; at most {up(certified.leak)} of it elsewhere (eta)\n")
+    say(f"Attention     beta {built.beta:.4f}; at most {up(certified.leak)} of it elsewhere (eta)\n")
     lines = [
         Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)))
         for key, b in network.norms.budgets.items()
     ]
     write_table(("matrix", "op", "F", "21", "11", "rank"), lines, right=frozenset(range(1, 6)))
     for name, m in sorted(found.others.items(), key=lambda entry: entry[1]):
-        click.echo(f"construction {name!r} would need {at_least(m)}")
+        say(f"construction {name!r} would need {at_least(m)}")

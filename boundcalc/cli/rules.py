@@ -13,6 +13,7 @@ from boundcalc.base.output import make_folder
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import write_json
+from boundcalc.cli.text import say
 
 _TAKES = {"model", "data", "delta", "methods", "certificates", "form", "force"}
 
@@ -29,8 +30,8 @@ def certify_by_rule(
         raise InvalidSetting(f"--by rule is written as table or json: leave out --format {form}")
     if folder is not None and data is None:
         raise InvalidSetting("--certificates with --by rule needs the training examples: --data FILE")
-    say = (lambda text: click.echo(f"{text} ...", err=True)) if sys.stderr.isatty() else None
-    found = explain_network(model, None if data is None else _examples(data), delta=delta, progress=say)
+    progress = (lambda text: click.echo(f"{text} ...", err=True)) if sys.stderr.isatty() else None
+    found = explain_network(model, None if data is None else _examples(data), delta=delta, progress=progress)
     certificate = found.certificate
     more = {} if certificate is None else facts_of_rule(certificate)
     written = None
@@ -57,9 +58,9 @@ def certify_by_rule(
         )
     else:
         for line in _lines(found, certificate):
-            click.echo(line)
+            say(line)
         if written is not None:
-            click.echo(f"{'certificate':<10}  {written}: boundcalc verify {written} --model {model}")
+            say(f"{'certificate':<10}  {written}: boundcalc verify {written} --model {model}")
     if found.proved is None:
         context.exit(FAILURE)
 

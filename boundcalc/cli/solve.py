@@ -11,6 +11,7 @@ from boundcalc.base.rounding import at_least, at_most, down, log10_up
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
+from boundcalc.cli.text import say
 from boundcalc.cli.theorem import alone, refuse_idle_bits
 from boundcalc.cli.values import NUMBER, WHOLE, upper
 
@@ -124,25 +125,23 @@ def command(
     if quantity == "risk" and question.assumed("train_error"):
         at += " (default)"
     rounded = at_least if found.direction == "smallest" else at_most
-    click.echo(
+    say(
         f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {rounded(found.value)}\n"
         f"at this {variable}, {bound!r} gives {upper(log10_up(bounded.log_value))}, by {bounded.form}"
     )
     if below is not None:
         m = at_most(below.setting.sample.n_train)
-        click.echo(f"at m = {m} no bound of this kind can promise it (proved floor {down(below.value)})")
+        say(f"at m = {m} no bound of this kind can promise it (proved floor {down(below.value)})")
     bits = question.setting.architecture.bits
     if bits is not None and plain is None:
-        click.echo(f"to count stored weights of {bits} bits each (G13) would not help there")
+        say(f"to count stored weights of {bits} bits each (G13) would not help there")
     if plain is not None:
         without = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
-        click.echo(
-            f"it is based on stored weights of {bits} bits each, fixed before the data (G13); without that: {without}"
-        )
+        say(f"it is based on stored weights of {bits} bits each, fixed before the data (G13); without that: {without}")
     if found.at_end:
         has = "has the margin" if quantity == "gap" else "with the margin is built"
         end = f"beyond it no network {has}" if found.none_beyond else "the search ends there"
-        click.echo(
+        say(
             f"{end}; smaller ones do not all meet the target"
             if found.some_between_miss
             else f"every {variable} searched meets the target; {end}"
@@ -190,12 +189,12 @@ def _plan(
             }
         )
         return
-    click.echo(f"n = {plan.always} test examples: with probability {power:g} or more {what} (delta {delta:g})")
+    say(f"n = {plan.always} test examples: with probability {power:g} or more {what} (delta {delta:g})")
     if plan.n < plan.always:
         allowed = "" if plan.allowed is None else f", {plan.allowed} errors allowed"
-        click.echo(f"{plan.n} is the smallest n that is enough{allowed}; from {plan.always} on every n is")
+        say(f"{plan.n} is the smallest n that is enough{allowed}; from {plan.always} on every n is")
     elif plan.allowed is not None:
-        click.echo(f"{plan.allowed} errors allowed")
+        say(f"{plan.allowed} errors allowed")
 
 
 def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity: Any) -> Any:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
+
+from boundcalc.base.table import fitted, folded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 _PARAGRAPH = 100
 """Characters of a line of text."""
 _WIDE = 200
-_GAP = "   "
+_GAP = 3
 
 
 class Line(NamedTuple):
@@ -25,14 +29,33 @@ class Line(NamedTuple):
     style: Literal["bold", "dim", ""] = ""
 
 
+def room() -> int | None:
+    """Characters of a line: COLUMNS, or what the terminal has; None in a pipe, where lines may be of any length."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    return (os.get_terminal_size(sys.stdout.fileno()).columns or None) if sys.stdout.isatty() else None
+
+
+def say(text: str = "") -> None:
+    """Print lines; one that does not fit the terminal is wrapped, and goes on below its own text."""
+    width = room()
+    for line in text.split("\n"):
+        if width is None or len(line) <= width:
+            click.echo(line)
+            continue
+        label = re.match(r" *(?:[\w|()%.-]+(?: [\w-]+)?:? {2,})?", line)
+        start = 0 if label is None or label.end() > width // 2 else label.end()
+        words = textwrap.fill(
+            line[start:].strip(), width - start, break_long_words=False, break_on_hyphens=False
+        ).splitlines()
+        click.echo("\n".join([line[:start] + words[0], *(" " * start + more for more in words[1:])]))
+
+
 def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None, skip: int = 0) -> list[str]:
     """Words (without the first `skip`) put into lines, the later ones indented as far as the first."""
     if width is None:
-        width = (
-            min(_PARAGRAPH, os.get_terminal_size(sys.stdout.fileno()).columns or _PARAGRAPH)
-            if sys.stdout.isatty()
-            else _PARAGRAPH
-        )
+        width = min(_PARAGRAPH, room() or _PARAGRAPH)
     lines = [first]
     for word in list(words)[skip:]:
         if len(lines[-1]) + len(word) > width and lines[-1].strip():
@@ -48,30 +71,26 @@ def write_table(
     right: frozenset[int] = frozenset(),
     droppable: Sequence[str] = (),
 ) -> None:
-    """Columns under a rule; `right` are aligned to the right, `droppable` are left out where the terminal is too narrow."""
-    kept = list(range(len(headings)))
+    """Columns under a rule; `right` are aligned to the right.
 
-    def measure() -> list[int]:
-        rows = [headings, *(line.cells for line in lines)]
-        return [max(len(row[i]) for row in rows if i < len(row)) for i in kept]
+    Where the terminal is too narrow, `droppable` columns are left out and the cells of wide ones are wrapped.
+    """
+    kept, width = list(range(len(headings))), room()
+    rows = [list(headings), *([*line.cells, *[""] * (len(headings) - len(line.cells))] for line in lines)]
 
-    room = os.get_terminal_size(sys.stdout.fileno()).columns if droppable and sys.stdout.isatty() else 10**6
+    def total() -> int:
+        return sum(max(len(row[i]) for row in rows) for i in kept) + _GAP * (len(kept) - 1)
+
     for name in droppable:
-        if sum(measure()) + len(_GAP) * (len(kept) - 1) > room > 0 and name in headings:
+        if width is not None and total() > width and name in headings:
             kept.remove(list(headings).index(name))
-    widths = measure()
     right = frozenset(kept.index(i) for i in right if i in kept)
-    headings = [headings[i] for i in kept]
-    lines = [line._replace(cells=[line.cells[i] for i in kept if i < len(line.cells)]) for line in lines]
-
-    def aligned(cells: Sequence[str]) -> str:
-        padded = [c.rjust(widths[i]) if i in right else c.ljust(widths[i]) for i, c in enumerate(cells)]
-        return _GAP.join(padded).rstrip()
-
-    click.echo(aligned(headings))
-    click.echo("-" * (sum(widths) + len(_GAP) * (len(widths) - 1)))
-    for line in lines:
-        text = aligned(line.cells)
+    head, *body = [[row[i] for i in kept] for row in rows]
+    widths = fitted([head, *body], width, _GAP)
+    click.echo("\n".join(folded(head, widths, right, _GAP)))
+    click.echo("-" * (sum(widths) + _GAP * (len(widths) - 1)))
+    for line, cells in zip(lines, body, strict=True):
+        text = "\n".join(folded(cells, widths, right, _GAP))
         click.echo(click.style(text, **{line.style: True}) if line.style else text)
 
 
@@ -82,10 +101,9 @@ def bar(share: float) -> str:
 
 
 def console(**options: Any) -> Console:
-    """A rich console that prints words as they are; as wide as needed where there is no terminal."""
+    """A rich console that prints words as they are; wide where there is no terminal."""
     from rich.console import Console
 
     found = Console(markup=False, highlight=False, emoji=False, soft_wrap=False, **options)
-    if not found.is_terminal:
-        found.width = max(_WIDE, found.width)
+    found.width = room() or _WIDE
     return found

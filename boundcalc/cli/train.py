@@ -17,6 +17,7 @@ from boundcalc.cli import predictors
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions
+from boundcalc.cli.text import say
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
 
@@ -236,45 +237,46 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
     size = "fresh examples" if trial.online else f"m = {trial.m}"
     test, train = result["test"], result["train"]
     low, high = test["interval"]
-    click.echo(
+    say(
         f"test error {test['error']:.4f} [{low:.4f}, {high:.4f}] of {test['n']} examples, after {result['steps']} steps "
         f"({result['reason']})"
     )
-    click.echo(f"training error {train['error']:.4f}, loss {train['loss']:.4g}; test loss {test['loss']:.4g}")
+    say(f"training error {train['error']:.4f}, loss {train['loss']:.4g}; test loss {test['loss']:.4g}")
     for block, mass in enumerate(result.get("attention", [])):
-        click.echo(
+        say(
             f"attention on the true coordinates, block {block}: best head {mass['best_head']:.1%}, "
             f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
         )
-    click.echo(
+    say(
         f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "
         f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
     )
     if values:
         _show_bounds(values, gamma, delta)
     else:
-        click.echo("\nno bound: it needs a training sample (m > 0), a classification and finite weights")
+        say("\nno bound: it needs a training sample (m > 0), a classification and finite weights")
     if "norms" in result:
         from boundcalc.base.schema import write
         from boundcalc.lab.train.bounds import by_block
 
         budgets = {key: write(budget) for key, budget in by_block(result).items()}
-        click.echo("\nnorms (largest over heads)")
+        say("\nnorms (largest over heads)")
         widest = max(21, *(len(key) for key in budgets)) + 1
         for key, budget in budgets.items():
             shown = [f"{name} {rounding.up(value)}" for name, value in budget.items() if name not in ("rank", "Sp")]
-            click.echo(f"  {key:<{widest}}{'  '.join(shown)}")
+            say(f"  {key:<{widest}}{'  '.join(shown)}")
 
 
 def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
     sample = values[0].setting.sample
-    click.echo(
-        f"\nbounds of the gap (ramp loss of margin {gamma:g}, delta {delta:g}, "
+    say()
+    say(
+        f"bounds of the gap (ramp loss of margin {gamma:g}, delta {delta:g}, "
         f"share of training margins at most gamma: {sample.train_error:g}), corrected for norms chosen after training"
     )
     telling = [value for value in values if value.refusal is None and value.kind != "proxy"]
     if telling and all(value.vacuous for value in telling):
-        click.echo(f"  none of {len(telling)} is below 1 at m = {sample.n_train}")
+        say(f"  none of {len(telling)} is below 1 at m = {sample.n_train}")
     width = max(len(value.name) for value in values) + 2
     for value in values:
         if value.refusal is not None:
@@ -285,4 +287,4 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
             mark = "~" if value.kind == "proxy" else ""
             says = "vacuous" if value.vacuous else f"gap <= {rounding.up(value.gap)}"
             text = f"{mark}10^{rounding.exponent_up(value.log10, 2)}  {value.kind}  {says}"
-        click.echo(f"  {value.name:<{width}}{text}")
+        say(f"  {value.name:<{width}}{text}")

@@ -176,15 +176,14 @@ def _lines(certificate: Certificate, found: _Found) -> list[str]:
     if certificate.trivial:
         claim = f"verified, and trivial: no cover is counted, so it bounds nothing about the {certificate.quantity}"
         how = ""
-    size = f"{found.modules} modules, {found.lines} lines"
     digits, interval = (upper(each / math.log(10), 12) for each in (found.second, found.first))
     return [
         claim,
         *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
         f"{'model':8}  {describe_comparison(certificate.compared)} (on record, not checked here)",
-        f"{'paid':8}  {_paid(certificate)}",
+        f"{'measured':8}  {_measured(certificate)}",
         f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
-        f"{'second':8}  confirmed by the checker that stands alone ({size}): {digits}, in 50 digits",
+        f"{'second':8}  confirmed by the checker that stands alone: {digits}, in 50 digits",
         f"{'first':8}  confirmed in interval arithmetic: {interval}",
     ]
 
@@ -218,13 +217,13 @@ def _named(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} {word}" for name, word in words.items())
 
 
-def _paid(certificate: Certificate) -> str:
+def _measured(certificate: Certificate) -> str:
     if certificate.measured is None:
-        return "budgets fixed in advance: nothing was measured, no correction"
+        return "nothing: budgets were fixed in advance, so no correction"
     seen = certificate.measured.sample
     what = [] if certificate.measured.norms is None else ["norms of trained weights"]
     what += [name.replace("_", " ") for name in ("margin", "train_error") if getattr(seen, name, None) is not None]
-    return f"measured: {', '.join(what)}; P1 adds {up(certificate.nats or 0.0)} nats to log(1/delta)"
+    return f"{', '.join(what)}; P1 adds {up(certificate.nats or 0.0)} nats to log(1/delta)"
 
 
 def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, up
 from boundcalc.base.rounding import down as _down
+from boundcalc.base.table import fitted, folded
 from boundcalc.base.value import Value
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
@@ -220,20 +221,15 @@ class Certification:
             rows.append((line.method, line.cell("risk"), line.cell("gap"), line.speaks_of, line.rests_on))
         return tuple(rows)
 
-    @property
-    def text(self) -> str:
-        """For a terminal."""
+    def text(self, width: int = _WIDE) -> str:
+        """For a terminal of such a width: the verdict, the table, and how to read it."""
         rows = self.table
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines: list[str] = []
-        for row in rows:
-            start = "".join(row[i].ljust(widths[i] + 3) for i in range(4))
-            first, *rest = textwrap.wrap(row[4], max(40, _WIDE - len(start)), break_long_words=False) or [""]
-            lines += [(start + first).rstrip(), *(" " * len(start) + more for more in rest)]
+        widths = fitted(rows, width)
+        lines = [line for row in rows for line in folded(row, widths)]
         lines.insert(1, "-" * max(map(len, lines)))
         words = [*self.details, self.foot, *filter(None, [self.next_step])]
-        wrapped = [part for word in words for part in textwrap.wrap(word, _WIDE, subsequent_indent="  ")]
-        return "\n".join([*textwrap.wrap(self.verdict, _WIDE), "", *lines, "", *wrapped])
+        wrapped = [part for word in words for part in textwrap.wrap(word, width, subsequent_indent="  ")]
+        return "\n".join([*textwrap.wrap(self.verdict, width), "", *lines, "", *wrapped])
 
     @property
     def foot(self) -> str:
@@ -244,7 +240,7 @@ class Certification:
         )
 
     def __str__(self) -> str:
-        return self.text
+        return self.text()
 
     __repr__ = __str__
 

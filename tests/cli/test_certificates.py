@@ -49,7 +49,7 @@ def test_what_was_measured_and_paid_is_printed(run: Run, tmp_path: Path) -> None
     outcome = run("eval", *line, "--no-solve", "--certificate", str(path))
     assert outcome.exit_code == 0, outcome.stderr
     text = run("verify", str(path)).stdout
-    assert "measured: norms of trained weights; P1 adds " in text
+    assert "measured  norms of trained weights; P1 adds " in text
     assert "stands alone" in text
 
 

@@ -1,6 +1,7 @@
 """Writes into the README and pages of docs what their commands print: `python -m tests.readme.refresh`.
 
-A command may end in `| head -n N`, `| tail -n N` or `| grep WORD`, which are done here.
+A command may end in `| head -n N`, `| tail -n N` or `| grep WORD`, which are done here, and begin with the width it is
+printed at, `COLUMNS=80`. Of several, joined by `&&` and run in an empty folder, the last one's output counts.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "reading.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "reading.md", ROOT / "docs" / "screens.md")
 _BLOCK = re.compile(
     r"<!-- output: (?P<command>[^\n]+) -->\n(?:```text\n(?P<text>.*?)```|(?P<table>(?:\|[^\n]*\n)+))", re.DOTALL
 )
@@ -27,15 +29,21 @@ def blocks(readme: str) -> list[tuple[str, str]]:
 def output_of(command: str) -> str:
     """What a `boundcalc ...` command or an example prints, at a width that fits a README."""
     command, _, filtered = command.partition(" | ")
+    columns, command = command.split(" ", 1) if command.startswith("COLUMNS=") else ("COLUMNS=120", command)
+    environment = os.environ | {"COLUMNS": columns.partition("=")[2], "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as empty:
+        where = empty if "&&" in command else ROOT
+        printed = [_printed(part, environment, where) for part in command.split(" && ")][-1]
+    lines = [line.rstrip() for line in printed.splitlines()]
+    return "\n".join(_kept(lines, *shlex.split(filtered)) if filtered else lines) + "\n"
+
+
+def _printed(command: str, environment: dict[str, str], where: str | Path) -> str:
     program, *words = shlex.split(command)
     assert program in ("boundcalc", "python")
-    environment = os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, *(["-m", "boundcalc"] if program == "boundcalc" else []), *words],
-        **{"capture_output": True, "text": True, "check": True, "env": environment, "cwd": ROOT},
-    )
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
-    return "\n".join(_kept(lines, *shlex.split(filtered)) if filtered else lines) + "\n"
+    start = [sys.executable, *(["-m", "boundcalc"] if program == "boundcalc" else [])]
+    done = subprocess.run([*start, *words], capture_output=True, text=True, check=True, env=environment, cwd=where)
+    return done.stdout
 
 
 def _kept(lines: list[str], program: str, *words: str) -> list[str]:
