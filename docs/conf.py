@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_site"))
-os.environ["COLUMNS"] = "80"  # of what the tutorial's commands print
+os.environ["COLUMNS"] = "100"  # of what the tutorial's commands print
 
 project = "boundcalc"
 author = "boundcalc authors"

@@ -54,7 +54,9 @@ class Command(Directive):
 def _shown(code: str, language: str, said: str) -> list[nodes.Node]:
     found: list[nodes.Node] = [nodes.literal_block(code, code, language=language)]
     if said.strip():
-        found.append(nodes.literal_block(said, said.rstrip(), language="none", classes=["said"]))
+        table = any(line.count("  ") > 1 for line in said.splitlines())
+        classes = ["said"] if table else ["said", "prose"]  # lines of a table are not wrapped
+        found.append(nodes.literal_block(said, said.rstrip(), language="none", classes=classes))
     return found
 
 

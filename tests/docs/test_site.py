@@ -230,6 +230,56 @@ def test_search_finds_pages_without_a_server(words: str, page: str, site: Path, 
     assert page in found
 
 
+QUESTIONS = {
+    "What is the bound at depth 2?": ("eval --depth 2", "Gap at most 0.1107", "floor"),
+    "Is it vacuous?": ("vacuous", "exceeds 1", "trivial"),
+    "Why is it vacuous?": ("--why", "W_QK", "names the matrix whose cover costs most"),
+    "What is the formula?": ("Gaussian comparison", "Assumes", "Explicit"),
+    "How many samples are enough?": ("solve --for m", "smallest m with gap <= 0.1"),
+    "What about my model?": ("boundcalc certify", "held-out", "test error"),
+    "How do I cite a theorem?": ("--format bibtex", "CITATION.cff"),
+    "What does best mean?": ("best", "lemmas", "K1-K3"),
+    "What is proved, and what is measured?": ("Proved", "Measured", "Not proved, and believed"),
+    "How do I add a lemma?": ("class Coarse(CoverLemma)", "check_lemma(lemma"),
+}
+"""Of somebody who knows the field and not the tool, with words of the place that a click on the first page leads to."""
+_ANSWER = """
+const name = decodeURIComponent(location.hash.slice(1));
+const at = name ? document.getElementById(name) : document.querySelector("article");
+const place = at.closest("section") || at, top = place.getBoundingClientRect().top;
+return [place.innerText.replace(/\\s+/g, " "), top > -40 && top < innerHeight];
+"""
+
+
+def lacking(answer: str, words: tuple[str, ...]) -> list[str]:
+    return [word for word in words if word not in answer]
+
+
+@pytest.mark.slow
+def test_ten_questions_are_answered_one_click_from_the_first_page(site: Path, browser: Browser) -> None:
+    browser.resize(1200, 900)
+    home = (site / "index.html").as_uri()
+    browser.open(home)
+    rows = "return [...document.querySelectorAll('#questions tr')].slice(1).map(e => e.cells[0].innerText.trim())"
+    assert browser.run(rows) == list(QUESTIONS)
+    folder = os.environ.get("BOUNDCALC_SCREENSHOTS")
+    for number, (question, words) in enumerate(QUESTIONS.items(), 1):
+        browser.open(home)
+        browser.run("document.documentElement.style.scrollBehavior = 'auto'")
+        browser.click(f"#questions tbody tr:nth-child({number}) a")
+        answer, visible = browser.run(_ANSWER)
+        for _ in range(30):
+            if visible:  # the theme scrolls slowly
+                break
+            time.sleep(0.1)
+            answer, visible = browser.run(_ANSWER)
+        assert lacking(answer, words) == [], question
+        assert visible, question
+        if folder:
+            browser.picture(Path(folder) / f"question-{number}.png")
+    assert lacking(answer, ("no such answer",)) == ["no such answer"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1440, 390])
 def test_no_page_scrolls_sideways(width: int, site: Path, browser: Browser) -> None:

@@ -343,7 +343,7 @@ def test_a_model_of_this_package_meets_its_examples_as_it_was_trained(
     x, y = (np.load("ex.npz")[name] for name in "xy")
     found = boundcalc.certify("m.safetensors", "ex.npz", methods=["norms"])
     assert found.errors == (0, 60)  # as training, which ended when all were right
-    assert "token 2 is put before every sequence" in found.text
+    assert "token 2 is put before every sequence" in str(found)
     whole = np.insert(x.astype(int), 0, 2, axis=1)
     again = boundcalc.certify("m.safetensors", (whole, y), methods=["norms"])
     assert again.errors == (0, 60)
