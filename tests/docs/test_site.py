@@ -277,7 +277,7 @@ def test_ten_questions_are_answered_one_click_from_the_first_page(site: Path, br
         assert visible, question
         if folder:
             browser.picture(Path(folder) / f"question-{number}.png")
-    assert lacking(answer, ("no such answer",)) == ["no such answer"]
+    assert lacking("an answer", ("an", "no such answer")) == ["no such answer"]
 
 
 @pytest.mark.slow
