@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincinv
 from scipy.stats import binom, binomtest, multinomial
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
@@ -238,3 +238,45 @@ def test_plans_of_comparisons() -> None:
     assert power(plan.n - 1) < 0.8
     with pytest.raises(InvalidSetting, match="differ by"):
         plan_difference(0.3, 0.2)
+
+
+def cdf(k: int, n: int, p: float) -> float:
+    """P(Bin(n, p) <= k) by the incomplete beta function."""
+    return 0.0 if k < 0 else 1.0 if k >= n else float(betainc(n - k, k + 1, 1 - p))
+
+
+def most_allowed(sizes: Sequence[int], p: float, share: float) -> list[int]:
+    """For each number of trials the most successes whose chance, or that of fewer, is at most the share; -1 where none is."""
+    found, k = list[int](), -1
+    for n in sizes:
+        while k + 1 <= n and cdf(k + 1, n, p) <= share:
+            k += 1
+        found.append(k)
+    return found
+
+
+@pytest.mark.parametrize("cases", [50, pytest.param(CASES, marks=pytest.mark.slow)])
+def test_plans_are_those_of_another_computation(cases: int) -> None:
+    """On random questions: the first n that is enough, and from where on every n is."""
+    rng = np.random.default_rng(0)
+    for _ in range(cases - cases // 10):
+        target = float(rng.uniform(0.05, 0.5))
+        truth, delta = float(rng.uniform(0.1, 0.55)) * target, float(rng.choice([0.5, 0.1, 0.05, 0.01]))
+        power, looks = float(rng.choice([0.5, 0.8, 0.9])), int(rng.integers(1, 5))
+        plan = plan_held_out(target, truth, power, delta, looks)
+        sizes = range(1, plan.always + 41)
+        allowed = most_allowed(sizes, target, delta / looks)
+        enough = [cdf(k, n, truth) >= power for k, n in zip(allowed, sizes, strict=True)]
+        assert plan.n == enough.index(True) + 1
+        assert plan.allowed == allowed[plan.n - 1]
+        assert all(enough[plan.always - 1 :])
+        assert plan.always == 1 or plan.always == plan.n or not enough[plan.always - 2]
+    for _ in range(cases // 10):
+        discordant, delta = float(rng.uniform(0.1, 0.6)), float(rng.choice([0.1, 0.05]))
+        gap, power = float(rng.uniform(0.3, 0.9)) * discordant, float(rng.choice([0.5, 0.8]))
+        plan = plan_difference(gap, discordant, power, delta)
+        allowed = most_allowed(range(plan.n + 1), 0.5, delta / 2)
+        wins = np.array([cdf(k, d, (1 - gap / discordant) / 2) for d, k in enumerate(allowed)])
+        powers = [float(binom.pmf(np.arange(n + 1), n, discordant) @ wins[: n + 1]) for n in range(plan.n + 1)]
+        assert max(powers[:-1]) < power <= powers[-1]
+        assert plan.power == pytest.approx(powers[-1], rel=1e-9)
