@@ -164,7 +164,7 @@ def explain_network(
     *,
     delta: float = 0.05,
     names: bool = True,
-    seconds: float = 30.0,
+    seconds: float = 3.0,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
     """The rule that a network provably computes, its proof and margin; with its training examples also a bound of its risk.

@@ -19,6 +19,7 @@ from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.fails import Counterexample, counterexample
 from boundcalc.predictors.rules.slopes import Part, ascend, attracting, loosest_unit
 from boundcalc.predictors.rules.tables import FloatTables, Tables
+from boundcalc.predictors.statements import G15
 
 _SAMPLE = 4096
 """Bits of the inputs whose flips say which positions matter."""
@@ -36,6 +37,9 @@ _STARTS = 5
 """Of searches for a counterexample, per leaf without a proof."""
 _MOST_LEAVES = 24
 """Of a tree that is grown where no few bits decide."""
+
+
+Cost = tuple[float, float]
 
 
 @dataclass
@@ -69,13 +73,22 @@ class _Work:
     ends: float
     say: Callable[[str], None]
     x: Array | None = None
+    y: Array | None = None
+    names: bool = True
     cuts: int = _CUTS
+    best: Cost = (math.inf, math.inf)
     without_error: bool = False
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     floats: FloatTables = field(init=False)
 
     def __post_init__(self) -> None:
         self.floats = self.tables.floats
+
+    def cost(self, rule: Rule, errors: int) -> Cost:
+        """What its certificate says, and then about what each error would cost in bits."""
+        bits = rule.price(names=self.names)[1]
+        facts = None if self.y is None else {"errors": errors, "n": len(self.y), "bits": bits}
+        return 1.0 if facts is None else G15.risk(facts, 0.05), bits + 12.0 * errors
 
     @property
     def late(self) -> bool:
@@ -95,28 +108,27 @@ def explain(
     x: Array | None = None,
     y: Array | None = None,
     *,
-    seconds: float = 30.0,
+    seconds: float = 3.0,
     names: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Found:
     """The rule of fewest errors and bits that is proved of the network, or the best guess and where it fails."""
-    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None), x)
+    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None), x, y, names)
     started = time.process_time()
-    rows = max(_SAMPLE // tables.T, 16)
+    rows = _rows(tables.T)
     sample = work.random.integers(0, 2, (rows, tables.T)) if x is None else np.asarray(x)[:rows]
     read = [read_off(work.floats, positions, work.random) for positions in candidates(work.floats, sample)]
     guesses = list({_function(rule): rule for rule in reversed(read)}.values())[::-1]
-    best, best_cost, checking = Found(guesses[0]), math.inf, 0.0
+    best, checking = Found(guesses[0]), 0.0
     for found in _proposals(work, guesses):
-        # about what the bound of its risk is: bits, and a dear price per error
         errors = 0 if x is None or y is None else found.rule.errors(x, y)
-        cost = found.rule.price(names=names)[1] + 12.0 * errors
-        if found.proof is not None and cost <= best_cost:
+        cost = work.cost(found.rule, errors)
+        if found.proof is not None and cost <= work.best:
             before = time.process_time()
             _check(work, found)
             checking += time.process_time() - before
-        if found.proved is not None and cost <= best_cost:
-            best, best_cost, work.without_error = found, cost, work.without_error or not errors
+        if found.proved is not None and cost <= work.best:
+            best, work.best, work.without_error = found, cost, work.without_error or not errors
         elif best.proof is None and not best.doubtful:
             best.doubtful = found.doubtful
         if work.late or (best.proved is not None and found.last and not best.rule.silent):
@@ -129,9 +141,7 @@ def explain(
     return best
 
 
-def follow(
-    tables: Tables, rule: Rule, *, seconds: float = 30.0, progress: Callable[[str], None] | None = None
-) -> Found:
+def follow(tables: Tables, rule: Rule, *, seconds: float = 3.0, progress: Callable[[str], None] | None = None) -> Found:
     """A proof that the network follows this very rule, on all inputs or on the rule's own."""
     work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
     found = Found(rule)
@@ -164,9 +174,14 @@ def _proposals(work: _Work, guesses: Sequence[Rule]) -> Iterator[Found]:
         yield _in_parts(work, guess)
     if work.without_error:  # of the rules proved so far
         return
-    tree = grown(work.floats, work.random)
-    if _function(tree) not in map(_function, guesses):
+    tree = grown(work)
+    if _function(tree) not in map(_function, guesses) and work.cost(tree, 0) < work.best:
         yield _in_parts(work, tree)
+
+
+def _rows(T: int) -> int:
+    """Inputs of which every bit is flipped."""
+    return max(_SAMPLE // T, 16)
 
 
 def _function(rule: Rule) -> object:
@@ -201,19 +216,19 @@ def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.
     return Rule.of_table(T, positions, tuple(table))
 
 
-def grown(floats: FloatTables, random: np.random.Generator) -> Rule:
+def grown(work: _Work) -> Rule:
     """A decision tree that asks for the bit of most influence until random inputs are answered alike."""
-    T, leaves = floats.e.shape[1], 1
+    floats, random, T, leaves = work.floats, work.random, work.tables.T, 1
 
     def grow(fixed: Fixed) -> code.Tree:
         nonlocal leaves
         inputs = random.integers(0, 2, (48, T))
         inputs[:, list(fixed)] = list(fixed.values())
         share = float((floats.forward(inputs) > 0).mean())
-        if share in (0.0, 1.0) or leaves >= _MOST_LEAVES or len(fixed) == T:
+        if share in (0.0, 1.0) or leaves >= _MOST_LEAVES or len(fixed) == T or work.late:
             return int(share > 0.5)
         leaves += 1
-        flips = influences(floats, inputs)
+        flips = influences(floats, inputs[: _rows(T)])
         flips[list(fixed)] = -1
         position = int(flips.argmax())
         low, high = (grow({**fixed, position: bit}) for bit in (0, 1))
@@ -234,10 +249,10 @@ def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WI
         todo = [i for i in range(len(guess.paths)) if settled.get(i) is None]
         cubes = [(dict(guess.paths[i][0]), guess.paths[i][1]) for i in todo]
         leaves = leaves_of(work.floats, [_part(rule, *cube) for cube in cubes])
-        failed = False
+        failed, far = False, False
         for i, cube, leaf in sorted(zip(todo, cubes, leaves, strict=True), key=lambda each: each[2][1]):
             settled[i] = _settle(work, rule, *cube, leaf)
-            failed = settled[i] is None
+            failed, far = settled[i] is None, leaf[1] < 2 * _NEAR
             if failed:
                 break
         doubtful = doubtful or tuple(dict(guess.paths[i][0]) for i in todo if settled.get(i) is None)
@@ -247,7 +262,7 @@ def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WI
             proof = Proof(*rule.ones, _assembled(guess.tree, trees))
             settled = {} if window == _WINDOWS[1] else settled
         yield Found(rule if window is not None else guess, proof, doubtful, last=window != _WINDOWS[1])
-        if work.late or (failed and window == _WINDOWS[1]):
+        if work.late or (failed and (window == _WINDOWS[1] or (window is not None and far))):
             return
 
 
@@ -284,7 +299,7 @@ def _settle(
 
     Where that fails: None, or, for a rule in parts, a tree that is silent on what is left.
     """
-    if answer < 0:
+    if answer < 0 or (partial and work.late):
         return -1, None
     shown, value = leaf or work.leaves(rule, [fixed], answer)[0]
     if value > 0:
