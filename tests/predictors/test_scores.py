@@ -222,6 +222,17 @@ def test_plans_are_what_they_promise() -> None:
         plan_held_out(0.05, 0.05)
 
 
+def test_ties_are_not_counted_on() -> None:
+    """Half of all samples is exactly the level here, and limits are rounded up: they come out above the target."""
+    for target, truth, delta in ((0.5, 0.2, 0.5), (0.5, 0.1, 0.25), (0.5, 0.2, 0.0625)):
+        plan = plan_held_out(target, truth, 0.5, delta)
+        assert power_by_hand(plan.n, target, truth, delta) == pytest.approx(plan.power, rel=1e-9)
+        assert all(power_by_hand(n, target, truth, delta) < 0.5 for n in range(1, plan.n))
+    plan = plan_difference(0.3, 0.3, 0.5, 0.0625)
+    lost = [k for k in range(plan.n + 1) if (pair(0, k, plan.n).p_value or 1) <= 0.0625]
+    assert sum(float(binom.pmf(k, plan.n, 0.3)) for k in lost) == pytest.approx(plan.power, rel=1e-9)
+
+
 def test_plans_of_comparisons() -> None:
     plan = plan_difference(0.1, 0.2, 0.8)
 
