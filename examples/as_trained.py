@@ -1,10 +1,13 @@
-"""From how many samples on models as they come out of training have a risk of at most 0.1, by their own norms. Needs torch.
+"""From how many samples on models as they come out of training have a risk of at most 0.1, by their own norms.
+
+Needs torch.
 
     python examples/as_trained.py [tiny]
 
-Models of width 64 learn a conjunction of 3 among 128 bits, as the figure `overlay` has them, from 512 examples each. Norms
-and margins are read off afterwards, so the bound is corrected for both (P1): norms go up to their grid, the least margin of a
-training example down to a power of 2. The m is that of examples with such norms and margins. A quarter of a minute.
+Models of width 64 learn a conjunction of 3 among 128 bits, as the figure `overlay` has them, from 512 examples each.
+Norms and margins are read off afterwards, so the bound is corrected for both (P1): norms go up to their grid, the least
+margin of a training example down to a power of 2. The m is that of examples with such norms and margins. A quarter of a
+minute.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ Needs = dict[int, float]
 
 
 def needs(scale: str) -> tuple[Needs, Needs]:
-    """By seed: the smallest m with a risk of at most 0.1 at a trained model's norms and margin, and the m it was trained on."""
+    """By seed: the smallest m with a risk of at most 0.1 at a trained model's norms and margin, and the m it was
+    trained on."""
     from boundcalc.engine.solve import solve
     from boundcalc.lab.train.bounds import setting_of
     from boundcalc.lab.train.presets import PRESETS

@@ -1,14 +1,15 @@
 """Certificates of trained predictors by every method: on sparse functions, with noise, on long sequences. Needs torch.
 
     python examples/certificates.py                  # every method once, on a small model: some 15 seconds
-    python examples/certificates.py full [--store certificates.db] [--out certificates.json] [--only "conjunction; noise"]
+    python examples/certificates.py full [--store certificates.db] [--out certificates.json] [--only "conjunction;
+    noise"]
                                          [--methods "p2l; occam"] [--seeds 401,402]
 
 For every task, m and seed: hidden bits, data, a certificate by each method, its risk and the error on fresh examples.
-Settings were chosen on seeds 1 to 6 and, for p2l and for noise, on 401 to 410. The table is of seeds that none was chosen on:
-201 to 205 or, where a setting was changed after these were looked at, the seeds of `LATER`. Trials and certificates are kept
-in the store, so the command goes on where it was interrupted; rows of the file --out that are not measured now stay.
-docs/certificates.md is made from the JSON. Some thirty minutes of one core.
+Settings were chosen on seeds 1 to 6 and, for p2l and for noise, on 401 to 410. The table is of seeds that none was
+chosen on: 201 to 205 or, where a setting was changed after these were looked at, the seeds of `LATER`. Trials and
+certificates are kept in the store, so the command goes on where it was interrupted; rows of the file --out that are not
+measured now stay. docs/certificates.md is made from the JSON. Some thirty minutes of one core.
 """
 
 from __future__ import annotations
@@ -142,7 +143,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         name = f"{method}, width 8" if model == "small" else method
         shown = f"{up(median(risks))} ({up(min(risks))}, {up(max(risks))})"
         lines.append(
-            f"| {part} | {m} | {name} | {shown} | {max(tests, default=1.0):.5f} | {median(seconds) if seconds else 0:.1f} |"
+            f"| {part} | {m} | {name} | {shown} | {max(tests, default=1.0):.5f} | "
+            f"{median(seconds) if seconds else 0:.1f} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -170,7 +172,10 @@ def row(rows: list[dict[str, Any]], part: str = "conjunction", target: float = 0
 
 
 def where(medians: dict[int, float], target: float) -> float:
-    """The m at which a curve through the medians, straight in logarithms, comes down to the target; inf where it does not."""
+    """The m at which a curve through the medians, straight in logarithms, comes down to the target.
+
+    Inf where it does not.
+    """
     sizes = sorted(medians)
     for left, right in pairwise(sizes):
         above, below = medians[left], medians[right]

@@ -1,11 +1,13 @@
-"""Certificates on real data: scikit-learn's digits, all ten or even against odd, by a small Vision Transformer. Needs torch.
+"""Certificates on real data: scikit-learn's digits, all ten or even against odd, by a small Vision Transformer.
+
+Needs torch.
 
     python examples/certified_digits.py              # even or odd, from 400 images: seconds
     python examples/certified_digits.py full [--out certified_digits.json] [--seeds 101,102]     # the table: minutes
 
-A random part of the 1,797 images is what is learned from; the rest measures. The claim is about a fresh image of the same law
-(G10r, H); images count as independent draws. Settings were chosen on the split of seed 1; the table is of seeds 101 to 105.
-This is also how your own module is certified: `make`, arrays, a plan, `pick_to_learn`.
+A random part of the 1,797 images is what is learned from; the rest measures. The claim is about a fresh image of the
+same law (G10r, H); images count as independent draws. Settings were chosen on the split of seed 1; the table is of
+seeds 101 to 105. This is also how your own module is certified: `make`, arrays, a plan, `pick_to_learn`.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ def data_of(task: str, m: int, seed: int) -> tuple[Any, Any]:
 
 
 def plans(m: int) -> dict[str, Any]:
-    """Holdout, and a short list of prefixes and picks in which holdout is too: fixed before the data, each with its share."""
+    """Holdout, and a short list of prefixes and picks in which holdout is too: fixed before the data, each with its
+    share."""
     from boundcalc.predictors.plans import default_splits, shared, splits, stops
 
     quarter, half = m // 4, m // 2

@@ -6,7 +6,8 @@
 Where the Debian packages wamerican, wfrench, wngerman, wspanish and witalian are installed (or unpacked under --words),
 examples are words of their lists, each language alike, drawn with replacement: independent draws of one law. Errors are
 measured on other draws. Everywhere, examples are also five letters in a row of the name of a number below a million
-(`number_names`). Many are of several languages at once: no method is right on all. Settings were chosen on seeds 1 and 2.
+(`number_names`). Many are of several languages at once: no method is right on all. Settings were chosen on seeds 1 and
+2.
 """
 
 from __future__ import annotations

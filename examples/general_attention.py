@@ -76,7 +76,10 @@ def ball(ns: NumberSystem, size: float, d: int, k: int) -> Target:
 
 
 def score_cost(ns: NumberSystem, eps: Number) -> Number:
-    """E's first count. |s - s'| <= e (2(1 + C_A) + e)/tau where |zA - zA'| <= e, as |x - zA| <= 1 + C_A: covers of A do."""
+    """E's first count.
+
+    |s - s'| <= e (2(1 + C_A) + e)/tau where |zA - zA'| <= e, as |x - zA| <= 1 + C_A: covers of A do.
+    """
     inside = ns.number(1 + C_A)
     room = eps * ns.number(TAU)
     matrices = lemma_cost(LEMMAS["T4"], lambda system: ball(system, C_A, D, D), 1, sharp=True)
@@ -206,6 +209,7 @@ if __name__ == "__main__":
     print(f"|w(s) - w(s')|_1/max|s - s'|: at most {POWER:g}; a search finds {largest_ratio(20_000):.4f}")
     for tau, away, most in cooling():
         print(
-            f"softmax at tau = {tau:g}: {away:.3g} from the largest score's row (at most {most:.3g}), constant {1 / tau:.3g}"
+            f"softmax at tau = {tau:g}: {away:.3g} from the largest score's row (at most {most:.3g}), constant "
+            f"{1 / tau:.3g}"
         )
     main(sys.argv[1] if len(sys.argv) > 1 else "full")

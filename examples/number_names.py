@@ -1,4 +1,5 @@
-"""Names of numbers in five languages: a text without an author, from which any number of independent examples can be drawn."""
+"""Names of numbers in five languages: a text without an author, from which any number of independent examples can be
+drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _ENGLISH = _words(
 )
 _ENGLISH_TENS = _words("twenty thirty forty fifty sixty seventy eighty ninety")
 _FRENCH = _words(
-    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf"
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit "
+    "dix-neuf"
 )
 _FRENCH_TENS = _words("vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt")
 _GERMAN = _words(

@@ -1,10 +1,12 @@
-"""A Transformer trained inside norm balls, so that its class is fixed before the data, and what is then certain. Needs torch.
+"""A Transformer trained inside norm balls, so that its class is fixed before the data, and what is then certain.
+
+Needs torch.
 
     python examples/train_and_bound.py [tiny]
 
 One attention block in the style of Edelman et al. (2022) learns a conjunction of 3 among 32 bits from 200,000 examples;
-after each step every matrix is projected on its ball of radius C. The bounds for that class need no correction for having
-looked at the weights, and the best is not vacuous. Half a minute of one core.
+after each step every matrix is projected on its ball of radius C. The bounds for that class need no correction for
+having looked at the weights, and the best is not vacuous. Half a minute of one core.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Scores of fixed predictors with a guarantee: the error of one, the difference of two on the same examples, a mean loss.
+"""Scores of fixed predictors with a guarantee: an error, a difference on the same examples, a mean loss.
 
-Each is a certificate that holds its facts, and is computed again from them in ball arithmetic (docs/certificates.md, S1 to S4).
+Each is a certificate that holds its facts, and is computed again from them in ball arithmetic (docs/certificates.md, S1
+to S4).
 """
 
 from __future__ import annotations
@@ -56,11 +57,12 @@ class Score:
     """An interval of the true value, with probability at least 1 - delta, and an upper limit that holds as often.
 
     Attributes:
-        kind: "error" (of one predictor), "difference" (error of the first less that of the second), "loss" (a mean of losses
-            in [0, 1]), "graded difference" (of two such losses), or "weighted loss" and "weighted difference", where
-            examples have weights.
-        facts: "errors" of "n"; "first", "second" and "n": how often the first alone errs, the second alone, of how many; or
-            "losses", one an example (of a difference (1 + difference) / 2), with "weights" and the "largest" possible one.
+        kind: "error" (of one predictor), "difference" (error of the first less that of the second), "loss" (a mean of
+            losses in [0, 1]), "graded difference" (of two such losses), or "weighted loss" and "weighted difference",
+            where examples have weights.
+        facts: "errors" of "n"; "first", "second" and "n": how often the first alone errs, the second alone, of how
+            many; or "losses", one an example (of a difference (1 + difference) / 2), with "weights" and the "largest"
+            possible one.
         delta: failure probability of each claim by itself.
         looks: how many scores share delta: models, data sets or looks fixed beforehand.
         evidence: names of predictors and data, with their digests.
@@ -148,7 +150,7 @@ class Score:
 
     @property
     def p_value(self) -> float | None:
-        """Of a difference: how likely so uneven errors are where both err equally often (exact sign test), rounded up."""
+        """Of a difference: the chance of errors so uneven where both err equally often (exact sign test)."""
         if self.kind != "difference":
             return None
         first, second = self.facts["first"], self.facts["second"]
@@ -256,10 +258,10 @@ def _mapped(kind: str, mean: float, way: float) -> float:
 
 
 def upper_mean(losses: Sequence[float], log_delta: arb, weights: tuple[Sequence[float], float] | None = None) -> float:
-    """S3, S4: the least m at which betting against a mean of m or more has multiplied its capital by 1 / delta, rounded up.
+    """S3, S4: the least m at which betting against a mean of m or more multiplied its capital by 1 / delta.
 
-    The capital is prod_i (1 + t_i u_i (m - x_i) / (1 - m)), where u_i is a weight divided by the largest possible one (1
-    without weights), and t_i in [0, 0.9] depends on the examples before x_i alone.
+    The capital is prod_i (1 + t_i u_i (m - x_i) / (1 - m)), where u_i is a weight divided by the largest possible one
+    (1 without weights), and t_i in [0, 0.9] depends on the examples before x_i alone.
     """
     order, needed, n = fixed_order(len(losses)), -log_delta, len(losses)
     x = np.asarray(losses, np.float64)[order]

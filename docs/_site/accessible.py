@@ -1,4 +1,4 @@
-"""What the theme leaves out for those who do not see or point: levels of headings, names of landmarks, keys for code."""
+"""What the theme leaves out for those who do not see or point: headings, landmarks, keys for code."""
 
 from __future__ import annotations
 

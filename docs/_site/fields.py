@@ -1,4 +1,7 @@
-"""The fields of a dataclass as one table: name, default and meaning. Its signature, which would repeat them, is left out."""
+"""The fields of a dataclass as one table: name, default and meaning.
+
+Its signature, which would repeat them, is left out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of statements (T2, G4) lead to where they stand and are proved, and arXiv numbers to their papers, on every page."""
+"""Names of statements (T2, G4) lead to where they are proved, and arXiv numbers to their papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Mathematics by KaTeX when the site is built, as MathML: no script, no font, no network; it can be selected and read out."""
+"""Mathematics by KaTeX when the site is built, as MathML: no script, no font, no network.
+
+It can be selected and read out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tutorials that run when the site is built: `{run}` executes Python, `{command}` a command line, and both show what came."""
+"""Tutorials that run when the site is built: `{run}` executes Python, `{command}` a command line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The pages of docs/theory/: each shows some sections of docs/theory.md, which stays one text for `explain` and for proofs.
+"""The pages of docs/theory/: each shows some sections of docs/theory.md, which stays one text.
 
-A line `<!-- sections: T; S -->` in a page stands for the sections whose headings begin so ("T: covers ..." or "Limitations").
-Links to theory.md, and within it, lead to the page that has the section.
+A line `<!-- sections: T; S -->` in a page stands for the sections whose headings begin so ("T: covers ..." or
+"Limitations"). Links to theory.md, and within it, lead to the page that has the section.
 """
 
 from __future__ import annotations

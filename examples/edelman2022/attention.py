@@ -2,11 +2,11 @@
 
     python examples/edelman2022/attention.py          (18 networks: two minutes)
 
-Computed: the share of the positions that matter, which even attention would put there; measured: the share of the attention,
-heads weighted by the norm of what they add to the row, median over networks; by task.
+Computed: the share of the positions that matter, which even attention would put there; measured: the share of the
+attention, heads weighted by the norm of what they add to the row, median over networks; by task.
 
-Networks of one kind are trained on tasks of which few positions matter (a conjunction, a majority, a formula of two parts, a
-parity) and of which all do (a majority of all bits, masked tokens); attention is that of the row that is read.
+Networks of one kind are trained on tasks of which few positions matter (a conjunction, a majority, a formula of two
+parts, a parity) and of which all do (a majority of all bits, masked tokens); attention is that of the row that is read.
 """
 
 from __future__ import annotations

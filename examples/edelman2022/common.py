@@ -1,4 +1,5 @@
-"""What the scripts of this folder share: trials from one store, and how a script reads its options and shows its numbers.
+"""What the scripts of this folder share: trials from one store, and how a script reads its options and shows its
+numbers.
 
     python examples/edelman2022/NAME.py [--quick] [--store runs.db] [-o FIGURE.png] [--from FIGURE.json]
 

@@ -2,8 +2,8 @@
 
     python examples/edelman2022/constants.py [-o figures/constants.png]
 
-Computed: the gap bound after each step; published: the gap bound with the published constants. The first and the last are
-checked certificates, those between are closed forms.
+Computed: the gap bound after each step; published: the gap bound with the published constants. The first and the last
+are checked certificates, those between are closed forms.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     steps: list[Any] = [list(step) for step in ladder(setting)]
     title = f"From vacuous to {upper(steps[-1][2])}, step by step"
     caption = (
-        "The bound of one gap, from the constants as published to the best bound of today, one ingredient at a time; the "
-        "factor that each gains stands next to its bar. Grey: vacuous. The first and the last are checked certificates, those "
-        "between are closed forms or searched with less allowed."
+        "The bound of one gap, from the constants as published to the best bound of today, one ingredient at a time; "
+        "the factor that each gains stands next to its bar. Grey: vacuous. The first and the last are checked "
+        "certificates, those between are closed forms or searched with less allowed."
     )
     alt = (
-        "A waterfall of bars from top to bottom on a logarithmic axis. The bound starts far in the vacuous range and ends well "
-        "below one."
+        "A waterfall of bars from top to bottom on a logarithmic axis. The bound starts far in the vacuous range and "
+        "ends well below one."
     )
     return Figure("constants", title, describe(setting), caption, alt, facts={"steps": steps})
 

@@ -112,7 +112,8 @@ def next_block(rows: np.ndarray, functions: list[SparseFunction]) -> np.ndarray:
 
 
 def least(tree: tuple[tuple[str, ...], ...], T: int) -> float:
-    """The least score, counted positive on the side of the tree's value, over all 2^T inputs, of scores of size about 1."""
+    """The least score, counted positive on the side of the tree's value, over all 2^T inputs, of scores of size about
+    1."""
     bits = all_inputs(T, 0, 1 << T)
     functions = [[parse(text) for text in level] for level in tree]
     rows, truth = first_block(bits, functions[0]), bits

@@ -2,8 +2,8 @@
 
     python examples/edelman2022/length.py -o figures/length.png
 
-Computed: the growth of the bound that counts covers on the sample, from T = 16 to T; measured against: log T's share of it,
-the growth of sqrt(log T), which it stays below.
+Computed: the growth of the bound that counts covers on the sample, from T = 16 to T; measured against: log T's share of
+it, the growth of sqrt(log T), which it stays below.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         "length",
         title,
         describe(SETTING, but="T"),
-        f"Each bound of the generalization gap divided by its value at T = {LENGTHS[0]:g}. The closed form counts covers on "
-        "the sample and grows with log T. Gaussian comparison (best bound), covers without T, and the proved floor do not "
-        "change: at bounded norms no part of log T is unavoidable.",
-        f"Relative growth of bounds against sequence length. The closed form, which counts covers on the sample, rises by "
-        f"{_percent(most)}; the best bound, covers without T and the floor are flat.",
+        f"Each bound of the generalization gap divided by its value at T = {LENGTHS[0]:g}. The closed form counts "
+        "covers on the sample and grows with log T. Gaussian comparison (best bound), covers without T, and the proved "
+        "floor do not change: at bounded norms no part of log T is unavoidable.",
+        "Relative growth of bounds against sequence length. The closed form, which counts covers on the sample, rises "
+        f"by {_percent(most)}; the best bound, covers without T and the floor are flat.",
         series,
         {"best": best[values[0]], "floor": floor[values[0]]},
     )

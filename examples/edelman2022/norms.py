@@ -44,9 +44,9 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         "norms",
         title,
         "width 64, 1 head, T = 512, m = 1,000,000, margin 0.12; left: depth 2, right: norms at most 1",
-        f"Bounds of the generalization gap and the proved floor under them. Below C = 1 (dotted) the best bound falls fast, "
-        f"above it grows only {above:.1f}-fold, as the number of weights bounds the class. From {first:g} to {last:g} blocks "
-        f"it grows {deeper:.0f}-fold at C = 1.",
+        "Bounds of the generalization gap and the proved floor under them. Below C = 1 (dotted) the best bound falls "
+        f"fast, above it grows only {above:.1f}-fold, as the number of weights bounds the class. From {first:g} to "
+        f"{last:g} blocks it grows {deeper:.0f}-fold at C = 1.",
         "Two panels with bounds on logarithmic axes, against the norm budget and against depth. The best bound rises "
         "steeply up to norm 1 and flattens above; with depth it grows steadily; the floor lies far below.",
         tuple(series),

@@ -33,8 +33,8 @@ def main() -> tuple[dict[str, Any], dict[str, Any]]:
         "network": {
             "attention": [[round(share, 3) for share in row] for row in network["attention"]],
             "positions": [position + 1 for position in network["positions"]],
-            "words": f"Attention of one trained network, a row for each head, a column for each bit. It is proved to compute "
-            f"{network['rule']} on every input; the framed bits are those of the rule.",
+            "words": "Attention of one trained network, a row for each head, a column for each bit. It is proved to "
+            f"compute {network['rule']} on every input; the framed bits are those of the rule.",
         },
     }
     return {}, measured

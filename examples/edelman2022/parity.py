@@ -3,7 +3,8 @@
     python examples/edelman2022/parity.py [-o figures/parity.png]     (110 networks: three minutes)
     python examples/edelman2022/parity.py --late                      (150 examples of 16 bits: two minutes)
 
-Computed: the last step at which a seed is not yet 75% right (with --late: the step from which it makes no training error).
+Computed: the last step at which a seed is not yet 75% right (with --late: the step from which it makes no training
+error).
 Measured: the first step at which it is 99% right. By seed; the first lies below the second.
 """
 
@@ -82,8 +83,8 @@ def collect(quick: bool = False, store: Path | None = None, late: bool = False) 
         "Parity: nothing, then everything",
         describe(found) if late else f"left: {describe(found)}; right: s of T bits, 10 networks each",
         caption,
-        "Left, accuracy of ten networks over training: flat at one half, then a jump to one. Right, the steps until that "
-        "jump grow as a power of the number of bits, the steeper the more bits the parity has.",
+        "Left, accuracy of ten networks over training: flat at one half, then a jump to one. Right, the steps until "
+        "that jump grow as a power of the number of bits, the steeper the more bits the parity has.",
         tuple(series),
         facts,
     )

@@ -1,12 +1,13 @@
-"""How the steps until a parity is learned grow with T, for 2, 3 and 4 bits that matter, where some networks never learn.
+"""How the steps until a parity is learned grow with T, for 2, 3 and 4 bits that matter, where some networks never
+learn.
 
     python examples/edelman2022/parity_growth.py      (140 networks: ten minutes)
 
-Computed: the fitted median of the steps, scale T^exponent; measured: the median over seeds; by (s, T). A network that is
-looked at every so often tells an interval: it had learned at this look and not yet at the one before, or not at its last one.
-Leaving out those that never got there, or counting them as if they just had, makes growth look slower than it is. So the
-intervals themselves are fitted: log steps = a + b log T + noise of one normal law, by the likelihood that each step lies where
-it was seen to lie.
+Computed: the fitted median of the steps, scale T^exponent; measured: the median over seeds; by (s, T). A network that
+is looked at every so often tells an interval: it had learned at this look and not yet at the one before, or not at its
+last one. Leaving out those that never got there, or counting them as if they just had, makes growth look slower than it
+is. So the intervals themselves are fitted: log steps = a + b log T + noise of one normal law, by the likelihood that
+each step lies where it was seen to lie.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def growth(found: Mapping[float, Sequence[Waited]], *, draws: int = 1000, seed: 
 
 
 def _fit(x: _Array, low: _Array, high: _Array) -> _Array:
-    """Rows (a, b, spread) of the greatest likelihood, by expectation and maximisation: one fit for each row of trials."""
+    """Rows (a, b, spread) of the greatest likelihood, by expectation and maximisation: one fit for each row of
+    trials."""
     middle = x.mean(1, keepdims=True)
     x = x - middle
     seen = np.where(np.isfinite(high), (np.maximum(low, high - 1) + high) / 2, low + 0.5)
@@ -138,7 +140,8 @@ def _scaled_density(x: _Array, height: _Array) -> _Array:
 
 
 def _scaled_tail(x: _Array, height: _Array) -> _Array:
-    """P(N > x) e^height for x >= 0, to a part in 10^7: the rational approximation of Press et al., Numerical Recipes, 6.2."""
+    """P(N > x) e^height for x >= 0, to a part in 10^7: the rational approximation of Press et al., Numerical Recipes,
+    6.2."""
     z = np.where(np.isfinite(x), x, 0.0) / math.sqrt(2)
     t = 1 / (1 + z / 2)
     power = np.where(np.isfinite(x), height - z**2 + np.polyval(_TAIL, t), -np.inf)
@@ -202,7 +205,10 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
 
 
 def growth_of(quick: bool, store: Path | None) -> tuple[list[Series], dict[str, Any], str]:
-    """Medians and ranges by s and T (`SHORT`); how many learn, the fitted laws and the budget; the exponents in words."""
+    """Medians and ranges by s and T (`SHORT`); how many learn, the fitted laws and the budget.
+
+    The exponents in words.
+    """
     found, records = steps_of(quick, store, grid=list(SHORT))
     series: list[Series] = []
     laws: dict[str, Any] = {}

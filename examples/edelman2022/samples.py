@@ -1,8 +1,8 @@
 """How many examples a conjunction of s of T bits takes in training, and how that grows with T.
 
     python examples/edelman2022/samples.py [-o figures/samples.png]                   (1920 networks: six minutes)
-    python examples/edelman2022/samples.py --sweep conjunction-half --share 0.5       (T to 4096, 6400 networks: an hour)
-    python examples/edelman2022/samples.py --sweep conjunction-natural-4096 --sparsity 2
+    python examples/edelman2022/samples.py --sweep conjunction-half --share 0.5       (T to 4096, 6400 networks: an
+    hour) python examples/edelman2022/samples.py --sweep conjunction-natural-4096 --sparsity 2
 
 Computed: the counting floor G8, with fewer examples than which no learner finds the bits. Measured: m*, the number of
 examples with which a share of the trials reaches 99% on new sequences, by T.
@@ -59,7 +59,8 @@ def main(
 
 
 def consistent(s: int, length: int, risk: float, delta: float) -> float:
-    """The examples with which every conjunction of s of T bits that fits them has a small risk: a union bound over them."""
+    """The examples with which every conjunction of s of T bits that fits them has a small risk: a union bound over
+    them."""
     return (math.log(math.comb(length, s)) - math.log(delta)) / -math.log1p(-risk)
 
 
@@ -87,14 +88,15 @@ def collect(
     series += [Series(fit.model, "fit", "m", x, tuple(fit(at) for at in T)) for fit in found.fits]
     facts = {"share": share, "target": target, "fits": [vars(fit) for fit in found.fits], "words": found.words()}
     caption = (
-        f"Left: share of networks that reach {1 - target:.0%} on new sequences. Middle: examples m* with which {share:.0%} do, "
-        "95% bootstrap intervals, and fits (AIC above the best one). Right, next to what is proved: the fewest examples any "
-        "learner needs, those with which every consistent conjunction is right, and the best bound at the networks' norms."
+        f"Left: share of networks that reach {1 - target:.0%} on new sequences. Middle: examples m* with which "
+        f"{share:.0%} do, 95% bootstrap intervals, and fits (AIC above the best one). Right, next to what is proved: "
+        "the fewest examples any learner needs, those with which every consistent conjunction is right, and the best "
+        "bound at the networks' norms."
     )
     alt = (
-        "Curves rise from no network to all, further right the more bits there are; the number of examples needed grows by "
-        "about the same amount at each doubling. Right, the measured points lie between a floor and two proved bounds, the "
-        "upper one 10^5 times higher."
+        "Curves rise from no network to all, further right the more bits there are; the number of examples needed "
+        "grows by about the same amount at each doubling. Right, the measured points lie between a floor and two "
+        "proved bounds, the upper one 10^5 times higher."
     )
     return Figure("samples", title(found), describe(chosen), caption, alt, tuple(series), facts)
 

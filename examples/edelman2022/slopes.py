@@ -2,14 +2,14 @@
 
     python examples/edelman2022/slopes.py          (200 networks: two minutes)
 
-Computed: the best bound of the gap; measured: the mean gap of fitted members of the class; by (axis, value). The slopes of
-both in log-log are printed.
+Computed: the best bound of the gap; measured: the mean gap of fitted members of the class; by (axis, value). The slopes
+of both in log-log are printed.
 
-A gap bound promises that no network of its class, under any law, has a ramp loss on fresh examples that exceeds the one on
-its m training examples by more than the bound. Here rows are points of the sphere and labels are fair coins that know
-nothing of them. Networks are trained to fit them, and after every step their matrices are projected on the balls of the class,
-which were fixed before the data; what a trained member's two losses differ by is then a gap that its class really has (a
-lower end of the largest one). The loss on fresh labels is averaged over the coin exactly.
+A gap bound promises that no network of its class, under any law, has a ramp loss on fresh examples that exceeds the one
+on its m training examples by more than the bound. Here rows are points of the sphere and labels are fair coins that
+know nothing of them. Networks are trained to fit them, and after every step their matrices are projected on the balls
+of the class, which were fixed before the data; what a trained member's two losses differ by is then a gap that its
+class really has (a lower end of the largest one). The loss on fresh labels is averaged over the coin exactly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What sparse Boolean functions cost as Transformer weights: how norms grow with s and T, and the samples they call for.
+"""What sparse Boolean functions cost as Transformer weights: how norms grow with s and T, and the samples they call
+for.
 
 Run it with `python examples/edelman2022/sparse.py` (`--quick` for fewer s and T). The functions are parity, the
 farthest from every other, and AND. By symmetry a function of other bits has the same norms, so every m holds for a
@@ -30,7 +31,8 @@ def norms(made: Construction) -> tuple[float, float, float]:
     """|W_QK|_F, |W_V|_op and |W_1|_op of certified weights of margin 1."""
     made.certify(1.0)
     budgets = made.network.norms.budgets
-    return tuple(float(x or 0) for x in (budgets["W_QK[0]"].fro, budgets["W_V[0]"].op, budgets["W_1[0]"].op))  # type: ignore[return-value]
+    scores, values, units = budgets["W_QK[0]"].fro, budgets["W_V[0]"].op, budgets["W_1[0]"].op
+    return float(scores or 0), float(values or 0), float(units or 0)
 
 
 def by_corners(s: int, seq_len: int) -> Construction:
@@ -69,7 +71,8 @@ def fitted(values: Values, *, exponential: bool) -> float:
 
 
 def samples(quick: bool = False) -> dict[float, dict[str, float]]:
-    """By T, for AND of three bits: m by the closed log T theorem, the best bound, the finite class, the counting floor."""
+    """By T, for AND of three bits: m by the closed log T theorem, the best bound, the finite class, the counting
+    floor."""
     lengths = (64, 512) if quick else (128, 512, 4096, 65536)
     found: dict[float, dict[str, float]] = {}
     for T in lengths:

@@ -1,9 +1,10 @@
 """Statistics of m*: how many examples a task needs at each length, and which law of growth with the length fits.
 
-m* is where a logistic curve in log m reaches a share of successful trials. Three laws of m* in T are fitted to log m*, and
-one number tells a power law from a logarithm without choosing between fits. m* = a T^b is a straight line in log T. m* = a +
-b log T has the slope p = b/m* and the second derivative -p^2: it bends down by its own slope squared, whatever a and b are. So
-the second derivative of a weighted parabola through (log T, log m*) is compared with 0 and with minus its slope squared.
+m* is where a logistic curve in log m reaches a share of successful trials. Three laws of m* in T are fitted to log m*,
+and one number tells a power law from a logarithm without choosing between fits. m* = a T^b is a straight line in log T.
+m* = a + b log T has the slope p = b/m* and the second derivative -p^2: it bends down by its own slope squared, whatever
+a and b are. So the second derivative of a weighted parabola through (log T, log m*) is compared with 0 and with minus
+its slope squared.
 """
 
 from __future__ import annotations
@@ -247,8 +248,8 @@ def _words(found: Analysis) -> list[str]:
     lengths = [t.T for t in found.thresholds]
     power = found.fit("power")
     lines.append(
-        f"For T from {lengths[0]} to {lengths[-1]} the exponent of a power law is {power.b:.3f}, 95% bootstrap interval "
-        f"[{power.b_low:.3f}, {power.b_high:.3f}]."
+        f"For T from {lengths[0]} to {lengths[-1]} the exponent of a power law is {power.b:.3f}, 95% bootstrap "
+        f"interval [{power.b_low:.3f}, {power.b_high:.3f}]."
     )
     if found.bend is not None:
         return [*lines, found.bend.words()]
@@ -299,9 +300,9 @@ class Bend:
             "neither": "so neither a power law nor a logarithm describes them",
         }[self.verdict]
         return (
-            f"log m* bends by {self.bend:+.4f} [{self.bend_low:+.4f}, {self.bend_high:+.4f}] per unit of log T (a power law: "
-            f"0), which is {self.beyond:+.4f} [{self.beyond_low:+.4f}, {self.beyond_high:+.4f}] beyond what a + b log T of "
-            f"its slope {self.slope:.3f} has: {said}."
+            f"log m* bends by {self.bend:+.4f} [{self.bend_low:+.4f}, {self.bend_high:+.4f}] per unit of log T (a "
+            f"power law: 0), which is {self.beyond:+.4f} [{self.beyond_low:+.4f}, {self.beyond_high:+.4f}] beyond what "
+            f"a + b log T of its slope {self.slope:.3f} has: {said}."
         )
 
 

@@ -1,9 +1,10 @@
-"""What changes when a conjunction is learned: test accuracy, attention on the true bits, and the norm of W_QK, over training.
+"""What changes when a conjunction is learned: test accuracy, attention on the true bits, and the norm of W_QK, over
+training.
 
     python examples/edelman2022/training.py [-o figures/training.png]     (220 networks: three minutes)
 
-The networks are the same up to the step at which they are stopped. Computed: the share of its attention that the best head
-would put on the true bits if attention were even; measured: its median over seeds; by training step.
+The networks are the same up to the step at which they are stopped. Computed: the share of its attention that the best
+head would put on the true bits if attention were even; measured: its median over seeds; by training step.
 """
 
 from __future__ import annotations
@@ -63,13 +64,13 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     facts = {"even": task["s"] / (task["T"] + 1)}
     title = "Attention finds the true bits when the error falls"
     caption = (
-        "Three measurements over training: accuracy on new sequences, attention of the best head on the three true bits, and "
-        "the spectral norm of W_QK. Small dots: one network each; large dots: medians with 95% bootstrap intervals. All three "
-        "rise at the same steps."
+        "Three measurements over training: accuracy on new sequences, attention of the best head on the three true "
+        "bits, and the spectral norm of W_QK. Small dots: one network each; large dots: medians with 95% bootstrap "
+        "intervals. All three rise at the same steps."
     )
     alt = (
-        "Three panels over training steps. Accuracy, attention on the true bits and the norm of W_QK stay low for about a "
-        "hundred steps and then rise together."
+        "Three panels over training steps. Accuracy, attention on the true bits and the norm of W_QK stay low for "
+        "about a hundred steps and then rise together."
     )
     return Figure("training", title, describe(found), caption, alt, tuple(series), facts)
 

@@ -2,7 +2,8 @@
 
     python examples/edelman2022/width.py            (240 networks: two minutes)
 
-Computed: the m at which the bound `closed` promises a risk of 0.01 (`bound`: another); measured: m* of training; both by d.
+Computed: the m at which the bound `closed` promises a risk of 0.01 (`bound`: another); measured: m* of training; both
+by d.
 """
 
 from __future__ import annotations

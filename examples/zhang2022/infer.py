@@ -131,11 +131,11 @@ def collect(computed: Values, measured: Values) -> Figure:
         "attention-error",
         f"Attention finds the mean; bounds lie {within} times above",
         "keys on the unit sphere of R^3, values linear in the key plus bounded noise; 95% quantiles over inputs",
-        "Left: error of attention as the posterior mean (CME) and of softmax attention against its own limit, with their "
-        "bounds (X3k, X4; vacuous values are left out). Both fall like one over the square root of the number of pairs. "
-        "Right: what softmax attention keeps as a bias at a fixed temperature, in closed form.",
-        "Left, measured errors fall along straight lines on logarithmic axes with their bounds in parallel above. Right, the "
-        "bias of softmax attention rises with the temperature from zero towards one.",
+        "Left: error of attention as the posterior mean (CME) and of softmax attention against its own limit, with "
+        "their bounds (X3k, X4; vacuous values are left out). Both fall like one over the square root of the number of "
+        "pairs. Right: what softmax attention keeps as a bias at a fixed temperature, in closed form.",
+        "Left, measured errors fall along straight lines on logarithmic axes with their bounds in parallel above. "
+        "Right, the bias of softmax attention rises with the temperature from zero towards one.",
         tuple(series),
     )
 

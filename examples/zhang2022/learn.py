@@ -140,10 +140,11 @@ def collect(computed: Values, measured: Values) -> Figure:
         f"The gap {rises} with the input",
         "hidden tokens of sequences whose tokens share a law; one block, width 16, 2 heads, weights in norm balls",
         f"Test error less training error of trained networks against the number L of tokens that inform, at two sample "
-        f"sizes. Small dots: one network; large dots: medians with 95% bootstrap intervals. Slope against log L at matched m: "
-        f"{slope}. X5 bounds it without L, vacuously at these m.",
-        f"Measured gaps for two sample sizes, on a linear axis from zero, against the length of the input on a logarithmic "
-        f"axis. The medians {'rise' if slope.low > 0 else 'stay level or fall'} from the left to the right.",
+        "sizes. Small dots: one network; large dots: medians with 95% bootstrap intervals. Slope against log L at "
+        f"matched m: {slope}. X5 bounds it without L, vacuously at these m.",
+        "Measured gaps for two sample sizes, on a linear axis from zero, against the length of the input on a "
+        f"logarithmic axis. The medians {'rise' if slope.low > 0 else 'stay level or fall'} from the left to the "
+        "right.",
         tuple(series),
     )
 

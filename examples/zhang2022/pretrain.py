@@ -106,7 +106,8 @@ def fitted_error(outcome: Outcome, asked: Array, labels: Array, tokens: Array, g
 
 
 def short_and_over(square: Array, kappa: float, error: float, delta: float, draws: int, seed: int) -> Array:
-    """Shares of draws in which the limit misses the mean of these numbers, and kappa^2 times it the downstream error."""
+    """Shares of draws in which the limit misses the mean of these numbers, and kappa^2 times it the downstream
+    error."""
     rng = np.random.default_rng([seed, 7])
     limits = np.array([error_limit(square[rng.integers(0, len(square), 500)], delta) for _ in range(draws)])
     return np.array([(limits < square.mean()).mean(), (kappa**2 * limits < error).mean()])

@@ -4,9 +4,9 @@
     python -m tests.benchmarks.rent greedy
 
 A statement stays where leaving it out makes some preset at its defaults, the class of trained networks of
-figures/overlay.json, or the median of the recorded settings, at least 2% worse. Each row: the largest factor for gap and
-risk and where it is; of the recorded settings the median factor and how many lose at least 2%. `greedy` leaves out, one
-after the other, what costs least together with all that is gone, while that is less than 2%.
+figures/overlay.json, or the median of the recorded settings, at least 2% worse. Each row: the largest factor for gap
+and risk and where it is; of the recorded settings the median factor and how many lose at least 2%. `greedy` leaves out,
+one after the other, what costs least together with all that is gone, while that is less than 2%.
 """
 
 from __future__ import annotations

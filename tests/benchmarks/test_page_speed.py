@@ -1,7 +1,8 @@
-"""Speed of the page that `boundcalc explore -o` writes, in headless Chromium: `pytest tests/benchmarks/test_page_speed.py -s`.
+"""Speed of the page that `boundcalc explore -o` writes, in headless Chromium: `pytest
+tests/benchmarks/test_page_speed.py -s`.
 
-Milliseconds are printed beside ratios to a loop of plain JavaScript in the same browser, which takes `YARDSTICK` on the machine
-that the limits are meant for.
+Milliseconds are printed beside ratios to a loop of plain JavaScript in the same browser, which takes `YARDSTICK` on the
+machine that the limits are meant for.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ def test_what_eval_goes_through() -> None:
     files = sorted({Path(name).relative_to(root) for name, _, _ in functions})
     lines = sum(len((root / file).read_text(encoding="utf-8").splitlines()) for file in files)
     print(
-        f"\neval --depth 2 --T 512: {len(files)} files, {lines:,} lines ({run:,} of them run), {len(functions)} functions"
+        f"\neval --depth 2 --T 512: {len(files)} files, {lines:,} lines ({run:,} of them run), {len(functions)} "
+        "functions"
     )
     parts = {file.parts[0] for file in files}
     assert parts <= {"base", "setting", "statements", "proof", "engine", "formulas", "cli"}, parts

@@ -218,7 +218,7 @@ def test_a_large_checkpoint_streams(tmp_path: Path) -> None:
     outcome = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
     report = json.loads(outcome.stdout)
     print(
-        f"\n{report['parameters'] / 1e9:.2f} 10^9 parameters, {blocks} blocks, largest tensor {largest / 2**20:.0f} MiB: "
-        f"{report['mib']:.0f} MiB above the interpreter, {time.monotonic() - start:.0f} s"
+        f"\n{report['parameters'] / 1e9:.2f} 10^9 parameters, {blocks} blocks, largest tensor {largest / 2**20:.0f} "
+        f"MiB: {report['mib']:.0f} MiB above the interpreter, {time.monotonic() - start:.0f} s"
     )
     assert report["mib"] <= 1.5 * largest / 2**20 + 300

@@ -1,4 +1,5 @@
-"""Cases of the families of checkpoints: small models, their maps put together by hand, and tables that read them wrongly."""
+"""Cases of the families of checkpoints: small models, their maps put together by hand, and tables that read them
+wrongly."""
 
 from __future__ import annotations
 

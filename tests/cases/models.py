@@ -1,4 +1,5 @@
-"""A small model of every family as its library saves it: its config.json, and its tensors in short (brought/short.py)."""
+"""A small model of every family as its library saves it: its config.json, and its tensors in short
+(brought/short.py)."""
 
 from __future__ import annotations
 
@@ -414,7 +415,8 @@ MODELS: Mapping[str, SmallModel] = {
     "deit": SmallModel(
         _config("deit", "DeiTForImageClassification", _IMAGES),
         _PATCHES
-        + "positions ^embeddings.position_embeddings = 1 6 d\ndistillation_token ^embeddings.distillation_token = 1 1 d",
+        + "positions ^embeddings.position_embeddings = 1 6 d\n"
+        + "distillation_token ^embeddings.distillation_token = 1 1 d",
         "deit.",
     ),
     "boundcalc": SmallModel(

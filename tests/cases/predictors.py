@@ -1,4 +1,5 @@
-"""Cases of the kinds of predictor certificates: small learners, worlds whose risks are known, forgeries, numbers too small."""
+"""Cases of the kinds of predictor certificates: small learners, worlds whose risks are known, forgeries, numbers too
+small."""
 
 from __future__ import annotations
 
@@ -156,7 +157,8 @@ def _luckiest(facts: Mapping[str, Any], networks: int = 8, n: int = 30, delta: f
 
 
 def _picked(n: int = 30, picks: int = 4, delta: float = 0.05) -> Iterator[World]:
-    """The least points are picked, and what lies above them up to r is wrong: n points fall below r by a binomial law."""
+    """The least points are picked, and what lies above them up to r is wrong: n points fall below r by a binomial
+    law."""
     for errors in (0, 2):
         r = _just_below(n, picks + errors, delta)
         more = {"n": n, "picks": picks, "references": [[errors, 1.0]]}
@@ -168,8 +170,8 @@ def _picked(n: int = 30, picks: int = 4, delta: float = 0.05) -> Iterator[World]
 def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta: float = 0.05) -> World:
     """So many examples that a sharp number is near the rate.
 
-    With probability 1/2 or more no more are wrong than the mean, an integer, which is a median of a binomial law. What else
-    may happen is left out.
+    With probability 1/2 or more no more are wrong than the mean, an integer, which is a median of a binomial law. What
+    else may happen is left out.
     """
     wrong = 2 * n // 5
     return World([(0.5, facts(wrong, n), 0.4), (0.5, None, 0.4)], delta)
@@ -283,7 +285,8 @@ _BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
 }
 
 _NOTICED = {"H": 0.98, "G7": 0.98, "G10r": 0.98, "G15": 0.98, "G15p": 0.98, "G6'": 0.98}
-"""The part of a statement's number that its worlds show to be too small: nearly all of it where the statement is sharp."""
+"""The part of a statement's number that its worlds show to be too small: nearly all of it where the statement is
+sharp."""
 
 
 @cache

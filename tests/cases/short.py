@@ -36,15 +36,16 @@ class SmallModel:
 
     Attributes:
         config: its config.json, with all its sizes.
-        tensors: one module or tensor per line: its role, its name, and what it is. "d -> f" is a linear map with an offset,
-            stored as its transpose (torch.nn.Linear); "d => f" is stored as it is (GPT-2's Conv1D); "d" is a
+        tensors: one module or tensor per line: its role, its name, and what it is. "d -> f" is a linear map with an
+            offset, stored as its transpose (torch.nn.Linear); "d => f" is stored as it is (GPT-2's Conv1D); "d" is a
             normalisation; each without its offset where the line ends with "bare"; "= V d" is a tensor of this name
-            and shape ("turned": it is the transpose of the map). "{a,b}" stands for either, "{#}" for the number of every
-            block, "^" for `prefix`.
+            and shape ("turned": it is the transpose of the map). "{a,b}" stands for either, "{#}" for the number of
+            every block, "^" for `prefix`.
         prefix: what most names begin with.
         sizes: other values than those of letters in general.
         rotated: whether queries and keys are rotated, so that each has norms of its own.
-        groups: in how many groups fused queries, keys and values lie (queries, a key, a value); 0: all of a kind together.
+        groups: in how many groups fused queries, keys and values lie (queries, a key, a value); 0: all of a kind
+            together.
         reads: the stored block of every block.
     """
 

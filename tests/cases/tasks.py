@@ -1,4 +1,5 @@
-"""Cases of the tasks: a predictor of least risk for each, what is refused, another least risk, and a sampler without a seed."""
+"""Cases of the tasks: a predictor of least risk for each, what is refused, another least risk, and a sampler without a
+seed."""
 
 from __future__ import annotations
 

@@ -134,7 +134,8 @@ def payload(target: Path) -> bytes:
 
 
 def small(name: str, rng: np.random.Generator, depth: int = 2, **sizes: int) -> tuple[dict[str, Array], dict[str, Any]]:
-    """The small model of a family, with so many blocks, or with other sizes than its config says; BERT's with a buffer."""
+    """The small model of a family, with so many blocks, or with other sizes than its config says; BERT's with a
+    buffer."""
     model = MODELS[name]
     model = replace(model, reads=tuple(range(depth)), sizes={**model.sizes, **sizes})
     drawn = model.drawn(int(rng.integers(2**31)))

@@ -1,4 +1,7 @@
-"""Small modules written as well-known projects lay Transformers out, in names and in order; and one with names of its own."""
+"""Small modules written as well-known projects lay Transformers out, in names and in order.
+
+And one with names of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The forward check holds what is described against what is run, and refuses all else with the layer where they part."""
+"""The forward check holds what is described against what is run, and refuses all else with the layer where they
+part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Descriptions from a module's own forward pass: every layout, names that say nothing, and what is refused with its reason."""
+"""Descriptions from a module's own forward pass: every layout, names that say nothing, and what is refused with its
+reason."""
 
 from __future__ import annotations
 

@@ -210,7 +210,8 @@ def test_a_factor_of_rotations_is_the_same_as_larger_queries() -> None:
                 tensor.mul_(25)
     first, second = _value(audit(stretched)), _value(audit(plain))
     assert first == pytest.approx(second, rel=1e-9)
-    assert math.isclose(audit(plain).architecture.stages[1].branch[1].normaliser.temperature, 2.0)  # type: ignore[union-attr]
+    layer: Any = audit(plain).architecture.stages[1]
+    assert math.isclose(layer.branch[1].normaliser.temperature, 2.0)
     assert first[0] > _value(audit(kind.make()))[0]
 
 

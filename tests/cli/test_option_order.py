@@ -1,4 +1,7 @@
-"""Norms are for the setting that the options make, not for the one they start from; options without effect are refused."""
+"""Norms are for the setting that the options make, not for the one they start from.
+
+Options without effect are refused.
+"""
 
 from __future__ import annotations
 

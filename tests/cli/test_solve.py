@@ -58,7 +58,8 @@ def test_where_a_bound_hardly_moves_the_range_is_still_searched_to_its_end(
 
 
 def test_a_bound_that_rises_and_falls_again_is_followed_to_the_deepest_network(run: Run) -> None:
-    """Where C < 1 the bound of depth 12 is above the target, and that of the deepest networks with the margin is not."""
+    """Where C < 1 the bound of depth 12 is above the target, and that of the deepest networks with the margin is
+    not."""
     at = ("--C", "0.8", "--gamma", "1e-4", "--d", "16")
     found = [run("eval", *at, "--depth", depth, "--format", "json", "--bound", "best") for depth in ("12", "17")]
     middle, deep = (json.loads(each.stdout)["results"][0]["gap"] for each in found)

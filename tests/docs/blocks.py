@@ -6,7 +6,8 @@ A mark is a comment on a line of its own between a block and what stands before 
     <!-- run -->                      what shell blocks are without a mark
     <!-- smaller: START: OPTIONS -->  lines that begin with START run with these options in place of theirs, or besides
     <!-- not run: REASON -->          it is parsed, and no more
-    <!-- command: NAME -->, <!-- output: ... -->, <!-- python -->   README.md, reading.md: .ci/run and tests/readme run these
+    <!-- command: NAME -->, <!-- output: ... -->, <!-- python -->   README.md, reading.md: .ci/run and tests/readme run
+    these
 """
 
 from __future__ import annotations

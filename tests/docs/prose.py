@@ -1,4 +1,5 @@
-"""Sentences of a document, as a reader counts them: a formula, a name in code or a link's address is one word or none."""
+"""Sentences of a document, as a reader counts them: a formula, a name in code or a link's address is one word or
+none."""
 
 from __future__ import annotations
 

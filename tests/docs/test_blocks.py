@@ -1,4 +1,5 @@
-"""Every code block of README.md and docs runs: in page order, in one folder, with what its reader is supposed to have."""
+"""Every code block of README.md and docs runs: in page order, in one folder, with what its reader is supposed to
+have."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def of_explore(folder: Path) -> dict[str, Any]:
 def of_learning(folder: Path) -> dict[str, Any]:
     """A dataset in a file of Python."""
     pytest.importorskip("torch")
-    text = "import numpy as np\n\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\ndataset = (x, (x[:, 0] > 2) * 1)\n"
+    text = "import numpy as np\n\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\n"
+    text += "dataset = (x, (x[:, 0] > 2) * 1)\n"
     (folder / "data.py").write_text(text, encoding="utf-8")
     return {}
 

@@ -1,4 +1,5 @@
-"""The documents: their commands are understood, their Python compiles (and runs: test_blocks.py), mathematics converts."""
+"""The documents: their commands are understood, their Python compiles (and runs: test_blocks.py), mathematics
+converts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The site as built: whole, linked, silent, and in reach of everyone. `BOUNDCALC_SITE` names one that is built already."""
+"""The site as built: whole, linked, silent, and in reach of everyone.
+
+`BOUNDCALC_SITE` names one that is built already.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +165,8 @@ def test_a_broken_link_would_be_seen(tmp_path: Path) -> None:
         assert len(broken(tmp_path)) == 1, wrong
 
 
-# --------------------------------------------------------------------------------------------------------- as it is built
+# --------------------------------------------------------------------------------------------------------- as it is
+# built
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +204,10 @@ def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsew
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["index", "theory/covers", "gallery", "explore", "explore-page", "tutorial"])
 def test_axe_finds_nothing_grave_on_the_site(name: str, site: Path, browser: Browser) -> None:
-    """Wide and on a phone. The rules take seconds per thousand elements of a formula, so in theory a word stands for each."""
+    """Wide and on a phone.
+
+    The rules take seconds per thousand elements of a formula, so in theory a word stands for each.
+    """
     browser.resize(1200, 1000)
     browser.forget()
     browser.open((site / f"{name}.html").as_uri())

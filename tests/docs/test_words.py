@@ -1,4 +1,5 @@
-"""The words of the documents and of help are those that the field uses: a list of private senses that must not come back."""
+"""The words of the documents and of help are those that the field uses: a list of private senses that must not come
+back."""
 
 from __future__ import annotations
 
@@ -78,7 +79,10 @@ def test_sentences_of_documents_are_short(page: Path) -> None:
 
 
 def test_a_long_sentence_would_be_seen() -> None:
-    """Formulas and names in code are one word; lists, tables, headings and displayed formulas do not hide a sentence."""
+    """Formulas and names in code are one word.
+
+    Lists, tables, headings and displayed formulas do not hide a sentence.
+    """
     words, inner = "word " * (LIMIT - 1), "$a \\le b. C$ `boundcalc eval --depth 2`"
     assert long_sentences(f"A {words.strip()}. B {words.strip()}.") == []
     assert long_sentences(f"A {words.strip()}.\n\n- B {words.strip()}") == []

@@ -1,4 +1,5 @@
-"""Where deep LayerNorm models stand (docs/theory.md, "What does not pay"): what a weight costs, and what it could at most."""
+"""Where deep LayerNorm models stand (docs/theory.md, "What does not pay"): what a weight costs, and what it could at
+most."""
 
 from __future__ import annotations
 

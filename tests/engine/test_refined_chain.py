@@ -1,4 +1,5 @@
-"""Chains whose levels refine one another (G12): the order of what levels add, and what does not pay (docs/theory.md)."""
+"""Chains whose levels refine one another (G12): the order of what levels add, and what does not pay
+(docs/theory.md)."""
 
 from __future__ import annotations
 

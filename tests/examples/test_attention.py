@@ -1,4 +1,5 @@
-"""Where attention lies: measured on weights that are known, and by training on tasks of which few or all positions matter."""
+"""Where attention lies: measured on weights that are known, and by training on tasks of which few or all positions
+matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Gaps of members fitted to coin tosses: they are in their class, they overfit, and no bound of the class is below them."""
+"""Gaps of members fitted to coin tosses: they are in their class, they overfit, and no bound of the class is below
+them."""
 
 from __future__ import annotations
 

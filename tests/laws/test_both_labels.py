@@ -1,7 +1,9 @@
-"""Every risk bound that is printed speaks of a network that is built, with margins above gamma on inputs of both labels (G0e).
+"""Every risk bound that is printed speaks of a network that is built, with margins above gamma on inputs of both labels
+(G0e).
 
 The network comes as arrays. Its norms are measured by the certified routine, its outputs by the library's forward pass.
-One block of one head attains the largest margin. Deeper, the margins between that built and that not excluded are refused.
+One block of one head attains the largest margin. Deeper, the margins between that built and that not excluded are
+refused.
 """
 
 from __future__ import annotations
@@ -92,7 +94,8 @@ def shown(setting: Setting) -> float:
 
 
 def confirm(setting: Setting) -> float:
-    """The network built has the margin that is claimed, which no network exceeds: its share of the largest not excluded."""
+    """The network built has the margin that is claimed, which no network exceeds: its share of the largest not
+    excluded."""
     claimed, most = built_margin(setting), upper_float(margin_on_both_labels(setting))
     assert claimed <= most * (1 + ROUNDING)
     if claimed:
@@ -187,7 +190,10 @@ def test_the_defaults_speak_of_both_labels(preset: str) -> None:
 
 
 def test_what_is_said_where_nothing_is_built() -> None:
-    """One sentence with the largest margin built and the largest not excluded; certificates are refused only beyond that."""
+    """One sentence with the largest margin built and the largest not excluded.
+
+    Certificates are refused only beyond that.
+    """
     deep = Setting.of(depth=4, seq_len=512)
     assert all(
         "gamma 0.12, while the largest margin that a network is built with is 0.0156249" in str(value.risk_refusal)

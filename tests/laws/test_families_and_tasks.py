@@ -88,7 +88,8 @@ def test_tensors_that_change_places_are_seen(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in MODELS if FAMILIES[name].tensors])
 def test_a_factor_of_any_tensor_is_that_of_its_numbers(name: str) -> None:
-    """What a table says that the model multiplies a weight by is never left out: maps of heads were once without theirs."""
+    """What a table says that the model multiplies a weight by is never left out: maps of heads were once without
+    theirs."""
     family, model, (here,) = FAMILIES[name], MODELS[name], families.cases(name).examples
     roles = {each.role: each for each in model.stored if "[" not in each.role}
     tied = set() if "readout" in roles else {"embedding"}  # whose factor is not that of the read-out

@@ -81,7 +81,10 @@ def scaled(at: LayerExample, factor: float) -> LayerExample:
 
 
 def test_each_law_sees_what_the_others_do_not() -> None:
-    """A layer that calls itself row-wise; weights that nobody mentions; weights outside the class; points not counted."""
+    """A layer that calls itself row-wise; weights that nobody mentions; weights outside the class.
+
+    Points not counted.
+    """
     heads = Attention(3, block=0)
     honest = example(heads)
     assert broken(honest) == set()

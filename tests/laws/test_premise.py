@@ -1,4 +1,5 @@
-"""The largest margin of a class (G0e): sharp where layers shorten rows, and the same in what is refused and what is said."""
+"""The largest margin of a class (G0e): sharp where layers shorten rows, and the same in what is refused and what is
+said."""
 
 from __future__ import annotations
 
@@ -113,7 +114,10 @@ def test_a_matrix_of_rank_zero_leaves_no_margin() -> None:
 
 
 def _behind(ends: Sequence[Layer], classes: int) -> Setting:
-    """Vectors of length 2 and width 3, these layers, a read-out of norm 3 for so many classes; soft caps go behind it."""
+    """Vectors of length 2 and width 3, these layers, a read-out of norm 3 for so many classes.
+
+    Soft caps go behind it.
+    """
     caps = tuple(layer for layer in ends if isinstance(layer, SoftCap) and layer.d == classes)
     inner = tuple(layer for layer in ends if layer not in caps)
     layers = (*inner, Pool(), Linear("readout", 3, classes), *caps)
@@ -156,7 +160,8 @@ ENDS: dict[str, tuple[Callable[[int], tuple[Layer, ...]], float, float]] = {
     "capped rows": (lambda _: (SoftCap(3, 0.5),), 0.99, 0.85),
     "gated tanh": (lambda _: (GatedFeedForward(3, 4, "tanh"),), 0.7, 0.3),
 }
-"""Layers, and the part of the largest margin certified that random search comes to: with up to two classes, and with five."""
+"""Layers, and the part of the largest margin certified that random search comes to: with up to two classes, and with
+five."""
 
 
 @pytest.mark.parametrize("classes", [1, 2, 5])

@@ -1,4 +1,5 @@
-"""A smaller budget of a product never prints a larger number, and a premise that products exclude is refused (G0e, A6, A7)."""
+"""A smaller budget of a product never prints a larger number, and a premise that products exclude is refused (G0e, A6,
+A7)."""
 
 from __future__ import annotations
 

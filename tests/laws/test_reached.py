@@ -1,8 +1,9 @@
-"""Nothing is kept for tests alone: every public function, class and method of the package is named where someone meets it.
+"""Nothing is kept for tests alone: every public function, class and method of the package is named where someone meets
+it.
 
-That is elsewhere in the package (not in its own body, an import or `__all__`), in an example or a recipe (tests/recipes, which
-extend the library as its users do), or as code in a page of docs. Names are compared as words, so of two that share one a
-use of either counts for both: the law overlooks some, and accuses nobody wrongly.
+That is elsewhere in the package (not in its own body, an import or `__all__`), in an example or a recipe
+(tests/recipes, which extend the library as its users do), or as code in a page of docs. Names are compared as words, so
+of two that share one a use of either counts for both: the law overlooks some, and accuses nobody wrongly.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def definitions(tree: ast.Module) -> Iterator[tuple[Definition, str]]:
 
 
 def named(tree: ast.AST) -> Counter[str]:
-    """How often a tree says each name: as a name, an attribute, a keyword, a string of one word, or by renaming an import."""
+    """How often a tree says each name: as a name, an attribute, a keyword, a string of one word, or by renaming an
+    import."""
     found: Counter[str] = Counter()
     for node in ast.walk(tree):
         match node:
@@ -72,7 +74,10 @@ def named(tree: ast.AST) -> Counter[str]:
 def unreached(
     package: Mapping[str, str], beside: Mapping[str, str], pages: str, exported: Collection[str]
 ) -> list[tuple[str, str, str]]:
-    """The definitions of a package that nobody names: (file, class, name). Methods of exported classes are documented."""
+    """The definitions of a package that nobody names: (file, class, name).
+
+    Methods of exported classes are documented.
+    """
     trees = {place: ast.parse(text) for place, text in package.items()}
     everywhere = sum((named(tree) for tree in trees.values()), Counter[str]())
     everywhere.update(sum((named(ast.parse(text)) for text in beside.values()), Counter[str]()))

@@ -110,7 +110,8 @@ def test_it_knows_the_same_version_strategies_and_lemmas() -> None:
         assert set(words) == {*strategy.parameters, *(word for word, holds in flags.items() if holds)}
     covers = second.covers._LEMMAS  # type: ignore[attr-defined]
     assert covers.keys() == LEMMAS.keys()
-    assert {name for name, lemma in LEMMAS.items() if lemma.uniform} == second.covers.UNIFORM  # type: ignore[attr-defined]
+    covers: Any = second.covers  # type: ignore[attr-defined]
+    assert {name for name, lemma in LEMMAS.items() if lemma.uniform} == covers.UNIFORM
 
 
 # ------------------------------------------------------------------------------------------------ forgeries

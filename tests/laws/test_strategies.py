@@ -1,4 +1,5 @@
-"""Every registered strategy against classes whose chances are known exactly, and against itself in other number systems."""
+"""Every registered strategy against classes whose chances are known exactly, and against itself in other number
+systems."""
 
 from __future__ import annotations
 

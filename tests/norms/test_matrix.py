@@ -241,7 +241,8 @@ CROWDED: dict[str, Floats] = {
     "spike": np.r_[1.0, 0.1 * np.ones(1000)],
     "pair": np.r_[1.0, 1 - 1e-6, 0.3 * np.ones(1000)],
 }
-"""Singular values, most so close together that Lanczos, orthogonalised once, loses its basis: it guessed 19 times the truth."""
+"""Singular values, most so close together that Lanczos, orthogonalised once, loses its basis: it guessed 19 times the
+truth."""
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -49,7 +49,8 @@ def test_the_ratio_is_that_of_gaussians_on_a_fine_lattice() -> None:
 
 
 def test_no_draw_can_be_left_out() -> None:
-    """The best of 60 draws as the only alternative, or with more than its share, is a choice that delta does not cover."""
+    """The best of 60 draws as the only alternative, or with more than its share, is a choice that delta does not
+    cover."""
     wide = [LatticeLaw(12.0 if place == 3 else 0.0, 6.0) for place in range(17)]
     best = certify_draws(Linear(), PRIOR, wide, DATA, 0.05, 60).certificate
     assert best.chosen > 0

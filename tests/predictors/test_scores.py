@@ -1,4 +1,5 @@
-"""Scores of test sets: against SciPy on random cases, coverage by exact enumeration, files that claim too much, and plans."""
+"""Scores of test sets: against SciPy on random cases, coverage by exact enumeration, files that claim too much, and
+plans."""
 
 from __future__ import annotations
 

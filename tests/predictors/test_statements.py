@@ -157,7 +157,8 @@ def test_a_binomial_tail_is_arbs_incomplete_beta_function() -> None:
 
 
 def test_a_limit_is_the_root_rounded_up() -> None:
-    """Certainly enough, and not 1e-9 too much: at every failure probability, also where the limit lies below errors/n."""
+    """Certainly enough, and not 1e-9 too much: at every failure probability, also where the limit lies below
+    errors/n."""
     below = 0
     for errors, n, share in [(0, 5, 0.5), (39, 40, 1e-6), (12, 1000, 0.95), *drawn(300, 6)]:
         log_delta = math.log(share) * (1 + errors % 40)
@@ -171,7 +172,8 @@ def test_a_limit_is_the_root_rounded_up() -> None:
 
 
 def test_tails_far_below_every_float_are_numbers() -> None:
-    """At 3,000 bits the logarithm of a cumulative float is -inf, and a limit made from it is too small: it saturates."""
+    """At 3,000 bits the logarithm of a cumulative float is -inf, and a limit made from it is too small: it
+    saturates."""
     scipy_stats = pytest.importorskip("scipy.stats")
     errors, n, log_delta = 100, 1200, math.log(0.05) - 3383 * math.log(2)
     saturated = 0.5

@@ -1,4 +1,5 @@
-"""The code of updates: the probabilities of all messages sum to at most 1, and every message is read as it was written."""
+"""The code of updates: the probabilities of all messages sum to at most 1, and every message is read as it was
+written."""
 
 from __future__ import annotations
 

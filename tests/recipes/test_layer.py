@@ -71,7 +71,10 @@ def registered() -> Iterator[None]:
 
 
 def run(layer: Layer) -> Callable[[Drawn, Array], Array]:
-    return lambda weights, x: Forward(NUMPY, lambda _, kind: weights[kind])((layer,), x[None])[0]  # type: ignore[arg-type]
+    def output(weights: Any, x: Any) -> Any:
+        return Forward(NUMPY, lambda _, kind: weights[kind])((layer,), x[None])[0]  # type: ignore[arg-type]
+
+    return output
 
 
 def smaller(radius: float = 1.0, lipschitz: float = 1.0) -> Rule:
@@ -107,7 +110,8 @@ def test_it_is_searched_checked_written_run_and_trained() -> None:
 def test_it_is_known_in_few_places() -> None:
     """Of SoftCap, which is the same layer, who names the class: its file, and the lists of what is exported.
 
-    Beside them a family that has such layers, and the networks with a margin that are built (which any layer may do without).
+    Beside them a family that has such layers, and the networks with a margin that are built (which any layer may do
+    without).
     """
     root = Path(boundcalc.__file__).parent
     found = subprocess.run(

@@ -1,4 +1,5 @@
-"""How to add a kind of certificate of one predictor: a statement with the facts it rests on, and a method with its evidence."""
+"""How to add a kind of certificate of one predictor: a statement with the facts it rests on, and a method with its
+evidence."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ OTHERS: dict[str, tuple[Any, ...]] = {
 
 
 def meaning(architecture: Architecture) -> object:
-    """What a bound can know of an architecture: layers, their weights and bits, the radius of rows that are no tokens."""
+    """What a bound can know of an architecture: layers, their weights and bits, the radius of rows that are no
+    tokens."""
     stages = architecture.stages
     tokens = stages[0].widths()[0] == TOKENS
     weights = [layer.weights(architecture.seq_len) for layer in stages]

@@ -1,4 +1,5 @@
-"""G3, G7, G13: the closed form of the binomial limit against tails that are summed, and mutants that it would not survive."""
+"""G3, G7, G13: the closed form of the binomial limit against tails that are summed, and mutants that it would not
+survive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""T13 and T14 against what they claim: the noise sampled, centres drawn around the worst matrices, volumes, known tables.
+"""T13 and T14 against what they claim: the noise sampled, centres drawn around the worst matrices, volumes, known
+tables.
 
 Each check takes the cost as a function, so that a constant put below the truth can be shown to fail it.
 """

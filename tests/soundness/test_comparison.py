@@ -1,4 +1,5 @@
-"""Theorem K (K1, K2): each of its constants attacked by search, its value held against members, the second checker and laws."""
+"""Theorem K (K1, K2): each of its constants attacked by search, its value held against members, the second checker and
+laws."""
 
 from __future__ import annotations
 
@@ -296,7 +297,8 @@ def test_kappa_is_attained_and_not_exceeded(r: float) -> None:
 
 @pytest.mark.parametrize(("hull", "bend"), [(1.0, 1.0), (1.0, 0.0), (2.0, 1.3), (0.4, 0.3), (2.0, 2.0)])
 def test_the_stretch_is_attained_and_not_exceeded(hull: float, bend: float) -> None:
-    """|tau (1 + w (phi - mean))| for |w| <= h: just above the largest value found it is proved, just below it is not."""
+    """|tau (1 + w (phi - mean))| for |w| <= h: just above the largest value found it is proved, just below it is
+    not."""
 
     def value(x: Array) -> float:
         mass = softmax(x[:4])
@@ -384,7 +386,8 @@ def test_what_a_sign_costs(n: int) -> None:
 
 @pytest.mark.parametrize("m", [1, 2, 3, 10, 100])
 def test_the_lowest_quarter_of_gaussians(m: int) -> None:
-    """Minus the mean of the m lowest of 4m, by its integral, is above what theorem K divides by, and soon close to it."""
+    """Minus the mean of the m lowest of 4m, by its integral, is above what theorem K divides by, and soon close to
+    it."""
 
     def below(x: float) -> float:
         return float(-x * norm.pdf(x) * binom.cdf(m - 1, 4 * m - 1, norm.cdf(x)))
@@ -397,7 +400,8 @@ def test_the_lowest_quarter_of_gaussians(m: int) -> None:
 
 @pytest.mark.parametrize("m", [1, 2])
 def test_three_ghosts_an_example(m: int) -> None:
-    """Every choice of m of 4m examples, on random classes: at most the Gaussian supremum over m a, and nearly it for one."""
+    """Every choice of m of 4m examples, on random classes: at most the Gaussian supremum over m a, and nearly it for
+    one."""
     rng = np.random.default_rng(m)
     draws = rng.standard_normal((100_000, 4 * m))
     a = -np.sort(draws, axis=1)[:, :m].mean()
@@ -443,7 +447,8 @@ def test_multiples_of_losses(members: int) -> None:
 
 
 def test_networks_of_small_risk_do_not_look_better_than_the_bound_says() -> None:
-    """K3 on a class of 400 classifiers, samples drawn: the chance of one with few errors and a risk above r is below delta."""
+    """K3 on a class of 400 classifiers, samples drawn: the chance of one with few errors and a risk above r is below
+    delta."""
     rng, m, cells, delta = np.random.default_rng(7), 2000, 600, 0.05
     losses = (rng.random((400, cells)) < rng.uniform(0, 0.25, (400, 1))).astype(float)
     truth = losses.mean(axis=1)
@@ -631,7 +636,8 @@ def test_what_the_search_claims_of_block_one_is_proved() -> None:
 
 
 def test_k3_is_not_for_a_training_error_that_was_looked_at() -> None:
-    """Its event depends on the training error: both checkers refuse it, whatever is paid, and the search leaves it out."""
+    """Its event depends on the training error: both checkers refuse it, whatever is paid, and the search leaves it
+    out."""
     setting = Setting.of("edelman", depth=1, d=1024, seq_len=1024, n_train=10**5, train_error=0.002)
     fixed = evaluate(setting, "comparison").risk_certificate
     assert fixed.strategy == "comparison-risk"

@@ -1,7 +1,7 @@
 """The constructions in the proofs of T1-T5 and T9, run on random and on worst-case inputs, against the counts claimed.
 
-What a construction uses up (steps, units, centres, ranks, cells) is counted exactly, and the package's log-count may not
-be below it, nor a tolerance be missed. Each check takes the claim, so that a smaller one can be shown to fail it.
+What a construction uses up (steps, units, centres, ranks, cells) is counted exactly, and the package's log-count may
+not be below it, nor a tolerance be missed. Each check takes the claim, so that a smaller one can be shown to fail it.
 """
 
 from __future__ import annotations

@@ -106,7 +106,10 @@ def test_the_mean_moves_no_farther(activation: str) -> None:
 def test_half_of_the_kinks_or_no_projection_is_noticed(
     activation: str, part: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of relu units at their kink the mean is the kinks' term alone; of rows at the edge of the ball the projection's."""
+    """Of relu units at their kink the mean is the kinks' term alone.
+
+    Of rows at the edge of the ball the projection's.
+    """
     whole = rule.averaged
 
     def less(ns: Any, name: str, slope: float, units: int, reach: float) -> Any:

@@ -1,4 +1,5 @@
-"""Attacks on constants that attacks on whole layers (test_layer_facts) come less close to: random starts, hill climbing.
+"""Attacks on constants that attacks on whole layers (test_layer_facts) come less close to: random starts, hill
+climbing.
 
 An attack returns the ratios (observed change) / (claimed bound) it reached. A sound constant keeps
 every ratio at most one; a tight one is approached within five per cent. The negative controls lower
@@ -102,7 +103,10 @@ def test_normalisers(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(ACTIVATION_LIPSCHITZ) - {"relu", "tanh", "identity"}))
 def test_activation_slopes_are_rounded_up(name: str) -> None:
-    """Above the largest slope, by less than two units of the fifth digit; a fifth digit less would be false or nearly so."""
+    """Above the largest slope, by less than two units of the fifth digit.
+
+    A fifth digit less would be false or nearly so.
+    """
     x = np.linspace(-12, 12, 480_001)
     y = ACTIVATIONS[name](x)
     assert bool((np.abs(y) <= np.abs(x) + 1e-15).all())  # the radius factor is one

@@ -404,7 +404,8 @@ def test_the_cost_of_a_score_error_is_tight() -> None:
     assert extremal_score(7.9)[1] > TIGHT
 
 
-# ------------------------------------------------------------------------------------------------ queries of the layer's own
+# ------------------------------------------------------------------------------------------------ queries of the
+# layer's own
 
 
 def extremal_query(gap: float, lowered: float = 1.0) -> float:
@@ -440,7 +441,8 @@ def test_the_factor_of_a_query_is_that_of_l7_without_its_part() -> None:
         assert TIGHT < ratio <= SLACK
 
 
-# ------------------------------------------------------------------------------------------------ normalised, added, mixed
+# ------------------------------------------------------------------------------------------------ normalised, added,
+# mixed
 
 PAIR = np.array([[1.0], [-1.0]])
 """Two opposite rows: a score error of +-e turns equal weights into masses that differ by tanh e."""
@@ -466,7 +468,10 @@ def changed(layer: Layer, norms: Norms, p: Parameters, kind: str, error: Array, 
 @pytest.mark.parametrize("mode", ["head", "width"])
 @pytest.mark.parametrize("kind", ["W_Q", "W_K", "norm_Q.gain", "norm_K.gain"])
 def test_the_cost_of_normalised_queries_and_keys_is_tight(kind: str, mode: str) -> None:
-    """From a map (a gain) that is 0, with the normaliser at its steepest; nine tenths of the claim would be exceeded."""
+    """From a map (a gain) that is 0, with the normaliser at its steepest.
+
+    Nine tenths of the claim would be exceeded.
+    """
     layer, norms = one_head(qk_norm=mode, qk_eps=0.04 if kind.startswith("W") else 1e-9)
     p: Parameters = {("W_V", None, 0): np.eye(1), ("W_Q", None, 0): np.eye(1), ("W_K", None, 0): np.eye(1)}
     p |= {("norm_Q.gain", None, None): np.array([1.5]), ("norm_K.gain", None, None): np.array([0.7])}

@@ -223,7 +223,10 @@ def only(p: Parameters, name: str) -> Parameters:
 
 
 def levels(setting: Setting) -> list[Rival]:
-    """Levels that the checker accepts, one per strategy: the coarsest or the finest; of maps that meet in their class."""
+    """Levels that the checker accepts, one per strategy: the coarsest or the finest.
+
+    Of maps that meet in their class.
+    """
     found: dict[tuple[str, bool], Rival] = {}
     for name in ("best", "closed"):
         search = Search(setting, POLICIES[name])
@@ -326,7 +329,10 @@ def without_the_third(steps: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize(("name", "edit"), [("line", without_the_skip), ("parallel", without_the_third)])
 def test_a_branch_left_out_is_noticed(name: str, edit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece would seem to cost less than it does; the checker, which walks the other way, refuses what is found so."""
+    """A piece would seem to cost less than it does.
+
+    The checker, which walks the other way, refuses what is found so.
+    """
     rival = levels(SETTINGS[name])[0]
     assert alone(rival, "A", 1, 150) <= SLACK
     monkeypatch.setattr(Walked, "_backward", backward_over(edit))

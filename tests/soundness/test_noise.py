@@ -111,7 +111,8 @@ def student(v: Any, s: float, rho: float) -> Any:
 
 
 def matrix_student(v: Any, s: float, rho: float) -> Any:
-    """Log density of d x 2 matrices, its normaliser by two Student columns: |I + V'V/rho| = (1+|v|^2/rho)(1 + w'Aw/rho)."""
+    """Log density of d x 2 matrices, its normaliser by two Student columns: |I + V'V/rho| = (1+|v|^2/rho)(1 +
+    w'Aw/rho)."""
     d = v.shape[-2]
     beta = (d + 1) / 2 + s
     first, second_ = v[..., 0], v[..., 1]
@@ -254,7 +255,8 @@ def test_averaging_is_above_the_exact_moment() -> None:
 
 
 def coins(value: Callable[[Known], float]) -> float:
-    """All labelings at once, noise that makes every answer a fair coin (eta = 1/2, I = 0): right on the sample, risk 1."""
+    """All labelings at once, noise that makes every answer a fair coin (eta = 1/2, I = 0): right on the sample, risk
+    1."""
     known = Known(0.5, [0.5], [0.0], math.log(20), 10**6, 0.0, mu=4e-3, eta=0.5)
     return value(known)
 
@@ -291,7 +293,10 @@ def test_covering_strategies_take_no_noise() -> None:
 
 
 def test_noise_and_uniform_covers_stand_beside_each_other_but_no_empirical_ones() -> None:
-    """A centre of a uniform cover is a point mass against the uniform law on all centres; no event is counted for it."""
+    """A centre of a uniform cover is a point mass against the uniform law on all centres.
+
+    No event is counted for it.
+    """
     certificate = found()
     covered = swapped(certificate, "W_V[0]", Choice("T4", 0, {"t": 0.1}))
     value = check(covered).value

@@ -1,4 +1,5 @@
-"""A7, and A6 at a read-out behind a residual: the same functions, budgets that hold, constants that cannot be lowered."""
+"""A7, and A6 at a read-out behind a residual: the same functions, budgets that hold, constants that cannot be
+lowered."""
 
 from __future__ import annotations
 
@@ -285,8 +286,10 @@ def test_a_second_attention_a_mask_and_other_weights_are_left_alone() -> None:
     assert isinstance(block, Residual)
     heads, output = block.branch
     assert isinstance(heads, Attention)
+    branch: Any = (replace(heads, block=1), replace(output, block=1))  # type: ignore[type-var]
+    again = replace(block, branch=branch)
     others = [
-        (first, block, replace(block, branch=(replace(heads, block=1), replace(output, block=1))), *rest),  # type: ignore[type-var]
+        (first, block, again, *rest),
         (first, Residual((replace(heads, causal=True), output)), *rest),
         (first, Residual((replace(heads, normaliser=Normaliser("softmax1", 2.0)), output)), *rest),
         (first, Residual((replace(heads, normaliser=Normaliser("sigmoid", 2.0)), output)), *rest),

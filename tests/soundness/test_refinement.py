@@ -117,7 +117,10 @@ def test_what_cannot_be_refined_is_refused() -> None:
 
 
 def test_scales_fall_and_what_levels_add_grows_by_both_checkers() -> None:
-    """The first by its conditions, the second by what it computes the value from; the order they take is the control."""
+    """The first by its conditions, the second by what it computes the value from.
+
+    The order they take is the control.
+    """
     strategy, sizes = STRATEGIES["chain"], [0.4, 0.2, 0.1]
     written = read_certificate(alone.written(refined()))
     orders = {

@@ -1,4 +1,5 @@
-"""P1 pays for Schatten sums whether or not the powers of tied matrices agree: which outcome it is depends on the weights."""
+"""P1 pays for Schatten sums whether or not the powers of tied matrices agree: which outcome it is depends on the
+weights."""
 
 from __future__ import annotations
 

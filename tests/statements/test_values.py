@@ -1,4 +1,5 @@
-"""Values in every number system against 50 digits: T and V against the second checker, what no certificate reaches here.
+"""Values in every number system against 50 digits: T and V against the second checker, what no certificate reaches
+here.
 
 Every other statement decides certificates, which both checkers compute (tests/proof).
 """

@@ -1,4 +1,5 @@
-"""Inequalities and identities that steps of derivations rest on: at random points in interval arithmetic, and symbolically.
+"""Inequalities and identities that steps of derivations rest on: at random points in interval arithmetic, and
+symbolically.
 
 Each inequality is also tried with 99% or half of its right side, which must be noticed.
 """

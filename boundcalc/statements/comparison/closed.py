@@ -84,7 +84,7 @@ def _root_of_samples(ns: NumberSystem, m: Number) -> Number:
 
 
 def risk(ns: NumberSystem, train_error: Number, expected: Number, log_inverse_delta: Number, m: Number) -> Number:
-    """K3: the risk of all members with so large a margin training error at most; `expected`: E sup (P - P_m) ramp, by K1 or K2.
+    """K3: the risk of members by their margin training error; `expected`: E sup (P - P_m) ramp, by K1 or K2.
 
     Multiples of losses by factors in [0, 1] have the expected largest gap e, and Bousquet's inequality at risk r says
     r - train_error <= e + sqrt(2 s r (1 + 2e)) + r s/3 for s = log(1/delta)/m.

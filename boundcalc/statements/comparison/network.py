@@ -14,7 +14,7 @@ from boundcalc.statements.weights import Weights
 
 @dataclass(frozen=True)
 class Budgets:
-    """The norms of one block in a number system: score matrix, value matrices (sums over heads), linear map behind them."""
+    """The norms of one block in a number system: scores, values (sums over heads), linear map behind."""
 
     scores_op: Number
     scores_fro: Number

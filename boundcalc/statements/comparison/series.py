@@ -86,7 +86,7 @@ def series(ns: NumberSystem, fro: Number, most: Number, orders: int, curvature: 
 
 
 def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) -> list[Number]:
-    """Bounds of every term of the series for mean length in [low, high][0] and Frobenius covariance in [low, high][1]."""
+    """Bounds of every term of the series for mean length in [low, high][0] and covariance in [low, high][1]."""
     ns, n_most = s.ns, s.orders
     al, _, _, ratio = s.parts
     spread = 1 - low[0] ** 2
@@ -123,7 +123,7 @@ def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) ->
 
 
 def kernel_holds(s: Series, kernel: Kernel, certain: Callable[[Any, Any], bool]) -> bool:
-    """Whether subdivision of all mean lengths and covariances proves a claim; `certain`: whether a <= b without doubt."""
+    """Whether subdivision of mean lengths and covariances proves a claim; `certain`: whether a <= b surely."""
     ns = s.ns
     shares = [1 / ns.number(weight) for weight in kernel.weights]
     limit = ns.number(kernel.bound) ** 2 / sum(map(ns.number, kernel.weights), start=ns.number(0))

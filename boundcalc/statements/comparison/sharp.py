@@ -34,7 +34,7 @@ _GRID = 32
 
 @dataclass(frozen=True)
 class Strata:
-    """Ranges x_0 < ... < x_K = 1 of the largest column's share, and a bound J of the stretch in each (K2, dominant column)."""
+    """Ranges x_0 < ... < x_K = 1 of the largest column's share, and a bound J of the stretch in each (K2)."""
 
     edges: tuple[float, ...]
     stretch: tuple[float, ...]

@@ -90,7 +90,8 @@ def test_the_power_function_is_not_rounded_to_less_than_it_is() -> None:
 
 
 def test_keys_far_from_the_origin_have_the_kernel_of_their_distances() -> None:
-    """|x|^2 + |y|^2 - 2 <x, y> is rounded to nothing there: the kernel was of other keys, and P(q) and X3k too small."""
+    """|x|^2 + |y|^2 - 2 <x, y> is rounded to nothing there: the kernel was of other keys, and P(q) and X3k too
+    small."""
     near = np.array([[0.0, 0.5], [1.0, -1.0], [2.5, 0.0], [3.0, 2.0]])
     far = near + 2.0**27
     weights = attend(near, near, None, lam=1.0, kernel=RBF()).mean
@@ -136,7 +137,10 @@ def test_what_no_law_meets_is_known_from_the_pairs() -> None:
 
 
 def test_x3k_holds_for_the_weights_of_every_attention() -> None:
-    """Noise at the ends of what is allowed, a conditional mean in the kernel's space; a third of the bound must fail."""
+    """Noise at the ends of what is allowed, a conditional mean in the kernel's space.
+
+    A third of the bound must fail.
+    """
     from boundcalc.lab.latent.bounds import key_bound
 
     rng = np.random.default_rng(15)
@@ -178,7 +182,8 @@ def test_softmax_attention_tends_to_its_own_limit_not_to_the_conditional_mean() 
 
 
 def test_the_mass_of_cme_weights_grows_with_the_input() -> None:
-    """Why no Transformer with it is bounded: L equal keys of squared norm lam/L give a unit query mass sqrt(L/lam)/2."""
+    """Why no Transformer with it is bounded: L equal keys of squared norm lam/L give a unit query mass
+    sqrt(L/lam)/2."""
     masses = []
     for length in (10, 1000):
         k = np.full((length, 1), 1 / np.sqrt(length))  # k(K, K) has the eigenvalue 1 = lam

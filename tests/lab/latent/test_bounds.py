@@ -123,7 +123,8 @@ def test_x3_covers_hard_laws(kind: str, reg: float) -> None:
 @pytest.mark.parametrize("smoothness", [0.51, 0.75, 1.0, 1.25, 1.5])
 @pytest.mark.parametrize("reg", [1e-4, 0.01, 0.3])
 def test_x3_with_all_pairs_is_the_worst_regularisation_bias(smoothness: float, reg: float) -> None:
-    """One eigenvalue s of L_K leaves reg s^a/(s + reg) of |g|, a = r - 1/2: the bound is the worst s, no less, no more."""
+    """One eigenvalue s of L_K leaves reg s^a/(s + reg) of |g|, a = r - 1/2: the bound is the worst s, no less, no
+    more."""
     a = smoothness - 0.5
     worst = max(reg * s**a / (s + reg) for s in np.exp(np.linspace(-30, 30, 60_001)) * reg)
     bound = latent.cme_error(FLOAT, 1e40, reg, smoothness, 1.0, 1.0, 2.0, math.log(40))

@@ -76,7 +76,10 @@ def test_w_outside_the_row_space_is_refused_with_the_quantity() -> None:
 
 
 def test_kappa_is_exact_where_w_lies_in_the_row_space_exactly() -> None:
-    """Without full column rank too: then the value is a theorem. Where only rounding speaks for it, it is an estimate."""
+    """Without full column rank too: then the value is a theorem.
+
+    Where only rounding speaks for it, it is an estimate.
+    """
     rng = np.random.default_rng(8)
     seen = {True: 0, False: 0}
     for _ in range(200):

@@ -164,7 +164,8 @@ class TestDeliberatelyBroken:
                 _changed(made, w_1=-made.network.w_1).certify(1.0)
 
     def test_a_negative_read_out(self) -> None:
-        """Lower ends of sums become upper ends: W_1 and read-out negated and stretched once passed with a false sign."""
+        """Lower ends of sums become upper ends: W_1 and read-out negated and stretched once passed with a false
+        sign."""
         parity = SparseFunction((0, 3), (0, 1, 1, 0))
         flat = construct(parity, 12, "mean").with_beta(0.0)
         network = replace(flat.network, w_1=-8 * flat.network.w_1, readout=-1.0)

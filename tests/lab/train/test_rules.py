@@ -76,7 +76,8 @@ def examples_world(trial: Any) -> list[int]:
 
 
 def test_where_a_network_is_not_the_rule_the_input_is_the_answer():
-    """Seed 53 errs on no example, and fails where nearly all other bits are 1: it is the conjunction in its window only."""
+    """Seed 53 errs on no example, and fails where nearly all other bits are 1: it is the conjunction in its window
+    only."""
     trial, stored, data = network(53)
     tables = tables_of(stored.architecture, stored.weights)
     found = explain(tables, data.x, data.y)

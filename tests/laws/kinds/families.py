@@ -166,8 +166,8 @@ def check_family(
 
     Args:
         family: registered or not.
-        cases: small models with some maps put together by hand; models it must refuse, or say its doubts about; and tables
-            that are false, such as one in which a matrix is not transposed.
+        cases: small models with some maps put together by hand; models it must refuse, or say its doubts about; and
+            tables that are false, such as one in which a matrix is not transposed.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:

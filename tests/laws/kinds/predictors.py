@@ -1,4 +1,5 @@
-"""Laws of kinds of certificates of one predictor: what is written is read, what is forged is refused, and the number holds."""
+"""Laws of kinds of certificates of one predictor: what is written is read, what is forged is refused, and the number
+holds."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ class World:
     """A law of examples so simple that everything a run may find, and how likely that is, can be listed.
 
     Attributes:
-        outcomes: (probability, facts, true risk of what is certified then). Facts of None say that no certificate is issued.
-            Where the risk is not known exactly, what it is at the least.
+        outcomes: (probability, facts, true risk of what is certified then). Facts of None say that no certificate is
+            issued. Where the risk is not known exactly, what it is at the least.
         delta: what the number may fail with.
     """
 
@@ -246,7 +247,8 @@ def nothing_in_it_goes_unread(method: Method, at: PredictorExample) -> str | Non
 
 
 def its_number_fails_no_more_often_than_it_says(method: Method, at: PredictorExample) -> str | None:
-    """In worlds where all outcomes can be listed, those with a smaller number than the true risk come to delta at most."""
+    """In worlds where all outcomes can be listed, those with a smaller number than the true risk come to delta at
+    most."""
     if not at.worlds:
         return "it brings no world in which the risk is known exactly"
     statement = method.rests_on(at.certificate.statement)

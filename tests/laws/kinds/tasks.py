@@ -1,4 +1,5 @@
-"""Laws of tasks: samples have the shape that is said, come again from their seed, and the least risk is the least risk."""
+"""Laws of tasks: samples have the shape that is said, come again from their seed, and the least risk is the least
+risk."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class TaskExample:
 
     Attributes:
         fields: of the task.
-        best: answers of (world, inputs) that no predictor betters; its risk must be `bayes_risk`. None says that nobody knows
+        best: answers of (world, inputs) that no predictor betters; its risk must be `bayes_risk`. None says that nobody
+            knows
             one: `bayes_risk` must then refuse to say a number.
         loss: losses of (answers given, true answers); the share of wrong ones unless given.
     """
@@ -148,8 +150,8 @@ def check_task(
 
     Args:
         kind: the class of the task, registered.
-        cases: fields, each with a predictor of least risk; fields that must be refused; and classes that are false, such
-            as one with another Bayes risk.
+        cases: fields, each with a predictor of least risk; fields that must be refused; and classes that are false,
+            such as one with another Bayes risk.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:

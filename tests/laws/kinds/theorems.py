@@ -204,8 +204,8 @@ def check_theorem(
 
     Args:
         theorem: registered or not.
-        cases: values of some inputs (the others are middling ones; {} will do); quantities or values it must refuse; and
-            variants of it that are false, such as a formula with a wrong exponent.
+        cases: values of some inputs (the others are middling ones; {} will do); quantities or values it must refuse;
+            and variants of it that are false, such as a formula with a wrong exponent.
         expected_failures: laws that are known not to hold, with the reason.
 
     Returns:
