@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 OUT = Path(__file__).with_suffix(".csv")
 
@@ -18,13 +19,15 @@ def main() -> tuple[float, float]:
 
     import boundcalc
 
-    digits = load_digits()
+    digits: Any = load_digits()
     fit, test = slice(0, 900), slice(900, None)
     model = LogisticRegression(max_iter=5000).fit(digits.data[fit] / 16, digits.target[fit])
     answers, labels = model.predict(digits.data[test] / 16), digits.target[test]
     with OUT.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([("answer", "label"), *zip(answers, labels, strict=True)])
-    return boundcalc.certify(OUT).lines[0].risk, float((answers != labels).mean())
+    risk = boundcalc.certify(OUT).lines[0].risk
+    assert risk is not None
+    return risk, float((answers != labels).mean())
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from common import Array, Values, mean_interval, run
 from torch import Tensor
 
 from boundcalc.lab.latent.learning import learning_bound
-from boundcalc.norms.matrix import held, measure
+from boundcalc.norms.matrix import as_stored, measure
 from boundcalc.setting import Architecture, Attention, Budget, Norms, Pool, Sample, Setting
 
 QUICK: dict[str, Any] = {"L": (6,), "m": (300,), "seeds": 40, "steps": 150}
@@ -170,7 +170,7 @@ def fitted(law: Law, data: Drawn, C: float, steps: int) -> tuple[Tensor, Tensor]
 
 def is_member(a: Tensor, v: Tensor, C: float) -> bool:
     """Whether a model's certified norms keep the limits of the class."""
-    sizes = [measure(held(x.reshape(_WIDTH, -1).numpy()), np.random.default_rng(0)).op for x in (a, v)]
+    sizes = [measure(as_stored(x.reshape(_WIDTH, -1).numpy()), np.random.default_rng(0)).op for x in (a, v)]
     return all(size is not None and size <= most for size, most in zip(sizes, (C, 1.0), strict=True))
 
 

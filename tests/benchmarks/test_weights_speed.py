@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from boundcalc.checkpoints import Want, audit
-from boundcalc.norms.matrix import held, measure
+from boundcalc.norms.matrix import as_stored, measure
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.filterwarnings("ignore")]
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -108,7 +108,7 @@ def test_one_wide_matrix_against_its_singular_values() -> None:
     from boundcalc.norms.rounding import up
 
     square = up(float(np.einsum("ij,ij->", w, w, dtype=np.float64)), w.size)
-    matrix = held(w)
+    matrix = as_stored(w)
     found: list[float] = []
 
     def certified() -> None:
