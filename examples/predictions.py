@@ -26,7 +26,8 @@ def main() -> tuple[float, float]:
     with OUT.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([("answer", "label"), *zip(answers, labels, strict=True)])
     risk = boundcalc.certify(OUT).lines[0].risk
-    assert risk is not None
+    if risk is None:
+        raise ValueError("no test answers")
     return risk, float((answers != labels).mean())
 
 
