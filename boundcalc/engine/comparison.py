@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, product
@@ -12,7 +11,7 @@ from operator import mul
 from boundcalc.base.numbers import FLOAT
 from boundcalc.statements.comparison.network import Network, sizes_of
 from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, Series, bounds_of_terms, series
-from boundcalc.statements.comparison.sharp import Strata, Tuning, sharp
+from boundcalc.statements.comparison.sharp import Strata, Tuning, sharp, step
 
 _ROOM = 1.012
 """What a claim of block 1 leaves to the subdivision that proves it."""
@@ -64,13 +63,13 @@ def _kernel(fro: float, most: float, curvature: float) -> Kernel:
     squares = _squares(s, 8, 2)
     mix = [square + 1e-12 for square in max(squares, key=lambda row: sum(map(math.sqrt, row)))]
     best: tuple[float, list[float]] = (math.inf, [])
-    for step in range(_ROUNDS):
+    for k in range(_ROUNDS):
         weights = [math.sqrt(part) for part in mix]
         inverse = [1 / weight for weight in weights]
         values = [sum(map(mul, row, inverse)) for row in squares]
         at = max(range(len(squares)), key=values.__getitem__)
         best = min(best, (sum(weights) * values[at], weights))
-        mix = [max(1e-12, part + (new - part) / (step + 3)) for part, new in zip(mix, squares[at], strict=True)]
+        mix = [max(1e-12, part + (new - part) / (k + 3)) for part, new in zip(mix, squares[at], strict=True)]
     total, inverse = sum(best[1]), [1 / weight for weight in best[1]]
     largest = max(sum(map(mul, row, inverse)) for row in _squares(s, 24, 8))
     return Kernel(math.sqrt(total * largest) * _ROOM, tuple(weight / total for weight in best[1]))
@@ -84,19 +83,16 @@ def _squares(s: Series, lengths: int, covariances: int) -> list[list[float]]:
 
 
 def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
-    """For each later block the strata that make the whole smallest, the blocks behind it without any."""
-    hulls = [size.hull for size in sizes_of(FLOAT, network, columns=True)[1:-1]]
-    chosen: list[Strata | None] = []
-    for hull in hulls:
-        rest: Sequence[Strata | None] = (None,) * (len(hulls) - 1 - len(chosen))
-        candidates: list[Strata | None] = [None]
-        if 0 < hull <= LARGEST_SCORE:
-            candidates += [_stratum(hull, first, count) for count, first in product(_RANGES, _FIRST)]
-
-        def value(strata: Strata | None, rest: Sequence[Strata | None] = rest) -> float:
-            return sharp(FLOAT, network, replace(plain, strata=(*chosen, strata, *rest)))
-
-        chosen.append(min(candidates, key=value))
+    """For each later block the strata that make its complexity smallest."""
+    gaussian, chosen = plain.kernel.bound, list[Strata | None]()
+    for size in sizes_of(FLOAT, network, columns=True)[1:-1]:
+        whole = step(FLOAT, gaussian, size, None)
+        values: list[tuple[float, Strata | None]] = [(whole, None)]
+        if 0 < size.hull <= LARGEST_SCORE:
+            strata = [_stratum(size.hull, first, count) for count, first in product(_RANGES, _FIRST)]
+            values += [(step(FLOAT, gaussian, size, each, whole), each) for each in strata]
+        gaussian, best = min(values, key=lambda value: value[0])
+        chosen.append(best)
     return tuple(chosen)
 
 

@@ -25,9 +25,10 @@ WAYS = {"gap": ("F1", "F2", "F3"), "errors": ("F1-errors", "F3-errors"), "risk":
 _MOST_DIRECTIONS = 1024
 _FEW_CELLS = 40
 _TILTS = tuple(k / 20 for k in range(3, 16))
-_SHARES = (0.55, 0.65, 0.75, 0.85)
+_SHARES = (0.55, 0.7, 0.85)
 _AROUND = (0.8, 0.88, 0.94, 1.0, 1.06, 1.14, 1.25)
 """Parts of 1 - eta that are tried around the middle of the ramp."""
+_HALVINGS = 16
 _NEAR = 0.8
 """Constructions that begin further below the best are left."""
 _STEEP = 1.2
@@ -130,6 +131,7 @@ def _starts(room: Room) -> Iterator[Construction]:
     columns = [(k, min(room.d - 1 - k, _MOST_DIRECTIONS)) for k in (1, 2, 4, 7, 12) if room.d - 1 - k >= 1]
     if room.depth == 1 and not room.mean:
         yield from (C(k, n, a, half) for (k, n), a in product(columns, _SHARES))
+        return
     yield from (D(k, n, p, a, half) for (k, n), p, a in product(columns, _SHARES, _SHARES))
     for part, share in product((1, 2, 5, 12), (0.1, 0.14, 0.2, 0.3)):
         keys = max(1, round(share * room.seq_len))
@@ -179,7 +181,7 @@ def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
         if errors:
             return replace(start, eta=1.0)
         least, most = 0.0, 1.0
-        for _ in range(30):
+        for _ in range(_HALVINGS):
             middle = (least + most) / 2
             least, most = (middle, most) if too_high(replace(start, eta=middle)) else (least, middle)
         around = [replace(start, eta=1 - (1 - most) * part) for part in _AROUND]

@@ -126,23 +126,6 @@ class StudentNoise(Noise):
         return columns * column - rows * columns / 2 * (1 + ns.log(2 * ns.pi))
 
 
-class StudentRowsNoise(StudentNoise):
-    """V2t."""
-
-    name = "V2t"
-
-    def applies(self, target: Target) -> Refusal | None:
-        if target.kind in self.kinds and target.d == 1:
-            return Refusal(self.name, "one row", "several (V1 is for one)")
-        return Noise.applies(self, target)
-
-    def norm(self, target: Target) -> Number:
-        return target.norms.two_one_t
-
-    def sides(self, target: Target) -> tuple[int, int]:
-        return target.k, target.d
-
-
 class MatrixStudentNoise(Noise):
     """V3."""
 
@@ -168,7 +151,7 @@ class MatrixStudentNoise(Noise):
         return mass + power * low * size - n / 2 * (1 + ns.log(2 * ns.pi))
 
 
-V1, V2, V2T, V3 = GaussianNoise(), StudentNoise(), StudentRowsNoise(), MatrixStudentNoise()
+V1, V2, V3 = GaussianNoise(), StudentNoise(), MatrixStudentNoise()
 
-NOISES: dict[str, Noise] = {noise.name: noise for noise in (V1, V2, V2T, V3)}
+NOISES: dict[str, Noise] = {noise.name: noise for noise in (V1, V2, V3)}
 """Every law that noise is compared with, by name."""

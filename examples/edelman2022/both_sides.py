@@ -1,7 +1,7 @@
 """How far from optimal: a proved floor and the best proved bound of the same gap, over depth, C, width and m.
 
     python examples/edelman2022/both_sides.py            the table of the README: m = 10^6
-    python examples/edelman2022/both_sides.py --all      every m from 10^4 to 10^8, and floors of errors less ramp losses
+    python examples/edelman2022/both_sides.py --all      every m from 10^4 to 10^8, floors of errors less ramp losses, and K
     python examples/edelman2022/both_sides.py -o figures/both-sides.png
 
 Margins are 1/2, or half the largest output where C is below 1. Computed: the best bound; measured against: the floor.
@@ -38,11 +38,13 @@ def at(depth: int, knob: float, d: int, m: int) -> Setting:
     return Setting.of("edelman", depth=depth, C=knob, d=d, n_train=m, margin=margin)
 
 
-def bounds(setting: Setting) -> tuple[float, float]:
-    """The best gap bound, and the best by covers alone; at most 1."""
+def bounds(setting: Setting) -> tuple[float, float, float | None]:
+    """The best gap bound, the best by covers alone, and K's (None where it does not apply); at most 1."""
     desk = Desk(setting)
     covers = Search(desk.paid, replace(POLICIES["best"], comparison=False), log_union=desk.log_union)
-    return desk.value("best").gap, desk.value_of("best", covers, setting, risks=False).gap
+    compared = desk.value("comparison")
+    k = None if compared.refusal is not None else compared.gap
+    return desk.value("best").gap, desk.value_of("best", covers, setting, risks=False).gap, k
 
 
 def floor(setting: Setting, *, errors: bool = False) -> float:
@@ -59,17 +61,19 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
     return {place: bounds(at(*place))[0] for place in places}, {place: floor(at(*place)) for place in places}
 
 
-def table(samples: Sequence[int], *, errors: bool) -> Iterator[Sequence[str]]:
-    """A row for each depth, C and m."""
-    headings = ["floor", *(["floor, errors"] if errors else []), "bound", "ratio", "covers alone"]
+def table(samples: Sequence[int], *, whole: bool) -> Iterator[Sequence[str]]:
+    """A row for each depth, C and m; the whole table has floors of errors less ramp losses, and K."""
+    headings = ["floor", *(["floor, errors", "K"] if whole else []), "bound", "ratio", "covers alone"]
     yield ["depth", "C", "m", *(f"{what}, d {d}" for d in WIDTHS for what in headings)]
     yield ["---:"] * (3 + len(WIDTHS) * len(headings))
     for depth, knob, m in itertools.product(DEPTHS, KNOBS, samples):
         row = [str(depth), f"{knob:g}", f"10^{len(str(m)) - 1}"]
         for d in WIDTHS:
             setting = at(depth, knob, d, m)
-            (best, covers), low = bounds(setting), floor(setting)
-            row += [down(low, 3)] + ([down(floor(setting, errors=True), 3)] if errors else [])
+            (best, covers, k), low = bounds(setting), floor(setting)
+            row.append(down(low, 3))
+            if whole:
+                row += [down(floor(setting, errors=True), 3), "-" if k is None else up(k, 3)]
             row += [up(best, 3), "-" if best >= 1 else up(best / low, 2), up(covers, 3)]
         yield row
 
@@ -126,5 +130,5 @@ if __name__ == "__main__":
         run(main, collect, draw, ("bound", "floor"))
     else:
         whole = "--all" in sys.argv
-        for row in table(SAMPLES if whole else (10**6,), errors=whole):
+        for row in table(SAMPLES if whole else (10**6,), whole=whole):
             print("| " + " | ".join(row) + " |")

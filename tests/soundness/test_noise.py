@@ -132,10 +132,7 @@ def divergence(law: str, w: Any, sigma: float, params: Mapping[str, float], rng:
     if law == "V3":
         logs = matrix_student(draws, params["s"], params["r"] * max(d, k) * sigma**2)
     else:
-        if law == "V2t":
-            draws = np.swapaxes(draws, 1, 2)
-        length = draws.shape[1]
-        logs = student(np.swapaxes(draws, 1, 2), params["s"], params["r"] * length * sigma**2).sum(-1)
+        logs = student(np.swapaxes(draws, 1, 2), params["s"], params["r"] * d * sigma**2).sum(-1)
     cost = -logs - d * k / 2 * math.log(2 * math.pi * math.e * sigma**2)
     return float(cost.mean() - 3 * cost.std() / math.sqrt(len(cost)))
 
@@ -144,7 +141,7 @@ def undershoots(factor: float) -> list[str]:
     """Where a claimed divergence (times a factor) is below what is drawn, over weights that touch their budget."""
     found: list[str] = []
     rng = np.random.default_rng(5)
-    limits = {"V2": Budget(two_one=1.0), "V2t": Budget(two_one_t=1.0), "V3": Budget(schatten=(1.0, 1.0))}
+    limits = {"V2": Budget(two_one=1.0), "V3": Budget(schatten=(1.0, 1.0))}
     for law, limit in limits.items():
         for d, k in ((3, 2), (2, 2)) if law == "V3" else ((3, 2), (2, 5)):
             for sigma in (0.02, 0.3):
@@ -165,7 +162,7 @@ def test_divergences_are_at_most_what_is_claimed() -> None:
 
 
 def test_a_lower_divergence_is_noticed() -> None:
-    assert len(undershoots(0.85)) >= 6
+    assert len(undershoots(0.85)) >= 4
 
 
 @pytest.mark.parametrize(("kind", "d", "k", "square"), [("map", 3, 4, 1.0), ("gain", 1, 4, 4.0), ("table", 5, 2, 5.0)])

@@ -25,7 +25,7 @@ LETTERS = {
     "S": list("12345"),
     "A": list("01234567"),
     "G": ["0", "0e", "1", "2", "3", "7", "8", "11", "12", "13"],
-    "V": ["1", "2", "2t", "3", "4"],
+    "V": list("1234"),
 }
 CALCULUS = [name for name in STATEMENTS if name[0] in "TVLSAGPE"]
 """The letters of the calculus; others (X, ...) are checked for their text here, for their values elsewhere."""

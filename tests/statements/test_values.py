@@ -99,7 +99,6 @@ def noise_case(name: str, kind: Kind, rng: Rng) -> tuple[Value, Any]:
 NOISED: dict[str, tuple[Kind, ...]] = {
     "V1": ("map", "score", "numbers", "pooled", "vector", "gain", "table"),
     "V2": ("map", "score"),
-    "V2t": ("map", "score"),
     "V3": ("map", "score", "numbers", "pooled"),
 }
 CASES = [(name, kind, lemma_case) for name, lemma in LEMMAS.items() for kind in sorted(lemma.kinds)]

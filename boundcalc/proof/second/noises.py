@@ -8,7 +8,7 @@ from .covers import View
 from .numbers import MP, Real, demand, num, within
 
 _RANGES = {"s": (1e-9, 1e9), "r": (1e-12, 1e12)}
-LAWS = {"V1": {}, "V2": _RANGES, "V2t": _RANGES, "V3": _RANGES}
+LAWS = {"V1": {}, "V2": _RANGES, "V3": _RANGES}
 
 
 def events(view: View) -> int:
@@ -52,7 +52,7 @@ def against(law: str, view: View, sigma: Real, given: Mapping[str, Any]) -> Real
     """The divergence of noise of a size from a law."""
     sizes = view.sizes
     whole = {"vector": 1, "gain": sizes.k, "table": sizes.d}
-    d, k = (sizes.k, sizes.d) if law == "V2t" else (sizes.d, sizes.k)
+    d, k = sizes.d, sizes.k
     n = num(d * k)
     if law == "V1":
         square = whole[view.kind] * sizes.op**2 if view.kind in whole else sizes.fro**2
@@ -65,9 +65,9 @@ def against(law: str, view: View, sigma: Real, given: Mapping[str, Any]) -> Real
         mass = n / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
         largest = majorant(sizes.nuclear / (low * MP.sqrt(rho + high * sigma**2)))
         return mass + beta * low * (MP.log(1 + high * sigma**2 / rho) + largest) - own
-    demand(k > 1, f"{law} is for several columns")
+    demand(k > 1, "V2 is for several columns")
     s, r = num(given["s"]), num(given["r"])
     rho, power = r * d * sigma**2, num(d) / 2 + s
     mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
-    largest = majorant((sizes.two_one_t if law == "V2t" else sizes.two_one) / (k * MP.sqrt(rho + d * sigma**2)))
+    largest = majorant(sizes.two_one / (k * MP.sqrt(rho + d * sigma**2)))
     return k * (mass + power * (MP.log(1 + d * sigma**2 / rho) + largest)) - own

@@ -74,10 +74,13 @@ def stretch_holds(
             return False
         low, high = ns.number(a), ns.number(b)
         most_one, least_one = (1 + bend * (1 - low)) ** 2, (1 + bend * (1 - high)) ** 2
-        left, right = 1 - bend * low, 1 - bend * high
-        ends = left * left, right * right
-        crosses = bool(bend * low <= 1) and bool(bend * high >= 1)
-        least_zero, most_zero = ns.number(0) if crosses else ns.minimum(*ends), ns.maximum(*ends)
+        left, right = (1 - bend * low) ** 2, (1 - bend * high) ** 2
+        if bool(bend * high <= 1):
+            least_zero, most_zero = right, left
+        elif bool(bend * low >= 1):
+            least_zero, most_zero = left, right
+        else:
+            least_zero, most_zero = ns.number(0), ns.maximum(left, right)
         b_most = (high * most_one + (1 - low) * most_zero) * (1 + up) - low * (least_one - most_zero)
         lowest = 1 / (low + (1 - low) * up)
         if bool(2 * least_zero <= b_most * lowest):
@@ -101,9 +104,9 @@ def _decoupled(ns: NumberSystem, gaussian: Number, hull: Number, half: Number, *
     scores = kappa(ns, half) * hull * score_complexity(ns, gaussian)
     more = beta / 2 if inside else ns.number(0)
     found: list[Number] = []
-    for step in range(_GRID + 1):
-        centre = ns.number(step) / _GRID
-        spread = gaussian + (beta / 4 if inside and step == _GRID else more)
+    for k in range(_GRID + 1):
+        centre = ns.number(k) / _GRID
+        spread = gaussian + (beta / 4 if inside and k == _GRID else more)
         moved = hoelder(ns, ns.sqrt(sinh**2 + (1 - centre) ** 2) * spread, scores)
         found.append(centre * (gaussian + more) + moved)
     return ns.minimum(*found)
@@ -114,11 +117,16 @@ def _apart(ns: NumberSystem, x: Number) -> Number:
     return (1 - x) * ns.sqrt(2 * x**2 + (1 - x) ** 2)
 
 
-def _step(ns: NumberSystem, gaussian: Number, size: Sizes, strata: Strata | None) -> Number:
-    """The complexity of a block, from that of the block before it."""
+def _whole(ns: NumberSystem, gaussian: Number, size: Sizes) -> Number:
+    """The step of a block without strata."""
+    inside, outside = (_decoupled(ns, gaussian, size.hull, size.half_range, inside=each) for each in (True, False))
+    return ns.minimum(inside, outside + mean_of_signs(ns))
+
+
+def step(ns: NumberSystem, gaussian: Number, size: Sizes, strata: Strata | None, known: Number | None = None) -> Number:
+    """The complexity of a block, from that of the block before it; `known` is what it is without strata, if computed."""
     hull, half, beta = size.hull, size.half_range, mean_of_signs(ns)
-    outside = _decoupled(ns, gaussian, hull, half, inside=False) + beta
-    whole = ns.minimum(_decoupled(ns, gaussian, hull, half, inside=True), outside)
+    whole = known if known is not None else _whole(ns, gaussian, size)
     if strata is None:
         return whole
     first = ns.number(strata.edges[0])
@@ -143,7 +151,7 @@ def sharp(ns: NumberSystem, network: Network, tuning: Tuning) -> Number:
     sizes = sizes_of(ns, network, columns=columns)
     gaussian = ns.number(tuning.kernel.bound)
     for size, strata in zip(sizes[1:-1], tuning.strata, strict=True):
-        gaussian = _step(ns, gaussian, size, strata)
+        gaussian = step(ns, gaussian, size, strata)
     return of_outputs(ns, network, sizes[-1].scale, gaussian)
 
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from boundcalc.base.system import Number, NumberSystem
@@ -17,6 +17,7 @@ from boundcalc.setting.norms import place_of
 Rows = Sequence[tuple[int, Sequence[tuple[int, float]]]]
 """Input rows as (how many, [(coordinate, value)]); the first row is the one that is read."""
 _LEAST_BITS = 16
+_KEPT = 1 << 10
 
 
 def refusal(setting: Setting) -> str | None:
@@ -97,15 +98,18 @@ class Room:
         self.radius, self.gamma = ns.number(a.input_radius), ns.number(setting.sample.margin)
         self.temperature = ns.number(1.0 if a.normaliser.temperature is None else a.normaliser.temperature)
 
+    @lru_cache(maxsize=_KEPT)  # noqa: B019 - rooms are small
     def budget(self, kind: str, block: int | None = None) -> Budget:
         """The budget of a matrix, of the first head where heads have their own."""
         return self.setting.norms.find(kind, block, 0 if kind in ("W_QK", "W_V") else None)
 
+    @lru_cache(maxsize=_KEPT)  # noqa: B019 - as above
     def one(self, kind: str, block: int | None = None) -> Number:
         """The largest factor of a matrix with a single entry."""
         one = self.ns.number(1)
         return Pattern(one, one, one, one, one, 1).scale(self.ns, self.budget(kind, block))
 
+    @lru_cache(maxsize=_KEPT)  # noqa: B019 - as above
     def scores(self, columns: int, entries: int, rows: int | None = None) -> Number:
         """The largest factor of k score columns of n entries +-1/(k sqrt(n)) in so many rows, over the temperature."""
         ns = self.ns
