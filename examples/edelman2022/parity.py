@@ -74,8 +74,9 @@ def collect(quick: bool = False, store: Path | None = None, late: bool = False) 
         waits, laws, text = growth_of(quick, store)
         series += waits
         facts |= laws
-        caption += (
-            "Right: steps until then, median and range over seeds; arrows: beyond the budget (many at larger T). "
+        cut = any(learned < seeds for some in laws["learned"].values() for learned, seeds in some)
+        caption += "Right: steps until then, median and range over seeds" + (
+            "; arrows: beyond the budget. " if cut else ". "
         )
         caption += f"Exponents of T (95%): {text}."
     return Figure(

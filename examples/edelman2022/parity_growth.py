@@ -225,7 +225,7 @@ def growth_of(quick: bool, store: Path | None) -> tuple[list[Series], dict[str, 
         series.append(Series(f"s = {s:g}", "measured", "steps", x, middle, low, high))
         with suppress(NoSolution):
             laws[f"{s:g}"] = vars(growth(lengths))
-    budget = max(point["step"] for record in records for point in record.result["curves"])
+    budget = max(record.config["optimisation"]["steps"] for record in records)
     words = [f"s = {s}: {law['exponent']:.1f} [{law['low']:.1f}, {law['high']:.1f}]" for s, law in laws.items()]
     return series, {"laws": laws, "learned": learned, "budget": budget}, ", ".join(words)
 

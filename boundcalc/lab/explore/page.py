@@ -11,6 +11,7 @@ from typing import Any
 
 from boundcalc.base.rounding import confidence
 from boundcalc.lab.explore import checked, content
+from boundcalc.lab.figures.names import dark_theme, look
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES
 
@@ -55,7 +56,7 @@ def build(
         "base": base,
     }
     script = "\n".join(['"use strict";', f"const FORMULAS = {{{formulas}}};", *map(_read, _SCRIPTS)])
-    style = _read("page.css")
+    style = _colours() + _read("page.css")
     about = (
         f"boundcalc {metadata.version('boundcalc')} · {content.describe(setting)} · Bounds and floors were confirmed by its "
         "interval checker; published formulas are computed by your browser. Nothing is sent anywhere."
@@ -86,6 +87,19 @@ def policy(script: str, style: str, *, served: bool) -> str:
         "form-action": "'none'",
     }
     return "; ".join(f"{name} {value}" for name, value in allowed.items())
+
+
+def _colours() -> str:
+    """The colours of curves: those of the figures, and their lighter counterparts in a dark theme."""
+    keys = {"bound": "best", "floor": "gap-floor", "run": "run"}
+    keys |= {f"c{place}": name for place, name in enumerate(content.SHOWN)}
+    light = {name: look(key).colour for name, key in keys.items()}
+    themes = [light, {name: dark_theme(colour) for name, colour in light.items()}]
+    rules = [
+        "".join(f"--{name}: {colour}; " for name, colour in theme.items()) + f"--band: {theme['bound']}2a"
+        for theme in themes
+    ]
+    return f":root {{ {rules[0]} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {rules[1]} }} }}\n"
 
 
 def _hash(text: str) -> str:

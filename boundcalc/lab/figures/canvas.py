@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.figures.data import Figure, Series, write
-from boundcalc.lab.figures.names import BAND, DARK, GREEN, GREY, INK, PALE, Look, look
+from boundcalc.lab.figures.names import BAND, DARK, GREEN, GREY, INK, PALE, Look, dark_theme, look
 
 FORMATS = (".png", ".pdf", ".svg")
 _STYLE: dict[str, Any] = {
@@ -212,7 +211,7 @@ def _add_dark_theme(image: Path) -> None:
     text = image.read_text(encoding="utf-8")
     colours = sorted(set(re.findall(r"#[0-9a-fA-F]{6}", text)))
     rules = [
-        f'[style*="{kind}: {colour}"]{{{kind}:{_light(colour)} !important}}'
+        f'[style*="{kind}: {colour}"]{{{kind}:{dark_theme(colour)} !important}}'
         for colour in colours
         for kind in ("fill", "stroke")
     ]
@@ -220,13 +219,3 @@ def _add_dark_theme(image: Path) -> None:
     style = f"<style>@media (prefers-color-scheme: dark){{{plain}{''.join(rules)}}}</style>"
     head, mark, rest = text.partition("<defs>")
     image.write_text(f"{head}{style}{mark}{rest}", encoding="utf-8")
-
-
-def _light(colour: str) -> str:
-    """The colour that stands for another one on dark paper: from the table, or as much lighter as that one is dark."""
-    known = {dark.lower(): light for dark, light in DARK.items()}
-    if colour.lower() in known:
-        return known[colour.lower()]
-    hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))
-    parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness) if lightness < 0.6 else 1 - lightness, saturation)
-    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)

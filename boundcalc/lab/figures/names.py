@@ -6,6 +6,7 @@ floors and references grey. The line style and the mark tell methods of one kind
 
 from __future__ import annotations
 
+import colorsys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ LOOKS: Mapping[str, Look] = {
     "published": Look("published constants", "#A0522D", DASHED, "X"),
     "edelman2022": Look("Edelman 2022, closed form", "#7D3C1E", DOTTED, "p"),
     "trauger2024": Look("Trauger 2024, closed form", "#B8562A", DOTTED, "<"),
+    "zhang2022": Look("Zhang 2022, closed form", "#A13D57", DOTTED, ">"),
     "holdout": Look("held-out test set", BLUE, SOLID, "o", 1.8),
     "rule": Look("a rule it provably follows", "#0F4C81", LONG, "P", 1.8),
     "p2l": Look("Pick-to-Learn", "#2F6DB5", DASHED, "s"),
@@ -60,6 +62,16 @@ LOOKS: Mapping[str, Look] = {
 def look(key: str) -> Look:
     """The look of a curve; a theorem by name, or your own, is brown and called as it is."""
     return LOOKS.get(key) or Look(_title(key), BROWN, MIXED)
+
+
+def dark_theme(colour: str) -> str:
+    """The colour that stands for another one on dark paper: from the table, or as much lighter as that one is dark."""
+    known = {dark.lower(): light for dark, light in DARK.items()}
+    if colour.lower() in known:
+        return known[colour.lower()]
+    hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))
+    parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness) if lightness < 0.6 else 1 - lightness, saturation)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def _title(key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 from boundcalc import Setting, evaluate
 from boundcalc.lab.explore import checked, content, page
 from boundcalc.lab.explore.serve import Server
+from boundcalc.lab.figures import names
 from boundcalc.proof.checker import check
 from boundcalc.proof.floor import check_floor
 from boundcalc.statements.floors import B
@@ -398,6 +400,25 @@ def test_axe_would_find_what_cannot_be_heard_or_seen(browser: Browser, text: str
     for rule in ("critical select-name: #axis", "serious color-contrast: #pale", "critical image-alt: #bare"):
         assert rule in found
     browser.forget()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_curves_have_the_names_and_colours_of_the_figures(opened: Browser, theme: str) -> None:
+    opened.prefer(theme)
+    opened.click("[data-preset='log T or not?']")
+    keys = {
+        "best": "path.best",
+        "gap-floor": "path.floor",
+        "edelman2022": "path.closed-0",
+        "trauger2024": "path.closed-1",
+    }
+    for key, css in keys.items():
+        wanted = names.look(key).colour if theme == "light" else names.dark_theme(names.look(key).colour)
+        (seen,) = every(opened, css, "getComputedStyle(e).stroke")
+        assert [int(part) for part in re.findall(r"\d+", seen)] == [int(wanted[k : k + 2], 16) for k in (1, 3, 5)], key
+    shown = dict(every(opened, "[data-label]", "[e.dataset.label, e.textContent]"))
+    assert (shown["best"], shown["floor"]) == (names.look("best").name, names.look("gap-floor").name)
+    assert names.look("edelman2022").name.startswith(shown["closed-0"])
 
 
 def test_a_phone_shows_plot_and_sliders_together(opened: Browser) -> None:

@@ -290,7 +290,7 @@ def test_colours_are_legible_and_have_light_counterparts() -> None:
 
     for look in names.LOOKS.values():
         assert 1.05 / (light(look.colour) + 0.05) >= 4.5, look
-        dark = canvas._light(look.colour)
+        dark = names.dark_theme(look.colour)
         assert (light(dark) + 0.05) / (light("#16181B") + 0.05) >= 4.5, (look, dark)
 
 
