@@ -40,7 +40,7 @@ def dictator(seed: int, strength: float, number: int = 0):
     return looking_at(T, (2,), seed, strength, **kind(number))
 
 
-def values_by_definition(a: Any, w: Any, dtype: Any = torch.float64) -> np.ndarray[Any, Any]:
+def values_by_definition(a: Any, w: Any, dtype: Any = torch.float64, T: int = T) -> np.ndarray[Any, Any]:
     """The output on every input, by the plain module."""
     x = torch.from_numpy(all_inputs(T))
     tokens = torch.cat([torch.full((len(x), 1), 2), x], 1)
@@ -228,6 +228,30 @@ def test_no_weights_make_a_false_proof(good: Any):
         assert said_no or right
         refusals += said_no
     assert refusals > 0
+
+
+def test_ties_extreme_weights_and_a_single_bit():
+    """Outputs of 0 and -0 are no answers, numbers beyond floats prove nothing, and one bit is enough for a rule."""
+    a, w = looking_at(1, (0,), 1, 20.0)
+    tables = tables_of(a, w)
+    found = explain(tables)
+    assert found.proved is not None
+    assert found.proof is not None
+    assert (found.rule.tree, found.proved.everywhere) == ((0, 0, 1), True)
+    assert refused(tables, replace(found.rule, tree=(0, 1, 0)), found.proof)
+    for index in (-1, 1):
+        assert refused(tables, found.rule, Proof(0, 1, Bit(index, (found.proof.tree, found.proof.tree))))
+    for zero in (0.0, -0.0):
+        tied = tables_of(a, {**w, "readout": zero * w["readout"], "b_readout": np.array([zero], dtype=np.float32)})
+        for answer in (0, 1):
+            ((leaf, _),) = leaves_of(tied.floats, [Part(inputs_of(1, {}, 0, 1), 2 * answer - 1)])
+            assert refused(tied, Rule(1, answer), Proof(0, 1, leaf))
+    for name in ("W_K[0]", "W_V[0]", "positions", "readout", "W_1[0]"):
+        far = tables_of(a, {**w, name: 1e200 * w[name].astype(np.float64)})
+        with np.errstate(all="ignore"):
+            truth = values_by_definition(a, {**w, name: 1e200 * w[name].astype(np.float64)}, T=1)
+            if not refused(far, found.rule, found.proof):
+                assert ((truth > 0) == found.rule.answers(all_inputs(1))).all()
 
 
 @pytest.mark.parametrize(
