@@ -88,9 +88,9 @@ def _run(module: Any, x: Rows, call: Call | None) -> tuple[Rows, Calls, bool]:
 
 def _of_many(part: Any) -> bool:
     """Whether a part has a weight next to parts that have some: what enters and leaves it is not that weight's."""
-    own = any(True for _ in part.parameters(recurse=False))
+    own = [value for value in part.parameters(recurse=False) if value.ndim > 1]
     inner = any(True for child in part.children() for _ in child.parameters())
-    return own and inner and type(part).__name__ != "MultiheadAttention"
+    return (len(own) > 1 or (bool(own) and inner)) and type(part).__name__ != "MultiheadAttention"
 
 
 @contextmanager

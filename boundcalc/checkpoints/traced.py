@@ -152,7 +152,7 @@ class Trace:
         names, turned = self.linked[id(weights[0])]
         shape = tuple(weights[0].shape)
         wide = bool(shape) and math.prod(shape) == shape[-1] > 1
-        if name == "embedding":
+        if name == "embedding" or (name == "getitem" and len(tensors) > len(weights)):
             index = next(each for each in tensors if not each.is_floating_point())
             return Step("table", names, tokens=index.shape == self.x.shape and bool((index == self.x).all()))
         if name == "linear" or (name == "conv2d" and len(shape) == 4):

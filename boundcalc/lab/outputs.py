@@ -190,8 +190,10 @@ class Outputs:
                 f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels in "
                 "[-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
             )
-        if rows.shape[1] != self.found.architecture.seq_len:
-            raise InvalidSetting(f"images of {rows.shape[1]} rows, but T is {self.found.architecture.seq_len}")
+        longest_allowed = self.found.architecture.seq_len
+        whole = rows.shape == x.shape  # rows that stand in the data, of any number up to T
+        if rows.shape[1] > longest_allowed or (rows.shape[1] != longest_allowed and not whole):
+            raise InvalidSetting(f"images of {rows.shape[1]} rows, but T is {longest_allowed}")
 
     def _network(self) -> Callable[[Any], Any]:
         assert self.model is not None  # noqa: S101 - without a module there is a description

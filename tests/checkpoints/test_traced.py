@@ -98,6 +98,32 @@ def test_names_that_say_nothing() -> None:
         audit(module, mapping=wrong)
 
 
+class Bare(nn.Module):
+    """Parameters without modules, as they are written on a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shapes = {"E": (11, 16), **dict.fromkeys("QKVO", (16, 16)), "A": (16, 32), "B": (32, 16), "U": (16, 2)}
+        for name, shape in shapes.items():
+            setattr(self, name, nn.Parameter(0.2 * torch.randn(shape)))
+
+    def forward(self, x: Any) -> Any:
+        h: Any = self.E[x]
+        h = h + torch.einsum("nij,njd->nid", (h @ self.Q @ (h @ self.K).mT / 4).softmax(-1), h @ self.V) @ self.O
+        return (h + torch.relu(h @ self.A) @ self.B)[:, 0] @ self.U
+
+
+def test_parameters_without_modules() -> None:
+    module = seeded(Bare)
+    mapping, parity = describe(module, open_checkpoint(module), inputs=TOKENS)
+    assert parity.worst <= 1e-9
+    assert (mapping["tensors"]["E"], mapping["tensors"]["B"]) == ("embedding", "W_2[0]")
+    assert parity.places == ()  # the outputs alone show that it is the module
+    mapping["tensors"] |= {"Q": "W_K[0]", "K": "W_Q[0]"}
+    with pytest.raises(CheckpointError, match="differ"):
+        audit(module, mapping=mapping)
+
+
 def test_patterns_stand_for_blocks_that_a_number_tells_apart() -> None:
     roles = {
         "h.0.q.weight": "W_Q[0].T",

@@ -93,6 +93,22 @@ def test_a_network_on_bits_gets_its_rule(tmp_path: Path) -> None:
     assert [line.refusal for line in other.lines if line.method == "norms"] == ["not requested (methods=, --by)"]
 
 
+def test_rows_that_a_linear_map_reads_may_be_fewer_than_t() -> None:
+    class Rows(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside, self.out = torch.nn.Linear(4, 16), torch.nn.Linear(16, 2)
+            self.layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+
+        def forward(self, x: Any) -> Any:
+            return self.out(self.layer(self.inside(x))[:, 0])
+
+    x, y = RNG.uniform(-0.25, 0.25, (60, 6, 4)), RNG.integers(0, 2, 60)
+    found = boundcalc.certify(Rows().eval(), (x, y), test=(x[::-1] / 2, y))
+    assert found["norms: best"].refusal is None
+    assert "a patch of the data has norm" in str(boundcalc.certify(Rows().eval(), (9 * x, y))["norms: best"].refusal)
+
+
 def test_methods_that_one_reason_keeps_out_share_a_row() -> None:
     found = boundcalc.certify(NanoGPT().eval(), test=tokens(40))
     assert [row[0] for row in found.table[1:]] == ["held-out", "norms, p2l, occam, rule, pac-bayes"]
