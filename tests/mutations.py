@@ -252,8 +252,8 @@ STATEMENTS = [
     Mutation(
         "K2 with a free sign outside",
         "statements/comparison/sharp.py",
-        "inside=False) + beta\n",
-        "inside=False)\n",
+        "outside + mean_of_signs(ns)",
+        "outside",
         _READ,
     ),
     Mutation("K2 without centres", "statements/comparison/sharp.py", " + union + beta / 2", " + union", _READ),
