@@ -85,7 +85,7 @@ def _heads_task(plan: Plan, layer: Attention, part: slice, per_group: int) -> Ca
     def maps(model: Model) -> HeadMaps:
         return head_maps(model, layer, queries, part)
 
-    times_by = _factors(plan.model, layer)
+    times_by = _norm_factors(plan.model, layer)
 
     def run(_: np.random.Generator) -> Found:
         own = maps(plan.model)
@@ -93,7 +93,7 @@ def _heads_task(plan: Plan, layer: Attention, part: slice, per_group: int) -> Ca
         if plan.reference is not None:
             out |= {
                 key + "'": value
-                for key, value in own.minus(maps(plan.reference), layer, queries.start, part.start).items()
+                for key, value in own.distance_norms(maps(plan.reference), layer, queries.start, part.start).items()
             }
         return {
             key: value if (factor := times_by[key.partition("[")[0]]) == 1 else value.times(factor)
@@ -108,8 +108,8 @@ def _forgets_keys(layer: Attention) -> bool:
     return layer.normaliser.name == "softmax" and layer.cap is None
 
 
-def _factors(model: Model, layer: Attention) -> dict[str, float]:
-    """What each kind of norm is multiplied by: the constants of its maps. A joint score is one matrix, so has one."""
+def _norm_factors(model: Model, layer: Attention) -> dict[str, float]:
+    """The factor of each kind of norm: the constants of its maps. A joint score is one matrix, so has one."""
     kinds = ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V")
     found = {kind: model.factor(kind, layer.block) for kind in kinds}
     if layer.qk != "split":

@@ -75,17 +75,17 @@ def _agreeing(
         if rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
             mapping["architecture"]["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
             mapping["architecture"].setdefault("seq_len", rows.shape[1])
-    best = _search(recorded, checkpoint, mapping, choices)
+    best = _best_description(recorded, checkpoint, mapping, choices)
     try:
         return best, compare_passes(recorded, *_seen(checkpoint, best))
     except CheckpointError as error:
         raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
 
 
-def _search(
+def _best_description(
     recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[_Change]]
 ) -> dict[str, Any]:
-    """One thing after the other, then what meets before the first place that shows, then all together."""
+    """The description that agrees furthest with the recorded pass: changes one by one, then early ones together, then all."""
     alone = [[name] for name in choices]
     early = [name for name in ("scales", "style", "residual", "attention") if name in choices]
     rounds = [*alone, *alone, early, *alone, list(choices)]
@@ -159,7 +159,7 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
     causal = [True, None] if said.get("causal") else [None, True]
     found["attention"] = [
         {"architecture.heads": number, "architecture.causal": mask, **layout, **turns}
-        for turns in _rotations(module, roles)
+        for turns in _rotary_choices(module, roles)
         for number in count
         for mask in causal
         for layout in fused
@@ -175,8 +175,8 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
     return found
 
 
-def _rotations(module: Any, roles: set[str]) -> list[_Change]:
-    """Without a table of positions queries and keys may turn: by halves, or in pairs."""
+def _rotary_choices(module: Any, roles: set[str]) -> list[_Change]:
+    """Rotary positions to try where there is no table of positions: rotations of halves, or of pairs."""
     found: list[_Change] = [{"architecture.rope": None, "rotary": None}]
     if "positions" in roles or "embedding" not in roles:
         return found

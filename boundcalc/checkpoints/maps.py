@@ -75,7 +75,7 @@ class HeadMaps:
             return self.k
         return np.concatenate([self.k, self.b_k[:, :, None]], axis=2)
 
-    def minus(self, other: HeadMaps, layer: Attention, first: int, first_group: int) -> Found:
+    def distance_norms(self, other: HeadMaps, layer: Attention, first: int, first_group: int) -> Found:
         """Norms of the distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
         b = layer.block
         out: Found = {}

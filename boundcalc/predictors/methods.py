@@ -88,7 +88,7 @@ def _given(certificate: PredictorCertificate) -> str | None:
     return None
 
 
-def _answers(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
+def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
     """The same predictor answers the same examples: `learner_of` gives an object with `weights` and `scores`."""
     refuse_other_examples(certificate, data)
     predictor = learner_of(certificate.evidence["recipe"])
@@ -112,6 +112,6 @@ HELD_OUT = METHODS.register_builtin(
         {"data": data_evidence, "recipe": json_object, "weights": sha256_text},
         _no_choice,
         _given,
-        _answers,
+        _answers_alike,
     )
 )

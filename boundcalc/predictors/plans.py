@@ -127,15 +127,15 @@ def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int 
     leave room. A requested long prefix is also tested as it is: holdout is among its members.
     """
     if prefix is None:
-        found = (*_short(m, min(FIRST, m // 8), seed), *_long(m, m // 4, seed))
+        found = (*_short_runs(m, min(FIRST, m // 8), seed), *_long_runs(m, m // 4, seed))
     elif prefix > FIRST:
-        found = (*splits([prefix], seed=seed), *_long(m, prefix, seed))
+        found = (*splits([prefix], seed=seed), *_long_runs(m, prefix, seed))
     else:
-        found = _short(m, prefix, seed)
+        found = _short_runs(m, prefix, seed)
     return shared(found, delta)
 
 
-def _short(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
+def _short_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
     rounds = [1] * _ONE_BY_ONE[-1]
     return tuple(
         member
@@ -144,5 +144,5 @@ def _short(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
     )
 
 
-def _long(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
+def _long_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
     return stops(m - prefix, _BY_MORE, list(accumulate(_BY_MORE)), prefix=prefix, seed=seed)

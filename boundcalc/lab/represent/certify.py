@@ -76,7 +76,7 @@ class Certified:
 
 def certify(network: Network, function: SparseFunction, hint: Hint | None = None) -> Certified:
     """The least of readout * min(1, N / max(1, |y|)), counted positive on the side of the function, over all inputs."""
-    network.require()
+    network.check_shapes()
     if not network.readout >= 0:
         raise CertificateError(
             f"this certificate is for read-outs of at least 0, got {network.readout!r}: negate W_1 instead"

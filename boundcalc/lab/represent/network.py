@@ -142,7 +142,7 @@ class Network:
         }
         return Norms(budgets=budgets)
 
-    def require(self) -> None:
+    def check_shapes(self) -> None:
         """Refuse, before anything is certified, shapes that do not fit and numbers that are not finite."""
         d, k = self.encoding.width, len(self.w_1)
         if (self.w_q.shape, self.w_k.shape, self.w_v.shape, self.w_1.shape) != ((d,), (d,), (d, k), (k, 1)):

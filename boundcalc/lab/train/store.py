@@ -84,7 +84,7 @@ class Store:
                     self.connection.execute("ROLLBACK")
                 raise
 
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _fetch_all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._errors():
             return self.connection.execute(query, values).fetchall()
 
@@ -148,23 +148,23 @@ class Store:
 
     def hashes(self) -> set[str]:
         """Hashes of all stored trials."""
-        return {row[0] for row in self._rows("SELECT hash FROM trials")}
+        return {row[0] for row in self._fetch_all("SELECT hash FROM trials")}
 
     def __len__(self) -> int:
-        return int(self._rows("SELECT count(*) FROM trials")[0][0])
+        return int(self._fetch_all("SELECT count(*) FROM trials")[0][0])
 
     def certified(self) -> set[tuple[str, str]]:
         """Trials that have been certified, with the request as canonical JSON."""
-        return {(row[0], row[1]) for row in self._rows("SELECT hash, asked FROM certificates")}
+        return {(row[0], row[1]) for row in self._fetch_all("SELECT hash, asked FROM certificates")}
 
     def tasks(self) -> dict[str, int]:
         """Names of tasks, and how many trials there are of each."""
-        return dict(self._rows("SELECT task, count(*) FROM trials GROUP BY task ORDER BY task"))
+        return dict(self._fetch_all("SELECT task, count(*) FROM trials GROUP BY task ORDER BY task"))
 
     def sweeps(self) -> dict[str, int]:
         """Names of sweeps, and how many of their trials are stored."""
         return dict(
-            self._rows("SELECT name, count(*) FROM sweeps JOIN trials USING (hash) GROUP BY name ORDER BY name")
+            self._fetch_all("SELECT name, count(*) FROM sweeps JOIN trials USING (hash) GROUP BY name ORDER BY name")
         )
 
     def named(self, prefix: str) -> str:
@@ -201,7 +201,7 @@ class Store:
     def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
         query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
         found: list[Mapping[str, Any]] = []
-        for asked, content, digest in self._rows(query, (key,)):
+        for asked, content, digest in self._fetch_all(query, (key,)):
             if digest_of(key, asked, content) == digest:
                 found.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
             else:
@@ -228,7 +228,7 @@ class Store:
 
     def verify(self) -> list[str]:
         """What is wrong with the file, a record or a certificate; nothing where all is as it was written."""
-        problems = [f"SQLite: {line}" for (line,) in self._rows("PRAGMA integrity_check") if line != "ok"]
+        problems = [f"SQLite: {line}" for (line,) in self._fetch_all("PRAGMA integrity_check") if line != "ok"]
         for record in self.records():
             problems += [f"{record.hash[:12]}: {text}" for text in self._problems(record)]
         return problems + self.damaged

@@ -113,7 +113,7 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
     sets, signs = _Sets(f, [part.inputs for part in parts]), np.array([float(part.sign) for part in parts])
     low, high, exact = sets.ranges()
     scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
-    z_low, z_high = _hidden(f, low, high, scale, parts)
+    z_low, z_high = _hidden_ranges(f, low, high, scale, parts)
     empty = (z_low > z_high).any(1)
     g = signs[:, None] * f.g
     width = np.maximum(z_high - z_low, 1e-9)
@@ -159,7 +159,7 @@ def _scales(f: FloatTables, low: Array, high: Array) -> tuple[Array, Array]:
     return tuple(1 / np.sqrt(square.mean(1, keepdims=True) + f.eps) for square in (most, least))  # type: ignore[return-value]
 
 
-def _hidden(
+def _hidden_ranges(
     f: FloatTables, low: Array, high: Array, scale: tuple[Array, Array], parts: Sequence[Part]
 ) -> tuple[Array, Array]:
     """The least and the largest input of every hidden unit."""
@@ -197,7 +197,7 @@ def loosest_unit(f: FloatTables, part: Part) -> tuple[int, float]:
     """The hidden unit whose line can be farthest below it, and the middle of its range."""
     low, high, _ = _Sets(f, [part.inputs]).ranges()
     scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
-    ends = [side[0] for side in _hidden(f, low, high, scale, [part])]
+    ends = [side[0] for side in _hidden_ranges(f, low, high, scale, [part])]
     middle = (ends[0] + ends[1]) / 2
     chord = (float_phi(f.activation, ends[0]) + float_phi(f.activation, ends[1])) / 2
     j = int((np.abs(f.g) * np.abs(chord - float_phi(f.activation, middle))).argmax())

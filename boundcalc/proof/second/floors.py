@@ -354,10 +354,10 @@ def _unseen(rare: int, m: int, delta: Real) -> Real:
         with MP.workprec(2 * rare + 128):
             missed = [math.comb(rare, j) * MP.exp(m * MP.log1p(-j * chance)) for j in range(rare + 1)]
 
-            def likely(r: int, missed: Sequence[Real] = missed) -> bool:
+            def exceeds_delta(r: int, missed: Sequence[Real] = missed) -> bool:
                 terms = [(-1) ** (j - r) * math.comb(j - 1, r - 1) * missed[j] for j in range(r, rare + 1)]
                 return sum(terms) > delta
 
-            unseen = bisect_left(range(1, rare + 1), True, key=lambda r: not likely(r))
+            unseen = bisect_left(range(1, rare + 1), True, key=lambda r: not exceeds_delta(r))
         best = max(best, unseen * chance)
     return best
