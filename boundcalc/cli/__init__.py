@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
     "plot": ("boundcalc.cli.plot:command", "Bounds along an axis, next to measured runs."),
-    "explore": ("boundcalc.cli.explore:command", "A page of floors and bounds to play with."),
+    "explore": ("boundcalc.cli.explore:command", "Interactive bounds and floors, as a page."),
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
     "runs": ("boundcalc.cli.runs:command", "List, show, verify and remove stored trials."),

@@ -139,7 +139,9 @@ def command(
         from boundcalc.cli.rules import certify_by_rule
 
         if methods != ("rule",):
-            raise InvalidSetting("--by rule stands alone: it looks at weights that the other methods only measure")
+            raise InvalidSetting(
+                "--by rule cannot be combined: it reads the weights that the other methods only measure"
+            )
         certify_by_rule(context, model, data, delta, certificates, form)
         return
     if why and form not in ("table", "json"):

@@ -20,7 +20,7 @@ _STARTS = {"preset": "preset", "setting": "setting_file"}
 @click.command(
     cls=FileCommand,
     name="explore",
-    short_help="A page of floors and bounds to play with: served on this machine, or one file.",
+    short_help="Interactive bounds and floors as a page: served on this machine, or one file.",
     epilog="""\b
 Examples:
   boundcalc explore                                  opens the page in your browser, every point checked as you move

@@ -1,6 +1,6 @@
 """Which norms are read off trained weights, so that bounds are corrected for them: the one place that says.
 
-It looks at kinds and sizes, never at values: the price is a union bound over the values of limits fixed in advance. Few
+It reads kinds and sizes, never values: the correction is a union bound over the values of limits fixed in advance. Few
 are read, as each costs several nats: what A5 derives as well from those left is not. Read are |W|_op, which radii and
 Lipschitz factors need, |W|_F and |W|_21, which covers use besides it; of (2,1) norms of transposes, (1,1) norms and
 ranks the architecture's sizes say nearly as much (docs/theory.md, budgets after the fact).

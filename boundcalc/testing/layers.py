@@ -69,7 +69,7 @@ def trains_what_it_says(at: LayerExample) -> str | None:
 
 @_whatever_is_claimed
 def is_drawn_within_its_budgets(at: LayerExample) -> str | None:
-    """What is drawn belongs to the class: else the other laws would be about another one."""
+    """The drawn weights belong to the class; else the other laws would be about another class."""
     named = {each.kind: each for weight in weights_of((at.layer,), at.seq_len) for each in weight.all}
     for _, weights, _, _ in at.runs():
         for key, array in weights.items():

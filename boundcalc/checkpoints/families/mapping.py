@@ -29,7 +29,7 @@ from boundcalc.setting.norms import place_of
 
 ROLES: Mapping[str, str] = {
     "embedding": "token table, one row a token",
-    "positions": "learned positions, one row a place",
+    "positions": "learned positions, one row for each position",
     "segments": "token types, one row a type",
     "class_token": "a row put before the input",
     "W_patch": "from the rows (or patches) of the input to width d",

@@ -1,1 +1,1 @@
-"""A page to play with: bounds as curves in a file that opens anywhere, or next to the engine on this machine."""
+"""The interactive page: bounds as curves in a file that opens anywhere, or next to the engine on this machine."""
