@@ -31,8 +31,8 @@ from boundcalc.checkpoints.examples import (
 )
 
 FILES = (
-    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or FILE.py:NAME (arrays, a dataset, a loader, or a function "
-    "that returns one)"
+    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or FILE.py:NAME (arrays, a dataset, a loader, "
+    "or a function that returns one)"
 )
 
 

@@ -58,8 +58,8 @@ says that gamma was fixed before the data.""",
     "--data",
     type=PythonName(),
     metavar="DATA",
-    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or what "
-    "a name in a Python file holds or gives (data.py:train: arrays, a dataset, a loader).",
+    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or "
+    "FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one).",
 )
 @click.option(
     "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."

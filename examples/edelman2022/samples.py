@@ -4,7 +4,7 @@
     python examples/edelman2022/samples.py --sweep conjunction-half --share 0.5       (T to 4096, 6400 networks: an
     hour) python examples/edelman2022/samples.py --sweep conjunction-natural-4096 --sparsity 2
 
-Computed: the information-theoretic minimum G8, with fewer examples than which no learner finds the bits. Measured: m*, the number of
+Computed: the information-theoretic minimum G8: with fewer examples no learner finds the bits. Measured: m*, the number of
 examples with which a share of the trials reaches 99% on new sequences, by T.
 """
 
@@ -67,7 +67,7 @@ def consistent(s: int, length: int, risk: float, delta: float) -> float:
 def collect(
     quick: bool = False, store: Path | None = None, sweep: str = "conjunction", share: float = 0.8, sparsity: int = 0
 ) -> Figure:
-    """m* with its fits, the floor, any learner with zero training error, and the best bound of the class that holds the networks."""
+    """m* with its fits, the floor, any learner without training errors, and the best bound of the networks' class."""
     chosen, target = records(quick, store, sweep, sparsity)
     counted = cells(chosen, 1 - target)
     found = analyse(counted, level=share)
