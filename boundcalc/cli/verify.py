@@ -106,7 +106,7 @@ def _verify_score(file: str, raw: Any, form: str) -> None:
         return
     line = of_score("score", score)
     click.echo(f"verified: {score.claim}")
-    click.echo(f"{'proof':10}  {line.rests_on}")
+    click.echo(f"{'proof':10}  {line.based_on}")
     click.echo(f"{'model':10}  {', '.join(score.names)} (on record, not checked here)")
     click.echo(f"{'facts':10}  taken as they stand, of independent examples that the models had not met")
 

@@ -158,7 +158,7 @@ class Search:
         return min(math.log(0.5), self.network.radius.log)
 
     @cached_property
-    def speaks_of_none(self) -> bool:
+    def has_empty_premise(self) -> bool:
         """Whether no network of the class meets the premise of a risk bound (G0e), however many samples there are."""
         return self.once(("no member",), lambda: no_member(self.setting) is not None)
 
@@ -215,7 +215,7 @@ class Search:
 
     def risks(self, only: str | None = None) -> Iterator[Candidate]:
         """Candidate certificates for the risk at the given margin training error; perhaps of one strategy alone."""
-        if self.closed is not None or self.speaks_of_none:
+        if self.closed is not None or self.has_empty_premise:
             return iter(())
         return self._beside("risk", only, lambda: risks.candidates(self))
 

@@ -36,15 +36,15 @@ class Line:
         values: what it bounds: the probability of a wrong answer, and (of norm bounds) the gap of that and the share of
             training margins at most gamma.
         quantity: what is bounded, in a word.
-        rests_on: the statement, and what it was given.
-        speaks_of: which predictor it is about.
+        based_on: the statement, and what it was given.
+        certifies: which predictor it is about.
         refusal: why there is nothing.
     """
 
     method: str
     values: tuple[Value, ...] = ()
-    rests_on: str = ""
-    speaks_of: str = ""
+    based_on: str = ""
+    certifies: str = ""
     refusal: str | None = None
     quantity: str = "Error"
 
@@ -82,8 +82,8 @@ class Line:
             "method": self.method,
             "risk": self.risk,
             "gap": self.gap,
-            "rests_on": self.rests_on,
-            "speaks_of": self.speaks_of,
+            "based_on": self.based_on,
+            "certifies": self.certifies,
             "refusal": self.refusal,
             "trivial": trivial,
         }
@@ -157,7 +157,7 @@ class Certification:
         others = sum(line is not best and bool(line.values) for line in self.lines)
         less = f"; 0 of {others} other methods give less" if others else ""
         return (
-            f"{best.quantity} of {self.model} at most {percent(risk)} {sure}, by {best.method} ({best.rests_on}){less}."
+            f"{best.quantity} of {self.model} at most {percent(risk)} {sure}, by {best.method} ({best.based_on}){less}."
         )
 
     @property
@@ -218,7 +218,7 @@ class Certification:
                 if methods := alike.pop(line.refusal, None):
                     rows.append((", ".join(methods), "-", "-", "", line.refusal))
                 continue
-            rows.append((line.method, line.cell("risk"), line.cell("gap"), line.speaks_of, line.rests_on))
+            rows.append((line.method, line.cell("risk"), line.cell("gap"), line.certifies, line.based_on))
         return tuple(rows)
 
     def text(self, width: int = _WIDE) -> str:

@@ -105,8 +105,8 @@ def held_out(
                 "weights": weights_digest(outputs.checkpoint),
             },
         )
-        evidence = of_score("held-out", scores["error"]).rests_on.partition(": ")[2]
-        lines.append(replace(of_predictor("held-out", made), rests_on=f"H: {evidence}"))
+        evidence = of_score("held-out", scores["error"]).based_on.partition(": ")[2]
+        lines.append(replace(of_predictor("held-out", made), based_on=f"H: {evidence}"))
     else:
         lines.append(of_score("held-out", scores["error"]))
     if against is not None:

@@ -57,7 +57,7 @@ class Method:
     establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
     prove: Callable[[PredictorCertificate, Callable[[Mapping[str, Any]], Any]], str] | None = None
 
-    def rests_on(self, name: object) -> PredictorStatement:
+    def statement_named(self, name: object) -> PredictorStatement:
         """The statement of that name, if its certificates may be based on it."""
         found = next((statement for statement in self.statements if statement.name == name), None)
         if found is None:
@@ -179,7 +179,7 @@ class PredictorCertificate:
         method = known_methods().get(self.method) if isinstance(self.method, str) else None
         if method is None:
             raise CertificateError(f"unknown method {self.method!r}; known: {', '.join(known_methods())}")
-        statement = method.rests_on(self.statement)
+        statement = method.statement_named(self.statement)
         delta, risk = _probability("delta", self.delta), _probability("risk", self.risk, one=True)
         alternatives = _alternatives(method, self.alternatives, self.chosen, delta)
         evidence = object_of("evidence", self.evidence, tuple(method.evidence))
@@ -222,14 +222,14 @@ def issue(
     evidence: Mapping[str, Any],
 ) -> PredictorCertificate:
     """A certificate whose claim is what its statement gives, checked as one that is read."""
-    risk = known_methods()[method].rests_on(statement).risk(facts, float(alternatives[chosen]["delta"]))
+    risk = known_methods()[method].statement_named(statement).risk(facts, float(alternatives[chosen]["delta"]))
     fixed = tuple(plain(alternatives))
     return PredictorCertificate(method, statement, plain(facts), delta, fixed, chosen, risk, plain(evidence)).checked()
 
 
 def rederive(certificate: PredictorCertificate) -> float:
     """The bound again from the facts alone, in ball arithmetic; refuses a claim that is not it."""
-    statement = known_methods()[certificate.method].rests_on(certificate.statement)
+    statement = known_methods()[certificate.method].statement_named(certificate.statement)
     value = statement.risk(certificate.facts, certificate.share)
     if certificate.risk < value:
         raise CertificateError(

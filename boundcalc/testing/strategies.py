@@ -141,7 +141,7 @@ def rises_with_counts_and_confidence_and_falls_with_samples(strategy: Strategy, 
     return None if more > value and surer > value and longer < value else f"{value}, then {more}, {surer}, {longer}"
 
 
-def rests_on_statements(strategy: Strategy, coins: Coins) -> str | None:
+def names_its_statements(strategy: Strategy, coins: Coins) -> str | None:
     """It has a name, words, and names of statements that exist."""
     del coins
     if not (strategy.name and strategy.title and strategy.formula and strategy.uses):
@@ -155,7 +155,7 @@ LAWS = (
     number_systems_agree,
     terms_make_the_value,
     rises_with_counts_and_confidence_and_falls_with_samples,
-    rests_on_statements,
+    names_its_statements,
 )
 
 

@@ -20,7 +20,7 @@ def test_a_strategy_that_is_noticed_by_one_law_alone() -> None:
     strategy = STRATEGIES["uniform-margin"]
     coins = [Coins(1, 30, 0.2)]
     for broken, law in (
-        ({"uses": ("G99",)}, "rests_on_statements"),
+        ({"uses": ("G99",)}, "names_its_statements"),
         ({"terms": lambda self, ns, known: []}, "terms_make_the_value"),
         ({"value": lambda self, ns, known: ns.number(2 if ns.name == "interval" else 1)}, "number_systems_agree"),
         ({"value": lambda self, ns, known: known.m}, "rises_with_counts_and_confidence_and_falls_with_samples"),

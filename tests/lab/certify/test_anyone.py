@@ -182,7 +182,7 @@ def test_weights_of_predictions(tmp_path: Path) -> None:
     found = boundcalc.certify(path, against="other", largest_weight=2)
     assert found.scores["error"].value == pytest.approx(20 * 2 / (20 * 2 + 180 * 0.5))
     assert found["held-out"].quantity == "Weighted error"
-    assert "S4: weighted mean" in found["held-out"].rests_on
+    assert "S4: weighted mean" in found["held-out"].based_on
     assert found.scores["difference"].kind == "weighted difference"
     for change, message in (
         ({}, "say the largest weight"),
@@ -200,7 +200,7 @@ def test_what_is_saved_is_verified(tmp_path: Path) -> None:
     rows = "".join(f"{'cat' if i % 9 else 'dog'},cat,{'cat' if i % 3 else 'dog'},d{i // 2}\n" for i in range(90))
     path = predictions(tmp_path / "p.csv", "answer,label,other,doc\n" + rows)
     found = boundcalc.certify(path, against="other")
-    assert found["against other"].speaks_of == "the first is better"
+    assert found["against other"].certifies == "the first is better"
     for file in found.save(tmp_path / "out"):
         score = Score.from_json(json.loads(file.read_text()))
         assert score.claim

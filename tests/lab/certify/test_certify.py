@@ -124,9 +124,9 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
     found = boundcalc.certify(near, (x, y), methods=["occam"], reference=tmp_path / "init.pt")
     certificate = found.certificates["occam"]
     assert certificate.alternatives[certificate.chosen]["checkpoint"] is not None
-    assert "from the checkpoint init.pt on" in found["occam"].rests_on
+    assert "from the checkpoint init.pt on" in found["occam"].based_on
     assert certificate.risk < 0.3
-    assert found["occam"].speaks_of == "decoded from the message"
+    assert found["occam"].certifies == "decoded from the message"
     decoded = NanoGPT().double()
     state = {name: torch.tensor(value) for name, value in found.states["occam"].items()}
     assert not decoded.load_state_dict(state, strict=False).unexpected_keys
@@ -253,7 +253,7 @@ def test_p2l_trains_modules_of_its_own() -> None:
     certificate = found.certificates["p2l"]
     assert certificate.method == "p2l"
     assert found["p2l"].risk == certificate.risk < 0.5
-    assert found["p2l"].speaks_of == "trained on the prefix and the picks"
+    assert found["p2l"].certifies == "trained on the prefix and the picks"
     assert {line.method for line in found.lines if line.refusal is None} == {"p2l"}
     with pytest.raises(InvalidSetting, match="make="):
         boundcalc.certify(made("nanoGPT"), (x, x[:, 0]), methods=["p2l"])

@@ -149,7 +149,7 @@ def forged_facts_are_refused_on_the_examples(method: Method, at: PredictorExampl
     """A forger who changes a fact and computes the number anew is found out where the examples are."""
     with _known(method):
         made = at.issued_by(method)
-        statement = method.rests_on(made.statement)
+        statement = method.statement_named(made.statement)
         for name, value in made.facts.items():
             if isinstance(value, bool) or not isinstance(value, int | float):
                 continue
@@ -251,7 +251,7 @@ def its_number_fails_no_more_often_than_it_says(method: Method, at: PredictorExa
     most."""
     if not at.worlds:
         return "it brings no world in which the risk is known exactly"
-    statement = method.rests_on(at.certificate.statement)
+    statement = method.statement_named(at.certificate.statement)
     for world in at.worlds:
         whole = math.fsum(chance for chance, _, _ in world.outcomes)
         if abs(whole - 1) > _CLOSE:
