@@ -118,8 +118,8 @@ def _norm_factors(model: Model, layer: Attention) -> dict[str, float]:
             if offset and found[f"b_{kind}"] != found[f"W_{kind}"]:
                 scales = f"W_{kind} has scale {found[f'W_{kind}']:g} and b_{kind} {found[f'b_{kind}']:g}"
                 raise CheckpointError(
-                    f"{model.checkpoint.where}: {scales}, but joint scores hold both in one matrix: give both one scale, or "
-                    "scale the tensors in the file"
+                    f"{model.checkpoint.where}: {scales}, but joint scores hold both in one matrix: give both one "
+                    "scale, or scale the tensors in the file"
                 )
     product = found["W_Q"] * found["W_K"]
     return found | {"W_QK": product if 1 in (found["W_Q"], found["W_K"]) else math.nextafter(product, math.inf)}

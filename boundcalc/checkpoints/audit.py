@@ -76,8 +76,9 @@ class Audit:
 
     def __repr__(self) -> str:
         return (
-            f"Audit({self.where}: family {self.family}, T {self.architecture.seq_len}, {self.account.total:,} parameters in "
-            f"{len(self.account.lines)} tensors, norms of {len(self.measured)} weights; {self.comparison})"
+            f"Audit({self.where}: family {self.family}, T {self.architecture.seq_len}, {self.account.total:,} "
+            f"parameters in {len(self.account.lines)} tensors, norms of {len(self.measured)} weights; "
+            f"{self.comparison})"
         )
 
     @property
@@ -98,8 +99,8 @@ class Audit:
     def norms(self, power: float | None = None, extra: Mapping[str, Budget] | None = None) -> Norms:
         """The budgets that the weights just fit, as a norms file has them; which limits, `norms.limits` says.
 
-        Groups of queries share keys and values, so their budgets are those of the largest head; so are those of heads whose
-        queries and keys are normalised together.
+        Groups of queries share keys and values, so their budgets are those of the largest head; so are those of heads
+        whose queries and keys are normalised together.
         """
 
         def alike(layer: Attention) -> bool:
@@ -125,18 +126,18 @@ class Audit:
         return Norms(budgets=budgets | dict(self.products) | dict(extra or {}), measured=True, failure=self.failure)
 
     def with_bits(self, bits: int) -> Audit:
-        """The same with the premise that a stored weight has so many bits (G13), which no tensor that is read may exceed."""
+        """The same with the premise that a stored weight has so many bits (G13), which no tensor may exceed."""
         for line in self.account.lines:
             stored = 8 * STORED[line.dtype].itemsize
             if line.reason.startswith(FOLDED):
                 raise InvalidSetting(
-                    f"--bits {bits}: {line.tensor} and the positions are measured as one sum, which is no number of {bits} "
-                    "bits, and G13 would count too few; leave --bits out"
+                    f"--bits {bits}: {line.tensor} and the positions are measured as one sum, which is no number of "
+                    f"{bits} bits, and G13 would count too few; leave --bits out"
                 )
             if (line.used or line.reason == KEY_BIAS) and stored > bits:
                 raise InvalidSetting(
-                    f"--bits {bits}: {line.tensor} is stored as {line.dtype}, numbers of {stored} bits; give --bits {stored} "
-                    "if that was fixed before the data"
+                    f"--bits {bits}: {line.tensor} is stored as {line.dtype}, numbers of {stored} bits; give --bits "
+                    f"{stored} if that was fixed before the data"
                 )
         return replace(self, architecture=self.architecture.with_fields(bits=bits))
 
@@ -213,12 +214,13 @@ def audit(
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
-    `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the option.
+    `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the
+    option.
 
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
-    A live module is compared with the architecture it is read as (`parity`), unless `compare` is false: the audit then says so.
-    `call` says how it is called, where module(x) is not it; `parity` is a forward check that was made before.
+    A live module is compared with the architecture it is read as (`parity`), unless `compare` is false: the audit then
+    says so. `call` says how it is called, where module(x) is not it; `parity` is a forward check that was made before.
     """
     if seed is not None:
         validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
@@ -289,7 +291,8 @@ def _refuse_idle(model: Model, plan: Plan) -> None:
     for (role, block), place in model.places.items() if model.family.described else ():
         if (role, block) not in plan.read and place.tensor.size:
             raise InvalidSetting(
-                f"the mapping says that {place.tensor.name} is {key_of(role, block)}, which the architecture it describes "
+                f"the mapping says that {place.tensor.name} is {key_of(role, block)}, which the architecture it "
+                "describes "
                 'has not: correct the architecture or the role, or list the tensor under "ignored" with the reason'
             )
 

@@ -1,4 +1,4 @@
-"""A user's own examples, of any length each: from arrays, files, torch and Hugging Face datasets, or a loader of batches."""
+"""A user's own examples: from arrays, files, torch and Hugging Face datasets, or a loader of batches."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from boundcalc.checkpoints.examples import (
 )
 
 FILES = (
-    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or FILE.py:NAME (arrays, a dataset, a loader, "
-    "or a function that returns one)"
+    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or FILE.py:NAME (arrays, a dataset, a "
+    "loader, or a function that returns one)"
 )
 
 
@@ -73,8 +73,8 @@ def _sequences(source: Any, groups: str | None) -> Sequences:
         size = len(whole) if hasattr(whole, "__len__") else len(found)
         if len(found) != size:
             raise InvalidSetting(
-                f"the loader gives {len(found)} of {size} examples: bounds are about all of them; drop_last=False, and no "
-                "sampler that leaves some out"
+                f"the loader gives {len(found)} of {size} examples: bounds are about all of them; drop_last=False, and "
+                "no sampler that leaves some out"
             )
         return found
     if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not hasattr(source, "shape"):
@@ -99,7 +99,7 @@ def _shown(source: Any) -> list[str]:
 
 
 def _plain(source: Any) -> Any:
-    """The dataset without its clothes: what set_format makes of columns (tensors, frames, arrow) is how they are shown."""
+    """The dataset without the format (tensors, frames, arrow) in which set_format shows its columns."""
     return source.with_format(None) if hasattr(source, "with_format") else source
 
 

@@ -1,7 +1,8 @@
 """A module of no known family described by itself: a template's guesses, decided by the forward check.
 
-Roles come from names, shapes and order. What no tensor says (the order of normalisation and sublayers, the activation, the
-mask, the number of heads, epsilons) is tried; what agrees with the module in double precision, layer by layer, is it.
+Roles come from names, shapes and order. What no tensor says (the order of normalisation and sublayers, the activation,
+the mask, the number of heads, epsilons) is tried; what agrees with the module in double precision, layer by layer, is
+it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _agreeing(
 def _best_description(
     recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[_Change]]
 ) -> dict[str, Any]:
-    """The description that agrees furthest with the recorded pass: changes one by one, then early ones together, then all."""
+    """The description that agrees furthest with the recorded pass: single changes, early ones together, all."""
     alone = [[name] for name in choices]
     early = [name for name in ("scales", "style", "residual", "attention") if name in choices]
     rounds = [*alone, *alone, early, *alone, list(choices)]

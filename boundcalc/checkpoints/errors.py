@@ -18,4 +18,4 @@ class NoReadOut(InvalidSetting):
 
 
 class NotRun(CheckpointError):
-    """A module that cannot be loaded, or does not take the inputs: nothing is known of whether it is what was described."""
+    """A module that cannot be loaded, or does not take the inputs: its description could not be compared."""

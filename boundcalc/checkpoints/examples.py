@@ -191,7 +191,8 @@ def of_fields(fields: Mapping[str, Any], where: str, groups: str | None = None) 
     splits = [name for name, value in fields.items() if hasattr(value, "column_names")]
     if splits:
         raise InvalidSetting(
-            f"{where} holds datasets by name ({', '.join(map(str, splits))}): give one of them, such as data[{splits[0]!r}]"
+            f"{where} holds datasets by name ({', '.join(map(str, splits))}): give one of them, such as "
+            f"data[{splits[0]!r}]"
         )
     keys = [next((name for name in names if name in fields), None) for names in (INPUTS, LABELS, MASKS)]
     for key, what, names in zip(keys, ("sequences", "labels"), (INPUTS, LABELS), strict=False):

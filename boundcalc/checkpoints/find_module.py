@@ -55,7 +55,8 @@ def find_module(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> 
     Args:
         path: of the checkpoint.
         checkpoint: as it was read.
-        asked: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for the default.
+        asked: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for the
+            default.
     """
     if asked == NOTHING:
         return FoundModule(asked=True, why="--compare none")
@@ -68,8 +69,8 @@ def find_module(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> 
         if asked is None:
             return FoundModule()
         raise InvalidSetting(
-            f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json names one "
-            "of its classes under architectures; or --compare module.py:make"
+            f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json "
+            "names one of its classes under architectures; or --compare module.py:make"
         )
     size = checkpoint.size
     name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), checkpoint)
@@ -77,8 +78,8 @@ def find_module(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> 
         return FoundModule(load=load, name=name, asked=True)
     if size > MOST:
         return FoundModule(
-            why=f"its {size:,} numbers are more than the {MOST:,} that are run by default; --compare transformers runs them, "
-            f"in about {20 * size / 2**30:.0f} GiB"
+            why=f"its {size:,} numbers are more than the {MOST:,} that are run by default; --compare transformers runs "
+            f"them, in about {20 * size / 2**30:.0f} GiB"
         )
     return FoundModule(load=load, name=name)
 
@@ -86,8 +87,8 @@ def find_module(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> 
 def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
     """What `from_pretrained` gives, from the files alone.
 
-    A config.json that leaves sizes out means the library's own, and billions of numbers that no file has: these are counted
-    before any is made.
+    A config.json that leaves sizes out means the library's own, and billions of numbers that no file has: these are
+    counted before any is made.
     """
     for library in ("torch", "transformers"):
         if importlib.util.find_spec(library) is None:
@@ -121,7 +122,8 @@ def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
             return cls.from_pretrained(str(folder), local_files_only=True, dtype=kind)
     except Exception as error:
         raise NotRun(
-            f"transformers {transformers.__version__} does not load {folder} as {name}: {' '.join(str(error).split())[:200]}"
+            f"transformers {transformers.__version__} does not load {folder} as {name}: "
+            f"{' '.join(str(error).split())[:200]}"
         ) from error
     finally:
         logging.set_verbosity(before[0])

@@ -1,4 +1,7 @@
-"""What a forward pass needs besides the weights, as a module of the transformers library has it; and rotary positions."""
+"""What a forward pass needs besides the weights, as a module of the transformers library has it.
+
+And rotary positions.
+"""
 
 from __future__ import annotations
 
@@ -95,8 +98,8 @@ def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
         size = float(np.sqrt((cos**2 + sin**2).max(initial=0)))
         if size > factor * (1 + 1e-6):
             raise CheckpointError(
-                f"the rotations of the module multiply by {size:.6g}, and the description has {factor:.6g}: a bound of it "
-                "would not be about this module"
+                f"the rotations of the module multiply by {size:.6g}, and the description has {factor:.6g}: a bound of "
+                "it would not be about this module"
             )
         half = cos.shape[1] // 2
         return cos[:, :half] / factor, sin[:, :half] / factor

@@ -70,7 +70,10 @@ class HeadMaps:
         return Heads.of(np.concatenate([self.q, self.b_q[:, :, None]], axis=2))
 
     def _keys(self, layer: Attention) -> Floats:
-        """The keys' maps; under a normaliser that does not forget their offsets, a joint score has these as a column."""
+        """The keys' maps.
+
+        Under a normaliser that does not forget their offsets, a joint score has these as a column.
+        """
         if self.b_k is None or layer.qk == "split":
             return self.k
         return np.concatenate([self.k, self.b_k[:, :, None]], axis=2)

@@ -53,8 +53,8 @@ def margins_of(outputs: Floats, labels: NDArray[np.int64], slack: float = 0.0) -
     classes = max(scores.shape[1], 2)
     if labels.min() < 0 or labels.max() >= classes:
         raise CheckpointError(
-            f"labels from {labels.min()} to {labels.max()}, but the model answers with {scores.shape[1]} numbers: labels "
-            f"are 0 to {classes - 1}"
+            f"labels from {labels.min()} to {labels.max()}, but the model answers with {scores.shape[1]} numbers: "
+            f"labels are 0 to {classes - 1}"
         )
     if scores.shape[1] == 1:
         ahead = scores[:, 0] * (2 * labels - 1)

@@ -1,4 +1,7 @@
-"""Torch modules at hand: found, given the weights of a file, and run in double precision. Torch is imported only here."""
+"""Torch modules at hand: found, given the weights of a file, and run in double precision.
+
+Torch is imported only here.
+"""
 
 from __future__ import annotations
 

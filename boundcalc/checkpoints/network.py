@@ -1,6 +1,7 @@
 """What a checkpoint's tensors compute when they are put together as its architecture says.
 
-What a module's own forward pass is compared with (`parity`), and what answers for a checkpoint where no module is at hand.
+What a module's own forward pass is compared with (`parity`), and what answers for a checkpoint where no module is at
+hand.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ class Network:
         return self._run(x, Forward(NUMPY, self.arrays, self.fixed))
 
     def trace(self, x: Any, *, every_row: bool) -> tuple[Rows, list[Step]]:
-        """The outputs, and every layer in the order they run; with `every_row`, no row is picked before the read-out."""
+        """The outputs, and every layer in the order they run.
+
+        With `every_row`, no row is picked before the read-out.
+        """
         steps: list[Step] = []
         return self._run(x, Forward(NUMPY, self.arrays, self.fixed, every_row=every_row, steps=steps)), steps
 

@@ -1,7 +1,7 @@
 """The forward check: a batch of inputs through a module and through the architecture it was described as.
 
-Both run in double precision, without fused attention, and are compared with each other layer by layer: errors that make up
-for each other wash out at the outputs. A module is run only when it is at hand; files alone are never executed.
+Both run in double precision, without fused attention, and are compared with each other layer by layer: errors that make
+up for each other wash out at the outputs. A module is run only when it is at hand; files alone are never executed.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def compare_passes(
         last = found.places[-1][0].name if found.places else None
         after = f"agree up to {last} and differ" if last else "show no inner layer to compare and differ"
         raise CheckpointError(
-            f"the module and the architecture as described {after} at the outputs, by {found.outputs:.1g} of the largest: "
-            "a bound of the description would not be about this module; correct the mapping or the options"
+            f"the module and the architecture as described {after} at the outputs, by {found.outputs:.1g} of the "
+            "largest: a bound of the description would not be about this module; correct the mapping or the options"
         )
     places = tuple(place for place, _ in found.places)
     outputs = None if recorded.outputs is None else found.outputs
@@ -186,7 +186,7 @@ def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed:
 
 
 def _single_tables(module: Any) -> bool:
-    """Whether a module holds numbers that were computed in single precision, as the cos and sin of rotations often are."""
+    """Whether a module holds numbers computed in single precision, as the cos and sin of rotations often are."""
     return any(str(value.dtype) in ("torch.float32", "torch.complex64") for _, value in module.named_buffers())
 
 
@@ -304,7 +304,7 @@ def _parted(found: Sequence[tuple[Place, int]], index: int, steps: Sequence[Step
     words = ", ".join(dict.fromkeys(each.layer.brief() for each in between)) or "nothing"
     up_to = f"agree up to {found[index - 1][0].name}" if index else "part at the start"
     return (
-        f"the module and the architecture as described {up_to}, and differ in {place.name}, by {place.apart:.1g} of the "
-        f"largest entry; between the two the description has {words}: a bound of it would not be about this module; "
-        "correct the mapping or the options"
+        f"the module and the architecture as described {up_to}, and differ in {place.name}, by {place.apart:.1g} of "
+        f"the largest entry; between the two the description has {words}: a bound of it would not be about this "
+        "module; correct the mapping or the options"
     )

@@ -31,7 +31,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A forward pass of a module: inputs, outputs, what passed every part, and whether any step was narrower than double."""
+    """A forward pass of a module: inputs, outputs, values between parts, whether a step was below double."""
 
     module: Any
     x: Rows
@@ -49,8 +49,8 @@ def record(
         return Recorded(module, x, *_run(module, x, call))
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
         raise NotRun(
-            f"the module does not take inputs of shape {x.shape} ({x.dtype}): {' '.join(str(error).split())[:200]}; give "
-            "some of its own (--data, inputs=), or call=lambda module, x: ..."
+            f"the module does not take inputs of shape {x.shape} ({x.dtype}): {' '.join(str(error).split())[:200]}; "
+            "give some of its own (--data, inputs=), or call=lambda module, x: ..."
         ) from error
 
 
@@ -156,7 +156,7 @@ def tokens_before(model: Model) -> int:
 
 
 def rows_of_images(model: Model, images: Rows) -> Rows:
-    """Images (n, channels, height, width) as patches (n, T, channels x side x side), with rows of zeros for class tokens."""
+    """Images (n, channels, height, width) as patches (n, T, channels x side x side), class tokens as zeros."""
     shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
     if len(shape) != 4 or images.ndim != 4 or images.shape[1] != shape[1]:
         raise CheckpointError(

@@ -166,8 +166,8 @@ class Plan:
                 folded = ("positions", token, *(("b_patch",) if self.model.has("b_patch") else ()))
                 if scaled := next((role for role in folded if self.model.factor(role) != 1), None):
                     raise CheckpointError(
-                        f"{self.model.checkpoint.where}: {scaled} has a scale, which is not read where a token is folded "
-                        f"into the positions ({token}): leave the scale out, and scale the tensor in the file"
+                        f"{self.model.checkpoint.where}: {scaled} has a scale, which is not read where a token is "
+                        f"folded into the positions ({token}): leave the scale out, and scale the tensor in the file"
                     )
                 self.read[token, None] = (0, f"{FOLDED} {row} (families/images.py)")
         return self._table("positions", seq_len, seq_len * d, lambda model: as_stored(positions(model, first, seq_len)))

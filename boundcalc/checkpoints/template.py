@@ -112,7 +112,7 @@ def _is_mask(name: str, tensor: Tensor) -> bool:
 
 
 def _split(tensors: Mapping[str, Tensor]) -> tuple[str | None, dict[str, Tensor], dict[str, Tensor], int]:
-    """The name of the first tensor of the blocks, those of one block by pattern, all others, and how many blocks there are."""
+    """The first tensor of the blocks, those of one block by pattern, all others, and the number of blocks."""
     stacks: dict[str, dict[int, dict[str, Tensor]]] = {}
     for name, tensor in tensors.items():
         found = re.match(r"(.*?)(?:^|\.)(\d+)\.(.+)$", name)
@@ -139,8 +139,8 @@ def _split(tensors: Mapping[str, Tensor]) -> tuple[str | None, dict[str, Tensor]
     for number in numbers[period:]:
         if names[number] != names[numbers[number % period]]:
             raise CheckpointError(
-                f"block {number} has other tensors, or tensors of other shapes, than block {number % period}: a mapping "
-                "describes blocks that are alike; list its layers one by one (docs/weights.md)"
+                f"block {number} has other tensors, or tensors of other shapes, than block {number % period}: a "
+                "mapping describes blocks that are alike; list its layers one by one (docs/weights.md)"
             )
     outside = {n: t for n, t in tensors.items() if not re.match(rf"{re.escape(before)}\d+\.", n)}
     first = f"{before}{numbers[0]}.{next(iter(blocks[numbers[0]]))}"

@@ -18,8 +18,8 @@ TORCH: Mapping[str, tuple[str, str]] = {
     "op": ("largest singular value (of a vector, its length)", "torch.linalg.matrix_norm(w, 2), or b.norm()"),
     "F": ("root of the sum of squares", "w.norm()"),
     "21": (
-        "sum over the columns of x -> xW of their lengths; the rows of the weight of a torch Linear, which is (out, in); "
-        "of an Embedding, dim=0",
+        "sum over the columns of x -> xW of their lengths; the rows of the weight of a torch Linear, which is (out, "
+        "in); of an Embedding, dim=0",
         "w.norm(dim=1).sum()",
     ),
     "21T": ("the same for the other side", "w.norm(dim=0).sum()"),
@@ -35,8 +35,8 @@ TORCH: Mapping[str, tuple[str, str]] = {
 }
 """What each norm is, and how torch computes it of `weight` = w (of an offset b, of a gain g)."""
 NORM_HELP = (
-    "Norms of one kind of weight, such as W_V=op:2.5,21:8 (repeatable). op: largest singular value; 21: summed lengths of "
-    "the columns of x -> xW, weight.norm(dim=1).sum() of a torch weight; `eval --norms-template` lists all."
+    "Norms of one kind of weight, such as W_V=op:2.5,21:8 (repeatable). op: largest singular value; 21: summed lengths "
+    "of the columns of x -> xW, weight.norm(dim=1).sum() of a torch weight; `eval --norms-template` lists all."
 )
 
 
@@ -112,6 +112,7 @@ def legend(setting: Setting) -> list[str]:
     return [
         *lines,
         *([f"products may have budgets besides those of their factors: {named}"] if named else []),
-        "a budget for one block is W_V[3], for one head W_V[3,0]; of W - M, M fixed before the data, 'distance': {'op': 1}",
+        "a budget for one block is W_V[3], for one head W_V[3,0]; of W - M, M fixed before the data, 'distance': "
+        "{'op': 1}",
         "save this as norms.json, fill in your values, then: boundcalc eval --norms norms.json",
     ]

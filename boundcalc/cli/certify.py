@@ -58,8 +58,8 @@ says that gamma was fixed before the data.""",
     "--data",
     type=PythonName(),
     metavar="DATA",
-    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or "
-    "FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one).",
+    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, "
+    "or FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one).",
 )
 @click.option(
     "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."
@@ -82,15 +82,16 @@ says that gamma was fixed before the data.""",
 @click.option(
     "--largest-weight",
     type=NUMBER,
-    help="Of predictions with a column weight: the largest that an example can have, fixed before the examples were drawn.",
+    help="Of predictions with a column weight: the largest that an example can have, fixed before the examples were "
+    "drawn.",
 )
 @click.option(
     "--by",
     "methods",
     multiple=True,
     type=click.Choice(("norms", "held-out", "occam", "p2l", "rule")),
-    help="With --data, certify by this only (repeatable); p2l trains modules of --compare; rule stands alone, for models of "
-    "boundcalc train.",
+    help="With --data, certify by this only (repeatable); p2l trains modules of --compare; rule stands alone, for "
+    "models of boundcalc train.",
 )
 @bounds_option
 @certificate_options("")

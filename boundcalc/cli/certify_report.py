@@ -21,7 +21,7 @@ _LAYERS = 12
 
 
 def table(found: Audit, report: Report, setting: Setting, *, more: bool = False) -> None:
-    """The verdict, the account, the table of bounds and the shares of layers, as text; `more`: after a verdict on data."""
+    """The verdict, the account, the bounds and the shares of layers, as text; `more`: after a verdict on data."""
     from boundcalc.base.rounding import up
     from boundcalc.cli.formats import show
 
@@ -33,8 +33,8 @@ def table(found: Audit, report: Report, setting: Setting, *, more: bool = False)
     show(report, "table")
     paid, cost = _paid(setting)
     say(
-        f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the grid; "
-        f"gamma {paid.sample.margin:g}; "
+        f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the "
+        f"grid; gamma {paid.sample.margin:g}; "
         f"log(1/delta) grows from {up(-math.log(paid.sample.delta), 3)} to {up(cost - math.log(paid.sample.delta), 3)}."
     )
     shares = _pieces(report)
@@ -52,15 +52,16 @@ def _verdict(found: Audit, report: Report, setting: Setting) -> str:
     risk = None if best is None or best.risk_refusal is not None else best.of("risk")
     gap = None if best is None else best.of("gap")
     if risk is not None and not risk.vacuous:
-        seen = f"where {up(100 * setting.sample.train_error, 3)}% of training margins are at most {setting.sample.margin:g}"
+        share = up(100 * setting.sample.train_error, 3)
+        seen = f"where {share}% of training margins are at most {setting.sample.margin:g}"
         return f"Error of {found.where} at most {up(100 * risk.value, 3)}% {sure}, by its norms, {seen}."
     if gap is not None and not gap.vacuous:
         return (
             f"Gap of {found.where} at most {up(gap.value, 3)} {sure}, by its norms; no bound of its error is below 1."
         )
     return (
-        f"Nothing below 1 is proved of {found.where} by its norms at m = {at_least(setting.sample.n_train)}; examples that it "
-        "has not met prove more (--test)."
+        f"Nothing below 1 is proved of {found.where} by its norms at m = {at_least(setting.sample.n_train)}; examples "
+        "that it has not met prove more (--test)."
     )
 
 

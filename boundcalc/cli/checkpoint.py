@@ -30,9 +30,9 @@ _OPTIONS = (
         "--compare",
         type=PythonName(),
         metavar="FILE.py:NAME",
-        help="Run the module that this function makes, with these weights, against the architecture. The file is executed. "
-        "Default: the class of the transformers library, if it is installed and wrote the folder ('transformers': however "
-        "large; 'none': never).",
+        help="Run the module that this function makes, with these weights, against the architecture. The file is "
+        "executed. Default: the class of the transformers library, if it is installed and wrote the folder "
+        "('transformers': however large; 'none': never).",
     ),
     click.option("--reference", type=Input(), help="Checkpoint fixed before the data (the initialisation)."),
     click.option(
@@ -81,7 +81,10 @@ def take(
     data: Sequences | None = None,
     bits: int | None = None,
 ) -> Reading:
-    """The model as it was read; with `data`, inputs to compare on, a module that is not described answers all the same."""
+    """The model as it was read.
+
+    With `data`, inputs to compare on, a module that is not described answers all the same.
+    """
     # Small matrices and shared machines: a second BLAS thread mostly waits. A user who wants more says so.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -166,12 +169,12 @@ def account_lines(found: Audit) -> list[str]:
         lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
     elif account.shared:
         lines.append(
-            f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out that is "
-            "the embedding, blocks that share a tensor); the bound covers them again, as if they were free."
+            f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out "
+            "that is the embedding, blocks that share a tensor); the bound covers them again, as if they were free."
         )
     if found.failure:
         lines.append(
-            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {up(found.failure, 2)} a norm "
-            "is too small; it counts in delta. --exact avoids it."
+            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {up(found.failure, 2)} a "
+            "norm is too small; it counts in delta. --exact avoids it."
         )
     return lines

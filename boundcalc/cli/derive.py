@@ -68,8 +68,8 @@ Every size may be a number or a letter; letters stay symbols.""",
 @click.option(
     "--detail",
     type=click.Choice(("formula", "expanded", "brief", "full")),
-    help="The formula alone; with every named part written out; the theorem with the titles of its steps; or with proof "
-    "and lemmas.  [default: brief, in LaTeX full]",
+    help="The formula alone; with every named part written out; the theorem with the titles of its steps; or with "
+    "proof and lemmas.  [default: brief, in LaTeX full]",
 )
 @form_option("text", "markdown", "latex", "bibtex", *_CODE)
 @click.option("--fragment", is_flag=True, help="LaTeX for \\input.")
@@ -139,8 +139,8 @@ def _theorem(name: str) -> Theorem:
         return theorem
     if name in POLICIES:
         raise InvalidSetting(
-            f"policy {name!r} gives numbers, not a formula: `boundcalc eval --bound {name} --explain` prints the proof of its "
-            "number; `boundcalc list theorems` names the formulas"
+            f"policy {name!r} gives numbers, not a formula: `boundcalc eval --bound {name} --explain` prints the proof "
+            "of its number; `boundcalc list theorems` names the formulas"
         )
     raise InvalidSetting(near(f"no theorem is called {name!r}", name, [*THEOREMS, *POLICIES]))
 

@@ -30,7 +30,7 @@ Examples:
 @click.argument("name")
 @form_option("table", "json")
 def command(name: str, form: str) -> None:
-    """A theorem, or a statement of the calculus or about one predictor, in full; also policies, presets, strategies and words.
+    """A theorem or statement in full; also policies, presets, strategies and words.
 
     JSON has Markdown with LaTeX, as the pages do.
     """

@@ -46,8 +46,9 @@ def command(
 ) -> None:
     """Show how floor and bounds of the gap depend on m, T, C, depth, d, heads and gamma.
 
-    The page is served on this machine and opened in a browser, where every point is checked as you move. With -o, or where no
-    browser can be opened, it is one file with a grid of checked points. Nothing is ever sent to another machine.
+    The page is served on this machine and opened in a browser, where every point is checked as you move. With -o, or
+    where no browser can be opened, it is one file with a grid of checked points. Nothing is ever sent to another
+    machine.
     """
     from boundcalc.lab.explore.content import FIELDS, letters
     from boundcalc.lab.explore.points import from_files, from_store

@@ -198,8 +198,9 @@ Examples:
 def infer(pairs: Path | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
 
-    CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior deviation
-    as a share of the prior's. X3k bounds the error of all three: it asks for weights that depend on keys and query alone.
+    CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior
+    deviation as a share of the prior's. X3k bounds the error of all three: it asks for weights that depend on keys and
+    query alone.
 
     Without a file pairs are drawn from a known law, and errors stand next to their bounds. Its keys are uniform on the
     unit sphere, its values <z, key> plus noise, |z| = 1.
@@ -231,8 +232,8 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     note = "|alpha|: size of the weights; P(q): what they leave of the query in the kernel's space"
     if norm is not None:
         note += (
-            f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g} at each query, where values "
-            "are independent given the keys, each within --value-noise of a mean of norm at most --rkhs-norm"
+            f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g} at each query, where "
+            "values are independent given the keys, each within --value-noise of a mean of norm at most --rkhs-norm"
         )
     _show(form, rows, note)
 

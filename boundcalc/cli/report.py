@@ -108,7 +108,10 @@ class Report(NamedTuple):
 
 
 def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: bool = False) -> Report:
-    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m; with `why`, the account."""
+    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m.
+
+    With `why`, the account.
+    """
     started = time.process_time()
     desk = Desk(question.setting)
     values = compare(question.setting, bounds or None, desk=desk)

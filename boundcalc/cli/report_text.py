@@ -112,7 +112,8 @@ def notes(report: Report) -> list[str]:
     else:
         about = "Gap: expected ramp loss less its mean on the sample, for every training error. "
         lines = [f"{about}No risk bound: {text}" for text in refusals] or [
-            f"{about}Risk: chance of an error, at train error {sample.train_error:g}. Each floor is of the same quantity."
+            f"{about}Risk: chance of an error, at train error {sample.train_error:g}. Each floor is of the same "
+            "quantity."
         ]
     lines += [f"{row.value.name} refused: {row.value.refusal}" for row in report.rows if row.value.refusal is not None]
     if any(row.value.kind == "proxy" for row in report.rows):

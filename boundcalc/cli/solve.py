@@ -40,7 +40,8 @@ Exit code 1 when no value in the range searched is enough.""",
 @click.option(
     "--certify",
     type=click.Choice(("held-out", "difference")),
-    help="With --for n: test examples for a limit of the error at most --target, or to tell which of two models is better.",
+    help="With --for n: test examples for a limit of the error at most --target, or to tell which of two models is "
+    "better.",
 )
 @click.option(
     "--truth", type=NUMBER, help="The error supposed for planning n (of a difference: by how much they differ)."

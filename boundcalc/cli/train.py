@@ -238,8 +238,8 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
     test, train = result["test"], result["train"]
     low, high = test["interval"]
     say(
-        f"test error {test['error']:.4f} [{low:.4f}, {high:.4f}] of {test['n']} examples, after {result['steps']} steps "
-        f"({result['reason']})"
+        f"test error {test['error']:.4f} [{low:.4f}, {high:.4f}] of {test['n']} examples, after {result['steps']} "
+        f"steps ({result['reason']})"
     )
     say(f"training error {train['error']:.4f}, loss {train['loss']:.4g}; test loss {test['loss']:.4g}")
     for block, mass in enumerate(result.get("attention", [])):

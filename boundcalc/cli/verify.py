@@ -53,9 +53,9 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
 def command(file: str, form: str, data: str | None, model: str | None) -> None:
     """Re-derive the value of a certificate and compare it with the claims.
 
-    Only checkers run. Every step is done again, from the setting up, in interval arithmetic and in 50 digits by a second
-    checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate of one
-    predictor is based on.
+    Only checkers run. Every step is done again, from the setting up, in interval arithmetic and in 50 digits by a
+    second checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate
+    of one predictor is based on.
     """
     from boundcalc.base.files import parse_json
     from boundcalc.predictors.certificate import is_predictor_certificate

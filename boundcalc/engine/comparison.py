@@ -1,4 +1,7 @@
-"""The search for the numbers of a proof by K2. Not trusted: `statements.comparison.sharp.problem` decides what they prove."""
+"""The search for the numbers of a proof by K2.
+
+Not trusted: `statements.comparison.sharp.problem` decides what they prove.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def _orders(fro: float) -> int:
 
 @lru_cache(maxsize=64)
 def _kernel(fro: float, most: float, curvature: float) -> Kernel:
-    """Weights by conditional gradients on mixtures of a coarse grid, and a claim with room from a fine one: any are valid."""
+    """Weights by conditional gradients on a coarse grid of mixtures, and a claim with room from a fine one."""
     s = series(FLOAT, fro, most, _orders(fro), curvature, _SPLIT)
     squares = _squares(s, 8, 2)
     mix = [square + 1e-12 for square in max(squares, key=lambda row: sum(map(math.sqrt, row)))]

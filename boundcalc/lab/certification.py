@@ -174,8 +174,8 @@ class Certification:
         if self.audit is not None and self.setting is not None:
             account, gamma = self.audit.account, self.setting.sample.margin
             found.append(
-                f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them bounded; "
-                f"T {self.setting.architecture.seq_len}, gamma {gamma:g}"
+                f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them "
+                f"bounded; T {self.setting.architecture.seq_len}, gamma {gamma:g}"
             )
             found.append(self.audit.comparison)
         if self.errors is not None:
@@ -201,8 +201,8 @@ class Certification:
             return "Next: with twice as many test examples and no error the limit halves."
         target = score.value + (score.upper - score.value) / 2
         return (
-            f"Next: for a limit half as far above the {score.value:.3g} that was seen, plan with boundcalc solve --for n "
-            f"--certify held-out --truth {score.value:.3g} --target {target:.3g}."
+            f"Next: for a limit half as far above the {score.value:.3g} that was seen, plan with boundcalc solve --for "
+            f"n --certify held-out --truth {score.value:.3g} --target {target:.3g}."
         )
 
     @property
@@ -235,8 +235,9 @@ class Certification:
     def foot(self) -> str:
         """How the lines are to be read together."""
         return (
-            f"Each line holds by itself with probability at least {confidence(self.delta)}, for independent examples; choosing "
-            "the smallest afterwards is not covered (delta divided by the number of lines is). Values are rounded up."
+            f"Each line holds by itself with probability at least {confidence(self.delta)}, for independent examples; "
+            "choosing the smallest afterwards is not covered (delta divided by the number of lines is). Values are "
+            "rounded up."
         )
 
     def __str__(self) -> str:

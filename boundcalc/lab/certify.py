@@ -1,7 +1,8 @@
 """`certify`: a trained model and its data in, every certificate that applies out.
 
-Any function, estimator, torch module or file of predictions is certified by held-out examples. What can be described is held
-against its forward pass (checkpoints.parity) first: a certificate of a setting that does not describe it cannot come about.
+Any function, estimator, torch module or file of predictions is certified by held-out examples. What can be described is
+compared with its forward pass (checkpoints.parity) first: a certificate of a setting that does not describe it cannot
+come about.
 """
 
 from __future__ import annotations
@@ -69,14 +70,16 @@ def certify(
     """Every certificate that applies to a trained model, in one call.
 
     Args:
-        model: a torch module, the path of its weights, a file of predictions, an estimator with `predict`, or a function of
-            a batch that gives labels or scores.
+        model: a torch module, the path of its weights, a file of predictions, an estimator with `predict`, or a
+            function of a batch that gives labels or scores.
         data: the training sequences and their labels (checkpoints.data); norms and occam need them.
         test: examples that played no part in training, for the test-set bound.
         against: another model on the same test examples: which errs less, and by how much.
-        groups: of test examples that are not independent, a name each, or the column that has them: each group has one vote.
+        groups: of test examples that are not independent, a name each, or the column that has them: each group has one
+            vote.
         looks: how many models or looks at these test examples share delta.
-        largest_weight: of a file of predictions with weights: the largest that an example can have, fixed before the data.
+        largest_weight: of a file of predictions with weights: the largest that an example can have, fixed before the
+            data.
         module: with a path, the module of these weights: "module.py:make", or itself. A folder that the transformers
             library wrote is loaded by it, where it is installed and the model is small; "transformers" does so always,
             "none" never.
@@ -261,8 +264,8 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
     if Examples.of(known).sha256 == Examples.of(tests).sha256:
         raise InvalidSetting("the held-out sequences are the training ones: give sequences that the model has not met")
     return [
-        f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes that "
-        "they are draws of their own"
+        f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes "
+        "that they are draws of their own"
     ]
 
 

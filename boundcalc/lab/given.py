@@ -1,7 +1,7 @@
 """A user's own model as a function of its weights: what certificates of written-down weights are counted with.
 
-What may be written down are its parameters. Everything else (code, masks and other buffers that are no parameters of the
-bounded model) counts as fixed before the data: it is on record, by name and digest.
+What may be written down are its parameters. Everything else (code, masks and other buffers that are no parameters of
+the bounded model) counts as fixed before the data: it is on record, by name and digest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class GivenNetwork:
         Args:
             outputs: what answers.
             reference: a checkpoint fixed before the data.
-            make: makes a fresh module: where there is no checkpoint, one of this seed is what updates may be relative to.
+            make: makes a fresh module: where there is no checkpoint, one of this seed is what updates may be relative
+                to.
             seed: see make.
         """
         checkpoint, model = outputs.checkpoint, outputs.model
@@ -107,7 +108,7 @@ class GivenNetwork:
 
     @property
     def codes(self) -> list[Code]:
-        """Relative to nothing (gains of normalisations to 1), and to the weights fixed before the data, if there are any."""
+        """Relative to nothing (gains of normalisations to 1), and to weights fixed before the data, if any."""
         plain = {
             name: Law(value.shape, "constant", 1.0 if name in self.gains else 0.0)
             for name, value in self.trained.items()

@@ -1,4 +1,4 @@
-"""The lines of `certify`: one certificate each, by norms, test examples, few bits or few picks, and why there is none."""
+"""The lines of `certify`: a certificate each, by norms, test examples, few bits or picks, or why not."""
 
 from __future__ import annotations
 

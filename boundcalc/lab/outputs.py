@@ -38,7 +38,8 @@ AGAIN = 64
 _WORK = 2 * 10**11
 """Parameters times rows times examples that the description is run on for this."""
 _CHANGED = 0.5
-"""Where the description differs on more of the examples, after it agreed in the forward check, the module has changed."""
+"""Where the description differs on more of the examples, after it agreed in the forward check, the module has
+changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +165,9 @@ class Outputs:
                 )
             if which.any():
                 raise NoFunction(
-                    f"the module answers {which.sum()} of {len(again)} examples otherwise when they are answered {how}: it is "
-                    "no function of one example (of the batch, of earlier calls, or of what it wrote into its input), so that "
-                    "nothing here is about it"
+                    f"the module answers {which.sum()} of {len(again)} examples otherwise when they are answered "
+                    f"{how}: it is no function of one example (of the batch, of earlier calls, or of what it wrote "
+                    "into its input), so that nothing here is about it"
                 )
         return margins
 
@@ -187,8 +188,8 @@ class Outputs:
         longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.found.architecture.input_radius
         if longest > radius * (1 + ROUNDING):
             raise InvalidSetting(
-                f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels in "
-                "[-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
+                f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels "
+                "in [-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
             )
         longest_allowed = self.found.architecture.seq_len
         whole = rows.shape == x.shape  # rows that stand in the data, of any number up to T
@@ -221,8 +222,9 @@ class Outputs:
                     return at_row(answer(copy, as_arrays(x), self.call), row)
             except (RuntimeError, ValueError, TypeError, IndexError, KeyError) as error:
                 raise NotRun(
-                    f"{self.where} does not take inputs of shape {x.shape} ({x.dtype}): {' '.join(str(error).split())[:200]}; "
-                    "prepare the data as it takes them, or give call=lambda module, x: ..."
+                    f"{self.where} does not take inputs of shape {x.shape} ({x.dtype}): "
+                    f"{' '.join(str(error).split())[:200]}; prepare the data as it takes them, or give call=lambda "
+                    "module, x: ..."
                 ) from error
 
         return run
@@ -233,7 +235,7 @@ def _size(answers: Any) -> float:
 
 
 def token_before(data: Sequences, found: Audit) -> int | None:
-    """The token that the read row shows in every example (`own_row`), where the data leave it out; None where nothing is put.
+    """The token that the read row shows in every example (`own_row`), where the data leave it out; else None.
 
     Models of this package read sequences of one length: other lengths have no meaning.
     """
@@ -245,16 +247,17 @@ def token_before(data: Sequences, found: Audit) -> int | None:
     begin = 0 if own is None else sum(int(x[0]) == own for x in data.x)
     if own is not None and begin not in (0, len(data)):
         raise InvalidSetting(
-            f"{begin} of {len(data)} sequences begin with token {own}, which the row that is read shows in every example: put "
-            "it before all, or before none"
+            f"{begin} of {len(data)} sequences begin with token {own}, which the row that is read shows in every "
+            "example: put it before all, or before none"
         )
     put = own is not None and not begin
     lengths = {len(x) + put for x in data.x}
     if found.family == NATIVE.name and lengths != {architecture.seq_len}:
         have = sorted({len(x) for x in data.x})
         raise InvalidSetting(
-            f"{found.where} reads sequences of {architecture.seq_len} rows, the data have {', '.join(map(str, have[:4]))}: of "
-            "bits, the row that is read shows token 2, which the data must then begin with"
+            f"{found.where} reads sequences of {architecture.seq_len} rows, the data have "
+            f"{', '.join(map(str, have[:4]))}: of bits, the row that is read shows token 2, which the data must then "
+            "begin with"
         )
     return own if put else None
 

@@ -1,4 +1,4 @@
-"""What test examples prove of a file of predictions, of an estimator, or of any function: nothing else is known of them."""
+"""What test examples prove of a file of predictions, of an estimator, or of any function."""
 
 from __future__ import annotations
 

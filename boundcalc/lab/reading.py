@@ -170,7 +170,10 @@ def held_against(
     call: Call | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Parity | None, Any, str]:
-    """The forward check, the module that answers, and why there is none; refused where module and description differ."""
+    """The forward check, the module that answers, and why there is none.
+
+    Refused where module and description differ.
+    """
     if hand.module is None and hand.load is None:
         return None, None, hand.why
     if not hand.asked and model.unknown:
@@ -216,8 +219,8 @@ def reject_incomplete(
     def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:
         if account.unknown:
             raise InvalidSetting(
-                f"{name} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be about "
-                "this model: describe it with a mapping (boundcalc norms MODEL --template mapping.json)"
+                f"{name} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
+                "about this model: describe it with a mapping (boundcalc norms MODEL --template mapping.json)"
             )
         if account.doubts:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
@@ -253,6 +256,7 @@ def check_data(data: Sequences, found: Audit, model: Model | None = None) -> Non
         longest = max(float(np.sqrt((np.asarray(x, np.float64) ** 2).sum(-1)).max()) for x in data.x)
         if longest > architecture.input_radius * (1 + ROUNDING):  # rows are normalised in floats
             raise InvalidSetting(
-                f"a row of the data has norm {longest:.12g}, but inputs are taken to lie within {architecture.input_radius:g}: "
-                "say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
+                f"a row of the data has norm {longest:.12g}, but inputs are taken to lie within "
+                f"{architecture.input_radius:g}: say what holds for all inputs, fixed before the data (input_radius=, "
+                "--input-radius)"
             )

@@ -1,4 +1,4 @@
-"""Answers that were given to labelled examples, right or wrong, and what they prove: files of predictions, or any function.
+"""Answers to labelled examples, right or wrong, and what they prove: files of predictions, or any function.
 
 Needs neither torch nor a description of the model.
 """
@@ -77,8 +77,8 @@ class Judged:
         assert self.weights is not None  # noqa: S101 - asked where there are weights
         if self.groups is not None:
             raise InvalidSetting(
-                "groups have one vote each, and examples here have weights: no largest weight of a whole group is known, so "
-                "that nothing is proved of both together; leave out one of them"
+                "groups have one vote each, and examples here have weights: no largest weight of a whole group is "
+                "known, so that nothing is proved of both together; leave out one of them"
             )
         return {"losses": losses.tolist(), "weights": list(self.weights[0]), "largest": self.weights[1]}
 
@@ -173,8 +173,8 @@ def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
     again = np.array([_losses(name, ask(_take(x, [int(i)])), labels[[i]])[0] for i in some])
     if (again != losses[some]).any():
         raise InvalidSetting(
-            f"{name} answers {int((again != losses[some]).sum())} of {len(some)} examples otherwise when they are asked one by "
-            "one: it is no function of one example, so that no certificate is about it"
+            f"{name} answers {int((again != losses[some]).sum())} of {len(some)} examples otherwise when they are "
+            "asked one by one: it is no function of one example, so that no certificate is about it"
         )
     return Judged(name, losses, tuple(str(label) for label in labels))
 
@@ -233,9 +233,9 @@ def _weights(
         return None
     if largest is None:
         raise InvalidSetting(
-            f"{path} has a column {column!r}: say the largest weight that an example can have, fixed before the examples were "
-            "drawn (--largest-weight, largest_weight=); the largest of those that were drawn bounds nothing. Or leave the "
-            "column out"
+            f"{path} has a column {column!r}: say the largest weight that an example can have, fixed before the "
+            "examples were drawn (--largest-weight, largest_weight=); the largest of those that were drawn bounds "
+            "nothing. Or leave the column out"
         )
     if not 0 < largest < math.inf:
         raise InvalidSetting(f"the largest weight is a number above 0, got {largest:g}")
@@ -274,8 +274,8 @@ def _repeated(table: Mapping[str, Sequence[str]]) -> list[str]:
     if not again:
         return []
     return [
-        f"{again} of {len(table[named])} examples repeat an earlier {named}: they are no independent draws; give each one vote "
-        f"with --groups {named}"
+        f"{again} of {len(table[named])} examples repeat an earlier {named}: they are no independent draws; give each "
+        f"one vote with --groups {named}"
     ]
 
 
@@ -302,8 +302,8 @@ def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
                 shared.add(other)
     if len(shared) > len(tokens) // 50:
         notes.append(
-            f"{len(shared)} of {len(x)} test sequences begin inside of another: windows of one text that overlap are no "
-            "independent draws; cut windows that do not overlap, or give each text one vote (groups=)"
+            f"{len(shared)} of {len(x)} test sequences begin inside of another: windows of one text that overlap are "
+            "no independent draws; cut windows that do not overlap, or give each text one vote (groups=)"
         )
     return notes
 

@@ -19,14 +19,14 @@ FAMILIES: Registry[Family] = Registry("family", (*family_files(), NATIVE))
 """Every adapter by name; `register` adds one."""
 
 _EXPERTS = (
-    "it routes rows to some of its experts: where two entries of the gate cross another expert is chosen and the output "
-    "jumps, so that no Lipschitz factor exists"
+    "it routes rows to some of its experts: where two entries of the gate cross another expert is chosen and the "
+    "output jumps, so that no Lipschitz factor exists"
 )
 _RELATIVE = "it adds learned products with relative positions to the scores: needs a layer for that"
 NOT_YET: Mapping[str, str] = {
     "deberta": _RELATIVE,
     "deberta-v2": _RELATIVE,
-    "nemotron": "relu(x)^2 is not Lipschitz: its slope grows with the radius, on which a cover of it would have to stay",
+    "nemotron": "relu(x)^2 is not Lipschitz: its slope grows with the radius",
     "t5gemma": "its decoder attends to another sequence: needs a layer for that",
     **dict.fromkeys(
         ("clip", "siglip"),
@@ -88,6 +88,7 @@ def _recognise(checkpoint: Checkpoint) -> Family:
         )
     raise CheckpointError(
         f"{checkpoint.where} comes without a config.json that names its type: give the module whose weights these are "
-        "(--compare module.py:make, module=), describe the model with a mapping (--mapping, mapping=), which `boundcalc norms "
-        f"MODEL --template mapping.json` writes, put config.json next to the weights, or say --family ({', '.join(FAMILIES)})"
+        "(--compare module.py:make, module=), describe the model with a mapping (--mapping, mapping=), which "
+        "`boundcalc norms MODEL --template mapping.json` writes, put config.json next to the weights, or say --family "
+        f"({', '.join(FAMILIES)})"
     )

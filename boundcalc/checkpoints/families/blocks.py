@@ -42,8 +42,8 @@ class Shape:
         d_head: width of a head.
         d_ff: hidden width.
         norm: "layernorm" or "rmsnorm", with eps; `around_one`: its gains are 1 + w.
-        first: whether the normalisation comes before each sublayer. What a sublayer adds is normalised too, before it is
-            added, where the file has gains for that ("norm_attention_out", "norm_ffn_out").
+        first: whether the normalisation comes before each sublayer. What a sublayer adds is normalised too, before it
+            is added, where the file has gains for that ("norm_attention_out", "norm_ffn_out").
         bare: whether a sublayer without gains in the file has no normalisation, and the file lacks nothing.
         replaced: whether the normalised rows, not those before, are what a sublayer adds to.
         rope: whether queries and keys are rotated; alibi: whether fixed numbers are added to scores.
@@ -51,7 +51,8 @@ class Shape:
         normalised: whether queries and keys are normalised, head by head or over the whole width.
         buckets: how many learned numbers each head adds to its scores.
         temperature: what scores are divided by.
-        parallel: whether attention and feed-forward part read the same rows, each through a normalisation or both through one.
+        parallel: whether attention and feed-forward part read the same rows, each through a normalisation or both
+            through one.
     """
 
     d: int
@@ -164,7 +165,8 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         given = [name for name in ("b_1", "b_3", "b_2") if bias(name)]
         if len(given) not in (0, 3):
             raise CheckpointError(
-                f"block {index} has {' and '.join(given)} alone: a gated feed-forward part has all three offsets or none"
+                f"block {index} has {' and '.join(given)} alone: a gated feed-forward part has all three offsets or "
+                "none"
             )
         gated = GatedFeedForward(shape.d, shape.d_ff, shape.activation, block=index, bias=bool(given))
         forward: tuple[Layer, ...] = (gated,)

@@ -1,6 +1,7 @@
 """What the fields of a config.json mean: the few that a family reads, and those that change no bounded function.
 
-A forward check decides whether a description is the model. Without one, a field that a family neither reads nor knows is a
+A forward check decides whether a description is the model. Without one, a field that a family neither reads nor knows
+is a
 doubt: `norms` prints it, `certify` refuses.
 """
 
@@ -16,24 +17,32 @@ from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 
 NEUTRAL = re.compile(
-    r"model_type|transformers_version|_?name_or_path|(torch_)?dtype|use_bfloat16|return_dict|output_(attentions|hidden_states|past)"
+    r"model_type|transformers_version|_?name_or_path|(torch_)?dtype|use_bfloat16|return_dict"
+    r"|output_(attentions|hidden_states|past)"
     r"|torchscript|use_cache|cache_implementation|_?attn_implementation\w*|chunk_size_feed_forward|pretraining_tp"
-    r"|gradient_checkpointing|initializer_\w+|init_std|id2label|label2id|_?num_labels|problem_type|finetuning_task|\w+_token_id"
-    r"|tokenizer_class|prefix|task_specific_params|max_sequence_length|model_max_length|\w*(dropout|pdrop)\w*|layerdrop|summary_\w+"
+    r"|gradient_checkpointing|initializer_\w+|init_std|id2label|label2id|_?num_labels|problem_type|finetuning_task"
+    r"|\w+_token_id"
+    r"|tokenizer_class|prefix|task_specific_params|max_sequence_length|model_max_length|\w*(dropout|pdrop)\w*|layerdrop"
+    r"|summary_\w+"
     r"|rope_theta|rotary_\w+|rope_interleaved|(use_)?sliding_window|max_window_layers|use_bidirectional_attention"
     r"|unsloth_version|pooler_(fc_size|num_attention_heads|num_fc_layers|size_per_head|type)|directionality"
     # sizes, which the tensors say
-    r"|num_hidden_layers|n_layers?|num_layers|num_attention_heads|n_heads?|num_heads|head_dim|d_kv|num_key_value_heads|hidden_size"
-    r"|n_embe?d|d_model|dim|intermediate_size|n_inner|d_ff|hidden_dim|ffn_dim|ffn_hidden_size|attention_bias|qkv_bias|mlp_bias"
+    r"|num_hidden_layers|n_layers?|num_layers|num_attention_heads|n_heads?|num_heads|head_dim|d_kv|num_key_value_heads"
+    r"|hidden_size"
+    r"|n_embe?d|d_model|dim|intermediate_size|n_inner|d_ff|hidden_dim|ffn_dim|ffn_hidden_size|attention_bias"
+    r"|qkv_bias|mlp_bias"
     r"|enable_bias|bias|norm_bias|num_ln_in_parallel_attn|vocab_size|embedding_size"
-    r"|word_embed_proj_dim|max_position_embeddings|n_positions|n_ctx|type_vocab_size|relative_attention_num_buckets|num_channels"
+    r"|word_embed_proj_dim|max_position_embeddings|n_positions|n_ctx|type_vocab_size|relative_attention_num_buckets"
+    r"|num_channels"
     r"|patch_size|image_size|architectures"
     # how text is drawn from logits
-    r"|max_length|min_length|do_sample|early_stopping|num_beam\w*|diversity_penalty|temperature|top_[kp]|typical_p|\w+_penalty"
+    r"|max_length|min_length|do_sample|early_stopping|num_beam\w*|diversity_penalty|temperature|top_[kp]|typical_p"
+    r"|\w+_penalty"
     r"|(encoder_)?no_repeat_ngram_size|bad_words_ids|num_return_sequences|output_scores|return_dict_in_generate"
     r"|remove_invalid_values|(begin_)?suppress_tokens|tf_legacy_loss"
 )
-"""Fields that change no bounded function: training, storage, text, other outputs. Masks (L7) and angles (S4) cost nothing."""
+"""Fields that change no bounded function: training, storage, text, other outputs. Masks (L7) and angles (S4) cost
+nothing."""
 
 ONLY: Mapping[str, tuple[Any, ...]] = {
     "is_encoder_decoder": (False,),
@@ -143,8 +152,8 @@ class Settings:
     def doubted(self, only: Mapping[str, tuple[Any, ...]], neutral: str) -> list[str]:
         """Fields because of which the model may not be the one that is described.
 
-        `only` are further fields of the family, with the values that leave the description as it is; `neutral` is a pattern
-        of further fields that change no bounded function.
+        `only` are further fields of the family, with the values that leave the description as it is; `neutral` is a
+        pattern of further fields that change no bounded function.
         """
         found = list(self.doubts)
         for name, value in {**self.config, **self.said}.items():
@@ -232,7 +241,8 @@ def _factor(settings: Settings, given: Any, longest: Any, original: Any) -> floa
 def _stretched(kind: str, given: Mapping[str, Any], longest: Any, original: Any) -> float:
     """The largest factor that a release computes.
 
-    Where the file says none, releases differ in what they take for the stretch: `factor`, or the ratio of the two lengths.
+    Where the file says none, releases differ in what they take for the stretch: `factor`, or the ratio of the two
+    lengths.
     """
     if given.get("attention_factor") is not None:
         return float(given["attention_factor"])

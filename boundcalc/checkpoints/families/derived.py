@@ -1,4 +1,4 @@
-"""Weights that are not one tensor as it is stored: scaled output by output, gains of 1 + w, heads with tensors of their own."""
+"""Weights that are not one tensor as it is stored: scaled outputs, gains of 1 + w, heads with own tensors."""
 
 from __future__ import annotations
 

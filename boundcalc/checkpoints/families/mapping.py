@@ -65,7 +65,8 @@ ROLES: Mapping[str, str] = {
     "readout": "from a row to logits",
     "b_readout": "its offset",
 }
-"""What a tensor of a mapping may be. ".T" after it: the file holds the transpose of x -> x W, as torch.nn.Linear does."""
+"""What a tensor of a mapping may be. ".T" after it: the file holds the transpose of x -> x W, as torch.nn.Linear
+does."""
 
 OPEN = "?"
 """What a template writes where it does not know."""
@@ -166,7 +167,7 @@ def _placed(tensors: Mapping[str, str]) -> tuple[dict[str, str], dict[str, tuple
 
 
 def shortened(tensors: Mapping[str, str], depth: int) -> dict[str, str]:
-    """The same with one pattern for the names of a role in every block, where they differ by the block's number alone."""
+    """The same with one pattern for the names of a role in every block, where only the block's number differs."""
     alike: dict[tuple[str, str], dict[int | None, str]] = {}
     for name, role in tensors.items():
         kind, block, head = place_of(role.removesuffix(".T"))

@@ -31,8 +31,8 @@ class Family:
         name: in reports and for `--family`.
         model_types: values of "model_type" in config.json that it is for.
         tensors: name pattern -> role. "{b}" stands for the block number, a trailing ".T" says that the file holds the
-            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not); "{h}" stands for the number of a head that has
-            tensors of its own. Roles are the kinds of norms files, and
+            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not); "{h}" stands for the number of a head that
+            has tensors of its own. Roles are the kinds of norms files, and
             "W_QKV", "b_QKV" (fused, equal thirds), "segments", "class_token".
         architecture: builds the architecture from the tensors (families/blocks.py).
         ignored: pattern -> why such a tensor is no weight of the bounded model.
@@ -309,7 +309,7 @@ class Model:
         return max(blocks) + 1
 
     def setting_of(self, name: str) -> Any:
-        """A parameter of the family: as config.json (or --set) has it, the library's default, or a constant of its code."""
+        """A parameter of the family: of config.json (or --set), the library's default, or a constant of its code."""
         if name not in self.family.reads:
             return self.family.fixed.get(name)
         given, default = self.family.reads[name]

@@ -110,8 +110,8 @@ def _plain(found: Checkpoint) -> Checkpoint:
     method = said.get("quant_method", "quantised") if isinstance(said, dict) else "quantised"
     why = "quantization_config" if said is not None else codes
     raise CheckpointError(
-        f"{found.where} is quantised ({method}, {why}): its numbers are codes and no weights; point at the model before "
-        "quantisation"
+        f"{found.where} is quantised ({method}, {why}): its numbers are codes and no weights; point at the model "
+        "before quantisation"
     )
 
 
@@ -128,7 +128,7 @@ def _directory(path: Path) -> Checkpoint:
 
 
 def find_weights_folder(path: Path) -> Path | None:
-    """The folder whose model a path is: itself, or that of the weights file which stands for it; None of other files."""
+    """The folder whose model a path is: itself, or that of a weights file; None of other files."""
     folder = path if path.is_dir() else path.parent
     if not (folder / "config.json").is_file():
         return None

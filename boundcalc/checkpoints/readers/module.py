@@ -25,8 +25,8 @@ def open_module(module: Any, where: str | None = None) -> Checkpoint:
         if dtype is None or not hasattr(value, "data_ptr"):
             what = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
             raise CheckpointError(
-                f"{where or type(module).__name__}: {name} is {what}, not a tensor of plain numbers; of a quantised model, "
-                "take the one before quantisation"
+                f"{where or type(module).__name__}: {name} is {what}, not a tensor of plain numbers; of a quantised "
+                "model, take the one before quantisation"
             )
         storage = f"{value.data_ptr()}:{tuple(value.stride())}"
         tensors[name] = Tensor(name, tuple(value.shape), dtype, partial(_fetch, value, dtype), storage)

@@ -24,7 +24,8 @@ _LOWEST_QUARTER = num("1.2711")
 _ORDERS = range(4, 61)
 
 Block = namedtuple("Block", "op fro value value_fro value_columns hidden hidden_fro")
-"""Norms of the scores (spectral, Frobenius), of the values summed over heads (and columns), of W_1 (spectral, Frobenius)."""
+"""Norms of the scores (spectral, Frobenius), of the values summed over heads (and columns), of W_1 (spectral,
+Frobenius)."""
 
 
 def _tuning(where: str, data: Any) -> Record:

@@ -144,7 +144,7 @@ def hidden(walk: Walk, layer: Layer, rows: int) -> None:
 
 
 def _summed(layer: Layer, slope: Real, row: View, inner: Real) -> list[View]:
-    """V4: e = L|v| s (t + 1/(2L) + [kinks] + bends s) with s the noise in one unit, for s up to where the last is `room`."""
+    """V4: e = L|v| s (t + 1/(2L) + [kinks] + bends s) with s the noise in one unit, up to where the last is `room`."""
     k, kinks = num(layer.d_ff), num(0)
     if layer.activation == "relu":
         kinks, curved = MP.sqrt(k) / (MP.sqrt(2 * MP.pi) * slope), num(0)

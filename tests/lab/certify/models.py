@@ -86,7 +86,8 @@ class Sinusoidal(nn.Module):
 
 
 class TutorialTransformer(nn.Module):
-    """torch's own tutorial: sinusoidal positions in a buffer, nn.TransformerEncoder; rows are averaged for a classifier."""
+    """torch's own tutorial: sinusoidal positions in a buffer, nn.TransformerEncoder; rows are averaged for a
+    classifier."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,7 +143,8 @@ class Cut(nn.Module):
 
 
 class WebViT(nn.Module):
-    """The ViT that most tutorials copy: patches cut and mapped in a Sequential, a class token, PreNorm around sublayers."""
+    """The ViT that most tutorials copy: patches cut and mapped in a Sequential, a class token, PreNorm around
+    sublayers."""
 
     def __init__(self) -> None:
         super().__init__()

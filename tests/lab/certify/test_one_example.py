@@ -54,7 +54,8 @@ class Counts(Plain):
 
 
 class WritesIntoItsInput(Plain):
-    """Tokens are taken modulo 5, in place: the description must be compared with what was given, not with what is left."""
+    """Tokens are taken modulo 5, in place: the description must be compared with what was given, not with what is
+    left."""
 
     def forward(self, tokens: Any) -> Any:
         return self.logits(tokens.remainder_(5))

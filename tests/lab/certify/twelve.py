@@ -1,6 +1,8 @@
-"""What twelve models get, each from what its user has to a verdict: `python -m tests.lab.certify.twelve` refreshes the table.
+"""What twelve models get, each from what its user has to a verdict: `python -m tests.lab.certify.twelve` refreshes the
+table.
 
-Every model is trained for a few seconds as its user would, and then certified by at most five lines of Python or two commands.
+Every model is trained for a few seconds as its user would, and then certified by at most five lines of Python or two
+commands.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Case:
     Attributes:
         make: the module or estimator.
         data: n examples and their labels.
-        lines: Python that its user writes, with `model`, `train` and `test` at hand; or commands, which begin with boundcalc.
+        lines: Python that its user writes, with `model`, `train` and `test` at hand; or commands, which begin with
+            boundcalc.
         lay: what its user has in the folder.
         steps: of training.
     """
@@ -170,7 +173,8 @@ def trained(case: Case, data: tuple[Any, Any], steps: int) -> Any:
 
 @dataclass(frozen=True)
 class Got:
-    """The verdict, places that the forward check compared, methods that gave a number, why norms did not, and seconds."""
+    """The verdict, places that the forward check compared, methods that gave a number, why norms did not, and
+    seconds."""
 
     verdict: str
     places: int | None
