@@ -202,7 +202,9 @@ def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsew
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["index", "theory/covers", "gallery", "explore", "explore-page", "tutorial"])
+@pytest.mark.parametrize(
+    "name", ["index", "theory/covers", "gallery", "explore", "explore-page", "tutorial", "api/bounds", "screens"]
+)
 def test_axe_finds_nothing_grave_on_the_site(name: str, site: Path, browser: Browser) -> None:
     """Wide and on a phone.
 
