@@ -15,6 +15,7 @@ from boundcalc.base.confidence import clopper_pearson
 from boundcalc.base.rounding import up
 from boundcalc.predictors.plans import shared, stops
 from boundcalc.predictors.statements import STATEMENTS
+from tests.examples.scripts import load as load_script
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "certificates.md").read_text(encoding="utf-8")
@@ -29,8 +30,8 @@ def load(name: str) -> ModuleType:
     return module
 
 
-def rows(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((ROOT / "examples" / f"{name}.json").read_text(encoding="utf-8"))
+def rows(name: str) -> Any:
+    found: Any = json.loads((ROOT / "examples" / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -38,6 +39,17 @@ def rows(name: str) -> list[dict[str, Any]]:
 def test_tables_are_those_of_the_rows(name: str) -> None:
     shown = PAGE.split(f"<!-- rows: examples/{name}.json -->\n")[1].split("\n\n")[0]
     assert shown.strip() == load(name).table(rows(name)).strip()
+
+
+def test_the_table_of_rules_is_that_of_the_rows() -> None:
+    script = load_script("edelman2022", "rules")
+    made = rows("edelman2022/rules")["rows"]
+    shown = PAGE.split("<!-- rows: examples/edelman2022/rules.json -->\n")[1].split("\n\n")
+    assert shown[0] == script.table(made)
+    assert shown[1] == script.summary(made)
+    assert len(made) >= 200
+    assert [row for row in made if row["test_error"] > row["risk"] or row.get("nearest", 0) < 0] == []
+    assert max(row["bytes"] for row in made if "bytes" in row) <= 200_000
 
 
 def test_the_row_of_conjunctions_is_that_of_the_rows() -> None:
