@@ -48,19 +48,19 @@ class Heads:
         return self.transposed @ self.transposed.transpose(0, 2, 1)
 
     @cached_property
-    def columns(self) -> _Floats:
+    def column_squares(self) -> _Floats:
         """Squares of column norms, (heads, width), rounded up."""
         return ups(np.einsum("hwd,hwd->hw", self.transposed, self.transposed), self.transposed.shape[2] + 1)
 
     @cached_property
-    def rows(self) -> _Floats:
+    def row_squares(self) -> _Floats:
         """Squares of row norms, (heads, d), rounded up."""
         return ups(np.einsum("hwd,hwd->hd", self.transposed, self.transposed), self.transposed.shape[1] + 1)
 
     @cached_property
     def square(self) -> _Floats:
         """Squares of Frobenius norms, rounded up."""
-        return np.array([total(c) for c in self.columns])
+        return np.array([total(c) for c in self.column_squares])
 
     @cached_property
     def gram_margin(self) -> _Floats:
@@ -93,7 +93,7 @@ class Heads:
         for h in range(len(self.transposed)):
             eigen = self.eigenvalues[h][::-1]
             margin = self.gram_margin[h] + error * max(float(eigen[0]), 0.0)
-            columns, rows = roots(self.columns[h]), roots(self.rows[h])
+            columns, rows = roots(self.column_squares[h]), roots(self.row_squares[h])
             fro = root(float(self.square[h]))
             out.append(
                 Measured(
@@ -254,10 +254,10 @@ def _seen(r: _Root, other: Heads) -> _Floats:
     """|A o_j| for the rows o_j of the other factor, that is the columns of A O^T: |A o|^2 <= |R o|^2 + phi |o|^2."""
     image = r.r @ other.transposed
     lengths = ups(np.sqrt(np.einsum("hwd,hwd->hd", image, image)), image.shape[1] + 2)
-    own = roots(other.rows)
+    own = roots(other.row_squares)
     rounding = gamma(other.transposed.shape[1] + 2) * r.fro
     lengths = lengths + rounding[:, None] * own
-    squares = _square(r.stretch[:, None] * lengths) + r.phi[:, None] * other.rows
+    squares = _square(r.stretch[:, None] * lengths) + r.phi[:, None] * other.row_squares
     return ups(roots(squares) + r.shift[:, None] * own, 4)
 
 

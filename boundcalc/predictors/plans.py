@@ -136,6 +136,7 @@ def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int 
 
 
 def _short_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
+    """Stops of two runs, from two seeds, that pick one example at a time."""
     rounds = [1] * _ONE_BY_ONE[-1]
     return tuple(
         member
@@ -145,4 +146,5 @@ def _short_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
 
 
 def _long_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
+    """Stops of one run that picks in larger rounds."""
     return stops(m - prefix, _BY_MORE, list(accumulate(_BY_MORE)), prefix=prefix, seed=seed)

@@ -28,6 +28,7 @@ def derived(place: Place, make: Callable[..., Any], *others: Tensor) -> Place:
     """A tensor computed of others in double precision, away from zero: no norm is below that of the exact one."""
 
     def fetch() -> Any:
+        """The derived tensor, read when it is needed."""
         exact = make(*(np.asarray(read(tensor), np.float64) for tensor in (place.tensor, *others)))
         return np.nextafter(exact, np.copysign(np.inf, exact))
 
