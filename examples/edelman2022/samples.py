@@ -114,8 +114,9 @@ def draw(figure: Figure) -> Any:
     rates = figure.of(key="share")
     for k, one in enumerate(rates):
         known = one.known()
-        colour = mix(GREEN, 0.75 * (1 - k / max(1, len(rates) - 1)))
-        shares.plot(list(known), list(known.values()), color=colour, lw=1, marker=".", ms=3, label=f"T = {one.panel}")
+        alpha = 1 - 0.7 * (1 - k / max(1, len(rates) - 1))  # which a dark theme keeps
+        style = {"color": GREEN, "alpha": alpha, "lw": 1, "marker": ".", "ms": 3}
+        shares.plot(list(known), list(known.values()), label=f"T = {one.panel}", **style)
     shares.axhline(figure.facts["share"], color=GREY, lw=0.6, ls=(0, (1, 2)), zorder=1)
     shares.set(xlabel="training sequences m", ylabel=f"networks with {1 - figure.facts['target']:.0%} right")
     canvas.percent(shares.yaxis)
@@ -156,12 +157,6 @@ def draw(figure: Figure) -> Any:
     )
     left.tick_params(colors=INK)
     return drawn
-
-
-def mix(colour: str, share: float) -> str:
-    """A colour with a share of white."""
-    parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts)
 
 
 if __name__ == "__main__":
