@@ -93,3 +93,12 @@ def test_a_known_law_shows_errors_beside_their_bounds() -> None:
     worse = json.loads(run("infer", "--L", "4096", "--ridge", "4096", "--format", "json").stdout)
     assert np.mean([row["error"] for row in worse if row["attention"] == "CME"]) > 5 * cme
     assert "softmax tau=1, limit" in run("infer").stdout
+
+
+def test_the_first_line_says_whether_a_bound_was_exceeded() -> None:
+    from boundcalc.cli.latent import _verdict
+
+    assert run("infer").stdout.startswith("No error above the bound")
+    row = {"query": 1, "attention": "CME", "error": 0.1, "bound": 0.2, "by": "X3k"}
+    assert next(_verdict([row])) == "No error above the bound; the largest is 50% of its bound."
+    assert next(_verdict([row, {**row, "error": 0.4}])) == "1 error above the bound; the largest is 200% of its bound."
