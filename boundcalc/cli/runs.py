@@ -37,7 +37,7 @@ def _open(path: Path) -> Iterator[Any]:
     """A store to read; damaged records are named on stderr."""
     from boundcalc.lab.train.store import Store
 
-    with Store(path, forward_last_row=True) as store:
+    with Store(path, read_only=True) as store:
         yield store
         for text in store.damaged:
             click.echo(f"left out: {text}", err=True)
@@ -95,7 +95,7 @@ def verify(store_path: Path) -> None:
     """Check the file, every record's digest and hash, and its certificates; exit code 1 if any is wrong."""
     from boundcalc.lab.train.store import Store
 
-    with Store(store_path, forward_last_row=True) as store:
+    with Store(store_path, read_only=True) as store:
         problems, count = store.verify(), len(store)
     for problem in problems:
         click.echo(problem, err=True)

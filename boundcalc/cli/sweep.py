@@ -69,7 +69,7 @@ def command(
         refuse_given(dict.fromkeys(("jobs", "backend"), "with --list, which trains nothing"))
         present: set[str] = set()
         if store_path.exists():
-            with Store(store_path, forward_last_row=True) as store:
+            with Store(store_path, read_only=True) as store:
                 present = store.hashes()
         todo = missing(sweep.trials, present)
         click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 WAYS = {"gap": ("F1", "F2", "F3"), "errors": ("F1-errors", "F3-errors"), "risk": ("R1",)}
-"""Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the risk."""
+"""Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the
+risk."""
 _MOST_DIRECTIONS = 1024
 _FEW_CELLS = 40
 _TILTS = tuple(k / 20 for k in range(3, 16))
@@ -48,8 +49,8 @@ def best_floor(setting: Setting, of: str = "gap") -> Candidate | None:
 
     Args:
         setting: what is bounded.
-        of: "gap" (ramp losses on the law less on the sample), "errors" (errors on the law less ramp losses on the sample)
-            or "risk" (errors on the law, at margin training error 0).
+        of: "gap" (ramp losses on the law less on the sample), "errors" (errors on the law less ramp losses on the
+            sample) or "risk" (errors on the law, at margin training error 0).
     """
     if refusal(setting) is not None:
         return None

@@ -1,7 +1,7 @@
 """How many test examples a certificate needs: planned before any is drawn.
 
-Powers are computed in floats (SciPy). A number of errors that meets the level up to rounding is not taken for allowed: limits
-are rounded up, and would miss the target.
+Powers are computed in floats (SciPy). A number of errors that meets the level up to rounding is not taken for allowed:
+limits are rounded up, and would miss the target.
 """
 
 from __future__ import annotations

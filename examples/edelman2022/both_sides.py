@@ -1,8 +1,8 @@
 """How far from optimal: a proved floor and the best proved bound of the same gap, over depth, C, width and m.
 
     python examples/edelman2022/both_sides.py            the table of the README: m = 10^6
-    python examples/edelman2022/both_sides.py --all      every m from 10^4 to 10^8, floors of errors less ramp losses, and K
-    python examples/edelman2022/both_sides.py -o figures/both-sides.png
+    python examples/edelman2022/both_sides.py --all      every m from 10^4 to 10^8, floors of errors less ramp losses,
+    and K python examples/edelman2022/both_sides.py -o figures/both-sides.png
 
 Margins are 1/2, or half the largest output where C is below 1. Computed: the best bound; measured against: the floor.
 """
@@ -97,8 +97,8 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         f"Floor and bound are {apart} times apart",
         f"width 64, 1 head, T = 512, norms at most 1, margin 0.5; 1, 2 and 4 blocks; factors at m = {sizes[-1]:,}",
         "The best proved bound of the generalization gap (red-brown) and a proved floor under every bound of this kind "
-        "(grey), for 1, 2 and 4 blocks. The smallest possible bound lies in the shaded band. It is about the worst network "
-        "and the worst distribution; trained networks do far better.",
+        "(grey), for 1, 2 and 4 blocks. The smallest possible bound lies in the shaded band. It is about the worst "
+        "network and the worst distribution; trained networks do far better.",
         f"Three panels of bound and floor against the number of training sequences on logarithmic axes. Both fall like "
         f"one over the square root of m; at the right end they are {apart} times apart.",
         tuple(series),

@@ -1,9 +1,10 @@
-"""One trained network, read: where its heads look, the rule it provably follows, and an input on which another one fails.
+"""One trained network, read: where its heads look, the rule it provably follows, and an input on which another one
+fails.
 
     python examples/edelman2022/explained.py -o figures/explained.png      (2 networks: seconds)
 
-Computed: the proved least value of the output's size for each pattern of the bits that the rule reads; measured: the least that
-local searches find there; by network and pattern.
+Computed: the proved least value of the output's size for each pattern of the bits that the rule reads; measured: the
+least that local searches find there; by network and pattern.
 """
 
 from __future__ import annotations
@@ -110,11 +111,11 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         "explained",
         f"Proved: it computes {shown[0]['rule']}",
         f"conjunction of 3 of {T} bits; one block, width 64, 16 heads, trained on {examples} examples",
-        "Left: mean attention of each head on each position. Middle: for each pattern of the three bits, the proved range of "
-        "the output over all inputs (blue: the rule says 1, brown: 0), and training examples as dots. Right: another "
-        f"network, and an input, of 2^{T}, on which it fails.",
-        "Left, a heat map with three bright columns. Middle, eight proved intervals of the output, of which only that of the "
-        "pattern 111 lies above zero; right, the same for a network with one input on the wrong side.",
+        "Left: mean attention of each head on each position. Middle: for each pattern of the three bits, the proved "
+        "range of the output over all inputs (blue: the rule says 1, brown: 0), and training examples as dots. Right: "
+        f"another network, and an input, of 2^{T}, on which it fails.",
+        "Left, a heat map with three bright columns. Middle, eight proved intervals of the output, of which only that "
+        "of the pattern 111 lies above zero; right, the same for a network with one input on the wrong side.",
         facts={"networks": shown},
     )
 
@@ -181,7 +182,8 @@ def draw(figure: Figure) -> Any:
             )
     note(
         drawn,
-        "Bars: proved from the weights (blue: rule 1, brown: rule 0). Dots: training examples. Cross: outside of the proof.",
+        "Bars: proved from the weights (blue: rule 1, brown: rule 0). Dots: training examples. Cross: outside of the "
+        "proof.",
     )
     return drawn
 

@@ -4,10 +4,10 @@
 
 Computed: the certified risk; measured: the error on 100,000 fresh examples; by task, m and seed.
 
-Networks are trained in the ordinary way on all m examples. For each, the rule that it follows is searched, proved from its
-weights, and certified. Each proof is attacked: local searches for an input on which the network is not the rule, by flips,
-joint flips and swaps, from 13 starts, within the inputs of the leaf of least proved value (where none may be found) and on
-inputs that the rule does not answer (where there should be some).
+Networks are trained in the ordinary way on all m examples. For each, the rule that it follows is searched, proved from
+its weights, and certified. Each proof is attacked: local searches for an input on which the network is not the rule, by
+flips, joint flips and swaps, from 13 starts, within the inputs of the leaf of least proved value (where none may be
+found) and on inputs that the rule does not answer (where there should be some).
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     from boundcalc.base.rounding import up
 
     lines = [
-        "| task | m | networks | proved on all inputs / in the window / in a narrower one / with silent leaves / nothing | "
-        "risk as a table or tree, median | by name: median (least, largest) | float32 | test error at most | "
+        "| task | m | networks | proved on all inputs / in the window / in a narrower one / with silent leaves / "
+        "nothing | risk as a table or tree, median | by name: median (least, largest) | float32 | test error at most | "
         "search, s: median (most) | verify, s |",
         "| --- | ---: | ---: | --- | ---: | --- | ---: | ---: | --- | --- |",
     ]

@@ -4,8 +4,8 @@
     python examples/edelman2022/samples.py --sweep conjunction-half --share 0.5       (T to 4096, 6400 networks: an
     hour) python examples/edelman2022/samples.py --sweep conjunction-natural-4096 --sparsity 2
 
-Computed: the information-theoretic minimum G8: with fewer examples no learner finds the bits. Measured: m*, the number of
-examples with which a share of the trials reaches 99% on new sequences, by T.
+Computed: the information-theoretic minimum G8: with fewer examples no learner finds the bits. Measured: m*, the number
+of examples with which a share of the trials reaches 99% on new sequences, by T.
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ def fitted(values: Values, *, exponential: bool) -> float:
 
 
 def samples(quick: bool = False) -> dict[float, dict[str, float]]:
-    """By T, for AND of three bits: m by the closed log T theorem, the best bound, the finite class, the minimum (G8)."""
+    """By T, for AND of three bits: m by the closed log T theorem, the best bound, the finite class, the minimum
+    (G8)."""
     lengths = (64, 512) if quick else (128, 512, 4096, 65536)
     found: dict[float, dict[str, float]] = {}
     for T in lengths:

@@ -8,7 +8,8 @@ figures/overlay.json, or the median of the recorded settings, at least 2% worse.
 and risk and where it is; of the recorded settings the median factor and how many lose at least 2%. `greedy` leaves out,
 one after the other, what costs least together with all that is gone, while that is less than 2%.
 
-Two that earn nothing stay: the theorem `trauger2024` is made of T3, and the risk of stored weights (G13) of uniform-margin.
+Two that earn nothing stay: the theorem `trauger2024` is made of T3, and the risk of stored weights (G13) of
+uniform-margin.
 """
 
 from __future__ import annotations

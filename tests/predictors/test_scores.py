@@ -258,7 +258,8 @@ def cdf(k: int, n: int, p: float) -> float:
 
 
 def most_allowed(sizes: Sequence[int], p: float, share: float) -> list[int]:
-    """For each number of trials the most successes whose chance, or that of fewer, is at most the share; -1 where none is."""
+    """For each number of trials the most successes whose chance, or that of fewer, is at most the share; -1 where none
+    is."""
     found, k = list[int](), -1
     for n in sizes:
         while k + 1 <= n and cdf(k + 1, n, p) <= share:

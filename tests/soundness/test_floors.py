@@ -1,4 +1,5 @@
-"""Floors: members built as weights, their norms and outputs; counts against simulation; never above a bound; forgeries."""
+"""Floors: members built as weights, their norms and outputs; counts against simulation; never above a bound;
+forgeries."""
 
 from __future__ import annotations
 
@@ -227,7 +228,8 @@ def test_every_statement_of_the_gap_is_printed() -> None:
 
 @pytest.mark.parametrize("about", PRINTED)
 def test_a_network_exceeds_what_is_printed(about: Setting) -> None:
-    """Samples are drawn, for each a network is built and run: its gap is above the floor more often than delta allows."""
+    """Samples are drawn, for each a network is built and run: its gap is above the floor more often than delta
+    allows."""
     floor = floor_of(about)
     assert floor is not None
     rng, m, n = np.random.default_rng(5), about.sample.n_train, vars(floor.construction).get("n", 0)
@@ -250,7 +252,8 @@ def test_a_network_exceeds_what_is_printed(about: Setting) -> None:
 
 @pytest.mark.parametrize("about", PRINTED[::2])
 def test_a_network_errs_on_what_the_sample_misses(about: Setting) -> None:
-    """R1: of samples of rare cells more than delta leave as many unseen as the floor says; the network errs on these alone."""
+    """R1: of samples of rare cells more than delta leave as many unseen as the floor says; the network errs on these
+    alone."""
     floor = floor_of(about, "risk")
     assert floor is not None
     rng, m = np.random.default_rng(6), about.sample.n_train
@@ -312,7 +315,8 @@ def test_the_length_of_a_sample_lifts_the_floor_above_the_mean() -> None:
 
 
 def test_the_length_of_a_walk() -> None:
-    """F3: bounds of the mean and the variance of |S_n| and of its fourth central moment, over all paths; and of a tail."""
+    """F3: bounds of the mean and the variance of |S_n| and of its fourth central moment, over all paths; and of a
+    tail."""
     two = 2 / math.pi
     for steps in range(1, 300):
         weights = np.array([math.comb(steps, k) / 2**steps for k in range(steps + 1)])
@@ -483,7 +487,8 @@ def random_residual(rng: random.Random) -> Setting:
 
 @pytest.mark.parametrize("control", ["columns", "own row", "key rows", "table", "other entries"])
 def test_mistakes_in_a_construction_are_seen(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative controls: a (2,1) budget off by k, the first row's own weight forgotten, key rows of E that see no change, a
+    """Negative controls: a (2,1) budget off by k, the first row's own weight forgotten, key rows of E that see no
+    change, a
     table whose rows count once, a mean that LayerNorm does not take away."""
     name = {"columns": "C", "own row": "C", "key rows": "E"}.get(control, "N of bert")
     test_members_are_in_the_class_and_take_both_values(name)
@@ -507,7 +512,8 @@ def test_mistakes_in_a_construction_are_seen(control: str, monkeypatch: pytest.M
 
 
 def test_more_cells_than_the_width_allows_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative control: a floor by as many cells as there are not is above a bound; the checkers refuse its construction."""
+    """Negative control: a floor by as many cells as there are not is above a bound; the checkers refuse its
+    construction."""
     about, construction = setting(d=4, C=8.0, n_train=10**6), A(10**5, 20)
     with pytest.raises(CertificateError, match="n is a whole number"):
         check_floor(about, construction, "F1")
@@ -616,7 +622,8 @@ def test_floors_that_say_nothing() -> None:
 
 
 def test_too_few_samples_are_found() -> None:
-    """At the m that is named the checked floor is above the target; at ten times as many the search finds none there."""
+    """At the m that is named the checked floor is above the target; at ten times as many the search finds none
+    there."""
     about = setting()
     floor = too_few_samples(about, 0.05, 10**6)
     assert floor is not None

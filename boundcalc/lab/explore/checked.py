@@ -1,10 +1,11 @@
 """Checked points for the page: bounds and floors at a grid of settings, and what each proves at other settings.
 
-One proof holds for more than the setting that it was checked at. The covers of a chain serve every sample and every margin:
-at m' samples and a margin gamma' >= gamma its value is first r + (links r + last) gamma/gamma' + deviation r with
-r = sqrt(m/m'), where `first` is the link from the loss' own range. A bound by Gaussian comparison is
-links r gamma/gamma' + deviation r or less at every m' >= m. The members behind a floor by F1 count at every m'; a floor by F2
-falls no faster than 1/sqrt(m). The page evaluates these formulas, and takes the best point that is worse in all other letters.
+One proof holds for more than the setting that it was checked at. The covers of a chain serve every sample and every
+margin: at m' samples and a margin gamma' >= gamma its value is first r + (links r + last) gamma/gamma' + deviation r
+with r = sqrt(m/m'), where `first` is the link from the loss' own range. A bound by Gaussian comparison is
+links r gamma/gamma' + deviation r or less at every m' >= m. The members behind a floor by F1 count at every m'; a floor
+by F2 falls no faster than 1/sqrt(m). The page evaluates these formulas, and takes the best point that is worse in all
+other letters.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ COMPARED: tuple[Mapping[str, Sequence[float]], ...] = (
     {"depth": _ALL, "C": (0.2,), "heads": (4,)},
     {"depth": _ALL, "C": (0.1,), "heads": (8,)},
 )
-"""Where Gaussian comparison is checked, at 100 sequences: other C gain less than 5%, or covers are better (if heads C > 1)."""
+"""Where Gaussian comparison is checked, at 100 sequences: other C gain less than 5%, or covers are better (if heads C
+> 1)."""
 COVERED: tuple[Mapping[str, Any], ...] = (
     {"depth": _SHALLOW, "C": (1, 2, 5), "size": ((64, 1), (64, 4), (64, 16), (256, 1), (1024, 1), (1024, 16))}
     | {"gamma": (0.02, 0.1, 0.5, 2)},
@@ -109,7 +111,8 @@ def of_bound(bound: BoundValue) -> Point:
 def of_floor(floor: Floor | None) -> Point:
     """What a point says of its floor: its value, and what the page needs to count it at another m.
 
-    By F1 the drop of the loss and the number of cells; by F2 or F3, which fall no faster than 1/sqrt(m), the value alone.
+    By F1 the drop of the loss and the number of cells; by F2 or F3, which fall no faster than 1/sqrt(m), the value
+    alone.
     """
     if floor is None:
         return {}

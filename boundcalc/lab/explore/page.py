@@ -58,8 +58,8 @@ def build(
     script = "\n".join(['"use strict";', f"const FORMULAS = {{{formulas}}};", *map(_read, _SCRIPTS)])
     style = _colours() + _read("page.css")
     about = (
-        f"boundcalc {metadata.version('boundcalc')} · {content.describe(setting)} · Bounds and floors were confirmed by its "
-        "interval checker; published formulas are computed by your browser. Nothing is sent anywhere."
+        f"boundcalc {metadata.version('boundcalc')} · {content.describe(setting)} · Bounds and floors were confirmed "
+        "by its interval checker; published formulas are computed by your browser. Nothing is sent anywhere."
     )
     page = _read("page.html")
     for name, value in {
@@ -75,7 +75,10 @@ def build(
 
 
 def policy(script: str, style: str, *, served: bool) -> str:
-    """The content policy: this script, this style, pictures the page makes itself; no requests but to its own server."""
+    """The content policy: this script, this style, pictures the page makes itself.
+
+    No requests but to its own server.
+    """
     allowed = {
         "default-src": "'none'",
         "script-src": f"'sha256-{_hash(script)}'",

@@ -44,13 +44,13 @@ def collect(
     series = (*seen, *promised, *proved)
     facts = {"setting": setting.complete_json(), "needs": needs, "trials": len(trials)}
     caption = (
-        "Green: test error of trained networks, small dots one each, large dots medians with 95% bootstrap intervals. Blue: "
-        "certificates of one trained network. Red-brown: what is proved for every network of these norms, a class chosen after "
-        "training. The axis is logarithmic; bounds of 1 or more are vacuous."
+        "Green: test error of trained networks, small dots one each, large dots medians with 95% bootstrap intervals. "
+        "Blue: certificates of one trained network. Red-brown: what is proved for every network of these norms, a "
+        "class chosen after training. The axis is logarithmic; bounds of 1 or more are vacuous."
     )
     alt = (
-        "Error against the number of training sequences. Measured error falls first, certificates of one network follow a "
-        "factor of ten to the right, and the bound of the whole class many orders of magnitude further right."
+        "Error against the number of training sequences. Measured error falls first, certificates of one network "
+        "follow a factor of ten to the right, and the bound of the whole class many orders of magnitude further right."
     )
     return Figure("overlay", title(series, needs), describe(trials), caption, alt, series, facts)
 

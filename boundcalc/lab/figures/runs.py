@@ -103,7 +103,8 @@ def _run(where: str, row: Mapping[str, str], columns: Mapping[str, str]) -> Run:
             found[what] = 1 - accuracy
         if what not in found:
             raise InvalidSetting(
-                f"{where}: no column holds the {what} error; there are {', '.join(row)}: say which, --column {what}=NAME"
+                f"{where}: no column holds the {what} error; there are {', '.join(row)}: say which, --column "
+                f"{what}=NAME"
             )
         if not 0 <= found[what] <= 1:
             raise InvalidSetting(f"{where}: the {what} error is a share between 0 and 1, got {found[what]:g}")

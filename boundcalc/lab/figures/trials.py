@@ -50,7 +50,7 @@ def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
     validate.known_keys("--runs", chosen, ("sweep", *_READ))
     if not path.exists():
         raise NoSolution(f"there is no store {path}: `boundcalc sweep conjunction --store {path}` makes one")
-    with Store(path, forward_last_row=True) as store:
+    with Store(path, read_only=True) as store:
         every = list(store.select(sweep=str(chosen["sweep"])) if "sweep" in chosen else store.records())
         sweeps = ", ".join(sorted(store.sweeps()))
         for text in store.damaged:
@@ -118,8 +118,9 @@ def _range(values: Sequence[float]) -> str:
 def class_of(records: Sequence[Record], otherwise: Setting) -> Setting:
     """The class that holds every model drawn: budgets are the largest norms among them, rounded up to two digits.
 
-    Had that class been fixed before the data, its bounds would hold. It was not: figures say so. A trial without a training
-    margin up to gamma is a network that a bound of the risk is about: the training error is then a measured one.
+    Had that class been fixed before the data, its bounds would hold. It was not: figures say so. A trial without a
+    training margin up to gamma is a network that a bound of the risk is about: the training error is then a measured
+    one.
     """
     sample = otherwise.sample
     if any(margin_error(record.result, sample.margin) <= sample.train_error for record in records):

@@ -39,11 +39,11 @@ class StoreError(BoundcalcError):
 class Store:
     """An open store. Several processes may have one file open and write to it."""
 
-    def __init__(self, path: Path | str, *, create: bool = True, forward_last_row: bool = False) -> None:
+    def __init__(self, path: Path | str, *, create: bool = True, read_only: bool = False) -> None:
         self.path = Path(path)
         self.damaged: list[str] = []
         """Records that were left out when reading, and why."""
-        if (forward_last_row or not create) and not self.path.exists():
+        if (read_only or not create) and not self.path.exists():
             raise StoreError(f"there is no store {self.path}: `boundcalc sweep smoke --store {self.path}` makes one")
         if not self.path.parent.is_dir():
             raise StoreError(f"cannot make {self.path}: there is no directory {self.path.parent}")
@@ -51,11 +51,11 @@ class Store:
             self.connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
             self.connection.text_factory = lambda data: data.decode("utf-8", "replace")
             run = self.connection.execute
-            with self._transaction() if not forward_last_row else self._errors():
+            with self._transaction() if not read_only else self._errors():
                 ours = run("PRAGMA application_id").fetchone()[0] == _APPLICATION
                 version = run("PRAGMA user_version").fetchone()[0]
                 empty = not run("SELECT count(*) FROM sqlite_master").fetchone()[0]
-                if empty and not forward_last_row:
+                if empty and not read_only:
                     for statement in _TABLES:
                         run(statement)
                 elif not ours:

@@ -117,7 +117,10 @@ class Proved:
 
 
 def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str], None] | None = None) -> Proved:
-    """What the proof shows of the network; raises `CertificateError` where it does not show that it follows the rule."""
+    """What the proof shows of the network.
+
+    Raises `CertificateError` where it does not show that it follows the rule.
+    """
     if rule.T != tables.T:
         raise CertificateError(f"the rule is of {rule.T} bits, the network of {tables.T}")
     low, high = rule.ones

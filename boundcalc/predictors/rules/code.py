@@ -2,14 +2,16 @@
 
 A message is a path in a tree of choices whose branches have these probabilities, at most 1 at every fork:
 
-- its domain, by the number of ones among the T bits: within 4 sqrt(T) of T/2, 1/2; within 2, 5/2, 3, 7/2, 5, 6 or 8 sqrt(T),
+- its domain, by the number of ones among the T bits: within 4 sqrt(T) of T/2, 1/2; within 2, 5/2, 3, 7/2, 5, 6 or 8
+sqrt(T),
   or all inputs, 1/16 each;
 - its kind: a decision tree, 1/4; a truth table, 1/4; AND, OR, MAJ or XOR by name, 1/8 each;
-- of a decision tree, at every node: it is a leaf, 1/2 (answer 0 or 1, 15/32 each; no answer, 1/16), or it reads a position
+- of a decision tree, at every node: it is a leaf, 1/2 (answer 0 or 1, 15/32 each; no answer, 1/16), or it reads a
+position
   that was not read above it, 1/2, all alike;
 - of a table or name: how many positions s it reads, 1/((s+1)(s+2)); which, 1/C(T, s); of a table the answers, 2^-(2^s);
-  then k removed cubes, 2^-(k+1); each is a pattern of the bits read (2^s alike), u other positions (1/((u+1)(u+2)), which:
-  1/C(T-s, u)) and, for u >= 1, their values: one value for all (1/4 each), or any (2^-(u+1)).
+  then k removed cubes, 2^-(k+1); each is a pattern of the bits read (2^s alike), u other positions (1/((u+1)(u+2)),
+  which: 1/C(T-s, u)) and, for u >= 1, their values: one value for all (1/4 each), or any (2^-(u+1)).
 
 Names of functions are a convenience of this list: tables and trees know none.
 """
@@ -125,7 +127,10 @@ class Rule:
 
     @cached_property
     def table(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """The positions that its answers depend on and their truth table, where they are few; as if it answered all inputs."""
+        """The positions that its answers depend on and their truth table, where they are few.
+
+        As if it answered all inputs.
+        """
         filled = _filled(self.tree)
         read = tuple(sorted({t for path, _ in _paths(filled, ()) for t, _ in path}))
         if filled == -1 or len(read) > _MOST_READ:

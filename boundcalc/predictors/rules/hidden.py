@@ -12,7 +12,8 @@ from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.tables import float_phi, phi, phi_slope
 
 _BENDS = (1.4142135, 1.4142136)
-"""Floats around the root of 2, where the second derivative of GELU, (2 - z^2) times the normal density, changes its sign."""
+"""Floats around the root of 2, where the second derivative of GELU, (2 - z^2) times the normal density, changes its
+sign."""
 _GRID = 33
 
 

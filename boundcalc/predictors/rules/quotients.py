@@ -10,7 +10,8 @@ import numpy as np
 from boundcalc.predictors.data import Array
 
 NEAR = 1e-10
-"""How far above the value reached the iteration looks, relative to 1 + its size; else it misses layers of tiny weight."""
+"""How far above the value reached the iteration looks, relative to 1 + its size; else it misses layers of tiny
+weight."""
 _STEPS = 400
 
 

@@ -38,7 +38,8 @@ class Directions:
 class RoundedHead:
     """A head in floats: at bits 0, at bits 1, at the row that is read.
 
-    Weights e are off by at most relative * e + 2^-1022, values by relative * sizes; no entry of a value exceeds its size.
+    Weights e are off by at most relative * e + 2^-1022, values by relative * sizes; no entry of a value exceeds its
+    size.
 
     Attributes:
         relative: as above; infinite above 1/4, so that floats decide nothing.

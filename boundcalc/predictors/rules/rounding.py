@@ -1,9 +1,9 @@
 """How far a float32 forward pass of a network is from its real-number function, proved for all inputs of a leaf at once.
 
 The pass: tables, queries, keys and values row by row, scores, softmax (exp of scores less their largest, divided by the
-sum), W_O, residual, W_1, activation, W_2, residual, read-out, and normalisations. Every operation rounds to nearest, sums
-are in any order and may be fused, exp has a relative and erf an absolute error of at most 2^-20 (torch's are below 2^-22);
-of normalisations see `_kernel`. docs/certificates.md proves it.
+sum), W_O, residual, W_1, activation, W_2, residual, read-out, and normalisations. Every operation rounds to nearest,
+sums are in any order and may be fused, exp has a relative and erf an absolute error of at most 2^-20 (torch's are below
+2^-22); of normalisations see `_kernel`. docs/certificates.md proves it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The search for a rule and its proof: bits that matter, their function, slopes, cuts, domains. Nothing here is trusted."""
+"""The search for a rule and its proof: bits that matter, their function, slopes, cuts, domains.
+
+Nothing here is trusted.
+"""
 
 from __future__ import annotations
 

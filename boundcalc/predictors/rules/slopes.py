@@ -1,4 +1,7 @@
-"""Guesses of the slopes of B2 in floats, by supergradient ascent for several sets of inputs at once. Nothing is trusted."""
+"""Guesses of the slopes of B2 in floats, by supergradient ascent for several sets of inputs at once.
+
+Nothing is trusted.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
-"""B1: proved upper bounds of <w, p_h(x)> over a set of inputs. Values are guessed, and tested in floats with proved errors.
+"""B1: proved upper bounds of <w, p_h(x)> over a set of inputs.
+
+Values are guessed, and tested in floats with proved errors.
 
 What these cannot tell is tested in balls.
 
 The inputs: some positions fixed, the others free with `low` to `high` ones among them. For any numbers lambda, theta
 
-    G = sum over fixed t of alpha_t(x_t) + sum over free t of max(alpha_t(0), alpha_t(1) - theta) + max(low theta, high theta),
-    alpha_t(c) = e_t(c) (<w, v_t(c)> - lambda);        if G <= 0 then <w, p_h(x)> <= lambda for all these inputs.
+    G = sum over fixed t of alpha_t(x_t) + sum over free t of max(alpha_t(0), alpha_t(1) - theta) + max(low theta, high
+    theta), alpha_t(c) = e_t(c) (<w, v_t(c)> - lambda);        if G <= 0 then <w, p_h(x)> <= lambda for all these
+    inputs.
 """
 
 from __future__ import annotations

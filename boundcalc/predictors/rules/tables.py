@@ -1,11 +1,12 @@
 """A network of one attention layer on bits in tables, in balls: from the stored weights alone.
 
-The tokens are 2 (in the row that is read) and the T bits. p_h(x) = sum_t e_th(x_t) v_th(x_t) / sum_t e_th(x_t), the row that
-is read included, and r = rho + sum_h p_h W_O,h is that row behind the attention. With the scales
+The tokens are 2 (in the row that is read) and the T bits. p_h(x) = sum_t e_th(x_t) v_th(x_t) / sum_t e_th(x_t), the row
+that is read included, and r = rho + sum_h p_h W_O,h is that row behind the attention. With the scales
 s_1, s_2 = 1 / sqrt(|C v|^2 / d + eps) of the normalisations (1 where there is none; C centres for LayerNorm, and is the
 identity for RMSNorm)
 
-    f = s_2 F + last,   F = k_0 + <straight, r> + s_1 <scaled, r> + sum_j g_j phi(z_j),   z_j = zeta_j + s_1 <units_j, r>.
+    f = s_2 F + last,   F = k_0 + <straight, r> + s_1 <scaled, r> + sum_j g_j phi(z_j),   z_j = zeta_j + s_1 <units_j,
+    r>.
 
 docs/certificates.md proves it.
 """

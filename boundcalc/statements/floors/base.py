@@ -175,8 +175,8 @@ class Member:
     Attributes:
         scores: W_QK of block 0 as (query coordinate, key coordinate, value); all else of every W_QK is 0.
         values: the one column of W_V of block 0, or of the first map, as (coordinate, value).
-        inputs: for each cell its rows; a token i is the row with 1 at i. The first coordinate that is named is the one that
-            the cell's partner has negated (F2, F3).
+        inputs: for each cell its rows; a token i is the row with 1 at i. The first coordinate that is named is the one
+            that the cell's partner has negated (F2, F3).
     """
 
     scores: Sequence[tuple[int, int, float]]

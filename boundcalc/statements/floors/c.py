@@ -59,7 +59,10 @@ class C(Construction):
 
 
 def column(room: Room, a: float, k: int) -> tuple[Number, Number]:
-    """The value of a row a e_j + b e_v along the unit column (a/k, ..., a/k, b), normalised; and the column's factor."""
+    """The value of a row a e_j + b e_v along the unit column (a/k, ..., a/k, b), normalised.
+
+    And the column's factor.
+    """
     ns = room.ns
     b, along = side(room, a), ns.number(a)
     length = ns.sqrt(along**2 / k + b**2)

@@ -16,7 +16,8 @@ _LENGTHS = (1.0, 1.2, 1.4, 1.6)
 """Lengths of a Gaussian vector that F2 tries, in deviations above the mean."""
 _STRICT = 1e-9
 _MANY = 100
-"""From so many expected hits of a cell on, Stirling's formula stands for the factorials; which loses less than 1e-13."""
+"""From so many expected hits of a cell on, Stirling's formula stands for the factorials; which loses less than
+1e-13."""
 _MAY_FAIL = 0.01
 """F3: the chance that the numbers of examples in the pairs are spread unusually."""
 _BERRY_ESSEEN = 0.56
@@ -188,8 +189,8 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
     Args:
         room: the setting.
         construction: whose parameters fit it.
-        by: "F1", "F2", "F3" (of the ramp loss on the law less on the sample), or "F1-errors", "F3-errors" (errors on the law
-            less the ramp loss on the sample).
+        by: "F1", "F2", "F3" (of the ramp loss on the law less on the sample), or "F1-errors", "F3-errors" (errors on
+            the law less the ramp loss on the sample).
         cells: steps of the sums of F2.
     """
     ns, sample = room.ns, room.setting.sample

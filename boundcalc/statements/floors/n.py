@@ -25,7 +25,10 @@ _SINGLE = ("W_V", "W_O", "W_pool", "readout")
 
 @dataclass(frozen=True)
 class N(Construction):
-    """Input i: token i (a patch along axis i) in every row; its sign is the first entry of row i of the table (of W_patch)."""
+    """Input i: token i (a patch along axis i) in every row.
+
+    Its sign is the first entry of row i of the table (of W_patch).
+    """
 
     name: ClassVar[str] = "N"
     title: ClassVar[str] = "every token or direction has a label of its own"

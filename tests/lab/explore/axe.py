@@ -1,4 +1,5 @@
-"""axe-core, the rules of accessibility that browsers' tools use, run inside a page; tests skip where it is not installed."""
+"""axe-core, the rules of accessibility that browsers' tools use, run inside a page; tests skip where it is not
+installed."""
 
 from __future__ import annotations
 

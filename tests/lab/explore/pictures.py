@@ -1,4 +1,5 @@
-"""The questions of docs/explore.md, each with its two moves, and their pictures: `python -m tests.lab.explore.pictures`."""
+"""The questions of docs/explore.md, each with its two moves, and their pictures: `python -m
+tests.lab.explore.pictures`."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class Move(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The moves that answer a question, and how its picture is taken: file, size, theme, what is scrolled into sight."""
+    """The moves that answer a question, and how its picture is taken: file, size, theme, what is scrolled into
+    sight."""
 
     moves: tuple[Move, Move]
     name: str

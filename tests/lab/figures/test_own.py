@@ -1,4 +1,5 @@
-"""A theorem and measurements of one's own, in the library's figures (docs/tutorials/own-theorem.md is walked through)."""
+"""A theorem and measurements of one's own, in the library's figures (docs/tutorials/own-theorem.md is walked
+through)."""
 
 from __future__ import annotations
 

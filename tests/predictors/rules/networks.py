@@ -63,7 +63,8 @@ def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
 
 
 def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float = 6.0, **more: object):
-    """A network whose first head looks at these positions, with small random weights besides; above 0 where one shows 1."""
+    """A network whose first head looks at these positions, with small random weights besides; above 0 where one shows
+    1."""
     a = architecture(T, **more)  # type: ignore[arg-type]
     w = drawn(a, seed, 0.05 if len(positions) > 1 else 0.2)
     for position in positions:

@@ -310,7 +310,8 @@ def test_a_float32_pass_is_within_its_bound(number: int, size: float):
 def test_a_float32_pass_with_normalisation_is_within_its_bound(
     number: int, strength: float, monkeypatch: pytest.MonkeyPatch
 ):
-    """On halves of all inputs and on single ones, where what is proved is nearly the output; a bound without errors fails."""
+    """On halves of all inputs and on single ones, where what is proved is nearly the output; a bound without errors
+    fails."""
     shown, false, near = 0, 0, math.inf
     for seed in range(6):
         a, w = dictator(seed, strength, number)

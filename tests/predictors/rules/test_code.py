@@ -1,4 +1,5 @@
-"""The prefix code of rules: its probabilities sum to at most 1, rules answer as they say, what is no rule is refused."""
+"""The prefix code of rules: its probabilities sum to at most 1, rules answer as they say, what is no rule is
+refused."""
 
 from __future__ import annotations
 

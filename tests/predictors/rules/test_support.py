@@ -116,7 +116,8 @@ def ends(ball: arb) -> tuple[fmpq, fmpq]:
 
 
 class Exact:
-    """G in fractions, at the worst of all numbers that the balls hold: a sum of convex functions is largest at corners."""
+    """G in fractions, at the worst of all numbers that the balls hold: a sum of convex functions is largest at
+    corners."""
 
     def __init__(self, part: HeadOn, w: Sequence[arb]) -> None:
         self.counts, self.corners = part.inputs.counts, []
@@ -183,7 +184,8 @@ def wide(table: HeadTable, weights: float, values: float) -> HeadTable:
 def test_what_floats_accept_is_true_in_fractions(
     spread: float, radii: tuple[float, float, float], careless: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ):
-    """Values as close to the least true one as floats are; the same code without one of its errors accepts false ones."""
+    """Values as close to the least true one as floats are; the same code without one of its errors accepts false
+    ones."""
     accepted, false = 0, 0
     for seed in range(3 if any(radii) else 12):
         g = np.random.default_rng(seed)
