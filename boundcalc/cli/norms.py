@@ -149,7 +149,7 @@ def _table(found: Audit) -> None:
         headings.append("distance")
     lines: list[Line] = []
     for name, heads in _grouped(found).items():
-        shape = "x".join(map(str, heads[0].shape)) + (f" ({len(heads)} heads)" if len(heads) > 1 else "")
+        shape = "x".join(map(str, (*([len(heads)] if len(heads) > 1 else []), *heads[0].shape)))
         cells = [name, shape, *(_number(_top(heads, field)) for _, field in _SHOWN)]
         rank = _top(heads, "rank")
         cells += ["" if rank is None else str(rank), _number(_top(heads, "sup"))]
@@ -162,7 +162,7 @@ def _table(found: Audit) -> None:
     for text in account_lines(found):
         say(text)
     say("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
-    say("Of several heads the largest value is shown; --format csv shows each. Every value is an upper bound.")
+    say("Of heads (4x9x8: four of 9x8) the largest value is shown; --format csv shows each. All are upper bounds.")
 
 
 def _distance(found: Audit, name: str) -> float | None:

@@ -55,7 +55,7 @@ def test_the_table_has_every_weight_and_rounds_up(bert: Path) -> None:
     shown = float(lines["W_1[1]"].split()[2])
     exact = found.measured["W_1[1]"].op or 0
     assert exact <= shown <= exact * 1.001
-    assert "(4 heads)" in lines["W_QK[0]"]
+    assert lines["W_QK[0]"].split()[1] == "4x9x8"
     assert "16 in 2 tensors: softmax ignores" in text
 
 

@@ -160,7 +160,7 @@ def test_what_eval_shows_is_at_least_what_was_checked(form: str, tmp_path: Path)
             assert below(shown, checked.log_value) == []
             less = [x * Decimal("0.99") for x in shown if x < 1]
             assert below(less, checked.log_value) == less
-            told = CliRunner().invoke(main, ["verify", str(proof)]).stdout
+            told = " ".join(CliRunner().invoke(main, ["verify", str(proof)]).stdout.split())
             stated = re.search(rf"<= ({_NUMBER})", told)
             sure = re.search(r"probability at least (0\.\d+)", told)
             assert stated is not None

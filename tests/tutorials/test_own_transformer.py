@@ -72,6 +72,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 def test_the_tutorial_is_walked_and_wrong_mappings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, since the walk takes seconds and workers share nothing."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")  # no line is broken
     printed = walk(NAME, tmp_path)
     assert_norms_are_those_of_the_module(tmp_path, printed)
     assert_margins_and_errors_are_those_of_the_module(tmp_path, printed)

@@ -151,7 +151,7 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
         assert verify_predictor(read, Data(x, y), lambda recipe: network).established
         done = CliRunner().invoke(main, ["verify", str(file)])
         assert done.exit_code == 0, done.output
-        assert "answered by the module NanoGPT; compared with a forward pass" in done.output
+        assert "answered by the module NanoGPT; compared with a forward pass" in " ".join(done.output.split())
     other = GivenNetwork.of(outputs)
     with pytest.raises(Exception, match="reference"):
         verify_predictor(certificate, Data(x, y), lambda recipe: other)
@@ -273,7 +273,7 @@ def test_the_library_runs_beside_its_folders_unless_told_not_to(
     def run(line: str, code: int = 0) -> str:
         done = CliRunner().invoke(main, line.split())
         assert done.exit_code == code, done.output
-        return done.output
+        return " ".join(done.output.split())
 
     bound = "certify {} --m 1000000000 --gamma 0.25 --no-solve --bound closed --force"
     there = "ompared with a forward pass of BertForSequenceClassification of transformers: 4 inputs of 12 rows"
