@@ -56,7 +56,8 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 _NEEDS_TORCH = {"ModuleLearner"} if find_spec("torch") is None else set[str]()
-__all__ = ["__version__", *(name for name in _HOME if name not in _NEEDS_TORCH)]  # pyright: ignore[reportUnsupportedDunderAll]
+# pyright: reportUnsupportedDunderAll=false
+__all__ = ["__version__", *(name for name in _HOME if name not in _NEEDS_TORCH)]
 
 
 def __getattr__(name: str) -> Any:

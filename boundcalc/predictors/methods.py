@@ -89,7 +89,7 @@ def _given(certificate: PredictorCertificate) -> str | None:
 
 
 def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
-    """Establish that the same predictor makes the same errors: `learner_of` gives an object with `weights` and `scores`."""
+    """Establish that the same predictor makes the same errors; `learner_of` gives its `weights` and `scores`."""
     refuse_other_examples(certificate, data)
     predictor = learner_of(certificate.evidence["recipe"])
     if predictor.weights != certificate.evidence["weights"]:

@@ -121,7 +121,10 @@ def steps(formula: Formula) -> tuple[Step, ...]:
         (r"C_1=C_r", s.C),
         (r"L_\ell", 1 / s.gamma),
     )
-    ramp = r"The ramp loss is $1/\gamma$-Lipschitz in $f(X)$, and between the indicators of $yf(X)\le0$ and $yf(X)\le\gamma$."
+    ramp = (
+        r"The ramp loss is $1/\gamma$-Lipschitz in $f(X)$, and between the indicators of $yf(X)\le0$ "
+        r"and $yf(X)\le\gamma$."
+    )
     return (
         Step("the loss", ("G0",), ramp),
         Step(

@@ -93,7 +93,7 @@ def checked(setting: Setting) -> Point:
 
 
 def of_bound(bound: BoundValue) -> Point:
-    """What a point says of its bound, unless it is trivial: value, strategy, its terms and how weight matrices share links."""
+    """The bound of a point, unless it is trivial: value, strategy, terms and how weight matrices share links."""
     if bound.trivial:
         return {}
     parts = bound.breakdown

@@ -1,4 +1,4 @@
-"""What the page knows in addition to checked points: sliders, presets, theorems as JavaScript and text, and measured runs."""
+"""What the page has besides checked points: sliders, presets, theorems as JavaScript and text, runs."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ PRESETS: tuple[Mapping[str, Any], ...] = (
     {
         "name": "BERT-like",
         "set": {"depth": 12, "heads": 12, "d": 768, "T": 512, "m": 1e9},
-        "text": "Twelve layers with twelve heads: the bound is vacuous even at a billion sequences. Norms below 1 help, "
-        "depth and heads hurt.",
+        "text": "Twelve layers with twelve heads: the bound is vacuous even at a billion sequences. Norms below 1 "
+        "help, depth and heads hurt.",
     },
     {
         "name": "Why does depth hurt?",
         "set": {"axis": "depth", "m": 1e8, "shown": []},
-        "text": "Errors of one layer pass through all later ones. At C = 1 the bound grows with depth. At C = 0.5 errors "
-        "shrink on the way, and it does not: move C.",
+        "text": "Errors of one layer pass through all later ones. At C = 1 the bound grows with depth. At C = 0.5 "
+        "errors shrink on the way, and it does not: move C.",
     },
     {
         "name": "log T or not?",

@@ -1,4 +1,4 @@
-"""How a curve is called and drawn: one name, colour and order per bound, shared by the command line, figures and the page.
+"""One name, colour and order per bound, shared by the command line, figures and the page.
 
 The hue says what kind of number it is: measured green, certificates of one network blue, bounds of a class red-brown,
 floors and references grey. The line style and the mark tell methods of one kind apart.

@@ -138,7 +138,7 @@ def reach(rule: Rule, proof: Proof) -> str:
 
 
 def function_of(rounding: float | None, margin: float) -> str:
-    """Of which function the margin is: the real-number one, and the float32 pass where it exceeds the rounding error."""
+    """Of which function the margin is: the real-number one, and the float32 pass where rounding is smaller."""
     text = "for the real-number function of the stored weights"
     if rounding is None:
         return f"{text}, not for a float32 pass"
@@ -150,7 +150,8 @@ def _risk_in_words(certificate: PredictorCertificate) -> str:
     more, sure = facts_of_rule(certificate), f"with probability {confidence(certificate.delta)}"
     if "bits_unnamed" not in more:
         return f"risk <= {up(certificate.risk, 3)} {sure}"
-    text = f"risk <= {up(more['risk_unnamed'], 3)} {sure}, as a {_KINDS[more['unnamed']]} of {up(more['bits_unnamed'], 4)} bits"
+    bits = up(more["bits_unnamed"], 4)
+    text = f"risk <= {up(more['risk_unnamed'], 3)} {sure}, as a {_KINDS[more['unnamed']]} of {bits} bits"
     if more["function"] == more["unnamed"]:
         return text
     return (
@@ -167,7 +168,7 @@ def explain_network(
     seconds: float = 3.0,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
-    """The rule that a network provably computes, its proof and margin; with its training examples also a bound of its risk.
+    """The rule that a network provably computes, its proof and margin; with training examples also its risk.
 
     Args:
         model: the path of a model's file, a `Transformer` of this package, or (architecture, weights).

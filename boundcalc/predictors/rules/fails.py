@@ -60,7 +60,7 @@ def descend(
     until: float = -math.inf,
     start: Array | None = None,
 ) -> tuple[Array, float]:
-    """From an input with these bits and about `count` ones, flip and swap other bits while the output nears its wrong side.
+    """From an input with these bits and about `count` ones, flip and swap others while the output worsens.
 
     The rule answers on all the way; the value is the output, or its negative where the answer is 0.
     """

@@ -40,7 +40,7 @@ class Free:
 
 @dataclass(frozen=True)
 class Largest:
-    """Per head and direction: a value that the quotient does not exceed (as floats see it), its multiplier, and a p near it."""
+    """Per head and direction: a value the quotient does not exceed (in floats), its multiplier, a p near it."""
 
     value: Array
     theta: Array

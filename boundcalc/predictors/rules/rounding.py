@@ -1,4 +1,4 @@
-"""How far a float32 forward pass of a network is from its real-number function, proved for all inputs of a leaf at once.
+"""How far a float32 forward pass is from the real-number function, for all inputs of a leaf at once.
 
 The pass: tables, queries, keys and values row by row, scores, softmax (exp of scores less their largest, divided by the
 sum), W_O, residual, W_1, activation, W_2, residual, read-out, and normalisations. Every operation rounds to nearest,
@@ -216,7 +216,7 @@ class Float32Pass:
 
 
 def _kernel(scale: Any, size: Array) -> tuple[Any, Array]:
-    """What a normalisation's kernel adds: a relative error of the scale, and a multiple of the scale at every coordinate.
+    """What a normalisation's kernel adds: a relative error of the scale, and a multiple of it everywhere.
 
     Supposed: means are off by gamma_{d+8} of the mean size, variances by 8 gamma_{d+8} of the mean square, the inverse
     of the root by 4 u.

@@ -298,7 +298,7 @@ def _assembled(tree: code.Tree, proofs: Sequence[Any]) -> Node | None:
 def _settle(
     work: _Work, rule: Rule, fixed: Fixed, answer: int, leaf: tuple[Leaf, float] | None, *, partial: bool = False
 ) -> tuple[code.Tree, Node | None] | None:
-    """What the rule says on these inputs, and its proof: by one leaf, or for each value of the other bits it reads, or by cuts.
+    """The rule's answer on these inputs and its proof: one leaf, one for each value of other bits, or cuts.
 
     Where that fails: None, or, for a rule in parts, a tree that is silent on what is left.
     """

@@ -159,7 +159,8 @@ def _scales(f: FloatTables, low: Array, high: Array) -> tuple[Array, Array]:
         return np.ones((len(low), 1)), np.ones((len(low), 1))
     most = np.maximum(low**2, high**2)
     least = np.where((low > 0) | (high < 0), np.minimum(low**2, high**2), 0)
-    return tuple(1 / np.sqrt(square.mean(1, keepdims=True) + f.eps) for square in (most, least))  # type: ignore[return-value]
+    low, high = (1 / np.sqrt(square.mean(1, keepdims=True) + f.eps) for square in (most, least))
+    return low, high
 
 
 def _hidden_ranges(

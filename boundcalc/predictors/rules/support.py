@@ -72,7 +72,7 @@ class HeadOn:
 
     @cached_property
     def columns(self) -> arb_mat:
-        """The matrix that takes rows (w, lambda, theta) to alpha: of bits 0, of bits 1 less theta, of fixed positions."""
+        """The matrix from rows (w, lambda, theta) to alpha: of bits 0, of bits 1 less theta, of fixed positions."""
         table, free = self.table, self.inputs.free
         own = [(table.own_weight, table.own_value)]
         fixed = [*own, *((table.weights[c][t], table.values[c][t]) for t, c in self.inputs.fixed)]

@@ -36,7 +36,7 @@ MODEL_FORMAT = "boundcalc-model/1"
 
 @dataclass(frozen=True)
 class HeadTable:
-    """One head: its unnormalised weights e_t(c) (all positive) and values v_t(c) for c = 0 and 1, and W_O of the head."""
+    """One head: unnormalised weights e_t(c) (positive) and values v_t(c) for c = 0 and 1, and its W_O."""
 
     weights: tuple[list[arb], list[arb]]
     values: tuple[Balls, Balls]
@@ -130,7 +130,7 @@ class Tables:
 
 
 class FloatTables:
-    """The same in floats: e (H, T, 2), v (H, T, 2, d_head), own weights and values, W_O (H, d_head, d) and what follows."""
+    """The same in floats: e (H, T, 2), v (H, T, 2, d_head), own weights and values, W_O (H, d_head, d)."""
 
     def __init__(self, tables: Tables) -> None:
         heads = tables.heads

@@ -31,7 +31,8 @@ Confirmed = namedtuple("Confirmed", "value delta by")
 
 def derive_floor(data: Any) -> Confirmed:
     """The floor of a file's JSON value, which must be at least what it claims."""
-    line = "format:text statements:index setting:object construction:object by:F1|F2|F3|F1-errors|F3-errors|R1 value:length"
+    line = "format:text statements:index setting:object construction:object "
+    line += "by:F1|F2|F3|F1-errors|F3-errors|R1 value:length"
     raw = read(line, "the floor", data)
     demand(raw.format == FORMAT and raw.statements == STATEMENTS, "it is a floor of another version")
     name = raw.construction.get("name")

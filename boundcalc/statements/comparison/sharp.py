@@ -124,7 +124,7 @@ def _whole(ns: NumberSystem, gaussian: Number, size: Sizes) -> Number:
 
 
 def step(ns: NumberSystem, gaussian: Number, size: Sizes, strata: Strata | None, known: Number | None = None) -> Number:
-    """The complexity of a block, from that of the block before it; `known` is what it is without strata, if computed."""
+    """The complexity of a block, from that of the block before; `known` is that without strata, if computed."""
     hull, half, beta = size.hull, size.half_range, mean_of_signs(ns)
     whole = known if known is not None else _whole(ns, gaussian, size)
     if strata is None:

@@ -13,7 +13,7 @@ from boundcalc.statements.floors.base import Construction, Member, Room, pooled,
 
 @dataclass(frozen=True)
 class A(Construction):
-    """Cell i: the row that is read is e_i, `plus` rows are e_d, the others -e_d; W_QK = c w e_d^T, W_V = c e_d e_1^T."""
+    """Cell i: the read row is e_i, `plus` rows are e_d, others -e_d; W_QK = c w e_d^T, W_V = c e_d e_1^T."""
 
     name: ClassVar[str] = "A"
     title: ClassVar[str] = "one score column, read at the first row"

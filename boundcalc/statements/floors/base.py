@@ -62,7 +62,7 @@ def _of_residual(setting: Setting) -> Iterator[tuple[bool, str]]:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Norms of a matrix of Frobenius norm `fro`, up to a factor: op, (2,1), the same transposed, (1,1), and its rank."""
+    """Norms of a matrix of Frobenius norm `fro`, up to a factor: op, (2,1), its transpose's, (1,1), rank."""
 
     op: Number
     fro: Number

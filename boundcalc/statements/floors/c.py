@@ -13,7 +13,7 @@ from boundcalc.statements.floors.base import Construction, Member, Room, pooled,
 
 @dataclass(frozen=True)
 class C(Construction):
-    """Cell (i, j): the row that is read is e_i, `plus` rows are a e_j + b e_v, the others the negative, a^2 + b^2 = 1."""
+    """Cell (i, j): the read row is e_i, `plus` rows are a e_j + b e_v, others the negative, a^2 + b^2 = 1."""
 
     name: ClassVar[str] = "C"
     title: ClassVar[str] = "several score columns, read at the first row"

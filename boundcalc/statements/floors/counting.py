@@ -45,7 +45,7 @@ def mean_deviation(ns: NumberSystem, m: int, cells: int) -> Number:
 
 
 def _log_chance(ns: NumberSystem, m: int, v: int, cells: int) -> Number:
-    """A little below log P(Bin(m, 1/N) = v), by Stirling's formula: logarithms of large factorials do not cancel in floats."""
+    """A little below log P(Bin(m, 1/N) = v), by Stirling's formula, without factorials that cancel."""
     more = v * cells - m  # v/m is 1/N times 1 + more/m
     apart = v * ns.log1p(ns.number(more) / m) + (m - v) * ns.log1p(-ns.number(more) / (m * (cells - 1)))
     rest = _stirling(ns, m) - _stirling(ns, v) - _stirling(ns, m - v) - 1 / (1260 * ns.number(v) ** 5)
@@ -66,7 +66,7 @@ def two_values(ns: NumberSystem, cells: int, high: Number, low: Number, m: int, 
 def opposite(
     ns: NumberSystem, pairs: int, high: Number, low: Number, loose: Number, m: int, delta: Number
 ) -> Number | None:
-    """F3: members for every choice of which cell of each pair has the high and which the low loss; None without a floor.
+    """F3: members for every choice of the cell of each pair with the high loss; None without a floor.
 
     Args:
         ns: number system.
@@ -111,7 +111,7 @@ def sphere(
     delta: Number,
     cells: int = CELLS,
 ) -> Number:
-    """F2: members f_w, |w| <= 1, with losses lambda(+-w_j) on pairs of cells; the floor of the gap, 0 where it says less.
+    """F2: members f_w, |w| <= 1, with losses lambda(+-w_j) on pairs of cells; the floor, 0 where it is less.
 
     Args:
         ns: number system.
