@@ -13,7 +13,7 @@ from boundcalc.base.schema import write
 from boundcalc.cli.described import described
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.engine.bound import BoundValue
-from boundcalc.engine.evaluate import Desk, compare
+from boundcalc.engine.evaluate import Evaluator, compare
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.growth import Growth, growth
 from boundcalc.setting import Setting
@@ -113,8 +113,8 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     With `why`, the account.
     """
     started = time.process_time()
-    desk = Desk(question.setting)
-    values = compare(question.setting, bounds or None, desk=desk)
+    evaluator = Evaluator(question.setting)
+    values = compare(question.setting, bounds or None, evaluator=evaluator)
     grown = {id(value.by_gap): value for value in values}  # several policies may share one proof
     growths = {key: _growths(value) for key, value in grown.items()}
     quantities: tuple[Quantity, ...] = ("gap", "risk") if any(value.kind == "bound" for value in values) else ()
@@ -127,14 +127,14 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     if best is not None and why:
         from boundcalc.engine.why import why as account
 
-        report = report._replace(why=tuple(account(best, desk)))
+        report = report._replace(why=tuple(account(best, evaluator)))
     if best is None or solve is False:
         return report
     if solve is None and time.process_time() - started > _PATIENCE:
         reason = "not looked for, as one evaluation takes long: --solve does"
         return report._replace(needed=tuple(Needed(quantity, best.name, None, reason) for quantity in ("gap", "risk")))
     return report._replace(
-        needed=tuple(_need(question.setting, best.name, quantity, desk) for quantity in ("gap", "risk"))
+        needed=tuple(_need(question.setting, best.name, quantity, evaluator) for quantity in ("gap", "risk"))
     )
 
 
@@ -177,11 +177,11 @@ def _growths(value: BoundValue) -> dict[str, Growth | None]:
     return {"T": growth(value.proof("gap"), "T"), "m": growth(value.proof("gap"), "m")}
 
 
-def _need(setting: Setting, bound: str, quantity: Any, desk: Desk) -> Needed:
+def _need(setting: Setting, bound: str, quantity: Any, evaluator: Evaluator) -> Needed:
     from boundcalc.engine.solve import solve
 
     try:
-        found = solve(setting, "m", TARGET, bound=bound, quantity=quantity, desk=desk, alone=True)
+        found = solve(setting, "m", TARGET, bound=bound, quantity=quantity, evaluator=evaluator, alone=True)
         return Needed(quantity, bound, round(found.value))
     except NoSolution as error:
         return Needed(quantity, bound, None, str(error))

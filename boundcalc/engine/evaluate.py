@@ -40,21 +40,21 @@ def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
     return value
 
 
-def compare(setting: Setting, bounds: Iterable[str] | None = None, *, desk: Desk | None = None) -> Comparison:
+def compare(setting: Setting, bounds: Iterable[str] | None = None, *, evaluator: Evaluator | None = None) -> Comparison:
     """The bounds of several policies, each checked.
 
     Args:
         setting: what is bounded.
         bounds: policies and theorems; all policies, unless named.
-        desk: one made for the setting lets later questions about it (`solve`) reuse what is found here.
+        evaluator: one made for the setting lets later questions about it (`solve`) reuse what is found here.
 
     Returns:
         A value for each, in this order; a refusal is a value too. The list shows itself as a table, in notebooks as
         HTML.
     """
     names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
-    desk = desk or Desk(setting)
-    return Comparison(desk.value(name) for name in names)
+    evaluator = evaluator or Evaluator(setting)
+    return Comparison(evaluator.value(name) for name in names)
 
 
 def refuse_symbols(setting: Setting) -> None:
@@ -66,7 +66,7 @@ def refuse_symbols(setting: Setting) -> None:
         )
 
 
-class Desk:
+class Evaluator:
     """One setting's searches and proofs, each made once however many policies share it."""
 
     def __init__(self, setting: Setting, premise: Callable[[Setting], Refusal | None] | None = None) -> None:

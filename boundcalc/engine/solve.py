@@ -13,7 +13,7 @@ from boundcalc.base.rounding import up
 from boundcalc.base.validate import choice
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.crossing import Axis, Crossing
-from boundcalc.engine.evaluate import Desk, compare, refuse_symbols
+from boundcalc.engine.evaluate import Evaluator, compare, refuse_symbols
 from boundcalc.engine.growth import value_of
 from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
@@ -76,7 +76,7 @@ def solve(
     bound: str = "best",
     quantity: Quantity = "gap",
     digits: int = 4,
-    desk: Desk | None = None,
+    evaluator: Evaluator | None = None,
     alone: bool = False,
 ) -> Solution:
     """The smallest m, gamma or delta (the largest T, C or depth) whose checked bound is at most the target.
@@ -88,7 +88,7 @@ def solve(
         bound: a policy or a theorem.
         quantity: "gap" or "risk".
         digits: how many digits are found.
-        desk: one made for the setting, to start from what was found at it.
+        evaluator: one made for the setting, to start from what was found at it.
         alone: leave the other quantity at what follows from the requested one.
 
     Returns:
@@ -114,7 +114,7 @@ def solve(
     log_target = math.log(target)
     trial: _Samples | _Settings
     if variable == "m":
-        trial = _Samples(setting, bound, quantity, desk or Desk(setting), log_target, alone)
+        trial = _Samples(setting, bound, quantity, evaluator or Evaluator(setting), log_target, alone)
     else:
         trial = _Settings(setting, variable, bound, quantity, log_target)
     search = Crossing(axis, digits)
@@ -220,7 +220,7 @@ class _Settings:
         self.setting, self.variable, self.bound = setting, variable, known_bound(bound)
         self.log_target = log_target
         self.quantity: Quantity = quantity
-        self._desks: dict[float, Desk] = {}
+        self._evaluators: dict[float, Evaluator] = {}
         self._tried: dict[tuple[float, bool], float] = {}
         self._glances: dict[float, tuple[Candidate | None, float]] = {}
         self._costly = math.isfinite(_AXES[variable].stride)
@@ -258,33 +258,33 @@ class _Settings:
         return self._tried[key]
 
     def _searched(self, x: float, alone: bool) -> float:
-        desk = self._desk(x)
-        risks = desk.candidates(self.bound, "risk", alone=alone) if self.quantity == "risk" else ()
-        return _least(desk.candidates(self.bound, "gap", alone=alone), risks, desk.setting, self.quantity)[0]
+        evaluator = self._evaluator(x)
+        risks = evaluator.candidates(self.bound, "risk", alone=alone) if self.quantity == "risk" else ()
+        return _least(evaluator.candidates(self.bound, "gap", alone=alone), risks, evaluator.setting, self.quantity)[0]
 
     def _glance(self, x: float) -> tuple[Candidate | None, float]:
         """A certificate on which little was spent, where trials cost much, and log of what it gives."""
         if not self._costly:
             return None, 0.0
         if x not in self._glances:
-            desk = self._desk(x)
-            found = desk.glance(self.bound)
-            log_value = 0.0 if found is None else _least([found], (), desk.setting, self.quantity)[0]
+            evaluator = self._evaluator(x)
+            found = evaluator.glance(self.bound)
+            log_value = 0.0 if found is None else _least([found], (), evaluator.setting, self.quantity)[0]
             self._glances[x] = found, log_value
         return self._glances[x]
 
-    def _desk(self, x: float) -> Desk:
-        if x not in self._desks:
-            self._desks[x] = Desk(self._at(x))
-        return self._desks[x]
+    def _evaluator(self, x: float) -> Evaluator:
+        if x not in self._evaluators:
+            self._evaluators[x] = Evaluator(self._at(x))
+        return self._evaluators[x]
 
     def checked(self, x: float) -> BoundValue:
         """The checked bound; at the end of the range one that meets the target will do."""
         if x == _AXES[self.variable].high:
             glanced, log_value = self._glance(x)
             if glanced is not None and log_value <= self.log_target - _ROOM:
-                return self._desk(x).at_most(self.bound, glanced)
-        (value,) = compare(self._at(x), [self.bound], desk=self._desk(x))
+                return self._evaluator(x).at_most(self.bound, glanced)
+        (value,) = compare(self._at(x), [self.bound], evaluator=self._evaluator(x))
         if value.refusal is not None:
             raise Unsupported(value.refusal)
         return value
@@ -297,13 +297,13 @@ class _Samples:
     """Tries numbers of samples with the allocations of one: only the chain is found anew, only the last is checked."""
 
     def __init__(
-        self, setting: Setting, bound: str, quantity: Quantity, desk: Desk, log_target: float, alone: bool
+        self, setting: Setting, bound: str, quantity: Quantity, evaluator: Evaluator, log_target: float, alone: bool
     ) -> None:
         self.setting, self.quantity, self.log_target = setting, quantity, log_target
         self.name = known_bound(bound)
-        self.desk = desk
+        self.evaluator = evaluator
         self.alone = alone
-        self.base = self.desk.search(self.name)
+        self.base = self.evaluator.search(self.name)
 
     def narrowed(self, search: Crossing, start: float) -> float | None:
         """The value nearest the hard end at which the search meets the target.
@@ -329,8 +329,8 @@ class _Samples:
 
     def _strategy(self) -> str | None:
         """The best at the number of samples that is searched anyway."""
-        risks = self.desk.candidates(self.name, "risk") if self.quantity == "risk" else ()
-        return _least(self.desk.candidates(self.name, "gap"), risks, self.setting, self.quantity)[1]
+        risks = self.evaluator.candidates(self.name, "risk") if self.quantity == "risk" else ()
+        return _least(self.evaluator.candidates(self.name, "gap"), risks, self.setting, self.quantity)[1]
 
     def _miss(self, x: float, only: str | None = None) -> float:
         return self._searched(x, only)[0] - self.log_target
@@ -346,7 +346,7 @@ class _Samples:
         """The checked bound."""
         here = self.base.with_samples(round(x))
         risks = self.quantity == "risk" or not self.alone
-        return self.desk.value_of(self.name, here, self.setting.but(n_train=round(x)), risks=risks)
+        return self.evaluator.value_of(self.name, here, self.setting.but(n_train=round(x)), risks=risks)
 
 
 def _start(setting: Setting, variable: str) -> float:

@@ -15,7 +15,7 @@ from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.engine.allocate import slack
 from boundcalc.engine.bound import BoundValue
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.growth import STEP, changers, value_of
 from boundcalc.engine.solve import solve
 from boundcalc.proof.certificate import Certificate, Level
@@ -111,16 +111,16 @@ class Why:
         }
 
 
-def why(value: BoundValue, desk: Desk) -> list[Why]:
+def why(value: BoundValue, evaluator: Evaluator) -> list[Why]:
     """The gap's and the risk's account; a quantity that is refused, or a closed formula, has none."""
     proofs: tuple[tuple[Quantity, object], ...] = (("gap", value.by_gap), ("risk", value.by_risk))
     held: dict[Quantity, Checked | None] = {
-        quantity: hold(desk, value, quantity) for quantity, proof in proofs if isinstance(proof, Checked)
+        quantity: hold(evaluator, value, quantity) for quantity, proof in proofs if isinstance(proof, Checked)
     }
-    return [_Account(value, quantity, desk, proof).made() for quantity, proof in held.items() if proof is not None]
+    return [_Account(value, quantity, evaluator, proof).made() for quantity, proof in held.items() if proof is not None]
 
 
-def hold(desk: Desk, value: BoundValue, quantity: Quantity) -> Checked | None:
+def hold(evaluator: Evaluator, value: BoundValue, quantity: Quantity) -> Checked | None:
     """The proof of a quantity, or the first link of one that is trivial; None where there is nothing to hold."""
     proof = value.proof(quantity)
     if not proof.trivial:
@@ -130,25 +130,25 @@ def hold(desk: Desk, value: BoundValue, quantity: Quantity) -> Checked | None:
             if STRATEGIES[fixed.strategy].every_scale
             else proof
             if proof.certificate == fixed
-            else desk.check(fixed)
+            else evaluator.check(fixed)
         )
-    link = desk.search(value.name).best_link()
+    link = evaluator.search(value.name).best_link()
     if link is None:
         return None
     level = Level(link.point.log_scale + slack(link.point.items), link.point.covers())
-    return desk.check(Certificate(desk.paid, value.name, Chain.name, (level,)))
+    return evaluator.check(Certificate(evaluator.paid, value.name, Chain.name, (level,)))
 
 
 class _Account:
     """One quantity's account."""
 
-    def __init__(self, value: BoundValue, quantity: Quantity, desk: Desk, held: Checked) -> None:
-        self.value, self.desk, self.held = value, desk, held
+    def __init__(self, value: BoundValue, quantity: Quantity, evaluator: Evaluator, held: Checked) -> None:
+        self.value, self.evaluator, self.held = value, evaluator, held
         self.quantity: Quantity = quantity
-        self.changers = changers(desk.paid)
+        self.changers = changers(evaluator.paid)
         bound = value.of(quantity)
         vacuous, log_bound = bound.vacuous, bound.log_value
-        floor = desk.paid.sample.train_error if quantity == "risk" else 0.0  # no risk bound gets below it
+        floor = evaluator.paid.sample.train_error if quantity == "risk" else 0.0  # no risk bound gets below it
         halved = math.log(floor + max(math.exp(min(log_bound, 0.0)) - floor, 1e-300) / 2)
         self.log_target = -VACUOUS_MARGIN - 1e-6 if vacuous else halved
         self.saturates = vacuous and quantity == "risk"
@@ -166,7 +166,7 @@ class _Account:
 
     def _goal(self) -> float:
         """The log rate at which a risk that saturates reaches its target, as the kl inverse gives it."""
-        q, target = self.desk.paid.sample.train_error, math.exp(self.log_target)
+        q, target = self.evaluator.paid.sample.train_error, math.exp(self.log_target)
         return math.log((1 - q) * math.log((1 - q) / (1 - target)) + (q * math.log(q / target) if q else 0.0))
 
     def made(self) -> Why:
@@ -182,7 +182,7 @@ class _Account:
             self.value.proof(self.quantity).trivial,
             -math.inf if level is None else level.count.log,
             tuple(counts),
-            self.desk.paid.sample.n_train,
+            self.evaluator.paid.sample.n_train,
             needed.value if needed is not None else None,
             math.exp(self.log_target),
             self.saturates,
@@ -193,7 +193,7 @@ class _Account:
     # -- slopes
 
     def _slope(self, name: str) -> float | None:
-        paid = self.desk.paid
+        paid = self.evaluator.paid
         factor = {"T": 2.0, "d": 2.0, "depth": 1 + 1 / paid.architecture.depth, "delta": 1 / STEP}.get(name, STEP)
         if name == "m":
             factor = max(factor, 1 + 1 / paid.sample.n_train)
@@ -211,7 +211,7 @@ class _Account:
     def _length(self, name: str, factor: float) -> float:
         """By how much a number changes, in logs: sizes are whole."""
         try:
-            now, before = value_of(self.changers[name](factor), name), value_of(self.desk.paid, name)
+            now, before = value_of(self.changers[name](factor), name), value_of(self.evaluator.paid, name)
         except (BoundcalcError, ArithmeticError, ValueError):
             return 0.0
         return math.log(factor) if now is None or before is None else math.log(now / before)
@@ -222,8 +222,8 @@ class _Account:
             changed = self.changers[name](factor)
             if self.held.certificate.tuning is None and name != "depth":
                 return self._measure_of(self.held.moved(changed))
-            desk = Desk(changed)
-            proof = hold(desk, desk.value(self.held.certificate.policy), self.quantity)
+            evaluator = Evaluator(changed)
+            proof = hold(evaluator, evaluator.value(self.held.certificate.policy), self.quantity)
         except (BoundcalcError, ArithmeticError, ValueError):
             return None
         alike = proof is not None and proof.certificate.strategy == self.held.certificate.strategy
@@ -234,7 +234,12 @@ class _Account:
     def _needed(self) -> Change | None:
         """The m that does, everything else unchanged."""
         setting, target = self.value.setting, math.exp(self.log_target)
-        about: dict[str, Any] = {"bound": self.value.name, "quantity": self.quantity, "desk": self.desk, "alone": True}
+        about: dict[str, Any] = {
+            "bound": self.value.name,
+            "quantity": self.quantity,
+            "evaluator": self.evaluator,
+            "alone": True,
+        }
         try:
             found = solve(setting, "m", target, **about)
         except BoundcalcError:
@@ -260,7 +265,7 @@ class _Account:
         """A change that is searched and checked to reach the target, by about so much (in logs), by secants."""
         changer, best = changers(self.value.setting)[name], None  # before budgets were rounded up
         sign = 1 if name in _UP else -1
-        most = math.log(self.desk.paid.architecture.depth) if name == "depth" else _LARGEST
+        most = math.log(self.evaluator.paid.architecture.depth) if name == "depth" else _LARGEST
         for _ in range(_SEARCHES):
             if length > most:
                 break
@@ -283,7 +288,7 @@ class _Account:
 
     def _proved(self, changed: Setting) -> Checked | None:
         """The checked bound of a changed setting by the policy that is held; None where it would be of no network."""
-        desk = Desk(changed)
-        if desk.risk_refusal is not None:
+        evaluator = Evaluator(changed)
+        if evaluator.risk_refusal is not None:
             return None
-        return desk.prove(desk.candidates(self.held.certificate.policy, self.quantity))
+        return evaluator.prove(evaluator.candidates(self.held.certificate.policy, self.quantity))

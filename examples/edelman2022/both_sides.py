@@ -20,7 +20,7 @@ from common import Values, run
 
 from boundcalc import Setting, evaluate
 from boundcalc.base.rounding import down, up
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.search import Search
 from boundcalc.lab.figures import canvas
@@ -40,11 +40,11 @@ def at(depth: int, knob: float, d: int, m: int) -> Setting:
 
 def bounds(setting: Setting) -> tuple[float, float, float | None]:
     """The best gap bound, the best by covers alone, and K's (None where it does not apply); at most 1."""
-    desk = Desk(setting)
-    covers = Search(desk.paid, replace(POLICIES["best"], comparison=False), log_union=desk.log_union)
-    compared = desk.value("comparison")
+    evaluator = Evaluator(setting)
+    covers = Search(evaluator.paid, replace(POLICIES["best"], comparison=False), log_union=evaluator.log_union)
+    compared = evaluator.value("comparison")
     k = None if compared.refusal is not None else compared.gap
-    return desk.value("best").gap, desk.value_of("best", covers, setting, risks=False).gap, k
+    return evaluator.value("best").gap, evaluator.value_of("best", covers, setting, risks=False).gap, k
 
 
 def floor(setting: Setting, *, errors: bool = False) -> float:

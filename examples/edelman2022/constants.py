@@ -21,7 +21,7 @@ from common import Values, run
 from boundcalc import Setting
 from boundcalc.base.numbers import LOG, LogFloat
 from boundcalc.base.rounding import up
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.search import Search
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure
@@ -44,7 +44,7 @@ def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
     sample = setting.sample
     m, confidence = LogFloat.of(sample.n_train), LogFloat.of(-math.log(sample.delta))
     deviation = 3 * gap.deviation(LOG, confidence + LOG.log(2), m)
-    desk = Desk(setting)
+    evaluator = Evaluator(setting)
 
     def covered(published: frozenset[str], samples: int) -> LogFloat:
         lemmas = [LEMMAS[name] for name in COUNTING | ALWAYS]
@@ -53,7 +53,7 @@ def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
     def dudley(value: LogFloat) -> float:
         return (2 * gap.complexity_published(LOG, value, m) + deviation).log / _LN10
 
-    yield "published constants", "PUB", desk.value("published").log10
+    yield "published constants", "PUB", evaluator.value("published").log10
     yield "covers with explicit constants", "T1, T2", dudley(covered(frozenset({"L1", "L7"}), sample.n_train))
     ours = covered(frozenset(), sample.n_train)
     yield "sharper Lipschitz factors of softmax and of a head", "L1, L7", dudley(ours)
@@ -68,11 +68,11 @@ def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
         (whole, "noise instead of covers, merged linear maps", "A6, A7, G11, G12"),
     )
     for policy, what, rests in rungs:
-        search = Search(desk.paid, policy, log_union=desk.log_union, measured=desk.measured)
-        value = desk.value_of(policy.name, search, desk.setting)
+        search = Search(evaluator.paid, policy, log_union=evaluator.log_union, measured=evaluator.measured)
+        value = evaluator.value_of(policy.name, search, evaluator.setting)
         if not value.trivial:
             yield what, rests, value.log10
-    best = desk.value("best")
+    best = evaluator.value("best")
     if not best.trivial:
         yield "Gaussian comparison instead of covers", "K1, K2", best.log10
 

@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.setting import Setting
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.premise import no_member
@@ -84,8 +84,8 @@ def single() -> list[str]:
 
 def logs(setting: Setting) -> Logs:
     """The best gap and the best risk at training error 0, at most 1 each, in natural logs."""
-    desk = Desk(setting.but(train_error=0.0), no_member)
-    value = desk.value("best")
+    evaluator = Evaluator(setting.but(train_error=0.0), no_member)
+    value = evaluator.value("best")
     risk = 0.0 if value.refusal is not None or value.risk_refusal is not None else min(0.0, value.log_risk)
     gap = 0.0 if value.refusal is not None or value.trivial else min(0.0, value.certificate.log_value)
     return gap, risk

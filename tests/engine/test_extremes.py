@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from boundcalc.engine.evaluate import Desk, compare
+from boundcalc.engine.evaluate import Evaluator, compare
 from boundcalc.engine.search import Search
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
@@ -37,7 +37,7 @@ NOISE_DIFFERENCE = 2e-3
 @pytest.mark.parametrize("name", EXTREMES)
 def test_every_policy_has_a_finite_checked_value(name: str) -> None:
     setting = Setting.of(**EXTREMES[name])
-    for value in compare(setting, desk=Desk(setting, no_member)):
+    for value in compare(setting, evaluator=Evaluator(setting, no_member)):
         if value.name == "comparison" and value.refusal is not None:
             continue  # where projections may act
         assert value.refusal is None

@@ -12,7 +12,7 @@ from boundcalc import Setting, compare, evaluate, solve
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.symbols import C, T
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 
 
 @pytest.mark.parametrize(("depth", "m"), [(1, 9_000), (1, 10_000), (2, 30_000)])
@@ -46,7 +46,7 @@ def test_every_name_of_the_package_can_be_imported() -> None:
 def test_many_samples_get_scales_fine_enough_for_them() -> None:
     """The bound falls like 1/sqrt(m) as far as m goes, and is not above what another m's allocations give."""
     setting = Setting.of(depth=2)
-    base = Desk(setting).search("best")
+    base = Evaluator(setting).search("best")
     scaled: list[float] = []
     for m in (10**8, 10**12, 10**16, 10**18):
         found = evaluate(setting.but(n_train=m)).log10 * math.log(10)

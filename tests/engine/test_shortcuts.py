@@ -12,7 +12,7 @@ from boundcalc import Setting
 from boundcalc.base.numbers import log_add
 from boundcalc.engine import risks
 from boundcalc.engine.chain import Chains
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.search import Search
 from boundcalc.setting import preset
 
@@ -20,7 +20,7 @@ LARGE = {name: Setting(preset(name)) for name in ("bert", "llama")}
 
 
 def _search(setting: Setting) -> Search:
-    return Desk(setting).search("best")
+    return Evaluator(setting).search("best")
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -69,11 +69,11 @@ def test_no_chain_through_a_few_allocations_is_shorter(m: int, refining: bool) -
 @pytest.mark.parametrize("name", LARGE)
 def test_noise_costs_what_the_search_thinks(name: str) -> None:
     """Far beyond where curves are tabulated the search was too hopeful by .2%."""
-    desk = Desk(LARGE[name])
+    evaluator = Evaluator(LARGE[name])
     for factor in (0.2, 3, 300):
-        m = math.ceil(factor * math.exp(risks.uniform_half(desk.search("best")).log_count))
-        found = [each for each in desk.search("best").with_samples(m).risks() if each.strategy == "noise-margin"]
+        m = math.ceil(factor * math.exp(risks.uniform_half(evaluator.search("best")).log_count))
+        found = [each for each in evaluator.search("best").with_samples(m).risks() if each.strategy == "noise-margin"]
         assert len(found) == 1
-        checked = desk.prove(found).log_value
+        checked = evaluator.prove(found).log_value
         assert checked <= found[0].log_value + 1e-8
         assert checked == pytest.approx(found[0].log_value, abs=1e-4)

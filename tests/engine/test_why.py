@@ -8,7 +8,7 @@ import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.engine.bound import BoundValue
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.growth import changers
 from boundcalc.engine.why import Why, why
 from boundcalc.setting import Budget, Norms
@@ -29,9 +29,9 @@ _STEP = 1.4
 
 
 def account(setting: Setting) -> tuple[BoundValue, dict[str, Why]]:
-    desk = Desk(setting)
-    value = desk.value("best")
-    return value, {found.quantity: found for found in why(value, desk)}
+    evaluator = Evaluator(setting)
+    value = evaluator.value("best")
+    return value, {found.quantity: found for found in why(value, evaluator)}
 
 
 def log_of(value: BoundValue, quantity: str) -> float:
@@ -110,7 +110,7 @@ def test_a_change_that_leaves_no_network_with_the_margin_is_no_advice() -> None:
 
 def test_the_first_link_of_a_trivial_gap_is_what_is_needed() -> None:
     for setting in (SETTINGS["vacuous"], Setting.of(n_train=10**4), Setting.of("bert", depth=1, C=1.0)):
-        value = Desk(setting).value("T-free")
+        value = Evaluator(setting).value("T-free")
         assert value.trivial
         assert value.needed is not None
         assert value.needed.n_train is not None

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.cli import main
-from boundcalc.engine.evaluate import Desk
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.search import Search
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
@@ -79,7 +79,7 @@ def test_the_search_offers_it_and_the_checker_follows(registered: Looser) -> Non
 
 
 def test_the_least_proof_is_still_the_best(registered: Looser) -> None:
-    assert Desk(SETTING).value("best").risk_strategy != registered.name
+    assert Evaluator(SETTING).value("best").risk_strategy != registered.name
 
 
 def test_lists_and_explanations_know_it(registered: Looser) -> None:
@@ -91,7 +91,7 @@ def test_lists_and_explanations_know_it(registered: Looser) -> None:
 def test_a_choice_after_the_training_error_pays_for_it(registered: Looser) -> None:
     """P1: five ways to bound the risk instead of four, in the record and in the price."""
     assert risk_candidates(SETTING) == 4
-    value = Desk(SETTING.but(measured=("train_error",))).value("best")
+    value = Evaluator(SETTING.but(measured=("train_error",))).value("best")
     assert value.risk_certificate.to_json()["looked_at"]["sample"]["candidates"] == 4
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boundcalc.engine.evaluate import Desk, compare
+from boundcalc.engine.evaluate import Evaluator, compare
 from boundcalc.setting import Setting
 from boundcalc.statements.premise import no_member
 from tests.laws.settings import settings
@@ -31,7 +31,7 @@ def values_of(setting: Setting) -> Values:
         value.name: None
         if value.refusal is not None
         else [value.certificate.log_value, None if value.risk_refusal is not None else value.log_risk]
-        for value in compare(setting, desk=Desk(setting, no_member))
+        for value in compare(setting, evaluator=Evaluator(setting, no_member))
     }
 
 

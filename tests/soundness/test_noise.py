@@ -323,10 +323,12 @@ def test_noise_is_never_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:
-    from boundcalc.engine.evaluate import Desk
+    from boundcalc.engine.evaluate import Evaluator
 
-    desk = Desk(SETTING.but(train_error=0.001, measured=("train_error",)))
-    certificate = next(f.certificate for f in desk.search("best").risks() if f.certificate.strategy == STRATEGY.name)
+    evaluator = Evaluator(SETTING.but(train_error=0.001, measured=("train_error",)))
+    certificate = next(
+        f.certificate for f in evaluator.search("best").risks() if f.certificate.strategy == STRATEGY.name
+    )
     assert certificate.eta == noise_chance(10**6)
     check(certificate)
     for look in (check, alone.log_value):

@@ -17,7 +17,7 @@ from scipy.stats import chi2
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.evaluate import Desk, evaluate
+from boundcalc.engine.evaluate import Evaluator, evaluate
 from boundcalc.layers.facts import Context
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.meeting import looked_up as second_looked_up
@@ -241,7 +241,7 @@ def test_budgets_of_products_count_beside_those_that_follow() -> None:
             if (mine := getattr(budget, name)) is not None:
                 assert getattr(larger.norms.budgets[key], name) <= mine * (1 + 1e-12)
                 assert getattr(larger.norms.budgets[key], name) <= getattr(follows.norms.budgets[key], name)
-    before, after = (Desk(s, no_member).value("best") for s in (setting, told))
+    before, after = (Evaluator(s, no_member).value("best") for s in (setting, told))
     assert after.log_risk <= before.log_risk + 1e-9
     for key in own:  # a product is of a network that has it
         with pytest.raises(Exception, match="norms of"):

@@ -20,7 +20,7 @@ from boundcalc.base.errors import BoundcalcError, Refusal
 from boundcalc.base.intervals import INTERVAL, lower_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.bound import BoundValue
-from boundcalc.engine.evaluate import Desk, evaluate
+from boundcalc.engine.evaluate import Evaluator, evaluate
 from boundcalc.engine.floors import best_floor
 from boundcalc.lab.explore.content import FIELDS, at, has_closed_forms, letters
 from boundcalc.proof.floor import Floor, check_floor
@@ -170,15 +170,15 @@ def _compared(setting: Setting, values: Values) -> list[Point]:
     """The bound by Gaussian comparison, whatever d and T; none where it does not apply."""
     there = at(setting, {**values, "m": 100, "gamma": 0.12, "T": _LONGEST, "d": FIELDS["d"].most})
     try:
-        return [{"at": letters(there)} | of_bound(_gap(Desk(there, lambda _: _NO_RISK), "comparison", there))]
+        return [{"at": letters(there)} | of_bound(_gap(Evaluator(there, lambda _: _NO_RISK), "comparison", there))]
     except BoundcalcError:
         return []
 
 
-def _gap(desk: Desk, policy: str, setting: Setting) -> BoundValue:
+def _gap(evaluator: Evaluator, policy: str, setting: Setting) -> BoundValue:
     """The checked gap bound of one policy, without the others and the risk."""
-    search = desk.search(policy).with_samples(setting.sample.n_train)
-    return desk.value_of(policy, search, setting)
+    search = evaluator.search(policy).with_samples(setting.sample.n_train)
+    return evaluator.value_of(policy, search, setting)
 
 
 def _covered(setting: Setting, values: Mapping[str, Any]) -> list[Point]:
@@ -186,13 +186,13 @@ def _covered(setting: Setting, values: Mapping[str, Any]) -> list[Point]:
     d, heads = values["size"]
     places = {name: value for name, value in values.items() if name != "size"}
     there = at(setting, places | {"d": d, "heads": heads, "T": _LONGEST, "m": _MANY})
-    desk = Desk(there, lambda _: _NO_RISK)
+    evaluator = Evaluator(there, lambda _: _NO_RISK)
     try:
-        many = _gap(desk, "T-free", there)
+        many = _gap(evaluator, "T-free", there)
         if many.trivial:
             return []
         fewer = there.but(n_train=round(min(_MANY, _MANY * (10**many.log10 / _GOAL) ** 2)))
-        bounds = [(there, many), (fewer, _gap(desk, "T-free", fewer))]
+        bounds = [(there, many), (fewer, _gap(evaluator, "T-free", fewer))]
     except BoundcalcError:
         return []
     return [{"at": letters(place)} | of_bound(bound) for place, bound in bounds]
@@ -255,8 +255,8 @@ def packed(points: Iterable[Point]) -> dict[str, Any]:
 
 
 def _rounded(value: float | None, *, up: bool) -> float | None:
-    """Six digits, up or down."""
+    """Eleven digits, up or down: what is shown differs from what was checked by less than 1e-9 of it."""
     if not value:
         return value
-    unit = 10.0 ** (math.floor(math.log10(value)) - 5)
-    return float(f"{(math.ceil if up else math.floor)(value / unit) * unit:.6g}")
+    unit = 10.0 ** (math.floor(math.log10(value)) - 10)
+    return float(f"{(math.ceil if up else math.floor)(value / unit) * unit:.11g}")
