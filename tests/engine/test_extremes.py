@@ -66,8 +66,9 @@ def test_the_search_knows_what_the_checker_finds(name: str) -> None:
             assert checked >= found.log_value - room
 
 
-def test_a_thousand_blocks() -> None:
-    for value in compare(Setting.of(**LARGEST), ["closed", "parameters", "published"]):
+@pytest.mark.parametrize("depth", [300, pytest.param(1000, marks=pytest.mark.slow)])
+def test_hundreds_of_blocks(depth: int) -> None:
+    for value in compare(Setting.of(**LARGEST | {"depth": depth}), ["closed", "parameters", "published"]):
         assert math.isfinite(value.log10)
         if value.name != "parameters":  # which may do without any cover, and stay at the radius of the loss
             assert value.log10 > 1000

@@ -43,7 +43,9 @@ def proof_of(value: BoundValue, quantity: str) -> tuple[str, bool]:
     return certificate.strategy, certificate.meeting
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "gpt2" else ()) for name in SETTINGS]
+)
 def test_slopes_are_those_of_the_bound(name: str) -> None:
     setting = SETTINGS[name]
     value, found = account(setting)

@@ -146,7 +146,7 @@ def below(shown: list[Decimal], log_value: float) -> list[Decimal]:
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_eval_shows_is_at_least_what_was_checked(form: str, tmp_path: Path) -> None:
     random, compared = Random(FORMATS.index(form)), 0
-    for setting in settings(random, 4):
+    for setting in settings(random, 2):
         path = tmp_path / "setting.json"
         path.write_text(json.dumps(setting.to_json()))
         proofs = [tmp_path / "gap.json", tmp_path / "risk.json"]
@@ -170,7 +170,7 @@ def test_what_eval_shows_is_at_least_what_was_checked(form: str, tmp_path: Path)
             found = json.loads(CliRunner().invoke(main, ["verify", str(proof), "--format", "json"]).stdout)
             assert bool(arb(found["log10_value"]) * arb(10).log() >= arb(checked.log_value))
             assert found["value"] == 1 or below([Decimal(repr(found["value"]))], checked.log_value) == []
-    assert compared >= 4
+    assert compared >= 2
 
 
 # -- the source
