@@ -68,7 +68,8 @@ def test_the_search_knows_what_the_checker_finds(name: str) -> None:
 
 @pytest.mark.parametrize("depth", [300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_hundreds_of_blocks(depth: int) -> None:
-    for value in compare(Setting.of(**LARGEST | {"depth": depth}), ["closed", "parameters", "published"]):
+    given: dict[str, Any] = {**LARGEST, "depth": depth}
+    for value in compare(Setting.of(**given), ["closed", "parameters", "published"]):
         assert math.isfinite(value.log10)
         if value.name != "parameters":  # which may do without any cover, and stay at the radius of the loss
             assert value.log10 > 1000
