@@ -44,7 +44,8 @@ def proof_of(value: BoundValue, quantity: str) -> tuple[str, bool]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name == "gpt2" else ()) for name in SETTINGS]
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in ("gpt2", "training errors") else ()) for name in SETTINGS],
 )
 def test_slopes_are_those_of_the_bound(name: str) -> None:
     setting = SETTINGS[name]
