@@ -1,8 +1,7 @@
 """A description from a module's own forward pass: a parameter's role is what is done to it.
 
-Every operation on a parameter is noted in order, and of every tensor which maps made it. Queries and keys are what
-scores are made of, values what these weigh; the map after them is W_O, and what follows until the next attention is
-feed-forward. That is a guess as a template's is: the forward check decides (`describe`).
+Every operation on a parameter is noted in order, and of every tensor which maps made it. Queries and keys make scores,
+values are what these weigh; then W_O, then the feed-forward part. The forward check decides (`describe`).
 """
 
 from __future__ import annotations
@@ -247,10 +246,7 @@ def mappings(trace: Trace, checkpoint: Checkpoint) -> list[dict[str, Any]]:
 
 
 def _in_blocks(trace: Trace) -> tuple[list[Step], list[tuple[str, Step]], list[list[Step]]]:
-    """What enters the first block; normalisations, attentions (as their W_O) and other maps.
-
-    The heads of each attention.
-    """
+    """What enters the first block; normalisations, attentions (as W_O) and other maps; the heads of each attention."""
     inside = {id(part) for step in trace.steps for part in step.parts}
     front: list[Step] = []
     body: list[tuple[str, Step]] = []

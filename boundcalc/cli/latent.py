@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import math
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,8 +11,8 @@ import click
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import read_text
 from boundcalc.base.rounding import up
+from boundcalc.cli.attended import attended, read_array, refuse_empty_premise
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json
@@ -215,7 +212,7 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     if (noise is None) != (norm is None):
         raise InvalidSetting("X3k needs both --value-noise and --rkhs-norm")
     refuse_idle({"delta": "norm"})
-    data = _array(pairs)
+    data = read_array(pairs)
     if data.ndim != 2 or not 1 <= width < data.shape[-1]:
         needs = f"a key of at least one number and then a value of --values {width}"
         raise InvalidSetting(f"a row needs {needs}; {pairs} has shape {data.shape}")
@@ -225,10 +222,10 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     kernel = kernel_named(options["kernel"], **setting.numbers(setting.pairs(options["words"])))
     keys, values = data[:, :-width], data[:, -width:]
     if norm is not None:
-        _refuse_empty_premise(keys, values, kernel, noise, norm)
-    queries = keys if options["queries"] is None else _array(options["queries"])
+        refuse_empty_premise(keys, values, kernel, noise, norm)
+    queries = keys if options["queries"] is None else read_array(options["queries"])
     ridge = 1.0 if options["ridge"] is None else options["ridge"]
-    rows = list(_attended(queries, keys, values, kernel, ridge, options["taus"], noise, norm, options["delta"]))
+    rows = list(attended(queries, keys, values, kernel, ridge, options["taus"], noise, norm, options["delta"]))
     note = "|alpha|: size of the weights; P(q): what they leave of the query in the kernel's space"
     if norm is not None:
         note += (
@@ -284,83 +281,6 @@ def _cell(name: str, x: Any) -> str:
     return up(x) if name in ("bound", "X3k") else f"{x:.4g}"
 
 
-def _array(path: Path) -> Any:
-    """The array in a .npy file, or in a .csv file of numbers."""
-    import numpy as np
-
-    text = "" if path.suffix == ".npy" else read_text(path, more="write the array as .npy")
-    if path.suffix != ".npy" and not text.strip():
-        raise InvalidSetting(f"{path} is empty: give one row per line, numbers separated by commas")
-    try:
-        found = np.load(path) if path.suffix == ".npy" else np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
-    except (ValueError, EOFError) as error:
-        raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
-    if getattr(found, "dtype", np.dtype(object)).kind not in "biuf":
-        raise InvalidSetting(f"{path} must hold real numbers, got {getattr(found, 'dtype', type(found).__name__)}")
-    if not np.isfinite(found).all():
-        raise InvalidSetting(f"{path} must hold finite numbers, but {int((~np.isfinite(found)).sum())} are not")
-    return found.astype(float)
-
-
-def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, norm: float) -> None:
-    """Refuse X3k where the pairs themselves show that no conditional mean is as supposed."""
-    from boundcalc.lab.latent.premise import least_norm
-
-    for name, size in (("--value-noise", noise), ("--rkhs-norm", norm)):
-        validate.positive(name, size, zero=True)
-    least = least_norm(keys, values, kernel, noise)
-    within = f"within --value-noise {noise:g} of these values"
-    if math.isinf(least):
-        raise InvalidSetting(f"X3k has an empty premise: no function in the {kernel.name} kernel's space is {within}")
-    if least > norm:
-        raise InvalidSetting(
-            f"X3k has an empty premise: means {within} have a norm of at least {least:.4g} in the {kernel.name} "
-            f"kernel's space, got --rkhs-norm {norm:g}; raise one of the two"
-        )
-
-
-def _attended(
-    queries: Any,
-    keys: Any,
-    values: Any,
-    kernel: Any,
-    ridge: float,
-    taus: tuple[float, ...],
-    noise: float | None,
-    norm: float | None,
-    delta: float,
-) -> Iterator[dict[str, Any]]:
-    """A row for each query and attention: the value, the posterior's deviation, and what X3k is made of."""
-    import numpy as np
-
-    from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
-    from boundcalc.lab.latent.bounds import key_bound
-
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-        found = attend(queries, keys, None, lam=ridge, kernel=kernel)
-        prior = kernel.diagonal(queries)
-    deviations = np.sqrt(found.variance / np.where(prior > 0, prior, 1.0))
-    weights: Mapping[str, Any] = {
-        "CME": found.mean,
-        **{f"softmax tau={tau:g}": softmax_weights(queries, keys, tau) for tau in taus},
-        "linear": linear_weights(queries, keys),
-    }
-    missed = {name: power_function(queries, keys, alpha, kernel) for name, alpha in weights.items()}
-    names = [f"value {j + 1}" for j in range(values.shape[1])] if values.shape[1] > 1 else ["value"]
-    for i in range(len(queries)):
-        for name, alpha in weights.items():
-            size, power = float(np.linalg.norm(alpha[i])), float(missed[name][i])
-            row = {"query": i + 1, "attention": name, **dict(zip(names, (alpha[i] @ values).tolist(), strict=True))}
-            row |= {"deviation": float(deviations[i]) if name == "CME" else None, "|alpha|": size, "P(q)": power}
-            row["X3k"] = None
-            if noise is not None and norm is not None:
-                above = size * (1 + len(alpha[i]) * sys.float_info.epsilon)
-                row["X3k"] = key_bound(above, power, noise=noise, norm=norm, delta=delta).value
-                if math.isinf(row["X3k"]):
-                    raise InvalidSetting(f"X3k is infinite at --value-noise {noise:g} and --rkhs-norm {norm:g}")
-            yield row
-
-
 def _infer_known(
     form: str,
     ridge: float | None,
@@ -393,7 +313,7 @@ def _infer_known(
         rows[-1] |= {"error": abs(value - target), "bound": limit, "by": by}
 
     def inferred(lam: float) -> Iterator[dict[str, Any]]:
-        return _attended(queries, keys, values, Linear(), lam, taus, noise, 1.0, delta)
+        return attended(queries, keys, values, Linear(), lam, taus, noise, 1.0, delta)
 
     truth = queries @ z
     for row in inferred(model.lam if ridge is None else ridge):

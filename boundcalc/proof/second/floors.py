@@ -173,8 +173,8 @@ def _n(c: _Class, n: int) -> Real:
     if a.embedding_norm:
         x, y = normed("norm_embedding", None, x, y)
     for block in range(a.depth):
-        told = normed("norm_attention", block, x, y)[0] if a.style == "pre" else x
-        x += told * single("W_V", block) * single("W_O", block)
+        seen = normed("norm_attention", block, x, y)[0] if a.style == "pre" else x
+        x += seen * single("W_V", block) * single("W_O", block)
         if a.style == "post":
             x, y = normed("norm_ffn", block, *normed("norm_attention", block, x, y))
     if a.style == "pre":
