@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.sources import Source, source
+from boundcalc.base.theory import Source, source
 
 _BLOCK = re.compile(r"^```math\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)

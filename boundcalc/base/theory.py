@@ -1,4 +1,4 @@
-"""Statements and proofs as docs/theory.md has them: the one text of `explain`, of derivations and of this page."""
+"""Statements, proofs, papers and words as the pages of docs/ have them: the one text of `explain` and derivations."""
 
 from __future__ import annotations
 
@@ -7,15 +7,67 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from boundcalc.base.sources import HERE, Source, source
-
 _HEADING = re.compile(r"^#{2,4} (.*)$", re.MULTILINE)
 _NAMED = re.compile(r"([A-Z][A-Za-z]*\d*[a-z]*'?)\. (.*)")
 _PROOF = re.compile(r"\*(?:Proof|Claim)[^*]*\*.*?(?:∎|\Z)", re.DOTALL)
 _LINK = re.compile(r"\]\(#([\w-]+)\)")
-_SOURCE = re.compile(r"\s*Source: \[(\w+)(?:, ([^\]]+))?\]\.")
+_CITED = re.compile(r"\s*Source: \[(\w+)(?:, ([^\]]+))?\]\.")
+_PAPER = re.compile(r"^- \[(\w+)\] (.+?[a-z])\. (.+?)\. (\D.*?)??,? ?(\d{4})(?:, arXiv:(\d+\.\d+)(v\d+)?)?\.$")
 _FULL_PROOFS = "Sharpened statements"
 """The heading after which proofs stand that entries only point to."""
+_VENUES = {
+    "JMLR": "Journal of Machine Learning Research",
+    "ICML": "International Conference on Machine Learning (ICML)",
+    "NeurIPS": "Advances in Neural Information Processing Systems (NeurIPS)",
+    "AISTATS": "International Conference on Artificial Intelligence and Statistics (AISTATS)",
+}
+"""Venues that are cited by their initials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A paper in the version that was read, where it has versions, or this library."""
+
+    key: str
+    authors: str
+    title: str
+    year: int
+    venue: str
+    eprint: str = ""
+    version: str = ""
+
+    @property
+    def short(self) -> str:
+        """As a table cites it."""
+        return "this library" if self == HERE else f"{self.authors.split(',')[0].split()[-1]} {self.year}"
+
+    def __str__(self) -> str:
+        where = f"{self.venue}, arXiv:{self.eprint}{self.version}" if self.eprint else self.venue
+        return f"{self.authors} ({self.year}). {self.title}. {where}."
+
+    @property
+    def bibtex(self) -> str:
+        """A BibTeX entry: of a volume of a journal, of a conference, or of what appeared elsewhere."""
+        from boundcalc import __version__
+
+        journal, _, volume = self.venue.rpartition(" ")
+        author, kind = self.authors.replace(", ", " and "), "misc"
+        if self == HERE:
+            author, where = f"{{{self.authors}}}", {"note": f"Version {__version__}"}
+        elif volume.isdigit():
+            kind, where = "article", {"journal": _VENUES.get(journal, journal), "volume": volume}
+        elif self.venue in _VENUES:
+            kind, where = "inproceedings", {"booktitle": _VENUES[self.venue]}
+        else:
+            where = {"howpublished": f"arXiv:{self.eprint}" if self.eprint else self.venue}
+        if self.eprint:
+            where |= {"eprint": self.eprint, "archivePrefix": "arXiv"}
+        values = {"author": author, "title": f"{{{self.title}}}", "year": self.year} | where
+        lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in values.items())
+        return f"@{kind}{{{self.key},\n{lines}\n}}"
+
+
+HERE = Source("boundcalc", "boundcalc authors", "boundcalc", 2026, "explicit version proved in docs/theory.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +75,7 @@ class Entry:
     """What a page says of one statement, in Markdown with LaTeX between dollars.
 
     Attributes:
+        name: how code, tests and derivations refer to it.
         title: a few words.
         says: the statement with its conditions and all of its constants, and remarks.
         proof: why; empty where the statement says it in passing.
@@ -30,6 +83,7 @@ class Entry:
         locator: where in that paper.
     """
 
+    name: str
     title: str
     says: str
     proof: str
@@ -39,12 +93,9 @@ class Entry:
     @property
     def assumes(self) -> tuple[str, ...]:
         """Its conditions, where the entry begins with a list of them."""
-        first = re.split(r"\n\n", self.says, maxsplit=1)[0]
-        if not first.startswith("- "):
-            return ()
-        return tuple(
-            " ".join(item.split()).removesuffix(".") for item in re.split(r"^- ", first, flags=re.MULTILINE)[1:]
-        )
+        first = self.says.partition("\n\n")[0]
+        items = re.split(r"^- ", first, flags=re.MULTILINE)[1:] if first.startswith("- ") else []
+        return tuple(" ".join(item.split()).removesuffix(".") for item in items)
 
     @property
     def cited(self) -> str:
@@ -54,54 +105,63 @@ class Entry:
 
 def parse(text: str) -> dict[str, Entry]:
     """The entries of a page by name: what stands under headings such as "T1. Perceptron cover"."""
-    marks = list(_HEADING.finditer(text))
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    sections = [(mark[1], text[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)]
-    titles = [title for title, _ in sections]
-    later = sections[titles.index(_FULL_PROOFS) + 1 :] if _FULL_PROOFS in titles else []
-    proofs = {_anchor(title): body for title, body in later}
-    return {
-        named[1]: _entry(named[2], body, proofs)
-        for title, body in sections
-        if (named := _NAMED.fullmatch(title)) is not None
-    }
+    titles, bodies = (parts := _HEADING.split(text))[1::2], [body.strip() for body in parts[2::2]]
+    first = titles.index(_FULL_PROOFS) + 1 if _FULL_PROOFS in titles else len(titles)
+    proofs = {_anchor(title): body for title, body in zip(titles[first:], bodies[first:], strict=True)}
+    named = ((_NAMED.fullmatch(title), body) for title, body in zip(titles, bodies, strict=True))
+    return {match[1]: _entry(match[1], match[2], body, proofs) for match, body in named if match is not None}
 
 
 def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-")
 
 
-def _entry(title: str, body: str, proofs: dict[str, str]) -> Entry:
-    cited = _SOURCE.search(body)
-    body = _SOURCE.sub("", body)
-    parts = [part.strip() for part in _PROOF.findall(body)]
+def _entry(name: str, title: str, body: str, proofs: dict[str, str]) -> Entry:
+    cited = _CITED.search(body)
+    body = _CITED.sub("", body)
     says = re.sub(r"\n\n\s+", "\n\n", _PROOF.sub("", body)).strip()
+    parts = [part.strip() for part in _PROOF.findall(body)]
     parts += [proofs[anchor] for anchor in dict.fromkeys(_LINK.findall(says)) if anchor in proofs]
     proof = "\n\n".join(parts)
     if cited is None:
-        return Entry(title, says, proof)
-    return Entry(title, says, proof, source(cited[1]), cited[2] or "")
+        return Entry(name, title, says, proof)
+    return Entry(name, title, says, proof, source(cited[1]), cited[2] or "")
 
 
-def _text(name: str) -> str:
+@cache
+def _text(name: str = "theory.md") -> str:
     """A page of docs/, which an installed package carries next to its modules."""
     home = Path(__file__).parents[1]
     shipped, tree = home / name, home.parent / "docs" / name
     return (shipped if shipped.exists() else tree).read_text(encoding="utf-8")
 
 
+@cache
+def papers() -> dict[str, Source]:
+    """The references of docs/theory.md, by the keys that pages cite."""
+    items = re.split(r"\n(?=- \[)", _text().partition("\n## References\n")[2].rstrip())[1:]
+    values = (_PAPER.fullmatch(" ".join(item.split())) for item in items)
+    listed = (
+        Source(key, authors, title, int(year), venue or "preprint", eprint or "", version or "")
+        for key, authors, title, venue, year, eprint, version in (match.groups() for match in values if match)
+    )
+    return {paper.key: paper for paper in listed}
+
+
+def source(key: str) -> Source:
+    """The source that pages cite by a key."""
+    return papers()[key]
+
+
 def conventions() -> str:
     """What all statements of docs/theory.md take for granted."""
-    return _text("theory.md").partition("## Conventions\n")[2].partition("\n## ")[0].strip()
+    return _text().partition("## Conventions\n")[2].partition("\n## ")[0].strip()
 
 
 def section(letter: str) -> str:
     """What the statements of a letter take for granted: the words below the heading of their section."""
-    return (
-        re.split(r"\n#{2,3} ", _text("theory.md").partition(f"\n## {letter}: ")[2], maxsplit=1)[0]
-        .partition("\n")[2]
-        .strip()
-    )
+    after = _text().partition(f"\n## {letter}: ")[2]
+    return re.split(r"\n#{2,3} ", after, maxsplit=1)[0].partition("\n")[2].strip()
 
 
 @cache

@@ -44,9 +44,9 @@ def _theorems() -> _Rows:
 def _statements(*, lemmas: bool) -> _Rows:
     from boundcalc.statements.texts import STATEMENTS
 
-    for statement in STATEMENTS.values():
-        if (statement.name[0] in _LEMMA_LETTERS) == lemmas:
-            yield statement.name, statement.title, statement.source.short
+    for entry in STATEMENTS.values():
+        if (entry.name[0] in _LEMMA_LETTERS) == lemmas:
+            yield entry.name, entry.title, entry.source.short
 
 
 def _certificates() -> _Rows:

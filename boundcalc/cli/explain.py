@@ -55,7 +55,7 @@ def _statement(name: str) -> list[tuple[str, str]]:
 
     if name not in STATEMENTS and name not in ABOUT_ONE:
         return []
-    entry = (STATEMENTS if name in STATEMENTS else ABOUT_ONE)[name].entry
+    entry = STATEMENTS[name] if name in STATEMENTS else ABOUT_ONE[name].entry
     parts = [
         ("Title", entry.title),
         ("Statement", entry.says),

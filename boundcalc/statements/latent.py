@@ -7,10 +7,9 @@ in floats and the value is checked at what was found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.statement import Statement
 from boundcalc.base.system import Number, NumberSystem
 
 
@@ -204,22 +203,22 @@ def _ridge(ns: NumberSystem, noise_variance: Number, prior_variance: Number) -> 
     return ns.number(noise_variance) / ns.number(prior_variance)
 
 
-def _smooth(smoothness: float) -> Refusal | None:
+def rough(smoothness: float) -> Refusal | None:
+    """X3: why it does not apply to a smoothness, or None."""
     if 0.5 < smoothness <= 1.5:
         return None
     need = "1/2 < r <= 3/2 (above 3/2 ridge regression saturates: use r = 3/2)"
     return Refusal("X3", f"smoothness r = {smoothness:g}", need)
 
 
-LEARNING = Statement("X5", compute=learning_gap)
-TRANSFER = Statement("X6", compute=transfer_error)
-LATENT = (
-    Statement("X0", compute=hilbert_bernstein),
-    Statement("X1", compute=finite_mixture_distance),
-    Statement("X2", compute=_ridge),
-    Statement("X3", compute=cme_error, applies=_smooth),
-    Statement("X3k", compute=cme_error_given_keys),
-    Statement("X4", compute=softmax_error),
-    LEARNING,
-    TRANSFER,
-)
+LATENT: dict[str, Callable[..., Number]] = {
+    "X0": hilbert_bernstein,
+    "X1": finite_mixture_distance,
+    "X2": _ridge,
+    "X3": cme_error,
+    "X3k": cme_error_given_keys,
+    "X4": softmax_error,
+    "X5": learning_gap,
+    "X6": transfer_error,
+}
+"""The statements of X by name: values in any number system (the first argument)."""

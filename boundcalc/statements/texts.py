@@ -5,12 +5,9 @@ What the library proves with does not import this: it is for readers (`boundcalc
 
 from __future__ import annotations
 
-from boundcalc.base import theory
-from boundcalc.base.statement import Statement
+from boundcalc.base.theory import Entry, page, parse
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.noises import NOISES
 
 _LAWS = (*LEMMAS.values(), *NOISES.values())
-STATEMENTS: dict[str, Statement] = {name: Statement(name) for name in theory.page()} | {
-    law.name: Statement(law.name, text=law.text) for law in _LAWS if law.text
-}
+STATEMENTS: dict[str, Entry] = page() | {law.name: parse(law.text)[law.name] for law in _LAWS if law.text}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from boundcalc.base.sources import EDELMAN2022, HERE, TRAUGER2024, ZHANG2022
+from boundcalc.base.theory import HERE, source
 from boundcalc.statements.covers import COUNTING
 from boundcalc.theorems.theorem import Forms, Theorem, shape
 
@@ -164,7 +164,7 @@ _SHARPER = (
 edelman2022 = Theorem(
     name="edelman2022",
     title=r"deep attention networks, $\log T$",
-    source=EDELMAN2022,
+    source=source("edelman2022"),
     statement=r"For $D$ blocks whose matrices have spectral and $(2,1)$ norm at most $C$ the gap grows with the "
     r"sequence "
     r"length only through $\log T$.",
@@ -220,7 +220,7 @@ _HEAD = (
 edelman2022_head = Theorem(
     name="edelman2022_head",
     title=r"one attention head, $\log T$",
-    source=EDELMAN2022,
+    source=source("edelman2022"),
     statement=r"The class of single attention heads with $|W_V|_{\mathrm{op}}\le C_V$, $|W_V|_{2,1}\le K_V$ and "
     r"$|W_{QK}|_{2,1}\le K_{QK}$ has a log covering number that grows like $\log(mT)$.",
     published_note=_CONSTANT,
@@ -274,7 +274,7 @@ def _trauger_forms() -> tuple[Any, Forms]:
 trauger2024 = Theorem(
     name="trauger2024",
     title="deep attention networks, independent of $T$",
-    source=TRAUGER2024,
+    source=source("trauger2024"),
     statement=r"With entrywise $\ell_1$ norms at most $K$ (and spectral norms at most $C$) every matrix has a cover "
     r"that "
     "serves every sample, so neither $T$ nor $m$ enters the covering number.",
@@ -315,7 +315,7 @@ def _zhang_forms() -> tuple[Any, Forms]:
 zhang2022 = Theorem(
     name="zhang2022",
     title="learning error independent of the input size",
-    source=ZHANG2022,
+    source=source("zhang2022"),
     statement="All covers are uniform, so no sequence length enters: the gap is of order $m^{-1/2}$, and depends on "
     "widths, "
     "depth and norms alone.",

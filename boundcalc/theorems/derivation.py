@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from boundcalc.base import prose, theory
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.sources import HERE, Source
-from boundcalc.base.statement import Statement
+from boundcalc.base.theory import HERE, Entry, Source
 from boundcalc.base.validate import choice
 from boundcalc.theorems.formula import Definition, Formula
 from boundcalc.theorems.printing import WIDE
@@ -94,21 +93,20 @@ class Derivation:
         """LaTeX of every named part."""
         return {part.symbol: part.latex for _, step in self.steps() for part in step.parts} | self.formula.names
 
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[Entry]:
         """The statements used, in the order of the registry."""
         from boundcalc.statements.texts import STATEMENTS
 
         used = {name for _, step in self.steps() for name in step.uses}
         if unknown := sorted(used - set(STATEMENTS)):
             raise DerivationError(f"no statement is called {unknown[0]!r}")
-        return [statement for name, statement in STATEMENTS.items() if name in used]
+        return [entry for name, entry in STATEMENTS.items() if name in used]
 
     def sources(self) -> list[Source]:
         """Every source that is cited, this library last; the sources of a user's own theorem are the user's."""
         cited = {} if self.stated_by else {self.source.key: self.source}
-        for statement in self.statements():
-            entry = statement.entry
-            words = f"{theory.section(statement.name[0])} {entry.says} {entry.proof}"
+        for entry in self.statements():
+            words = f"{theory.section(entry.name[0])} {entry.says} {entry.proof}"
             cited |= {source.key: source for source in (entry.source, *prose.cited(words))}
         cited.pop(HERE.key, None)
         return [*cited.values(), *([] if self.stated_by else [HERE])]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from boundcalc.base.sources import SMALE2007, ZHANG2022
+from boundcalc.base.theory import source
 from boundcalc.theorems.theorem import Theorem, shape
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _CME = (
 X3 = Theorem(
     name="X3",
     title="CME attention against the conditional mean",
-    source=SMALE2007,
+    source=source("smale2007"),
     statement=r"With probability at least $1-\delta$ the error of kernel (CME) attention over $L$ pairs, in RKHS norm, "
     r"falls "
     r"with $L$: sampling costs $A/\rho$, regularisation $c_r\rho^{r-1/2}|g|$, and the best $\rho$ balances them.",
@@ -81,7 +81,7 @@ _SOFTMAX = (
 X4 = Theorem(
     name="X4",
     title="softmax attention against its limit",
-    source=ZHANG2022,
+    source=source("zhang2022"),
     statement=r"With probability at least $1-\delta$ softmax attention over $L$ pairs is within about "
     r"$e^{1/\tau}\sqrt{\log(2/\delta)/L}$ of its limit, the Nadaraya-Watson mean.",
     published_note="the paper lets $L$ grow without a rate; this is the shape of the plain argument, numerator by "
@@ -109,7 +109,7 @@ _TRANSFER = r"Let $\hat y$ be the prediction of the pretext task $Mh$, and $M^+$
 X6 = Theorem(
     name="X6",
     title="from the pretext task to the downstream task",
-    source=ZHANG2022,
+    source=source("zhang2022"),
     statement=r"The head $w M^+$ carries a pretext error $e_{\mathrm{pre}}$ to the downstream task multiplied by "
     r"$\kappa_w^2$, $\kappa_w = |w M^+|$ the condition number of the pair of tasks.",
     published_note="the paper's own condition number of the pretext task is a worst case over downstream tasks, and "

@@ -14,7 +14,7 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.load import load_name
-from boundcalc.base.sources import Source
+from boundcalc.base.theory import Source
 from boundcalc.setting import Setting
 from boundcalc.theorems.theorem import Theorem
 

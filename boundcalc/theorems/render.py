@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boundcalc.base import prose, symbols, theory
-from boundcalc.base.sources import HERE
-from boundcalc.base.statement import Statement
+from boundcalc.base.theory import HERE, Entry
 from boundcalc.theorems.derivation import Derivation, Step
 from boundcalc.theorems.formula import rows_of
 from boundcalc.theorems.printing import WIDE, latex, terminal, width_of
@@ -123,11 +122,10 @@ def _clean(words: str) -> str:
     return re.sub(r"\[([^\]]+)\]\([#\w.-]+\)", r"\1", _PROOF_LINK.sub("", words))
 
 
-def _lemma(statement: Statement) -> Block:
-    entry = statement.entry
+def _lemma(entry: Entry) -> Block:
     source = "" if entry.source == HERE else f", [{entry.source.key}{f', {entry.locator}' if entry.locator else ''}]"
     body = (_clean(entry.says), *((_clean(entry.proof),) if entry.proof else ()))
-    return Block("lemma", entry.title + source, body, label("statement", statement.name), statement.name)
+    return Block("lemma", entry.title + source, body, label("statement", entry.name), entry.name)
 
 
 def document(derivation: Derivation, full: bool, width: int = WIDE) -> list[Block]:

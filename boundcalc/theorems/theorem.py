@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.base.sources import HERE, Source
+from boundcalc.base.theory import HERE, Source
 from boundcalc.base.validate import choice
 from boundcalc.base.value import Value
 from boundcalc.theorems.policies import Policy

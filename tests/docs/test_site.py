@@ -18,14 +18,14 @@ from types import ModuleType
 
 import pytest
 
-from boundcalc.base import sources
+from boundcalc.base.theory import papers
 from tests.docs.commands import PAGES, ROOT
 from tests.lab.explore import axe
 from tests.lab.explore.browser import Browser
 
 NEEDED = ("sphinx", "myst_parser", "furo", "quickjs", "sphinxcontrib.katex")
 ADDRESSES = {
-    "https://arxiv.org/abs/": "papers, by the numbers of boundcalc/base/sources.py",
+    "https://arxiv.org/abs/": "papers, by the numbers of docs/theory.md",
     "https://keepachangelog.com/en/1.1.0/": "the form of the changelog",
     "https://github.com/pradyunsg/furo": "the theme, which names itself below every page",
 }
@@ -83,7 +83,7 @@ def broken(site: Path) -> list[str]:
 
 def unknown_papers(text: str) -> list[str]:
     """arXiv numbers that are not those of a source, in the version that was read."""
-    known = {source.eprint: source.version for source in vars(sources).values() if isinstance(source, sources.Source)}
+    known = {source.eprint: source.version for source in papers().values()}
     known.pop("", None)
     found = (_ARXIV.fullmatch(number) for number in re.findall(r"(?:arXiv:|arxiv\.org/abs/)([\d.]+\d(?:v\d+)?)", text))
     return [m[0] if m else "?" for m in found if m is None or m[1] not in known or (m[2] or known[m[1]]) != known[m[1]]]
@@ -110,7 +110,7 @@ def test_what_pages_cite_is_listed_with_the_words_of_its_source() -> None:
     }
     assert cited == set(listed)
     for key, entry in listed.items():
-        source = sources.source(key)
+        source = papers()[key]
         assert entry.startswith(f"{source.authors}. {source.title}."), key
         assert str(source.year) in entry, key
         assert not source.eprint or entry.endswith(f"arXiv:{source.eprint}{source.version}."), key

@@ -11,7 +11,7 @@ import sympy
 from click.testing import CliRunner
 
 from boundcalc.base import symbols as s
-from boundcalc.base.sources import HERE
+from boundcalc.base.theory import HERE
 from boundcalc.cli import main
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import Setting

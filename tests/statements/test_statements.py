@@ -11,7 +11,7 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.prose import plain
-from boundcalc.base.statement import Statement
+from boundcalc.base.theory import Entry
 from boundcalc.setting import PRESETS, Setting
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.network import Network
@@ -79,9 +79,8 @@ def test_every_statement_is_there_once() -> None:
     assert sorted(CALCULUS) == sorted(names)
 
 
-@pytest.mark.parametrize("statement", STATEMENTS.values(), ids=lambda s: s.name)
-def test_every_slot_says_something(statement: Statement) -> None:
-    entry = statement.entry
+@pytest.mark.parametrize("entry", STATEMENTS.values(), ids=lambda entry: entry.name)
+def test_every_slot_says_something(entry: Entry) -> None:
     for slot in (entry.title, entry.says):
         assert slot.strip() == slot
         assert len(slot) > 5, slot
@@ -90,7 +89,7 @@ def test_every_slot_says_something(statement: Statement) -> None:
         assert dangling(slot) == set()
     for formula in formulas(entry.says + "\n\n" + entry.proof):
         assert latex_problems(formula) == [], formula
-    assert statement.source.bibtex.count("{") == statement.source.bibtex.count("}")
+    assert entry.source.bibtex.count("{") == entry.source.bibtex.count("}")
 
 
 def test_the_checks_of_text_see_mistakes() -> None:

@@ -13,12 +13,9 @@ from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, NumberSystem
-from boundcalc.base.statement import Statement
 from boundcalc.base.value import Value
 from boundcalc.statements import latent
-from boundcalc.statements.latent import LATENT
 
-_STATEMENTS: dict[str, Statement] = {statement.name: statement for statement in LATENT}
 _STEPS = 80
 _WIDEST = 60.0
 """Tilts and ridges are searched for within e^(+-30) of where they are expected."""
@@ -70,8 +67,7 @@ def cme_bound(
     n, delta, most = _common(n, delta, most)
     validate.positive("source norm |g|", source, zero=True)
     validate.positive("kappa", kappa)
-    applies = _STATEMENTS["X3"].applies
-    refusal = None if applies is None else applies(smoothness)
+    refusal = latent.rough(smoothness)
     if refusal is not None:
         raise Unsupported(refusal)
     if published and smoothness > 1:

@@ -37,7 +37,7 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> Value:
     seen = setting.norms.measured or setting.sample.measured  # not corrected for here
     kind = "estimate" if seen else "bound"
     form = "excess" if excess else "gap"
-    return Value.of(latent.LEARNING.name, quantity, kind, upper_float(value), form, inputs, chosen, 1.0)
+    return Value.of("X5", quantity, kind, upper_float(value), form, inputs, chosen, 1.0)
 
 
 def _cost(piece: Piece, eps: Number) -> Number:
@@ -46,7 +46,7 @@ def _cost(piece: Piece, eps: Number) -> Number:
         if piece.key.startswith("positions"):
             raise Unsupported(
                 Refusal(
-                    latent.LEARNING.name,
+                    "X5",
                     "learned positions, whose number grows with T",
                     "fixed positions, or none",
                     _FIX,
@@ -54,9 +54,7 @@ def _cost(piece: Piece, eps: Number) -> Number:
             )
         costs = [cost for target in member.targets for cost in _covers(target, eps)]
         if not costs:
-            raise Unsupported(
-                Refusal(latent.LEARNING.name, f"a piece {piece.key} without a uniform cover", "a spectral norm budget")
-            )
+            raise Unsupported(Refusal("X5", f"a piece {piece.key} without a uniform cover", "a spectral norm budget"))
         total = total + member.multiplicity * INTERVAL.minimum(*costs)
     return total
 

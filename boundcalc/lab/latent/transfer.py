@@ -65,7 +65,7 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
     if missed > _ROW_SPACE_TOLERANCE:
         raise Unsupported(
             Refusal(
-                latent.TRANSFER.name,
+                "X6",
                 f"w with {missed:.3g} of its length outside the row space of M (rank {rank} of {m.shape[1]}), so kappa "
                 "= |w M^+| is infinite",
                 "a downstream direction that the pretext tasks see",
@@ -124,7 +124,7 @@ def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: flo
         value = latent.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
         top = upper_float(value)
         given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
-        return Value.of(latent.TRANSFER.name, "E|w M^+ yhat - w h|^2", kind, top, "w M^+", given, chosen)
+        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, top, "w M^+", given, chosen)
     bound = head_bound(m, w, found.head, pretext_error, spread=0.0)
     return Value.of(bound.name, bound.quantity, "estimate", bound.value * (1 + 1e-9), "w M^+", bound.inputs, chosen)
 
@@ -154,7 +154,7 @@ def head_bound(
     chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
     given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
     kind = "estimate" if measured else "bound"
-    return Value.of(latent.TRANSFER.name, "E|a yhat - w h|^2", kind, upper_float(value), "any head", given, chosen)
+    return Value.of("X6", "E|a yhat - w h|^2", kind, upper_float(value), "any head", given, chosen)
 
 
 def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:
