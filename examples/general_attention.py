@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem
 from boundcalc.setting import Budget
+from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.general import GeneralAttention, choose_scales, gap_bound, lemma_cost
 from boundcalc.statements.targets import Points, Target, matrix_norms
 
 ROWS, KEYS = 16, 4
@@ -67,12 +68,16 @@ def largest_ratio(rounds: int, seed: int = 0) -> float:
     return worst
 
 
-def ball(ns: NumberSystem, size: float, d: int, k: int) -> Target:
-    """The d x k matrices of spectral norm at most `size`, on points of norm 1."""
-    norms = matrix_norms(ns, Budget(op=size), d, k)
+def cover(ns: NumberSystem, size: float, d: int, k: int, eps: Number) -> Number:
+    """T4: log-count of the d x k matrices of spectral norm at most `size`, on points of norm 1."""
+    lemma, norms = LEMMAS["T4"], matrix_norms(ns, Budget(op=size), d, k)
     if norms is None:
         raise ValueError("a spectral norm is a norm")
-    return Target("map", d, k, ns.number(1), norms, Points(1))
+    target = Target("map", d, k, ns.number(1), norms, Points(1))
+    y = lemma.reach(target) / eps
+    if y <= 1:
+        return ns.number(0)
+    return lemma.sharp(ns, y, target, ns.number(1), lemma.params(float(ns.log(y)), target, 1))
 
 
 def score_cost(ns: NumberSystem, eps: Number) -> Number:
@@ -82,27 +87,31 @@ def score_cost(ns: NumberSystem, eps: Number) -> Number:
     """
     inside = ns.number(1 + C_A)
     room = eps * ns.number(TAU)
-    matrices = lemma_cost(LEMMAS["T4"], lambda system: ball(system, C_A, D, D), 1, sharp=True)
-    return matrices(ns, room / (inside + ns.sqrt(inside * inside + room)))
+    return cover(ns, C_A, D, D, room / (inside + ns.sqrt(inside * inside + room)))
 
 
-ATTENTION = GeneralAttention(
-    score=score_cost,
-    feature=lemma_cost(LEMMAS["T4"], lambda system: ball(system, C_V, D, 1), 1, sharp=True),
-    lipschitz_out=1.0,
-    bound_in=C_V,
-    c=POWER,
-    mu=1.0,
-    uniform=True,
-)
+def log_count(ns: NumberSystem, eps: Number, share: float) -> Number:
+    """E: log N_score(t eps/(c B_in)) + log N_in((1-t) eps), c = POWER and B_in = C_V, at t = `share`."""
+    t = ns.number(share)
+    return score_cost(ns, t * eps / (POWER * C_V)) + cover(ns, C_V, D, 1, (1 - t) * eps)
+
+
+def chain(ns: NumberSystem, levels: int, m: int) -> Number:
+    """G2 on E: the gap of the ramp loss of margin GAMMA, by so many scales on the loss, each half of the one before."""
+    scales = [ns.number(0.5**level) for level in range(1, levels + 2)]
+    counts: list[Number] = []
+    for scale in scales[1:]:
+        eps = scale * ns.number(GAMMA)
+        share = golden(lambda t, e=float(eps): log_count(FLOAT, e, t), 1e-6, 1 - 1e-6, 30)  # any share is valid
+        counts.append(log_count(ns, eps, share))
+    links = sum(gap.chain_links(ns, scales, counts, ns.number(m)), start=ns.number(0))
+    return gap.gap_chain(ns, scales[-1], links, ns.number(1), ns.log(1 / ns.number(DELTA)), ns.number(m))
 
 
 def bound(m: int) -> float:
-    """G2 on E, in intervals: the gap of the ramp loss of margin GAMMA for every A and v of the class."""
-    loss = 1 / GAMMA
-    scales = choose_scales(ATTENTION, loss, m)
-    log_inverse_delta = INTERVAL.log(INTERVAL.number(1) / INTERVAL.number(DELTA))
-    return upper_float(gap_bound(INTERVAL, ATTENTION, scales, loss, log_inverse_delta, m))
+    """The gap of every A and v of the class, in intervals."""
+    levels = min(range(1, 25), key=lambda levels: chain(FLOAT, levels, m))
+    return upper_float(chain(INTERVAL, levels, m))
 
 
 def sample(rng: np.random.Generator, n: int, turn: np.ndarray) -> tuple[torch.Tensor, ...]:

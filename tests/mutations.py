@@ -491,7 +491,6 @@ STATEMENTS = [
         "two_one = ns.minimum(fro",
         _COMPOSED,
     ),
-    Mutation("E without the bound of the features", "statements/general.py", "(c * out * bound)", "(c * out)", _VALUES),
 ]
 """Of the statements of docs/theory.md."""
 

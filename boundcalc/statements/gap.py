@@ -11,33 +11,11 @@ from boundcalc.base.system import Number, NumberSystem
 
 
 def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
-    """G1: e_(j-1) sqrt(2 log N_j / m) for every level; scales[0] is e_0, counts belong to scales[1:].
+    """G1, G12: e_(j-1) sqrt(2 c_j/m) for every level; scales[0] is e_0, counts belong to scales[1:].
 
-    Counts must not fall from one level to the next; a finer cover is also a coarser one, so the least of the finer
-    counts is taken.
-    """
-    links: list[Number] = []
-    least = counts[-1] if counts else ns.number(0)
-    for coarser, count in reversed(list(zip(scales, counts, strict=False))):
-        least = ns.minimum(least, count)
-        links.append(coarser * ns.sqrt(2 * least / m))
-    return links[::-1]
-
-
-def refined_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:
-    """G12: e_(j-1) sqrt(2 c_j/m) for every level, c_j what it adds to the log count of all centres so far.
-
-    Asks that c_j/e_(j-1)^2 does not fall with j.
+    c_j is a log count, or what level j adds to that of all centres so far; c_j/e_(j-1)^2 does not fall with j.
     """
     return [coarser * ns.sqrt(2 * count / m) for coarser, count in zip(scales, counts, strict=False)]
-
-
-def chain_sum(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> Number:
-    """G1: the sum of the links."""
-    total = ns.number(0)
-    for link in reversed(chain_links(ns, scales, counts, m)):
-        total = total + link
-    return total
 
 
 def deviation(ns: NumberSystem, log_inverse_delta: Number, m: Number) -> Number:
@@ -170,31 +148,6 @@ def risk_noise(
     return binary_kl_inverse(ns, q + eta, c, mu) / (1 - eta)
 
 
-def occam_risk(
-    ns: NumberSystem, q: Number, bits: Number, log_inverse_delta: Number, m: Number, mu: Number | None
-) -> Number:
-    """G7: the binomial limit at delta 2^(-bits), from errors of train error."""
-    return binomial_inverse(ns, q, bits * ns.log(ns.number(2)) + log_inverse_delta, m, mu)
-
-
 def stored_count(ns: NumberSystem, weights: Number, bits: int) -> Number:
     """G13: log of how many networks so many stored weights of so many bits make, at most: n b log 2."""
     return weights * ns.number(bits) * ns.log(ns.number(2))
-
-
-def _log_binomial(ns: NumberSystem, s: int, n: Number) -> Number:
-    """Log of the binomial coefficient, factor by factor."""
-    total = ns.number(0)
-    for i in range(s):
-        total = total + ns.log((n - i) / ns.number(s - i))
-    return total
-
-
-def sparse_class_size(ns: NumberSystem, s: int, seq_len: Number) -> Number:
-    """G8: log of the number of s-sparse Boolean functions of T bits, at most log binom(T, s) + 2^s log 2."""
-    return _log_binomial(ns, s, seq_len) + 2**s * ns.log(ns.number(2))
-
-
-def support_floor(ns: NumberSystem, s: int, seq_len: Number) -> Number:
-    """G8: labels without which no learner finds the support with probability 1/2: log_2 binom(T, s) - 1."""
-    return _log_binomial(ns, s, seq_len) / ns.log(ns.number(2)) - 1

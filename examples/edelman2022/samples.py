@@ -17,14 +17,12 @@ from typing import Any
 from common import TINY, Values, preset, run, trained
 from thresholds import Analysis, analyse, cells
 
-from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.gap import least_m
 from boundcalc.lab.figures.names import BROWN, GREEN, GREY, INK, LONG, look
 from boundcalc.lab.figures.trials import class_of, describe
 from boundcalc.setting import Setting
-from boundcalc.statements.gap import support_floor
 
 QUICK = {"quick": True}
 
@@ -53,9 +51,12 @@ def main(
     for line in found.words():
         print(line)
     s = int(chosen[0].config["task"]["s"])
-    return {t.T: float(support_floor(FLOAT, s, t.T)) for t in found.thresholds}, {
-        t.T: t.m_star for t in found.thresholds
-    }
+    return {t.T: support_floor(s, t.T) for t in found.thresholds}, {t.T: t.m_star for t in found.thresholds}
+
+
+def support_floor(s: int, length: int) -> float:
+    """G8: labels without which no learner finds the bits with probability 1/2: log_2 binom(T, s) - 1."""
+    return math.log2(math.comb(length, s)) - 1
 
 
 def consistent(s: int, length: int, risk: float, delta: float) -> float:
@@ -75,7 +76,7 @@ def collect(
     base = class_of(chosen, Setting.of("edelman", depth=1, margin=0.5)).but(delta=1 - share, train_error=0.0)
     rows = {
         "consistent": ("bound", [consistent(s, at, target, 1 - share) for at in T]),
-        "floor": ("reference", [float(support_floor(FLOAT, s, at)) for at in T]),
+        "floor": ("reference", [support_floor(s, at) for at in T]),
         "best": ("bound", [least_m(base.but(seq_len=at + 1), "best", target) for at in T]),
     }
     x = tuple(float(at) for at in T)

@@ -158,7 +158,7 @@ def test_every_block_of_a_page_runs(name: str, tmp_path: Path, monkeypatch: pyte
 
 def test_every_page_with_code_is_walked_somewhere() -> None:
     assert {"README.md", "certificates.md", "cli.md", "explore.md", "figures.md", "learning.md", "weights.md"} <= {*RUN}
-    assert {"theory.md", "theorems.md"} <= {*RUN}
+    assert "theorems.md" in RUN
     for name, test in WALKED.items():
         assert Path(name).name in (ROOT / test).read_text(encoding="utf-8")
         for block in blocks(name, PAGES[name].read_text(encoding="utf-8")):

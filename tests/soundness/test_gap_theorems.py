@@ -139,7 +139,7 @@ def chaining_violations(bound: ChainBound, seed: int = 1, rounds: int = 6) -> li
 
 def chain(levels: Sequence[float], log_n: Sequence[float], m: int) -> float:
     """G1: e_J and the links."""
-    return levels[-1] + gap.chain_sum(FLOAT, levels, log_n, m)
+    return levels[-1] + sum(gap.chain_links(FLOAT, levels, log_n, m))
 
 
 def without_first_link(levels: Sequence[float], log_n: Sequence[float], m: int) -> float:
@@ -147,7 +147,7 @@ def without_first_link(levels: Sequence[float], log_n: Sequence[float], m: int) 
 
 
 def own_radius_as_link(levels: Sequence[float], log_n: Sequence[float], m: int) -> float:
-    return levels[-1] + gap.chain_sum(FLOAT, levels[1:], log_n, m)
+    return levels[-1] + sum(gap.chain_links(FLOAT, levels[1:], log_n, m))
 
 
 def without_the_two(levels: Sequence[float], log_n: Sequence[float], m: int) -> float:
@@ -155,7 +155,7 @@ def without_the_two(levels: Sequence[float], log_n: Sequence[float], m: int) -> 
 
 
 def without_residual(levels: Sequence[float], log_n: Sequence[float], m: int) -> float:
-    return gap.chain_sum(FLOAT, levels, log_n, m)
+    return sum(gap.chain_links(FLOAT, levels, log_n, m))
 
 
 def test_g1_is_above_the_exact_complexity() -> None:
@@ -247,7 +247,7 @@ def uniform_gap_violations(bound: UniformBound, seed: int = 2) -> list[str]:
 
 def chained(factor: float, levels: Sequence[float], log_n: Sequence[float], m: int, delta: float | None) -> float:
     """G2: without a confidence, the expected supremum."""
-    links = gap.chain_sum(FLOAT, levels, log_n, m)
+    links = sum(gap.chain_links(FLOAT, levels, log_n, m))
     return gap.gap_chain(FLOAT, levels[-1], links, factor, 0.0 if delta is None else math.log(1 / delta), m)
 
 

@@ -14,8 +14,6 @@ from boundcalc.proof.second.numbers import MP, num
 
 Rng = np.random.Generator
 Value = Callable[[NumberSystem], Any]
-Check = Callable[[Rng], tuple[Value, Any]]
-"""One random input of a statement: its value as a function of the number system, and 50 digits of it."""
 ROUNDS = 12
 _ROUNDING = num(10) ** -40
 """The 50 digits are rounded too."""

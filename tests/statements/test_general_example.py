@@ -132,3 +132,53 @@ def test_softmax_tends_to_the_largest_score_as_the_temperature_falls(example: Mo
     assert all(away <= most for _, away, most in found)
     assert [away for _, away, _ in found] == sorted((away for _, away, _ in found), reverse=True)
     assert found[-1][1] < 0.01
+
+
+def test_the_count_is_that_of_e_written_out(example: ModuleType) -> None:
+    count = example.log_count(FLOAT, 0.2, 0.3)
+    score, feature = example.score_cost(FLOAT, 0.06 / 6.0), example.cover(FLOAT, 2.0, 5, 1, 0.14)
+    assert count == pytest.approx(score + feature, rel=1e-12)
+    assert min(score, feature) > 0
+
+
+# ---------------------------------------------------------------- statement E itself
+
+
+def head_output(a: np.ndarray, phi: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores - scores.max())
+    return a * ((weights / weights.sum()) @ phi)
+
+
+def worst_ratio(c_claimed: float, mu_claimed: float) -> float:
+    """Largest (output error)/(claimed error) over random scores and features, half of them adversarial."""
+    rng = np.random.default_rng(11)
+    worst = 0.0
+    for trial in range(400):
+        eta_s, eta_in, bound, out = 0.02, 0.03, 1.5, 2.0
+        positions = int(rng.integers(2, 7))
+        phi = rng.standard_normal((positions, 3))
+        phi *= bound / np.linalg.norm(phi, axis=1, keepdims=True)
+        scores = rng.normal(0, 0.5, positions)
+        if trial % 2:  # two groups of keys with opposite features, pushed apart
+            phi[:] = np.where(np.arange(positions)[:, None] % 2, 1.0, -1.0) * bound * np.array([1.0, 0.0, 0.0])
+            scores[:] = 0.0 if positions % 2 == 0 else scores
+            push = np.where(np.arange(positions) % 2, 1.0, -1.0) * eta_s
+            shift = np.tile([eta_in, 0.0, 0.0], (positions, 1))
+        else:
+            push = rng.uniform(-eta_s, eta_s, positions)
+            shift = rng.standard_normal((positions, 3))
+            shift *= eta_in / np.linalg.norm(shift, axis=1, keepdims=True)
+        moved = head_output(np.array(out), phi + shift, scores + push) - head_output(np.array(out), phi, scores)
+        claimed = out * (c_claimed * bound * eta_s + mu_claimed * eta_in)
+        worst = max(worst, float(np.linalg.norm(moved)) / claimed)
+    return worst
+
+
+def test_no_network_errs_by_more_than_claimed() -> None:
+    worst = worst_ratio(1.0, 1.0)
+    assert 0.95 < worst <= 1 + 1e-3  # finite steps: the constant c is a slope
+
+
+def test_lowered_constants_are_found_out() -> None:
+    assert worst_ratio(0.7, 1.0) > 1.01
+    assert worst_ratio(1.0, 0.7) > 1.01

@@ -94,7 +94,7 @@ def _chain_trial(factor: Expr) -> Trial:
         for levels in range(1, 60):
             scales = [(-arb(t + 1) * j / levels).exp() / 2 for j in range(levels)]
             counts = [capacity / scale**2 for scale in scales[1:]]
-            links = gap.chain_sum(INTERVAL, scales, counts, m)
+            links = sum(gap.chain_links(INTERVAL, scales, counts, m), start=arb(0))
             best = INTERVAL.minimum(best, 2 * scales[-1] + phi * links)
         return best, gap.chain_closed(INTERVAL, capacity, phi, m)
 

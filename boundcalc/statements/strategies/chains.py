@@ -34,7 +34,7 @@ class Chain(Strategy):
         return gap.gap_chain(ns, _ends(known)[-1], links, ns.number(1), known.log_inverse_delta, known.m)
 
     def links(self, ns: NumberSystem, known: Known) -> list[Number]:
-        return gap.refined_links(ns, _ends(known), known.counts, known.m)
+        return gap.chain_links(ns, _ends(known), known.counts, known.m)
 
     def weights(self, ns: NumberSystem, known: Known) -> list[Number]:
         return [e * ns.sqrt(count) for e, count in zip(_ends(known), known.counts, strict=False)]
