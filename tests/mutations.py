@@ -487,8 +487,8 @@ STATEMENTS = [
     Mutation(
         "A5 without sqrt k",
         "statements/targets.py",
-        "two_one = ns.minimum(ns.sqrt(ns.number(k)) * fro",
-        "two_one = ns.minimum(fro",
+        "ns.sqrt(ns.number(size)) * fro",
+        "fro",
         _COMPOSED,
     ),
 ]

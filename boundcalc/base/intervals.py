@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import reduce
 
 import flint
-from flint import arb, fmpz
+from flint import arb
 
 _PRECISION = 128
 """Bits of the midpoint; far more than needed, so that a verdict never hangs on rounding."""
@@ -24,18 +24,13 @@ class IntervalSystem:
     """Arb balls: every operation returns an enclosure of the exact result."""
 
     name = "interval"
+    number = staticmethod(arb)
     log, log1p, exp, expm1 = _of_arb(arb.log), _of_arb(arb.log1p), _of_arb(arb.exp), _of_arb(arb.expm1)
     sqrt, ceil, lgamma = _of_arb(arb.sqrt), _of_arb(arb.ceil), _of_arb(arb.lgamma)
 
     @property
     def pi(self) -> arb:
         return arb.pi()
-
-    @staticmethod
-    def number(x: float) -> arb:
-        if isinstance(x, float) and x == int(x):
-            return arb(fmpz(int(x)))
-        return arb(x)
 
     @staticmethod
     def lgamma_sum(x: arb | float, count: int) -> arb:

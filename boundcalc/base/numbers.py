@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from boundcalc.base.system import Number as Number
 from boundcalc.base.system import NumberSystem as NumberSystem
@@ -13,16 +15,6 @@ _EXACT_INTEGER_LOG = 36.0
 
 _CEIL_GUARD = 1 + 1e-12
 """Rounding may have pushed a quotient just below an integer; counting one more is safe, one less is not."""
-
-
-def least(*xs: Number) -> Number:
-    """The least of one or more numbers."""
-    return min(xs)
-
-
-def most(*xs: Number) -> Number:
-    """The greatest of one or more numbers."""
-    return max(xs)
 
 
 _STIRLING = 17
@@ -48,8 +40,8 @@ class FloatSystem:
     expm1 = staticmethod(math.expm1)
     sqrt = staticmethod(math.sqrt)
     lgamma = staticmethod(math.lgamma)
-    minimum = staticmethod(least)
-    maximum = staticmethod(most)
+    minimum: Callable[..., Any] = staticmethod(min)
+    maximum: Callable[..., Any] = staticmethod(max)
     number = staticmethod(float)
 
     @staticmethod
@@ -179,8 +171,8 @@ class LogSystem:
     name = "log"
     pi = LogFloat(math.log(math.pi))
     number = staticmethod(LogFloat.of)
-    minimum = staticmethod(least)
-    maximum = staticmethod(most)
+    minimum: Callable[..., Any] = staticmethod(min)
+    maximum: Callable[..., Any] = staticmethod(max)
 
     @staticmethod
     def log(x: LogFloat | float) -> LogFloat:
@@ -246,4 +238,4 @@ def log_sum(xs: list[float]) -> float:
     top = max(xs, default=-math.inf)
     if top == -math.inf:
         return top
-    return top + math.log(math.fsum(math.exp(x - top) for x in xs))
+    return top + math.log(math.fsum([math.exp(x - top) for x in xs]))

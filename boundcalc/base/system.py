@@ -62,9 +62,9 @@ class NumberSystem(Protocol):
         ...
 
     def minimum(self, *xs: Number) -> Number:
-        """The least of the arguments."""
+        """The least of two or more arguments."""
         ...
 
     def maximum(self, *xs: Number) -> Number:
-        """The greatest of the arguments."""
+        """The greatest of two or more arguments."""
         ...

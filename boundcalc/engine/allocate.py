@@ -43,7 +43,8 @@ class Point:
 
     def __post_init__(self) -> None:
         self.log_count = log_sum(self.costs)
-        self.log_scale = log_sum([item.saturated(share) for item, share in zip(self.items, self.shares, strict=True)])
+        pairs = zip(self.items, self.shares, strict=True)
+        self.log_scale = log_sum([item.saturated(x) if item.log_bend < math.inf else x for item, x in pairs])
 
     @classmethod
     def of(cls, items: Sequence[Item], shares: Sequence[float]) -> Point:
@@ -72,28 +73,25 @@ def lemmas_at(point: Point) -> frozenset[str]:
     return frozenset(choice.lemma for choice in choices if choice is not ZERO)
 
 
-def _best_share(item: Item, log_lambda: float) -> tuple[float, float]:
-    """Logs of the share that minimises cost + lambda * share, and of the cost.
-
-    Where a cover is not worth it, it needs none.
-    """
-    total, zero = item.total, item.log_zero
-    share, cost, least = zero, -math.inf, log_lambda + zero
-    for option in item.widest:
-        reach, table = option.log_reach, option.cost
-        log_y = table.best(log_lambda + reach - total)
-        if reach - log_y < zero:
-            counted = total + table(log_y)
-            value = log_add(counted, log_lambda + reach - log_y)
-            if value < least:
-                share, cost, least = reach - log_y, counted, value
-    return (share, cost) if len(item.members) == 1 or share == zero else (share, item.log_cost(share))
-
-
 def allocate(items: Sequence[Item], log_lambda: float) -> Point:
-    """The Lagrangian minimiser: a vertex of the hull of (error, log count)."""
-    shares, costs = zip(*(_best_share(item, log_lambda) for item in items), strict=True)
-    return Point(items, shares, list(costs))
+    """The Lagrangian minimiser: a vertex of the hull of (error, log count).
+
+    Piece by piece the share that minimises cost + lambda * share; where a cover is not worth it, there is none.
+    """
+    shares: list[float] = []
+    costs: list[float] = []
+    for item in items:
+        share, cost, least = item.log_zero, -math.inf, log_lambda + item.log_zero
+        for option in item.widest:
+            log_y = option.cost.best(log_lambda + option.log_reach - item.total)
+            finer, price = option.log_reach - log_y, log_lambda + option.log_reach - log_y
+            if finer < item.log_zero and price < least:
+                counted = item.total + option.cost(log_y)
+                if counted < least and (value := log_add(counted, price)) < least:
+                    share, cost, least = finer, counted, value
+        shares.append(share)
+        costs.append(cost if len(item.members) == 1 or share == item.log_zero else item.log_cost(share))
+    return Point(items, shares, costs)
 
 
 def bracket(items: Sequence[Item], log_scale: float) -> tuple[float, Point, Point | None]:

@@ -38,7 +38,10 @@ class _Residual(NamedTuple):
         """Log count of a refinement e^log_ratio times as fine."""
         if log_ratio <= 0:
             return 0.0
-        return sum(weight * math.exp((cost.exact if exact else cost)(log_ratio)) for weight, cost in self.balls)
+        count = 0.0
+        for weight, cost in self.balls:
+            count += weight * math.exp(cost.exact(log_ratio) if exact else cost(log_ratio))
+        return count
 
 
 class Link(NamedTuple):

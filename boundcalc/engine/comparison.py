@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise, product
 from operator import mul
 
+from boundcalc.base.golden import golden
 from boundcalc.base.numbers import FLOAT
 from boundcalc.statements.comparison.network import Network, sizes_of
 from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, Series, bounds_of_terms, series
@@ -22,6 +23,7 @@ _CURVATURES = ((0.0, 0.95), (0.5, 0.87), (1.0, 0.6), (1.5, 0.36), (2.0, 0.3))
 """Good slopes of 1/Z by the range of scores, between which they are interpolated."""
 _SPLIT = 0.2
 _ROUNDS = 40
+_GOLDEN_STEPS = 34
 _RANGES = (6, 9, 12)
 _FIRST = (0.72, 0.76, 0.8, 0.84, 0.88)
 _DEEPEST = 16
@@ -110,14 +112,10 @@ def _stretch(hull: float, bend: float) -> float:
     """J(S, h), by golden section: the square has one peak in x."""
     up = math.exp(hull)
 
-    def square(x: float) -> float:
+    def loss(x: float) -> float:
         one, zero = (1 + bend * (1 - x)) ** 2, (1 - bend * x) ** 2
         b = (x * one + (1 - x) * zero) * (1 + up) - x * (one - zero)
         w = min(1.0, max(1 / (x + (1 - x) * up), 2 * zero / b))
-        return (b * w - zero) / (up * w * w)
+        return (zero - b * w) / (up * w * w)
 
-    low, high, part = 0.0, 1.0, (math.sqrt(5) - 1) / 2
-    for _ in range(40):
-        a, b = high - part * (high - low), low + part * (high - low)
-        low, high = (a, high) if square(a) < square(b) else (low, b)
-    return math.sqrt(max(square(low), square(high), square(0.0), square(1.0)))
+    return math.sqrt(-min(loss(golden(loss, 0.0, 1.0, _GOLDEN_STEPS)), loss(0.0), loss(1.0)))

@@ -28,13 +28,24 @@ _NOTHING = -80.0
 """The log of what costs nothing, in the table."""
 
 
+class _Table(dict[int, float]):
+    """A function of whole numbers, each value computed once."""
+
+    def __init__(self, value: Callable[[int], float]) -> None:
+        super().__init__()
+        self._value = value
+
+    def __missing__(self, i: int) -> float:
+        self[i] = value = self._value(i)
+        return value
+
+
 class Cost:
     """What a lemma's covers of targets of one shape cost, by log y = log(reach/eps), also tabulated."""
 
     def __init__(self, lemma: CoverLemma, target: Target, n: int) -> None:
         self._lemma, self._target, self._n = lemma, target, n
-        self._nodes: dict[int, float] = {}
-        self._best: dict[int, float] = {}
+        self._nodes, self._slopes, self._best = _Table(self._node), _Table(self._slope), _Table(self._search)
 
     def exact(self, log_y: float) -> float:
         """The log of the cost, at near-optimal parameters."""
@@ -47,9 +58,9 @@ class Cost:
         place = log_y / _STEP
         if place >= _LAST:
             return self._beyond(log_y)
-        low = max(0, int(place))
-        near = self._node(low)
-        return near + (place - low) * (self._node(low + 1) - near)
+        low = int(place) if place > 0 else 0
+        near = self._nodes[low]
+        return near + (place - low) * (self._nodes[low + 1] - near)
 
     def best(self, u: float) -> float:
         """The log y that minimises cost + e^(u - log y); linear between nodes of u."""
@@ -58,8 +69,8 @@ class Cost:
         if far >= _LAST * _STEP:
             return far
         low = math.floor(u / _STEP)
-        near = self._best_at(low)
-        return near + (u / _STEP - low) * (self._best_at(low + 1) - near)
+        near = self._best[low]
+        return near + (u / _STEP - low) * (self._best[low + 1] - near)
 
     def _computed(self, log_y: float) -> float:
         lemma, target, n = self._lemma, self._target, self._n
@@ -68,8 +79,8 @@ class Cost:
             cost = lemma.sharp(FLOAT, math.exp(log_y), target, n, params)
             return math.log(cost) if cost > 0 else -math.inf
         except OverflowError:
-            found = LogFloat.of(lemma.sharp(LOG, LogFloat(log_y), target, LogFloat.of(n), params))
-            return found.log if found.sign > 0 else -math.inf
+            large = LogFloat.of(lemma.sharp(LOG, LogFloat(log_y), target, LogFloat.of(n), params))
+            return large.log if large.sign > 0 else -math.inf
 
     @cached_property
     def _ends(self) -> tuple[float, float, bool]:
@@ -92,31 +103,24 @@ class Cost:
         return near + (part * more if power else math.log1p(part * math.expm1(more)))
 
     def _node(self, i: int) -> float:
-        found = self._nodes.get(i)
-        if found is None:
-            found = self._nodes[i] = max(_NOTHING, self._computed(max(i * _STEP, 1e-9)))
-        return found
+        return max(_NOTHING, self._computed(max(i * _STEP, 1e-9)))
 
-    def _best_at(self, i: int) -> float:
-        found = self._best.get(i)
-        if found is None:
-            found = self._best[i] = self._search(i * _STEP)
-        return found
+    def _slope(self, i: int) -> float:
+        """The u above which node i + 1 is better than node i: e^u e^-y falls by more than the cost rises."""
+        low, high = self._nodes[i], self._nodes[i + 1]
+        return i * _STEP + high + math.log(-math.expm1(low - high) / -math.expm1(-_STEP)) if high > low else -math.inf
 
-    def _search(self, u: float) -> float:
-        offset, factor = self._asymptote
+    def _search(self, place: int) -> float:
+        """The log y that minimises cost + e^(u - log y) at a node of u, by a parabola through three nodes."""
+        u, (offset, factor), slopes = place * _STEP, self._asymptote, self._slopes
         i = min(_LAST, max(0, round((u - offset) * factor / _STEP)))
-
-        def value(i: int) -> float:
-            return log_add(self._node(i), u - i * _STEP)
-
-        least = value(i)
-        for step in (1, -1):
-            while 0 <= i + step <= _LAST and (there := value(i + step)) < least:
-                i, least = i + step, there
+        while i < _LAST and slopes[i] < u:
+            i += 1
+        while i > 0 and slopes[i - 1] > u:
+            i -= 1
         if i in (0, _LAST):
             return i * _STEP
-        before, after = value(i - 1), value(i + 1)
+        before, least, after = [log_add(self._nodes[j], u - j * _STEP) for j in (i - 1, i, i + 1)]
         bend = before - 2 * least + after
         return _STEP * (i + (max(-0.5, min(0.5, (before - after) / (2 * bend))) if bend > 0 else 0.0))
 
@@ -184,7 +188,7 @@ class Item:
 
     def saturated(self, log_share: float) -> float:
         """What a share leaves of the error it is counted with (S5)."""
-        if self.log_bend == math.inf or log_share >= self.log_zero:
+        if log_share >= self.log_zero:
             return log_share
         return self.log_bend + math.log(math.tanh(math.exp(log_share - self.log_bend)))
 
@@ -192,7 +196,11 @@ class Item:
         """Of every member the option that costs least at a share; None where none is needed."""
         if log_share >= self.log_zero:
             return [None] * len(self.members)
-        return [min(options, key=lambda option: option.log_cost(log_share)) for _, options in self.members]
+        cheapest: list[Option | None] = []
+        for _, options in self.members:
+            costs = [option.log_cost(log_share) for option in options] if len(options) > 1 else [0.0]
+            cheapest.append(options[costs.index(min(costs))])
+        return cheapest
 
     def log_cost(self, log_share: float, *, exact: bool = False) -> float:
         """Log of about the cost at a share, or of the cost itself."""

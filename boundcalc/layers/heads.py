@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
@@ -112,7 +113,7 @@ def reach(layer: Attention, at: Context) -> Number:
     radius, name = facts(layer, at).radius, layer.normaliser.name
     if name not in ("sigmoid", "softmax1"):
         return radius
-    score = at.ns.maximum(*(head.scores.largest for head in _heads(layer, at)))
+    score = reduce(at.ns.maximum, [head.scores.largest for head in _heads(layer, at)])
     count = 1 if name == "sigmoid" else at.seq_len
     return radius * count / (count + at.ns.exp(-score / _tau(layer, at)))
 

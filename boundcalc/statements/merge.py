@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 from boundcalc.base.intervals import INTERVAL, upper_float
@@ -325,7 +325,7 @@ def look_up(setting: Setting) -> Setting | None:
     values = [weights.matrix("W_V", layer.block, head, layer.d, layer.out).whole.op for head in own]
     asks = ns.sqrt(row**2 + 1) if layer.qk_bias else row
     tau = ns.number(1.0 if layer.normaliser.temperature is None else layer.normaliser.temperature)
-    query = asks * (ns.maximum(*scores) if len(scores) > 1 else scores[0]) / tau
+    query = asks * reduce(ns.maximum, scores) / tau
     spread = ns.sqrt(copies * total([op**2 for op in values]))
     added = row + merger.length(output.bias, output.block)
     if layer.v_bias:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.facts import Kind as Kind
 from boundcalc.layers.facts import MatrixNorms as MatrixNorms
@@ -49,21 +51,22 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     if not given:
         return None
     fronts = [given[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in given]
-    op = ns.minimum(*fronts, *([given["op"]] if "op" in given else []))
-    fro = ns.minimum(*fronts, ns.sqrt(ns.number(limit)) * op)
+    op = reduce(ns.minimum, [*fronts, *([given["op"]] if "op" in given else [])])
+    fro = reduce(ns.minimum, [*fronts, ns.sqrt(ns.number(limit)) * op])
     if power is not None:
         fro = ns.minimum(fro, ns.sqrt(op ** (2 - power) * total))
     one_one = [given["one_one"]] if "one_one" in given else []
-    fro = ns.minimum(fro, *(ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t", "one_one") if name in given))
-    two_one = ns.minimum(ns.sqrt(ns.number(k)) * fro, *one_one, *([given["two_one"]] if "two_one" in given else []))
-    two_one_t = ns.minimum(
-        ns.sqrt(ns.number(d)) * fro, *one_one, *([given["two_one_t"]] if "two_one_t" in given else [])
+    products = [ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t", "one_one") if name in given]
+    fro = reduce(ns.minimum, products, fro)
+    columns, rows = (
+        reduce(ns.minimum, [*one_one, *([given[name]] if name in given else [])], ns.sqrt(ns.number(size)) * fro)
+        for name, size in (("two_one", k), ("two_one_t", d))
     )
-    entries = ns.minimum(ns.sqrt(ns.number(d)) * two_one, ns.sqrt(ns.number(k)) * two_one_t, *one_one)
-    nuclear = ns.minimum(two_one, two_one_t, ns.sqrt(ns.number(limit)) * fro, limit * op)
+    entries = ns.minimum(ns.sqrt(ns.number(d)) * columns, ns.sqrt(ns.number(k)) * rows, *one_one)
+    nuclear = ns.minimum(columns, rows, ns.sqrt(ns.number(limit)) * fro, limit * op)
     if budget.schatten is not None and total is not None and isinstance(budget.schatten[0], int | float):
         nuclear = ns.minimum(nuclear, nuclear_of(ns, budget.schatten[0], total, op, limit))
-    return MatrixNorms(op, fro, two_one, two_one_t, entries, nuclear, limit)
+    return MatrixNorms(op, fro, columns, rows, entries, nuclear, limit)
 
 
 def nuclear_of(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:

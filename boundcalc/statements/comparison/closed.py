@@ -16,8 +16,10 @@ _NEXT_TO_NOTHING = 1e-40
 def hoelder(ns: NumberSystem, *parts: Number) -> Number:
     """(a^(2/3) + b^(2/3) + ...)^(3/2): the smallest sum of a/sqrt(p), b/sqrt(q), ... with p + q + ... = 1."""
     power, least = ns.number(2) / 3, ns.number(_NEXT_TO_NOTHING)
-    kept = [least if bool(part <= least) else part for part in parts]
-    return sum((part**power for part in kept), start=ns.number(0)) ** (ns.number(3) / 2)
+    total = ns.number(0)
+    for part in parts:
+        total = total + (least if bool(part <= least) else part) ** power
+    return total ** (ns.number(3) / 2)
 
 
 def excess(ns: NumberSystem, x: Number) -> Number:

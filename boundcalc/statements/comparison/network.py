@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.system import Number, NumberSystem
@@ -156,8 +157,8 @@ def network_of(ns: NumberSystem, setting: Setting) -> Network:
         zero = ns.number(0)
         blocks.append(
             Budgets(
-                ns.maximum(*(each.op for each in scores)) / temperature,
-                ns.maximum(*(each.fro for each in scores)) / temperature,
+                reduce(ns.maximum, [each.op for each in scores]) / temperature,
+                reduce(ns.maximum, [each.fro for each in scores]) / temperature,
                 sum((each.op for each in values), start=zero),
                 sum((each.fro for each in values), start=zero),
                 sum((each.two_one for each in values), start=zero),

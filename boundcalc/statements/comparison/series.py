@@ -134,7 +134,7 @@ def kernel_holds(s: Series, kernel: Kernel, certain: Callable[[Any, Any], bool])
             continue  # the covariance is at most 1 - the squared mean length
         seen += 1
         terms = bounds_of_terms(s, (ns.number(a), ns.number(c)), (ns.number(b), ns.number(d)))
-        total = sum((term * term * share for term, share in zip(terms, shares, strict=True)), start=ns.number(0))
+        total = sum(map(mul, map(mul, terms, terms), shares), start=ns.number(0))
         if certain(total, limit):
             continue
         if seen > MOST_CELLS or max(b - a, d - c) < SMALLEST_CELL:

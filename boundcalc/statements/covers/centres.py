@@ -8,12 +8,13 @@ scaled so that the norm's budget is 1; then eps' = (1-t)/y and the noise is `ene
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import lru_cache
 from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import CoverLemma, Params
-from boundcalc.statements.covers.noise import LARGEST_SIDE, drawn_cover, gammas, kept, levels, noise, problem_of
+from boundcalc.statements.covers.noise import LARGEST_SIDE, drawn_cover, gammas, levels, noise, problem_of
 from boundcalc.statements.targets import Target
 
 
@@ -93,7 +94,7 @@ class MatrixStudent(Centres):
         return mass + power * low * spread - kind.entropy
 
 
-@kept
+@lru_cache(maxsize=1 << 16)
 def log_tails(ns: NumberSystem, s: float, low: int, high: int) -> Number:
     """Log of Gamma_l(beta - h/2) over Gamma_l(beta), beta = (l+h-1)/2 + s: from s and from s + h/2 on."""
     start = ns.number(s)

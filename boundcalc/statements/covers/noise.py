@@ -7,8 +7,9 @@ Gaussian for large a. Z_a is a product of gamma functions; all else follows from
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.base.validate import shown
@@ -18,24 +19,6 @@ LARGEST_SIDE = 10**5
 
 RANGES = {"a": (0.0, 1e9), "s": (1e-9, 1e9), "r": (1e-12, 1e12), "t": (1e-15, 0.75)}
 """What a certificate may say of the law of centres or of noise."""
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def kept(function: _Function) -> _Function:
-    """A function of a number system and plain numbers whose values are kept, where they depend on these alone."""
-    known: dict[tuple[object, ...], Any] = {}
-
-    def remembered(ns: NumberSystem, *args: float) -> Any:
-        key = (ns.name, *args)
-        if key not in known:
-            found = function(ns, *args)
-            if ns.name not in ("float", "log", "interval"):
-                return found
-            known[key] = found
-        return known[key]
-
-    return remembered  # type: ignore[return-value]
 
 
 class Noise(NamedTuple):
@@ -50,7 +33,7 @@ class Noise(NamedTuple):
     energy: Number
 
 
-@kept
+@lru_cache(maxsize=1 << 16)
 def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
     """Entropy (from below) and energy of the noise on d x k matrices; only the sides matter, not which is which."""
     low, high = min(d, k), max(d, k)

@@ -8,8 +8,9 @@ Grids let the gamma functions of a matrix, which depend on its sides and a param
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from operator import add
 from typing import Any, ClassVar, Protocol
 
 from boundcalc.base.numbers import FLOAT
@@ -49,16 +50,12 @@ def _at(lemma: Tunable, d: int, k: int, place: _Place) -> dict[str, float]:
     """The parameters at a place of the grid."""
     units = {"a": (d + k + 1) / 128, "s": max(d, k) / 1024, "r": 1 / 1024}
     found: dict[str, float] = {}
-    for name, j in zip(_free(lemma), place, strict=True):
+    for name, j in zip(lemma.names, place, strict=False):  # all but the last, t
         value = 0.0 if name == "a" and j == 0 else units[name] * math.sqrt(2) ** (j - (name == "a"))
         found[name] = min(max(value, RANGES[name][0]), RANGES[name][1])
     if "t" in lemma.names:  # the part of eps that the net is given; near the best for all sizes
         found["t"] = min(0.25, 1 / (d * k))
     return found
-
-
-def _free(lemma: Tunable) -> list[str]:
-    return [name for name in lemma.names if name != "t"]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -70,7 +67,7 @@ def _place(lemma: Tunable, d: int, k: int, node: int) -> _Place:
         sides = zip(_place(lemma, d, k, node - near), _place(lemma, d, k, node + near), strict=True)
         place = tuple((low + high) // 2 for low, high in sides)
     else:
-        place = _place(lemma, d, k, node - near) if node else tuple(_FIRST[name] for name in _free(lemma))
+        place = _place(lemma, d, k, node - near) if node else tuple(_FIRST[name] for name in lemma.names if name != "t")
     known: dict[_Place, float] = {}
 
     def cost(at: _Place) -> float:
@@ -88,12 +85,17 @@ def _place(lemma: Tunable, d: int, k: int, node: int) -> _Place:
     return place
 
 
+@cache
+def _moves(count: int, stride: int) -> Sequence[_Place]:
+    """Steps of one parameter, up and down; of three also s and r together: heavier tails want a narrower body."""
+    axes = [tuple(stride * (i == axis) for i in range(count)) for axis in range(count)]
+    if count == 3:
+        axes.append((0, stride, stride))
+    return [tuple(sign * by for by in move) for move in axes for sign in (1, -1)]
+
+
 def _neighbours(place: _Place, stride: int) -> Iterator[_Place]:
-    moves = [tuple(stride * (i == axis) for i in range(len(place))) for axis in range(len(place))]
-    if len(place) == 3:  # s and r together: heavier tails want a narrower body
-        moves.append((0, stride, stride))
-    for move in moves:
-        for sign in (1, -1):
-            moved = tuple(j + sign * by for j, by in zip(place, move, strict=True))
-            if all(0 <= j <= _HIGHEST for j in moved):
-                yield moved
+    for move in _moves(len(place), stride):
+        moved = tuple(map(add, place, move))
+        if min(moved) >= 0 and max(moved) <= _HIGHEST:
+            yield moved

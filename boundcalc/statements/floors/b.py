@@ -30,16 +30,16 @@ class B(Construction):
         across = side(room, self.tilt)
         return room.column(room.ns.number(self.tilt) + across * room.ns.sqrt(room.ns.number(self.n)))
 
-    def _at(self, room: Room, w: Number) -> Number:
-        tilt, across = room.ns.number(self.tilt), side(room, self.tilt)
-        return room.chain(room.radius * (tilt**2 + across**2 * w), self._value(room))
+    def _outputs(self, room: Room) -> Callable[[Number], Number]:
+        value, tilt, across = self._value(room), room.ns.number(self.tilt) ** 2, side(room, self.tilt) ** 2
+        return lambda w: room.chain(room.radius * (tilt + across * w), value)
 
     def output(self, room: Room, sign: int) -> Number:
-        return self._at(room, sign / room.ns.sqrt(room.ns.number(self.n)))
+        return self._outputs(room)(sign / room.ns.sqrt(room.ns.number(self.n)))
 
     def sphere(self, room: Room) -> tuple[int, Callable[[Number], Number], Number, Number] | None:
         steep = room.steepness(self._value(room)) * room.radius * side(room, self.tilt) ** 2
-        return self.n, lambda w: self._at(room, w), steep, room.ns.number(1)
+        return self.n, self._outputs(room), steep, room.ns.number(1)
 
     def member(self, room: Room, signs: Sequence[float]) -> Member:
         across, value = math.sqrt(1 - self.tilt**2), float(self._value(room))

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any, ClassVar
 
 from boundcalc.base.system import Number, NumberSystem
@@ -73,17 +73,16 @@ class Pattern:
 
     def scale(self, ns: NumberSystem, budget: Budget) -> Number:
         """The largest factor within a budget."""
-        found = [
-            ns.number(limit) / getattr(self, name)
-            for name in ("op", "fro", "two_one", "two_one_t", "one_one")
-            if (limit := getattr(budget, name)) is not None
-        ]
+        factors: list[Number] = []
+        for name in ("op", "fro", "two_one", "two_one_t", "one_one"):
+            if (limit := getattr(budget, name)) is not None:
+                factors.append(ns.number(limit) / getattr(self, name))
         if budget.rank is not None and budget.rank < self.rank:
             return ns.number(0)
         if budget.schatten is not None:
             p, total = (ns.number(value) for value in budget.schatten)
-            found.append((total / ns.number(self.rank) ** (1 - p / 2)) ** (1 / p) / self.fro)
-        return ns.minimum(*found)
+            factors.append((total / ns.number(self.rank) ** (1 - p / 2)) ** (1 / p) / self.fro)
+        return reduce(ns.minimum, factors)
 
 
 class Room:

@@ -47,6 +47,6 @@ def most_unseen(rare: int, missed: Sequence[arb], delta: arb) -> int:
     low, high = 0, rare + 1
     while high - low > 1:
         r = (low + high) // 2
-        terms = ((-1) ** (j - r) * math.comb(j - 1, r - 1) * some[j - 1] for j in range(r, rare + 1))
+        terms = [(-1) ** (j - r) * math.comb(j - 1, r - 1) * some[j - 1] for j in range(r, rare + 1)]
         low, high = (r, high) if bool(sum(terms, start=arb(0)) > delta) else (low, r)
     return low
