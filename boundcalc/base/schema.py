@@ -115,7 +115,7 @@ def write(value: Any, *, complete: bool = False) -> Any:
         for f in fields(kind):
             inner = getattr(value, f.name)
             if f.name not in absent and (complete or not _same(inner, f)):
-                out[_key(f)] = write(inner, complete=complete)
+                out[json_name(f)] = write(inner, complete=complete)
         return out
     if isinstance(value, Mapping):
         return {str(key): write(inner, complete=complete) for key, inner in value.items()}
@@ -126,7 +126,7 @@ def _same(value: Any, f: Field[Any]) -> bool:
     return value == (f.default_factory() if f.default_factory is not MISSING else f.default)
 
 
-def _key(f: Field[Any]) -> str:
+def json_name(f: Field[Any]) -> str:
     """The name of a field in JSON."""
     return f.metadata.get("json", f.name)
 
@@ -191,7 +191,7 @@ def _read_tuple(args: tuple[Any, ...], data: object, where: str) -> tuple[Any, .
 
 
 def _object(kind: Any, data: object, where: str) -> Any:
-    known = {_key(f): f for f in fields(kind)}
+    known = {json_name(f): f for f in fields(kind)}
     values: dict[str, Any] = {}
     for key, value in known_keys(where, data, known).items():
         values[known[key].name] = _read(_hints(kind)[known[key].name], value, f"{where}.{key}")

@@ -72,15 +72,6 @@ def _in(name: str, value: Any, least: float, most: float, *, low: bool, high: bo
     return held and (least < value < most or (low and value == least) or (high and value == most))
 
 
-def set_size(
-    instance: object, field: str, name: str = "", *, least: int = 1, most: int = MOST, optional: bool = False
-) -> None:
-    """Check a size of a frozen dataclass and keep it as an integer (or, where it is optional, as None)."""
-    value = getattr(instance, field)
-    if value is not None or not optional:
-        object.__setattr__(instance, field, size(name or field, value, least=least, most=most))
-
-
 def flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool):

@@ -9,17 +9,17 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import Spec, specs
 from boundcalc.base.files import read_json
 from boundcalc.base.schema import hint, letter, write
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import all_of
 from boundcalc.cli.values import NUMBER, WHOLE, exactly, number, short
-from boundcalc.setting import PRESETS, Architecture, Norms, Sample, Setting
+from boundcalc.setting import PRESETS, Architecture, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
-from boundcalc.setting.fields import Spec, specs
 
-_TYPES = {"whole": WHOLE, "number": NUMBER, "share": NUMBER, "flag": bool, "word": str}
+_TYPES = {int: WHOLE, float: NUMBER, bool: bool, str: str}
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,10 @@ class Entry:
         return found
 
 
-_NORMALISER = {
-    "normaliser": ("name", Spec("word", "how scores become weights")),
-    "temperature": ("temperature", Spec("number", "what scores are divided by")),
-    "normaliser_c": ("c", Spec("number", "Lipschitz constant of a normaliser of your own")),
-    "normaliser_mu": ("mu", Spec("number", "largest mass of a row of weights of a normaliser of your own")),
-}
+_NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 """Fields of the normaliser by the names they have besides those of the architecture."""
 _DECLARED = {**specs(Architecture), **specs(Sample), "C": specs(Norms)["C"]}
-_DECLARED |= {name: spec for name, (_, spec) in _NORMALISER.items()}
+_DECLARED |= {name: specs(Normaliser)[field] for name, field in _NORMALISER.items()}
 ENTRIES = tuple(Entry(name, spec) for name, spec in _DECLARED.items())
 """Every field of a setting, for options, --set, sweep axes and what is shown."""
 BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
@@ -262,7 +257,7 @@ def take_setting(
 
 def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None) -> Setting:
     """A setting with the values of some options, and other norms."""
-    changes = {_NORMALISER[name][0]: value for name, value in given.items() if name in _NORMALISER}
+    changes = {_NORMALISER[name]: value for name, value in given.items() if name in _NORMALISER}
     rest = {name: value for name, value in given.items() if name not in _NORMALISER}
     if changes:
         if changes.get("name", "custom") != "custom":
@@ -276,7 +271,7 @@ def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
         return {}
     named = [*raw.get("architecture", {}), *raw.get("sample", {})]
     inside = raw.get("architecture", {}).get("normaliser", {})
-    named += [field for field, (key, _) in _NORMALISER.items() if key in inside]
+    named += [field for field, key in _NORMALISER.items() if key in inside]
     if "norms" in raw:
         named += ["norms", "C"]
     return dict.fromkeys(named, "file")

@@ -9,20 +9,10 @@ from typing import Any, ClassVar, Literal
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import Count, Positive, Size, Stacked
 from boundcalc.base.system import Number
 from boundcalc.layers import heads as head_facts
-from boundcalc.layers.base import (
-    Count,
-    Layer,
-    Positive,
-    Role,
-    Size,
-    Stacked,
-    Weight,
-    Widths,
-    of_class,
-    register_layer,
-)
+from boundcalc.layers.base import Layer, Role, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 from boundcalc.layers.normaliser import Normaliser, normalise

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from boundcalc.base.fields import Positive
 from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.base.system import Number
-from boundcalc.layers.base import Positive, Weightless, register_layer
+from boundcalc.layers.base import Weightless, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 

@@ -10,23 +10,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache, partial
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.fields import check_fields
 from boundcalc.base.system import Number
 
 if TYPE_CHECKING:
@@ -36,14 +23,6 @@ if TYPE_CHECKING:
 
 TOKENS = 0
 """The width of a row that is no vector but a token."""
-
-Name = Annotated[str, validate.word]
-Size = Annotated[int, validate.size]
-Count = Annotated[int, partial(validate.size, least=0)]
-Stacked = Annotated[int, partial(validate.size, most=validate.MOST_STACKED)]
-"""Heads, which are gone through one by one."""
-Positive = Annotated[float, validate.positive]
-Length = Annotated[float, partial(validate.positive, zero=True)]
 
 Role = Literal["matrix", "factor", "vector", "factor vector", "gain", "table", "rows", "scores", "values"]
 
@@ -146,8 +125,7 @@ class Layer(ABC):
     title: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name, check in _checks(type(self)):
-            object.__setattr__(self, name, check(f"{self.label} {name}", getattr(self, name)))
+        check_fields(self, f"{self.label} ")
         problem = self.contradiction()
         if problem is not None:
             raise InvalidSetting(f"{self.label}: {problem}")
@@ -253,26 +231,6 @@ class Layer(ABC):
 
     def _silent(self, what: str, needs: str) -> Unsupported:
         return Unsupported(Refusal(what, f"layer {self.label!r}: {type(self).__name__} does not say it", needs))
-
-
-@cache
-def _checks(cls: type[Layer]) -> tuple[tuple[str, Callable[[str, Any], Any]], ...]:
-    """How the fields of a class are checked, by their annotations."""
-    hints = get_type_hints(cls, include_extras=True)
-    named = ((f.name, _check_of(hints[f.name])) for f in fields(cls))  # type: ignore[arg-type]
-    return tuple((name, check) for name, check in named if check is not None)
-
-
-def _check_of(hint: Any) -> Callable[[str, Any], Any] | None:
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return inner[1]
-    if origin is Literal:
-        return lambda name, value: validate.choice(name, value, inner)
-    if origin in (Union, UnionType):
-        check = _check_of(inner[0])
-        return check and (lambda name, value: None if value is None else check(name, value))
-    return validate.flag if hint is bool else None
 
 
 class RowWise(Layer):

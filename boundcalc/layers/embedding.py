@@ -6,19 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from boundcalc.layers.base import (
-    TOKENS,
-    Count,
-    Layer,
-    Length,
-    Role,
-    RowWise,
-    Size,
-    Weight,
-    Widths,
-    of_class,
-    register_layer,
-)
+from boundcalc.base.fields import Count, Length, Size
+from boundcalc.layers.base import TOKENS, Layer, Role, RowWise, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts, MatrixNorms, Points, Slot, Target, one_slot, total
 from boundcalc.layers.forward import Arrays, Forward
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from boundcalc.base.fields import Count, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function, largest_entry
-from boundcalc.layers.base import Count, EveryRow, Layer, Size, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Layer, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Points, Slot, Target, offset_slot, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from boundcalc.base.fields import Count, Name, Size
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
-from boundcalc.layers.base import Count, Name, RowWise, Size, Weight, Widths, register_layer
+from boundcalc.layers.base import RowWise, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Points, Slot, Target, offset_slot, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 

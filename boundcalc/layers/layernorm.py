@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import Count, Length, Name, Size
 from boundcalc.base.system import Number
-from boundcalc.layers.base import Count, EveryRow, Layer, Length, Name, Size, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Layer, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Slot, offset_slot, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from boundcalc.base.fields import Count, Name, Size
 from boundcalc.base.system import Number
-from boundcalc.layers.base import Count, EveryRow, Layer, Name, Size, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Layer, Weight, Widths, register_layer
 from boundcalc.layers.facts import (
     Context,
     End,

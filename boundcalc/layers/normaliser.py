@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
-from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.fields import Positive, check_fields, declare
+from boundcalc.base.schema import choice
 from boundcalc.base.system import Number
 from boundcalc.layers.facts import Context
 
@@ -30,25 +32,20 @@ class Normaliser:
     1 for a joint score matrix and sqrt(d_head) for separate queries and keys.
     """
 
-    name: str = "softmax"
-    temperature: float | None = None
-    c: float | None = None
-    mu: float | None = None
+    name: Annotated[str, partial(choice, options=NORMALISERS)] = declare("softmax", "how scores become weights")
+    temperature: Positive | None = declare(None, "what scores are divided by")
+    c: Positive | None = declare(None, "Lipschitz constant of a normaliser of your own")
+    mu: Positive | None = declare(None, "largest mass of a row of weights of a normaliser of your own")
 
     def __post_init__(self) -> None:
         if isinstance(self.name, str) and self.name in _NO_CONSTANT:
             fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
             needs = "a constant independent of T"
             raise Unsupported(Refusal(f"normaliser {self.name!r}", _NO_CONSTANT[self.name], needs, fix))
-        validate.choice("normaliser", self.name, NORMALISERS)
-        if self.temperature is not None:
-            validate.positive("temperature", self.temperature)
-        if self.name == "custom":
-            if self.c is None or self.mu is None:
-                raise InvalidSetting("normaliser 'custom' needs both c and mu")
-            validate.positive("normaliser c", self.c)
-            validate.positive("normaliser mu", self.mu)
-        elif self.c is not None or self.mu is not None:
+        check_fields(self, "normaliser ")
+        if self.name == "custom" and None in (self.c, self.mu):
+            raise InvalidSetting("normaliser 'custom' needs both c and mu")
+        if self.name != "custom" and not self.c is self.mu is None:
             raise InvalidSetting(f"c and mu belong to normaliser 'custom', not to {self.name!r}")
 
 

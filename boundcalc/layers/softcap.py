@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from flint import arb
 
+from boundcalc.base.fields import Positive, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import capped, saturate
-from boundcalc.layers.base import Positive, Size, Weightless, Widths, register_layer
+from boundcalc.layers.base import Weightless, Widths, register_layer
 from boundcalc.layers.facts import Context, End, Facts
 from boundcalc.layers.forward import Arrays, Forward
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import Count, Length, Positive, Size, Stacked, check_fields, declare
 from boundcalc.base.schema import brief, first_of, read, shown, write
-from boundcalc.base.validate import MOST_STACKED
-from boundcalc.layers.activation import ACTIVATIONS, Activation
+from boundcalc.base.validate import choice, size
+from boundcalc.layers.activation import Activation, Function
 from boundcalc.layers.attention import Attention
 from boundcalc.layers.ball import Ball
 from boundcalc.layers.base import TOKENS, Layer, widths_of
@@ -23,7 +24,6 @@ from boundcalc.layers.linear import Linear
 from boundcalc.layers.normaliser import Normaliser
 from boundcalc.layers.pool import Pool
 from boundcalc.layers.residual import Residual
-from boundcalc.setting.fields import check_fields, flag, number, whole, word
 
 STYLES = ("edelman", "post", "pre")
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
@@ -76,48 +76,50 @@ class Architecture:
     input_radius and bits.
     """
 
-    depth: int = whole(2, "number of blocks", most=MOST_STACKED, latex="D", help="Blocks.", typical=(1, 12))
-    seq_len: int = whole(512, "sequence length", latex="T", help="Rows (tokens) per sequence.", typical=(1, 5000))
-    d: int = whole(64, "width of a row", latex="d", help="Width of a row.", typical=(1, 1024))
-    heads: int = whole(
-        1, "attention heads per block", most=MOST_STACKED, latex="H", help="Attention heads per block.", typical=(1, 16)
+    depth: Stacked = declare(2, "number of blocks", latex="D", help="Blocks.", typical=(1, 12))
+    seq_len: Size = declare(512, "sequence length", latex="T", help="Rows (tokens) per sequence.", typical=(1, 5000))
+    d: Size = declare(64, "width of a row", latex="d", help="Width of a row.", typical=(1, 1024))
+    heads: Stacked = declare(
+        1, "attention heads per block", latex="H", help="Attention heads per block.", typical=(1, 16)
     )
-    d_head: int | None = whole(None, "width of a head; unset, full-rank scores for style edelman, else d / heads")
-    d_ff: int | None = whole(None, "hidden width of the feed-forward part; unset, d for style edelman, else 4 d")
-    style: str = word(
+    d_head: Size | None = declare(None, "width of a head; unset, full-rank scores for style edelman, else d / heads")
+    d_ff: Size | None = declare(None, "hidden width of the feed-forward part; unset, d for style edelman, else 4 d")
+    style: Annotated[str, partial(choice, options=STYLES)] = declare(
         "edelman",
         "one matrix after the activation (edelman), or blocks with the normalisation after (post) or before (pre) each "
         "part",
-        STYLES,
         help=f"Where the normalisation sits: {', '.join(STYLES)}.",
     )
-    kv_heads: int | None = whole(None, "distinct key and value heads (grouped queries); unset, as many as heads")
-    activation: str = word("relu", "non-linearity of the feed-forward part", ACTIVATIONS)
+    kv_heads: Size | None = declare(None, "distinct key and value heads (grouped queries); unset, as many as heads")
+    activation: Function = declare("relu", "non-linearity of the feed-forward part")
     normaliser: Normaliser = Normaliser()
-    normalisation: str = word("ball", "projection onto the unit ball, layernorm, rmsnorm or none", NORMALISATIONS)
-    eps: float = number(1e-5, "epsilon of the normalisation", ends=True)
-    variance_floor: float = number(
-        0.0, "variance of a row that the class guarantees before each normalisation", ends=True
+    normalisation: Annotated[str, partial(choice, options=NORMALISATIONS)] = declare(
+        "ball", "projection onto the unit ball, layernorm, rmsnorm or none"
     )
-    residual: bool = flag(False, "whether parts are added to their input")
-    bias: bool = flag(False, "whether linear maps and layernorms have offsets")
-    gated: bool = flag(False, "gated feed-forward part (SwiGLU and kin)")
-    rope: bool = flag(False, "rotary positions (scores then use separate W_Q and W_K)")
-    causal: bool = flag(False, "causal mask")
-    vocabulary: int = whole(0, "rows of the token table; 0 for vector inputs", least=0, latex="V", typical=(2, 50000))
-    own_row: int | None = whole(None, "token that the row of a [CLS] read-out shows in every example", least=0)
-    d_patch: int = whole(0, "width of vector inputs mapped to d by a trained matrix; 0 for none", least=0)
-    positions: str = word("none", "positions added to the rows", ("none", "fixed", "learned"))
-    position_radius: float = number(0.0, "largest norm of a fixed position row", ends=True)
-    embedding_norm: bool = flag(False, "a normalisation right after the embedding")
-    pooler: bool = flag(False, "a trained d x d map with tanh before the read-out")
-    readout: str = word("cls", "rows that are read: one (cls) or the mean", ("cls", "mean"), label="read-out")
-    classes: int = whole(1, "1 for a score, else the number of logits")
-    input_radius: float = number(1.0, r"largest $\ell_2$ norm of an input row", latex="B_X", typical=(0.5, 2.0))
-    bits: int | None = whole(
+    eps: Length = declare(1e-5, "epsilon of the normalisation")
+    variance_floor: Length = declare(0.0, "variance of a row that the class guarantees before each normalisation")
+    residual: bool = declare(False, "whether parts are added to their input")
+    bias: bool = declare(False, "whether linear maps and layernorms have offsets")
+    gated: bool = declare(False, "gated feed-forward part (SwiGLU and kin)")
+    rope: bool = declare(False, "rotary positions (scores then use separate W_Q and W_K)")
+    causal: bool = declare(False, "causal mask")
+    vocabulary: Count = declare(0, "rows of the token table; 0 for vector inputs", latex="V", typical=(2, 50000))
+    own_row: Count | None = declare(None, "token that the row of a [CLS] read-out shows in every example")
+    d_patch: Count = declare(0, "width of vector inputs mapped to d by a trained matrix; 0 for none")
+    positions: Annotated[str, partial(choice, options=("none", "fixed", "learned"))] = declare(
+        "none", "positions added to the rows"
+    )
+    position_radius: Length = declare(0.0, "largest norm of a fixed position row")
+    embedding_norm: bool = declare(False, "a normalisation right after the embedding")
+    pooler: bool = declare(False, "a trained d x d map with tanh before the read-out")
+    readout: Annotated[str, partial(choice, options=("cls", "mean"))] = declare(
+        "cls", "rows that are read: one (cls) or the mean", label="read-out"
+    )
+    classes: Size = declare(1, "1 for a score, else the number of logits")
+    input_radius: Positive = declare(1.0, r"largest $\ell_2$ norm of an input row", latex="B_X", typical=(0.5, 2.0))
+    bits: Annotated[int, partial(size, most=_MOST_BITS)] | None = declare(
         None,
         "bits of every stored weight, fixed before the data (G13): 16 for bfloat16 and float16",
-        most=_MOST_BITS,
         help="Bits of every stored weight, fixed before the data (G13).",
         label="bits of a weight",
     )

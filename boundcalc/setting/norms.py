@@ -11,8 +11,8 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import Count, Length, Positive, check_fields, declare
 from boundcalc.base.schema import first_of, read, write
-from boundcalc.setting.fields import check_fields, flag, number
 
 SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")
 """The limits of a budget that are norms of the matrix itself."""
@@ -44,23 +44,20 @@ class Budget:
         distance: the budget of W - M, for a reference M fixed before the data.
     """
 
-    op: float | None = _limit("op")
-    fro: float | None = _limit("F")
-    two_one: float | None = _limit("21")
-    two_one_t: float | None = _limit("21T")
-    one_one: float | None = _limit("11")
-    rank: int | None = _limit("rank")
+    op: Length | None = _limit("op")
+    fro: Length | None = _limit("F")
+    two_one: Length | None = _limit("21")
+    two_one_t: Length | None = _limit("21T")
+    one_one: Length | None = _limit("11")
+    rank: Count | None = _limit("rank")
     schatten: tuple[float, float] | None = _limit("Sp")
-    sup: float | None = _limit("sup")
-    row: float | None = _limit("row")
-    heads: float | None = _limit("heads")
+    sup: Length | None = _limit("sup")
+    row: Length | None = _limit("row")
+    heads: Length | None = _limit("heads")
     distance: Budget | None = field(default=None, metadata={"json": "distance"})
 
     def __post_init__(self) -> None:
-        for name in SIZES:
-            if getattr(self, name) is not None:
-                validate.positive(f"norm {_SYMBOL[name]}", getattr(self, name), zero=True)
-        validate.set_size(self, "rank", least=0, optional=True)
+        check_fields(self, "norm ")
         if self.schatten is not None:
             if not isinstance(self.schatten, tuple) or len(self.schatten) != 2:
                 raise InvalidSetting(f"Sp is a pair (p, sum of p-th powers), got {validate.shown(self.schatten)}")
@@ -147,7 +144,7 @@ class Norms:
     that. `failure` is the chance that one of them is too small (norms found by random probes); it is a part of delta.
     """
 
-    C: float | None = number(
+    C: Positive | None = declare(
         None,
         "norm budget: bounds the spectral and the $(2,1)$ norm of every matrix",
         latex="C",
@@ -155,8 +152,8 @@ class Norms:
         typical=(1.0, 3.0),
     )
     budgets: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
-    measured: bool = flag(False, "whether the budgets were read off trained weights")
-    failure: float = number(0.0, "chance that a measured budget is too small", ends=True)
+    measured: bool = declare(False, "whether the budgets were read off trained weights")
+    failure: Length = declare(0.0, "chance that a measured budget is too small")
 
     def __post_init__(self) -> None:
         if not isinstance(self.budgets, Mapping):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import ClosedShare, Positive, Share, Size, check_fields, declare
 from boundcalc.base.schema import brief, shown
 from boundcalc.base.validate import choice
-from boundcalc.setting.fields import check_fields, number, share, whole
 
 MARGIN = 0.12
 """The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins
@@ -26,22 +26,21 @@ class Sample:
     chosen, so that a bound must correct for that.
     """
 
-    n_train: int = whole(
+    n_train: Size = declare(
         10**6, "number of training sequences", latex="m", help="Training sequences.", typical=(10, 10**7)
     )
-    delta: float = share(
+    delta: Share = declare(
         0.05, "failure probability", latex=r"\delta", help="Failure probability.", typical=(0.001, 0.5)
     )
-    margin: float = number(
+    margin: Positive = declare(
         MARGIN, "margin of the ramp loss", latex=r"\gamma", help="Margin of the ramp loss.", typical=(0.2, 2.0)
     )
-    train_error: float = share(
+    train_error: ClosedShare = declare(
         0.0,
         "share of training sequences with margin at most gamma",
-        ends=True,
         help="Share of training margins at most gamma, for risk bounds.",
     )
-    lipschitz: float | None = number(
+    lipschitz: Positive | None = declare(
         None, "Lipschitz constant of a [0, 1] loss other than the ramp", label="loss Lipschitz constant"
     )
     measured: tuple[str, ...] = ()

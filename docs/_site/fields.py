@@ -13,7 +13,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
-from boundcalc.setting.fields import specs
+from boundcalc.base.fields import specs
 
 
 def rows(path: str) -> list[tuple[str, str, str]]:

@@ -17,10 +17,11 @@ import pytest
 
 import boundcalc
 from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.fields import Positive, Size
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.layers.base import KINDS, EveryRow, Positive, Size, register_layer, remove_layer, unknown_to_noise
+from boundcalc.layers.base import KINDS, EveryRow, register_layer, remove_layer, unknown_to_noise
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Forward
 from boundcalc.proof.checker import verify

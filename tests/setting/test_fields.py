@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import Size, declare, specs
 from boundcalc.base.schema import LETTERS, read, read_complete, write
 from boundcalc.base.symbols import ENTRIES as SYMBOLS
 from boundcalc.cli.setting import ENTRIES as OPTIONS
 from boundcalc.setting import Architecture, Norms, Sample
-from boundcalc.setting.fields import specs, whole
 
 DECLARED = {**specs(Architecture), **specs(Norms), **specs(Sample)}
 
@@ -35,7 +35,7 @@ def test_symbols_say_what_fields_say(symbol: Any) -> None:
 class _Pair:
     """What the reader is tried on."""
 
-    size: int = whole(1, "a size")
+    size: Size = declare(1, "a size")
     parts: tuple[float, ...] = ()
     inner: _Pair | None = None
 

@@ -1,0 +1,98 @@
+"""Fields of dataclasses: their annotations carry checks, their metadata words, symbols and options.
+
+`check_fields` holds an instance against its annotations; the command line, descriptions, prompts and symbols read
+`specs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field, fields
+from functools import cache, partial
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from boundcalc.base import validate
+from boundcalc.base.schema import json_name, letter
+
+Name = Annotated[str, validate.word]
+Size = Annotated[int, validate.size]
+Count = Annotated[int, partial(validate.size, least=0)]
+Stacked = Annotated[int, partial(validate.size, most=validate.MOST_STACKED)]
+"""Blocks, or heads, which are gone through one by one."""
+Positive = Annotated[float, validate.positive]
+Length = Annotated[float, partial(validate.positive, zero=True)]
+Share = Annotated[float, partial(validate.fraction, ends=False)]
+ClosedShare = Annotated[float, partial(validate.fraction, ends=True)]
+
+
+class Spec(NamedTuple):
+    """What is to be known of one field.
+
+    Attributes:
+        kind: of its values.
+        choices: words it may be.
+        words: what it is, in a few words of Markdown.
+        latex: its symbol, where papers have one.
+        help: of its own option; "" where --set gives it.
+        label: how it is shown next to its value, where that is not its name.
+        typical: a range of ordinary values.
+    """
+
+    kind: type
+    choices: tuple[str, ...]
+    words: str
+    latex: str = ""
+    help: str = ""
+    label: str = ""
+    typical: tuple[float, float] = (0.5, 4.0)
+
+
+def declare(default: Any, words: str, **rest: Any) -> Any:
+    """A field with what `specs` tells of it: its words, and `latex`, `help`, `label`, `typical` as in `Spec`."""
+    return field(default=default, metadata={"words": words, **rest})
+
+
+_Check = Callable[[str, Any], Any]
+
+
+def _parts(hint: Any) -> tuple[type, tuple[str, ...], _Check | None]:
+    """The type of a field's values, the words it may be, and its check: None where there is nothing to check."""
+    inner = get_args(hint)
+    match get_origin(hint):
+        case origin if origin is Annotated:
+            check = inner[1]
+            return inner[0], tuple(getattr(check, "keywords", {}).get("options", ())), check
+        case origin if origin is Literal:
+            return str, inner, lambda name, value: validate.choice(name, value, inner)
+        case origin if origin in (Union, UnionType):
+            kind, choices, check = _parts(inner[0])
+            return kind, choices, check and (lambda name, value: None if value is None else check(name, value))
+    return hint, (), validate.flag if hint is bool else None
+
+
+@cache
+def _checks(cls: type) -> tuple[tuple[str, str, _Check], ...]:
+    hints = get_type_hints(cls, include_extras=True)
+    checks = ((f, _parts(hints[f.name])[2]) for f in fields(cls))
+    return tuple((f.name, letter(json_name(f)), check) for f, check in checks if check is not None)
+
+
+@cache
+def specs(cls: type) -> dict[str, Spec]:
+    """The declared fields of a dataclass."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {f.name: Spec(*_parts(hints[f.name])[:2], **f.metadata) for f in fields(cls) if "words" in f.metadata}
+
+
+def check_fields(instance: Any, prefix: str = "") -> None:
+    """Hold a frozen dataclass against its annotations; whole floats are kept as integers.
+
+    Raises:
+        InvalidSetting: a field, called by its name after the prefix, has another value than its annotation allows.
+    """
+    for name, shown, check in _checks(type(instance)):
+        value = getattr(instance, name)
+        kept = check(prefix + shown, value)
+        if type(kept) is int and kept is not value:
+            object.__setattr__(instance, name, kept)
