@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boundcalc.base.value import Value as Value
-    from boundcalc.engine.arrays import closed_gap as closed_gap
     from boundcalc.engine.bound import BoundValue as BoundValue
     from boundcalc.engine.evaluate import compare as compare
     from boundcalc.engine.evaluate import evaluate as evaluate
@@ -39,7 +38,6 @@ _HOMES = {
     "boundcalc.base.value": ("Value",),
     "boundcalc.proof.certificate": ("Certificate",),
     "boundcalc.proof.checker": ("verify",),
-    "boundcalc.engine.arrays": ("closed_gap",),
     "boundcalc.engine.evaluate": ("compare", "evaluate"),
     "boundcalc.engine.bound": ("BoundValue",),
     "boundcalc.engine.solve": ("solve",),

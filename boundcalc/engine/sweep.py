@@ -91,7 +91,7 @@ def sweep(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
-    """Checked bounds at every point of a grid; `closed_gap` is the closed form alone, over millions of points.
+    """Checked bounds at every point of a grid; over millions of points a theorem's `lambdify` gives its formula alone.
 
     Args:
         setting: what stays the same.

@@ -5,8 +5,7 @@ both labels (G0e). Both checkers refuse it where no such network can exist. Here
 printed risk means, not whether it is true, so no certificate depends on it.
 
 All rows of an input are alike, and all scores are 0, so attention takes means of equal rows. Weights act on two
-coordinates: the label is the sign of the first, or of their difference. `boundcalc.engine.member` writes the weights as
-arrays.
+coordinates: the label is the sign of the first, or of their difference. `tests/laws/member.py` writes them as arrays.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boundcalc import Setting
-from boundcalc.engine.arrays import closed_gap
+from boundcalc.theorems import edelman2022
 
 pytestmark = pytest.mark.benchmark
 
@@ -89,17 +88,15 @@ def _by_hand(C: np.ndarray | float, m: np.ndarray, T: np.ndarray | int, depth: i
 @pytest.mark.parametrize("axes", ["m", "m and T", "m, T and C, each point its own"])
 def test_array_sweeps_against_numpy_by_hand(capsys: pytest.CaptureFixture[str], axes: str) -> None:
     random = np.random.default_rng(0)
-    setting = Setting.of(depth=2, margin=1.0)
+    gap = edelman2022.lambdify(depth=2, d=64, heads=1, gamma=1.0, delta=0.05)
     if axes == "m":
         m, T, C = np.floor(10 ** random.uniform(3, 12, 10**6)), 512, 1.0
-        ours = lambda: closed_gap(setting, n_train=m)  # noqa: E731
     elif axes == "m and T":
         m, T, C = np.geomspace(1e3, 1e9, 1000).round()[:, None], np.geomspace(8, 1e6, 1000).round()[None, :], 1.0
-        ours = lambda: closed_gap(setting, n_train=m, seq_len=T)  # noqa: E731
     else:
         m, T = np.floor(10 ** random.uniform(3, 12, 10**6)), np.floor(10 ** random.uniform(1, 5, 10**6))
         C = random.uniform(1, 3, 10**6)  # C >= 1: the projections onto the ball are active, as A4 assumes
-        ours = lambda: closed_gap(setting, n_train=m, seq_len=T, C=C)  # noqa: E731
+    ours = lambda: gap(m=m, T=T, C=C)  # noqa: E731
     np.testing.assert_allclose(ours(), _by_hand(C, m, T), rtol=1e-8)
     library, hand = _least(ours, lambda: _by_hand(C, m, T))
     _report(capsys, f"10^6 points, {axes}: {library * 1e3:.0f} ms, {hand / library:.2f} of the speed of NumPy by hand")

@@ -23,7 +23,6 @@ from boundcalc.base.intervals import upper_float
 from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.engine import witness
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.engine.member import member
 from boundcalc.engine.search import Search
 from boundcalc.engine.witness import built_margin, no_witness
 from boundcalc.layers.base import weights_of
@@ -37,6 +36,7 @@ from boundcalc.statements.premise import margin_of_class, margin_on_both_labels,
 from boundcalc.testing.drawing import Dice, limits_of, used, within
 from boundcalc.theorems import POLICIES
 from tests.cases.layers import Arrays
+from tests.laws.member import member
 from tests.laws.settings import settings
 from tests.proof import alone
 from tests.soundness.network import Network

@@ -19,7 +19,7 @@ from boundcalc import Budget, Norms, Setting, compare
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.floors import WAYS, floor_of, members_of, too_few_samples
+from boundcalc.engine.floors import WAYS, floor_of, too_few_samples
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.floor import Floor, check_floor, read_floor
 from boundcalc.proof.second.floors import derive_floor
@@ -37,6 +37,7 @@ from boundcalc.statements.floors.counting import (
 )
 from boundcalc.statements.floors.unseen import most_unseen
 from tests.recorded.record import TABLE
+from tests.soundness.members import members_of
 
 torch = pytest.importorskip("torch")
 

@@ -1,10 +1,11 @@
-"""Open this to have the network that a printed risk is about as arrays."""
+"""The network that a printed risk is about, as arrays."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from boundcalc.base.intervals import lower_float
 from boundcalc.engine.states import State
@@ -12,10 +13,7 @@ from boundcalc.engine.witness import best_state, chosen, first_token
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Embedding, Setting
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
+Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,6 @@ class Member:
 
 def member(setting: Setting) -> Member | None:
     """The network that `built_margin` is about, its weights rounded toward 0; None where there is none."""
-    import numpy as np
-
     state, margin = best_state(setting)
     if state is None:
         return None
@@ -59,8 +55,6 @@ def member(setting: Setting) -> Member | None:
 
 
 def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
     a = setting.architecture
     first = a.stages[0]
     for layer in a.stages:
