@@ -158,25 +158,32 @@ def read_parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _columns(table: Mapping[str, list[Any]], where: str, groups: str | None) -> Sequences:
-    """A column of sequences and one of labels, perhaps one of masks and one of groups."""
+    """A column of sequences, or columns of numbers; one of labels, perhaps one of masks and one of groups."""
     label, named, mask = (
         next((name for name in names if name in table), None) for names in (LABELS, (*INPUTS, *_TEXTS), MASKS)
     )
-    for column, what, names in ((label, "labels", LABELS), (named, "sequences", INPUTS)):
-        if column is None:
-            raise InvalidSetting(f"{where} has no {what}: it has {', '.join(table)}; need one of {', '.join(names)}")
+    if label is None:
+        raise InvalidSetting(f"{where} has no labels: it has {', '.join(table)}; need one of {', '.join(LABELS)}")
     of_group = groups_in(table, where, groups)
     rest = [name for name in table if name not in (label, named, mask, groups)]
-    if rest:
+    if rest and (named or mask):
         raise InvalidSetting(f"{where} has a column {rest[0]!r} that nothing reads: leave it out")
+    if named is None and not rest:
+        raise InvalidSetting(f"{where} has no sequences: need one of {', '.join(INPUTS)}, or columns of numbers")
     x, seen = (
         [_sequence(cell, f"{where}, line {at}", name) for at, cell in _cells(table, name)] for name in (named, mask)
     )
-    words = [cell.strip() for cell in table[str(label)] if isinstance(cell, str)]
-    if words and all(word and _number(word) is None and word.lower() not in _TRUTH for word in words):
-        return replace(of_arrays(x, words, seen or None), groups=of_group)
-    y = [_cell(cell, f"{where}, line {at}", str(label)) for at, cell in _cells(table, str(label))]
-    return replace(of_arrays(x, y, seen or None), groups=of_group)
+    if named is None:
+        columns = [
+            [float(_cell(cell, f"{where}, line {at}", name)) for at, cell in _cells(table, name)] for name in rest
+        ]
+        x = list(np.array(columns).T)
+    y: list[Any] = [cell.strip() for cell in table[label] if isinstance(cell, str)]
+    if not y or not all(word and _number(word) is None and word.lower() not in _TRUTH for word in y):
+        y = [_cell(cell, f"{where}, line {at}", label) for at, cell in _cells(table, label)]
+    sequences = replace(of_arrays(x, y, seen or None), groups=of_group)
+    read = (f"the model reads the columns {', '.join(rest)}, in this order",) if named is None else ()
+    return replace(sequences, notes=(*sequences.notes, *read))
 
 
 _TEXTS = ("text", "sentence", "document", "review", "prompt", "question")

@@ -21,7 +21,7 @@ MASKS = ("mask", "attention_mask")
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Examples: tokens (T,), rows (T, d) or an image (channels, height, width) each, and a label each.
+    """Examples: tokens (T,), reals (d,), rows (T, d) or an image (channels, height, width) each, and a label each.
 
     Attributes:
         x: the sequences, without padding.
@@ -40,13 +40,12 @@ class Sequences:
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or not len(self.y):
             raise InvalidSetting(f"need as many sequences as labels, and at least one: {len(self.x)} and {len(self.y)}")
-        kinds = {(each.ndim, each.shape[1:] if each.ndim == 2 else (), each.dtype.kind in "iu") for each in self.x}
-        if len(kinds) != 1 or self.x[0].ndim not in (1, 2, 3):
+        kinds = {(x.ndim, x.shape[-1] if x.ndim == 2 or _real(x) else 0, x.dtype.kind in "iu") for x in self.x}
+        if len(kinds) != 1 or self.x[0].ndim not in (1, 2, 3) or self.x[0].dtype.kind not in "iufb":
             raise InvalidSetting(
-                "sequences are tokens (T,), rows (T, d) of one width, or images (channels, height, width)"
+                "examples are tokens (T,), reals (d,) of one width, rows (T, d) of one width, or images (channels, "
+                "height, width)"
             )
-        if self.x[0].ndim == 1 and self.x[0].dtype.kind not in "iu":
-            raise InvalidSetting("a sequence of numbers (T,) holds tokens 0, 1, ...: reals need rows (T, d)")
         if any(not each.shape[0] for each in self.x):
             raise InvalidSetting("a sequence has no rows")
         if any(not np.isfinite(each).all() for each in self.x):
@@ -56,7 +55,7 @@ class Sequences:
         return len(self.y)
 
     def __repr__(self) -> str:
-        kind = "tokens" if self.tokens else "rows" if self.longest else "images"
+        kind = "tokens" if self.tokens else ("reals", "rows", "images")[self.x[0].ndim - 1]
         shapes = sorted({x.shape for x in self.x})
         size = f"{list(shapes[0])}" + (f" to {list(shapes[-1])}" if len(shapes) > 1 else "")
         return f"Sequences({len(self)} of {kind} {size}, labels {self.y.min()} to {self.y.max()})"
@@ -64,7 +63,7 @@ class Sequences:
     @property
     def tokens(self) -> bool:
         """Whether the sequences are tokens."""
-        return self.x[0].ndim == 1
+        return self.x[0].ndim == 1 and not _real(self.x[0])
 
     @property
     def longest(self) -> int:
@@ -92,6 +91,11 @@ class Sequences:
         if len({each.shape for each in self.x}) > 1:
             raise InvalidSetting("sequences of several lengths are no array: this method needs sequences of one length")
         return np.stack(list(self.x)), self.y
+
+
+def _real(x: Array) -> bool:
+    """Whether an example is a vector of reals: tokens are whole numbers."""
+    return x.ndim == 1 and x.dtype.kind not in "iu"
 
 
 def as_array(value: Any) -> Array:
@@ -157,12 +161,15 @@ def of_arrays(x: Any, y: Any, mask: Any = None) -> Sequences:
             "labels are numbered alphabetically: " + ", ".join(f"{word} {at}" for at, word in enumerate(words)),
         )
     if isinstance(x, list | tuple) or (hasattr(x, "dtype") and as_array(x).dtype == object):
-        rows = [as_array(each) for each in x]
+        rows = [as_array(row) for row in x]
+        if any(map(_real, rows)):  # 5 among 4.9 and 5.1 is no token
+            rows = [row.astype(np.float64) if row.ndim == 1 and row.dtype.kind in "iu" else row for row in rows]
     else:
         whole = as_array(x)
         if whole.ndim not in (2, 3, 4):
             raise InvalidSetting(
-                f"x is (n, T) tokens, (n, T, d) rows or (n, channels, height, width) images; got {whole.shape}"
+                "x is (n, T) tokens, (n, d) reals, (n, T, d) rows or (n, channels, height, width) images; got "
+                f"{whole.shape}"
             )
         rows = list(whole)
     if mask is not None:

@@ -106,7 +106,7 @@ class Certification:
         notes: what else must be said.
         mapping: how the model was described, where no family was known for it.
         states: the weights of certified predictors that are not the trained network, by method.
-        outputs: what answers, for `lab.given.GivenNetwork.of`, which certificates are established again with.
+        outputs: what answers; certificates are established again with it (held-out) or `GivenNetwork.of` it (occam).
     """
 
     model: str

@@ -19,7 +19,7 @@ from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.lab.certification import Line, of_bound, of_predictor, of_score
 from boundcalc.lab.given import GivenNetwork
-from boundcalc.lab.outputs import Examples, Outputs, weights_digest
+from boundcalc.lab.outputs import Examples, Outputs
 from boundcalc.lab.predictions import group_names
 from boundcalc.lab.scores import Judged, difference, judge, score
 from boundcalc.layers.embedding import token_tables
@@ -102,7 +102,7 @@ def held_out(
             evidence={
                 "data": named(Examples.of(tests)),
                 "recipe": {"kind": "given", **outputs.recipe},
-                "weights": weights_digest(outputs.checkpoint),
+                "weights": outputs.weights,
             },
         )
         evidence = of_score("held-out", scores["error"]).based_on.partition(": ")[2]

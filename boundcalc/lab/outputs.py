@@ -104,6 +104,15 @@ class Outputs:
             "forward_check": None if compared is None else write(compared, complete=True),
         }
 
+    @cached_property
+    def weights(self) -> str:
+        """Names the tensors by every bit of them."""
+        return digest_of_arrays({name: tensor.fetch() for name, tensor in self.checkpoint.tensors.items()})
+
+    def scores(self, examples: Any) -> Any:
+        """How far the right answer is ahead: a certificate of test examples is established again with them."""
+        return self.margins_of_function(Examples.of(examples)).values
+
     def with_tensors(self, checkpoint: Checkpoint) -> Outputs:
         """The same with other numbers in its tensors."""
         live = None if self.live is None else with_weights(self._copy, checkpoint)
@@ -223,8 +232,8 @@ class Outputs:
             except (RuntimeError, ValueError, TypeError, IndexError, KeyError) as error:
                 raise NotRun(
                     f"{self.where} does not take inputs of shape {x.shape} ({x.dtype}): "
-                    f"{' '.join(str(error).split())[:200]}; prepare the data as it takes them, or give call=lambda "
-                    "module, x: ..."
+                    f"{' '.join(str(error).split())[:200]}; prepare the data as it takes them (whole numbers are "
+                    "tokens, others features), or give call=lambda module, x: ..."
                 ) from error
 
         return run
@@ -260,8 +269,3 @@ def token_before(data: Sequences, found: Audit) -> int | None:
             "begin with"
         )
     return own if put else None
-
-
-def weights_digest(checkpoint: Checkpoint) -> str:
-    """Names the tensors of a checkpoint by every bit of them."""
-    return digest_of_arrays({name: tensor.fetch() for name, tensor in checkpoint.tensors.items()})

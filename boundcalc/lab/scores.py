@@ -196,6 +196,10 @@ def _losses(name: str, answers: Any, labels: NDArray[Any]) -> NDArray[np.float64
                 for at, (row, label) in enumerate(zip(found, labels, strict=True))
             ]
         )
+    if found.dtype.kind == "f" and not (found == np.round(found)).any() and np.isfinite(found).any():
+        raise InvalidSetting(
+            f"{name} answers with {found.flat[0]:.4g}, which is no label: give labels or scores of classes"
+        )
     return np.array([not _equal(str(a), str(b)) for a, b in zip(found.reshape(-1), labels, strict=True)], np.float64)
 
 

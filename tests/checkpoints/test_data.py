@@ -79,6 +79,24 @@ def test_rows_of_reals_from_a_column(tmp_path: Path) -> None:
     assert found.y.tolist() == [1, 0]
 
 
+def test_a_vector_of_reals_is_one_example(tmp_path: Path) -> None:
+    """Whole numbers in a column or beside reals are reals too; alone they are tokens."""
+    x = np.array([[0.5, 1.0], [1.5, -2.0], [3.0, 4.0]])
+    (tmp_path / "names.csv").write_text("a,b,y\n0.5,1,1\n1.5,-2,0\n3,4,2\n")
+    (tmp_path / "cells.csv").write_text("x,y\n0.5 1,1\n1.5 -2,0\n3 4,2\n")
+    np.savez(tmp_path / "d.npz", x=x, y=Y)
+    forms: list[Any] = [(x, np.array(Y)), {"features": torch.tensor(x), "label": Y}, *tmp_path.iterdir()]
+    forms.append(torch.utils.data.TensorDataset(torch.tensor(x), torch.tensor(Y)))
+    for form in forms:
+        found = sequences(form)
+        assert np.array_equal(found.arrays[0], x)
+        assert found.y.tolist() == Y
+        assert not found.tokens
+    assert sequences(tmp_path / "names.csv").notes == ("the model reads the columns a, b, in this order",)
+    assert sequences((x.astype(int), np.array(Y))).tokens
+    assert repr(found) == "Sequences(3 of reals [2], labels 0 to 2)"
+
+
 def test_labels_in_other_spellings() -> None:
     x = np.zeros((3, 2), dtype=int)
     assert sequences((x, np.array([True, False, True]))).y.tolist() == [1, 0, 1]
@@ -105,7 +123,8 @@ def test_batches_are_of_one_length_and_hold_everything() -> None:
         ((PADDED, np.array([0.5, 1, 2])), "labels are whole numbers"),
         ((PADDED, np.array([0, -3, 1])), "labels are 0, 1"),
         ((PADDED, np.array(Y[:2])), "as many sequences as labels"),
-        ((PADDED / 2, np.array(Y)), "holds tokens"),
+        ({"x": [[0.5, 1], [2.5]], "y": [0, 1]}, r"reals \(d,\) of one width"),
+        ({"x": [[0.5, 1], [[2, 3]]], "y": [0, 1]}, "examples are tokens"),
         ((PADDED, np.array(Y), 1 - MASK), "hides rows|all"),
         ((PADDED, np.array(Y), np.array([[1, 0, 1, 0]] * 3)), "hides rows inside"),
         (({"x": PADDED}), "has no labels"),
@@ -128,7 +147,9 @@ def test_what_is_no_data_is_refused(form: Any, says: str) -> None:
         ("x,y\n1 2,0,9\n", "3 cells"),
         ("x,y\n1 2,0\n1 cat,0\n", r"line 3, column 'x': '1 cat'.*tokenised first"),
         ("x,y\n1 2,0\n1 2,maybe\n", "line 3, column 'y': 'maybe' where a number should be"),
-        ("a,b,y\n0.5,1,0\n1.5,2,1\n", "no sequences"),
+        ("y,group\n0,a\n1,b\n", "line 2, column 'group': 'a' where a number should be"),
+        ("y\n0\n1\n", "no sequences"),
+        ("a,b,mask,y\n0.5,1,1,0\n", "'a' that nothing reads"),
     ],
 )
 def test_a_table_that_is_no_data_is_refused(text: str, says: str, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import boundcalc
-from boundcalc.base.errors import InvalidSetting
+from boundcalc import verify_predictor
+from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
+from boundcalc.checkpoints.data import sequences
+from boundcalc.lab.outputs import Examples
 from boundcalc.lab.scores import overlapping, read_predictions
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.scores import Score
@@ -65,6 +69,80 @@ def test_a_module_gets_every_certificate_that_applies(name: str) -> None:
     assert found.audit is not None
     used = {line.tensor for line in found.audit.account.lines if line.used}
     assert not used & buffers  # no buffer counts as a weight
+
+
+FEATURES = {
+    "logistic regression": lambda: torch.nn.Linear(4, 2),
+    "a score whose sign answers": lambda: torch.nn.Linear(4, 1),
+    "an MLP": lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [*((name, (0, 1)) for name in FEATURES), *((list(FEATURES)[1], y) for y in ((1, 0), (-1, 1), "ny"))],
+)
+def test_a_table_of_features_from_an_empty_folder_to_a_verdict(
+    name: str, labels: Sequence[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted by hand; `verify` establishes it again, and refuses it on other examples and with other facts."""
+    from boundcalc.cli import main
+    from boundcalc.lab.given import GivenNetwork
+
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    model = FEATURES[name]()
+    with torch.no_grad():  # the first column decides, but for one in ten
+        for value in model.parameters():
+            value.mul_(0.01)
+        (model if isinstance(model, torch.nn.Linear) else model[2]).weight[-1, 0] = 4.0
+        (model if isinstance(model, torch.nn.Linear) else model[0]).weight[0, 0] = 1.0
+    x = RNG.standard_normal((400, 4)).round(2)
+    y = (x[:, 0] > 0) ^ (RNG.random(400) < 0.1)
+    for file, part in (("train", slice(300)), ("test", slice(300, 400))):
+        rows = [",".join([*map(str, row), str(labels[int(b)])]) for row, b in zip(x[part], y[part], strict=True)]
+        Path(f"{file}.csv").write_text("age,size,dose,rate,label\n" + "\n".join(rows) + "\n")
+    torch.save(model.state_dict(), "m.pt")
+    Path("model.py").write_text(f"from tests.lab.certify.test_anyone import FEATURES\nmake = FEATURES[{name!r}]\n")
+    line = "certify m.pt --compare model.py:make --data train.csv --test test.csv --certificates out --format json"
+    done = CliRunner().invoke(main, line.split())
+    assert done.exit_code == 0, done.output
+    lines = json.loads(done.stdout)["lines"]
+    with torch.no_grad():
+        out = model.double()(torch.tensor(x[300:])).numpy()
+    said = out[:, 0] > 0 if out.shape[1] == 1 else out[:, 1] > out[:, 0]
+    target = np.array([labels[int(b)] for b in y[300:]])
+    wrong = int((said != (target == sorted(labels)[1])).sum())
+    kept = PredictorCertificate.load("out/held-out.json")
+    assert kept.facts == {"errors": wrong, "n": 100}
+    assert {line["method"] for line in lines if line["refusal"] is None} == {"held-out", "occam"}
+    assert "no attention" in next(line["refusal"] for line in lines if line["method"] == "norms: best")
+    assert CliRunner().invoke(main, ["verify", "out/held-out.json"]).exit_code == 0
+    found = boundcalc.certify(model.float(), "train.csv", test="test.csv")
+    assert found.certificates["held-out"].facts == kept.facts
+    assert found.outputs is not None
+    ways: dict[str, Any] = {"held-out": ("test.csv", found.outputs)}
+    ways["occam"] = "train.csv", GivenNetwork.of(found.outputs)
+    for method, (data, network) in ways.items():
+        certificate = PredictorCertificate.load(f"out/{method}.json")
+        examples = Examples.of(sequences(data))
+        assert verify_predictor(certificate, examples, lambda recipe, by=network: by).established
+        with pytest.raises(CertificateError, match="sha256"):
+            verify_predictor(certificate, examples.take(range(90)), lambda recipe, by=network: by)
+        facts = dict(certificate.facts) | {"errors": certificate.facts["errors"] - 1}
+        with pytest.raises(CertificateError):
+            verify_predictor(replace(certificate, facts=facts), examples, lambda recipe, by=network: by)
+
+
+def test_a_probability_is_no_score() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid()).eval()
+    x, y = RNG.standard_normal((40, 4)), np.arange(40) % 2
+    with pytest.raises(BoundcalcError, match=r"module\(x\) - 0.5"):
+        boundcalc.certify(model, test=(x, y))
+    by_logit = boundcalc.certify(model[0], test=(x, y)).scores["error"].facts
+    assert boundcalc.certify(model, test=(x, y), call=lambda m, x: m(x) - 0.5).scores["error"].facts == by_logit
+    with pytest.raises(InvalidSetting, match="which is no label"):
+        boundcalc.certify(lambda rows: 1 / (1 + np.exp(-rows[:, 0])), test=(x, y))
 
 
 def test_a_downloaded_model_needs_no_training_data() -> None:

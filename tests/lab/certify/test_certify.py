@@ -19,7 +19,7 @@ from boundcalc.checkpoints.margins import margins_of
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.template import template
 from boundcalc.cli import main
-from boundcalc.lab.outputs import weights_digest
+from boundcalc.lab.outputs import Outputs
 from tests.checkpoints.layouts import NanoGPT, made, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -95,7 +95,7 @@ def test_certificates_can_be_checked(found: Any, trained: Any, tmp_path: Path) -
     data = Data(*sample(200, 2))
 
     class Given:
-        weights = weights_digest(open_checkpoint(trained.float()))
+        weights = Outputs(open_checkpoint(trained.float()), "", None).weights
 
         def scores(self, examples: Data) -> Any:
             with torch.no_grad():

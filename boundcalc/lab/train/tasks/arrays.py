@@ -59,7 +59,7 @@ class ArraysTask(Task):
             raise InvalidSetting(f"{self.path} has changed since this task was written (its sha256 differs)")
         object.__setattr__(self, "sha256", digest)
         x, y = self.data
-        if x.ndim not in (2, 3) or len(y) < 2 or (x.ndim == 2 and x.min() < 0):
+        if x.ndim not in (2, 3) or len(y) < 2 or (x.ndim == 2 and (x.dtype.kind not in "iu" or x.min() < 0)):
             raise InvalidSetting(
                 f"{self.path}: need tokens 0, 1, ... (N, T) or rows (N, T, d), and N > 1; got {x.shape}"
             )
