@@ -94,7 +94,7 @@ def test_a_vector_of_reals_is_one_example(tmp_path: Path) -> None:
         assert not found.tokens
     assert sequences(tmp_path / "names.csv").notes == ("the model reads the columns a, b, in this order",)
     assert sequences((x.astype(int), np.array(Y))).tokens
-    assert repr(found) == "Sequences(3 of reals [2], labels 0 to 2)"
+    assert repr(sequences((x, np.array(Y)))) == "Sequences(3 of reals [2], labels 0 to 2)"
 
 
 def test_labels_in_other_spellings() -> None:

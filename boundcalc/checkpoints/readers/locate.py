@@ -82,19 +82,26 @@ def _with_pooling(found: Checkpoint, folder: Path) -> Checkpoint:
         return found
     parts = [part for part in read_json(path, "a table of modules", CheckpointError) if isinstance(part, dict)]
     kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts]
-    modes: set[str] = set()
+    why = _NORMALISES if kinds[-1:] == ["Normalize"] else "what follows its encoder is not read"
     if (
         kinds == ["Transformer", "Pooling"]
         and (config := folder / str(parts[1].get("path", "")) / "config.json").is_file()
     ):
-        said = _read_config(config)
-        modes = {name.removeprefix("pooling_mode_") for name, value in said.items() if value is True}
-    how = {"mean_tokens": "mean", "cls_token": "cls"}.get(next(iter(modes - {"include_prompt"}), ""))
-    if len(modes - {"include_prompt"}) == 1 and how is not None:
-        return replace(found, config={**found.config, POOLING: how})
-    why = _NORMALISES if kinds[-1:] == ["Normalize"] else "what follows its encoder is not read"
+        modes = _pooling_modes(_read_config(config))
+        how = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}.get(" ".join(modes))
+        if how is not None:
+            return replace(found, config={**found.config, POOLING: how})
+        why = f"no layer pools its rows by {' and '.join(modes) or 'nothing'}"
     doubt = f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and {why}"
     return replace(found, doubts=(doubt,))
+
+
+def _pooling_modes(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """How rows are pooled, as releases before 5 (a truth value each) and since (a word, or several) write it."""
+    words = said.get("pooling_mode")
+    if words is None:
+        return tuple(name.removeprefix("pooling_mode_") for name, on in said.items() if on is True and "mode" in name)
+    return (words,) if isinstance(words, str) else tuple(map(str, words))
 
 
 _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")

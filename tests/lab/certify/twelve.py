@@ -118,7 +118,7 @@ def of_sentences(folder: Path, model: Any, train: Any, test: Any) -> None:
     """A folder as the library of sentence encoders lays it out."""
     model.bert.save_pretrained(folder)
     (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": 16, "pooling_mode": "mean"}))
     kinds = [{"idx": 0, "type": "m.Transformer", "path": ""}, {"idx": 1, "type": "m.Pooling", "path": "1_Pooling"}]
     (folder / "modules.json").write_text(json.dumps(kinds))
 
