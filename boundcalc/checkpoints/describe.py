@@ -1,8 +1,7 @@
-"""A module of no known family described by itself: a template's guesses, decided by the forward check.
+"""A module of no known family described by itself: what its forward pass shows, decided by the forward check.
 
-Roles come from names, shapes and order. What no tensor says (the order of normalisation and sublayers, the activation,
-the mask, the number of heads, epsilons) is tried; what agrees with the module in double precision, layer by layer, is
-it.
+Roles come from what is done with every parameter. What no operation says (the mask, epsilons, factors of tables,
+rotations) is tried; what agrees with the module in double precision, layer by layer, is it.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.mapping import OPEN, read_mapping
+from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.families.table import Model, Options
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, Recorded, patch_map, record, rows_read
-from boundcalc.checkpoints.template import open_places, template
 from boundcalc.checkpoints.traced import mappings, trace_of
 
 _Change = Mapping[str, Any]
@@ -33,37 +31,20 @@ _MOST = 4000
 def describe(
     module: Any, checkpoint: Checkpoint, *, inputs: Any = None, heads: int | None = None, call: Call | None = None
 ) -> tuple[dict[str, Any], Parity]:
-    """A mapping of the module that agrees with it, and how closely; refuses where none does.
-
-    What its forward pass does with every parameter comes first; then what names and shapes say.
-    """
-    tried, ways = (
-        "",
-        [lambda: mappings(trace_of(module, inputs, call), checkpoint), lambda: [template(checkpoint, heads=heads)]],
-    )
-    for way in ways:
+    """A mapping of the module that agrees with it, and how closely; refuses where none does."""
+    reasons: list[str] = []
+    for mapping in mappings(trace_of(module, inputs, call), checkpoint):
         try:
-            for mapping in way():
-                try:
-                    return _agreeing(module, checkpoint, mapping, inputs, heads, call)
-                except CheckpointError as error:
-                    tried = tried or str(error)
+            return _agreeing(module, checkpoint, mapping, inputs, heads, call)
         except CheckpointError as error:
-            tried = tried or str(error)
-    raise CheckpointError(tried)
+            reasons.append(str(error))
+    raise CheckpointError(reasons[0])
 
 
 def _agreeing(
     module: Any, checkpoint: Checkpoint, mapping: dict[str, Any], inputs: Any, heads: int | None, call: Call | None
 ) -> tuple[dict[str, Any], Parity]:
-    """The mapping with what no tensor says, as it agrees with the module."""
-    blank = [name for name in open_places(mapping) if name != "heads"]
-    if blank:
-        raise CheckpointError(
-            f"could not identify the role of tensor {blank[0]} in this model: "
-            "write a mapping (boundcalc norms MODEL --template mapping.json), "
-            'replace every "?" in it, and give it as mapping='
-        )
+    """The mapping with what no operation says, as it agrees with the module."""
     choices = _choices(bare(module), mapping, heads)
     mapping = _changed(mapping, [options[0] for options in choices.values()])
     recorded = record(module, *_seen(checkpoint, mapping), inputs, call=call)
@@ -155,19 +136,18 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
         found["plain"] = [{}, {"plain_norms": True}]
         found["style"] = [{"architecture.style": style} for style in dict.fromkeys((said["style"], "pre", "post"))]
     found["residual"] = [{"architecture.residual": True}, {"architecture.residual": None}]
-    count = [heads] if heads else _heads(module, d) if said["heads"] == OPEN else [said["heads"]]
     fused: list[_Change] = [{}, {"fused": "by head"}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
     causal = [True, None] if said.get("causal") else [None, True]
     found["attention"] = [
         {"architecture.heads": number, "architecture.causal": mask, **layout, **turns}
         for turns in _rotary_choices(module, roles)
-        for number in count
+        for number in [heads or said["heads"]]
         for mask in causal
         for layout in fused
     ]
     found["activation"] = [
         {"architecture.activation": name}
-        for name in dict.fromkeys((*_activations(module), said["activation"], "gelu", "gelu_tanh", "relu", "silu"))
+        for name in dict.fromkeys((said["activation"], "gelu", "gelu_tanh", "relu", "silu", "mish", "quick_gelu"))
     ]
     if "pooler" in mapping:
         found["pooler"] = [{"pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
@@ -192,29 +172,3 @@ def _rotary_choices(module: Any, roles: set[str]) -> list[_Change]:
 def _epsilons(module: Any) -> list[float]:
     found = [getattr(part, name, None) for part in module.modules() for name in ("eps", "variance_epsilon", "epsilon")]
     return list(dict.fromkeys(value for value in found if isinstance(value, float) and value > 0))
-
-
-def _heads(module: Any, d: int) -> list[int]:
-    names = ("n_head", "n_heads", "num_heads", "heads", "nhead", "num_attention_heads", "h")
-    found = [getattr(part, name, None) for part in module.modules() for name in names]
-    said = [value for value in found if type(value) is int and value > 0 and d % value == 0]
-    return list(dict.fromkeys((*said, *(n for n in (4, 8, 2, 1, 12, 6, 3, 16, 32, 64) if d % n == 0))))
-
-
-def _activations(module: Any) -> list[str]:
-    names = {
-        "ReLU": "relu",
-        "SiLU": "silu",
-        "Mish": "mish",
-        "Tanh": "tanh",
-        "NewGELU": "gelu_tanh",
-        "QuickGELU": "quick_gelu",
-    }
-    found: list[str] = []
-    for part in module.modules():
-        kind = type(part).__name__
-        if kind == "GELU":
-            found.append("gelu_tanh" if getattr(part, "approximate", "none") == "tanh" else "gelu")
-        elif kind in names:
-            found.append(names[kind])
-    return found

@@ -205,7 +205,7 @@ def _turned(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
         return ""
     return (
         ": stored the other way round, as torch.nn.Linear does or does not, so the model is laid out otherwise; "
-        "`boundcalc norms MODEL --template mapping.json` describes it"
+        "give its module (--compare module.py:make), or a mapping"
     )
 
 

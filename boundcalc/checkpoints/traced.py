@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.checkpoints.decode import to_float
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.families.mapping import shortened
@@ -21,7 +22,6 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.modules import as_arrays, bare, of_double, ready
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.recorded_pass import Call
-from boundcalc.checkpoints.template import fixed_positions
 
 _PRODUCTS = ("matmul", "rmatmul", "bmm", "einsum", "baddbmm")
 _SUMS = ("add", "radd", "iadd")
@@ -189,22 +189,37 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
     return [each for each in flat if isinstance(each, torch.Tensor)]
 
 
-def _some_tokens(module: Any) -> Any:
-    """Tokens that every table of the module has."""
+def _some_inputs(module: Any) -> list[Any]:
+    """Tokens that every table of the module has; else images of as many patches as a table has rows, or rows."""
     sizes = [part.num_embeddings for part in module.modules() if hasattr(part, "num_embeddings")]
-    if not sizes:
-        raise CheckpointError("it has no table of tokens: give some of its inputs (--data, inputs=)")
-    return np.arange(8).reshape(2, 4) % min(sizes)
+    if sizes:
+        return [np.arange(8).reshape(2, 4) % min(sizes)]
+    rng, first = np.random.default_rng(0), next((part for part in module.modules() if hasattr(part, "weight")), None)
+    shape = () if first is None else tuple(first.weight.shape)
+    if len(shape) == 4:
+        d, (_, channels, tall, wide) = shape[0], shape
+        tables = [value.shape[-2] for value in module.parameters() if value.ndim > 1 and value.shape[-1] == d]
+        sides = sorted({math.isqrt(rows) for rows in tables} - {1})
+        return [rng.uniform(-1, 1, (2, channels, side * tall, side * wide)) for side in sides]
+    return [rng.standard_normal((2, 4, shape[1])) / math.sqrt(shape[1])] if len(shape) == 2 else []
 
 
 def trace_of(module: Any, inputs: Any, call: Call | None = None) -> Trace:
     """The steps of a forward pass."""
+    copy, why = of_double(bare(module)), ": no table or map shows its inputs; give some (--data, inputs=)"
+    for batch in _some_inputs(copy) if inputs is None else [inputs]:
+        try:
+            return _followed(copy, as_arrays(batch), call)
+        except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
+            why = f": {' '.join(str(error).split())[:200]}"
+    raise CheckpointError(f"its forward pass was not followed{why}")
+
+
+def _followed(module: Any, x: Any, call: Call | None) -> Trace:
     from torch.overrides import TorchFunctionMode
 
-    copy = of_double(bare(module))
-    x = as_arrays(_some_tokens(copy) if inputs is None else inputs)
     trace = Trace(x)
-    for name, value in copy.named_parameters(remove_duplicate=False):
+    for name, value in module.named_parameters(remove_duplicate=False):
         trace.linked[id(value)] = (*trace.names(value), name), False
         trace.kept.append(value)
 
@@ -214,11 +229,8 @@ def trace_of(module: Any, inputs: Any, call: Call | None = None) -> Trace:
             trace.note(getattr(func, "__name__", "").strip("_"), args, kwargs or {}, out)
             return out
 
-    try:
-        with ready(), Note():
-            _ = copy(x) if call is None else call(copy, x)
-    except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
-        raise CheckpointError(f"its forward pass was not followed: {' '.join(str(error).split())[:200]}") from error
+    with ready(), Note():
+        _ = module(x) if call is None else call(module, x)
     return trace
 
 
@@ -343,10 +355,17 @@ class _Draft:
         unread = [name for name, tensor in there.items() if tensor.is_float and name not in read]
         ignored = {self.short[name]: "the forward pass does not read it" for name in unread}
         ignored |= {self.short[name]: "a buffer, not a weight" for name in self.checkpoint.buffers & set(there)}
-        if "positions" not in self.said and (fixed := fixed_positions(self.checkpoint, self.short, d)):
-            ignored.pop(fixed[0], None)
-            self.tensors[fixed[0]] = "positions"
-            self.said |= {"positions": "fixed", "seq_len": fixed[1], "position_radius": fixed[2]}
+        for name in () if "positions" in self.said else self.checkpoint.buffers & set(there):
+            tensor = there[name]
+            if tensor.is_float and len(tensor.shape) > 1 and tensor.size == d * tensor.shape[-2]:
+                rows = np.asarray(to_float(tensor.fetch(), tensor.dtype), np.float64).reshape(-1, d)
+                if np.isin(rows, (0, 1, -np.inf)).all():
+                    continue  # a mask
+                radius = float(np.sqrt((rows**2).sum(1)).max()) * (1 + 1e-12)
+                self.said |= {"positions": "fixed", "seq_len": len(rows), "position_radius": radius}
+                self.tensors[self.short[name]] = "positions"
+                del ignored[self.short[name]]
+                break
         return {"ignored": ignored} if ignored else {}
 
     def _front(self, front: Sequence[Step], first: Sequence[Step]) -> None:

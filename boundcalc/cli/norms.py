@@ -44,7 +44,7 @@ in it is executed. Every norm is an upper bound of the exact one.""",
 @click.option(
     "--template",
     type=output_file(),
-    help="Write a mapping with every tensor guessed, for --mapping, and stop; with --compare, one that agrees.",
+    help="Write a mapping that agrees with the module of --compare, for --mapping, and stop.",
 )
 @form_option("table", "json", "csv")
 def command(
@@ -74,25 +74,21 @@ _READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "force")
 
 
 def _template(model: str, out: Path, options: dict[str, Any]) -> None:
-    """A mapping of a model of no known family; found by the forward check where its module is at hand."""
-    from boundcalc.checkpoints.find_module import FoundModule, find_module
+    """A mapping of a model of no known family that agrees with its module."""
+    from boundcalc.base.errors import InvalidSetting
+    from boundcalc.checkpoints.describe import describe
+    from boundcalc.checkpoints.find_module import find_module
     from boundcalc.checkpoints.readers import open_checkpoint
-    from boundcalc.checkpoints.template import open_places
-    from boundcalc.checkpoints.template import template as guess
+    from boundcalc.lab.reading import with_buffers
 
     others = [name for name in click.get_current_context().params if name not in _READ_BY_TEMPLATE]
     refuse_given(dict.fromkeys(others, "with --template, which writes a mapping and stops"))
     checkpoint = open_checkpoint(model)
-    hand = find_module(model, checkpoint, options["compare"]) if options["compare"] else FoundModule()
+    hand = find_module(model, checkpoint, options["compare"])
     live = hand.load() if hand.load is not None else hand.module
     if live is None:
-        found, said = guess(checkpoint, heads=options["heads"]), "guessed from names and shapes, not verified"
-    else:
-        from boundcalc.checkpoints.describe import describe
-        from boundcalc.lab.reading import with_buffers
-
-        found, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
-        said = parity.text
+        raise InvalidSetting("--template describes a module by its forward pass: add --compare module.py:make")
+    found, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
     output.write_json(out, found)
     say(f"{out}: {len(found['tensors'])} names")
     for name, role in found["tensors"].items():
@@ -100,10 +96,7 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     for name, why in found.get("ignored", {}).items():
         say(f"  {name:<44} ignored: {why}")
     say(", ".join(f"{name} {value}" for name, value in found["architecture"].items()))
-    say(f"{said[0].upper()}{said[1:]}.")
-    blank = list(open_places(found))
-    if blank:
-        say(f'Replace every "?" before it is used: {", ".join(blank)}.')
+    say(f"{parity.text[0].upper()}{parity.text[1:]}.")
 
 
 def _write(

@@ -220,7 +220,7 @@ def reject_incomplete(
         if account.unknown:
             raise InvalidSetting(
                 f"{name} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
-                "about this model: describe it with a mapping (boundcalc norms MODEL --template mapping.json)"
+                "about this model: give its module, or describe it with a mapping (docs/weights.md)"
             )
         if account.doubts:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")

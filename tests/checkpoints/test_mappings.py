@@ -1,9 +1,10 @@
-"""Models of no known family: templates, mappings in all their spellings, and modules that describe themselves."""
+"""Models of no known family: mappings in all their spellings, and modules that describe themselves."""
 
 from __future__ import annotations
 
 import json
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,21 @@ from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.describe import describe
 from boundcalc.checkpoints.families.mapping import read_mapping
 from boundcalc.checkpoints.fixed import rotary
-from boundcalc.checkpoints.parity import compare
+from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.template import open_places, template
 from boundcalc.cli import main
 from tests.checkpoints.layouts import LAYOUTS, made, torch
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_template_leaves_only_the_heads_open(name: str) -> None:
-    found = template(open_checkpoint(made(name)))
-    assert list(open_places(found)) == ["heads"]
+@cache
+def described(name: str) -> tuple[dict[str, Any], Parity]:
+    return describe(made(name), open_checkpoint(made(name)))
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_module_describes_itself_and_is_bounded_as_it_is(name: str) -> None:
     module = made(name)
-    mapping, parity = describe(module, open_checkpoint(module))
+    mapping, parity = described(name)
     assert parity.worst < 1e-12
     assert len(parity.places) >= 15
     found = audit(module, mapping=mapping)
@@ -43,6 +42,7 @@ def test_a_module_describes_itself_and_is_bounded_as_it_is(name: str) -> None:
     assert value.kind == "a_posteriori"
 
 
+MADE, _ = described("nanoGPT")
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no residual": ({"residual": False}, "norm_ffn"),
     "relu for gelu": ({"activation": "relu"}, "W_2"),
@@ -56,9 +56,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_mapping_is_refused_by_the_forward_check(name: str) -> None:
     module = made("nanoGPT")
-    mapping, _ = describe(module, open_checkpoint(module))
     change, place = WRONG[name]
-    wrong = deepcopy(mapping)
+    wrong = deepcopy(MADE)
     wrong["architecture"] |= change
     seen = open_model(module, read_mapping(wrong))
     with pytest.raises(CheckpointError, match=rf"differ in .*{place}"):
@@ -75,7 +74,7 @@ def test_a_wrong_mapping_is_refused_by_the_forward_check(name: str) -> None:
 @pytest.mark.parametrize("pair", [("W_Q", "W_K"), ("W_K", "W_V")])
 def test_swapped_roles_are_refused(pair: tuple[str, str]) -> None:
     module = made("minGPT, first edition")
-    mapping, _ = describe(module, open_checkpoint(module))
+    mapping, _ = described("minGPT, first edition")
     other = {pair[0]: pair[1], pair[1]: pair[0]}
     kinds: dict[str, str] = {k: v.replace(k[:1], v[:1]) for k, v in other.items()} | {
         f"b_{a[2:]}": f"b_{b[2:]}" for a, b in other.items()
@@ -92,15 +91,14 @@ def test_swapped_roles_are_refused(pair: tuple[str, str]) -> None:
 def test_what_wrappers_put_before_names_is_left_out(wrapper: str) -> None:
     module = made("nanoGPT untied")
     state = {wrapper + name: value for name, value in module.state_dict().items()}
-    mapping = template(open_checkpoint(state), heads=4)
-    assert mapping["tensors"] == template(open_checkpoint(module), heads=4)["tensors"]
+    mapping, _ = described("nanoGPT untied")
     want = audit(module, mapping=mapping).norms().to_json()
     assert audit(state, mapping=mapping).norms().to_json() == want
 
 
 def test_a_head_without_an_offset_beside_maps_that_have_them() -> None:
     """It once could not be mapped at all."""
-    found = audit(made("nanoGPT"), mapping=template(open_checkpoint(made("nanoGPT")), heads=4))
+    found = audit(made("nanoGPT"), mapping=MADE)
     kinds = {key.partition("[")[0] for key in found.measured}
     assert {"b_O", "b_1", "b_2"} <= kinds
     assert "b_readout" not in kinds
@@ -108,14 +106,11 @@ def test_a_head_without_an_offset_beside_maps_that_have_them() -> None:
 
 def test_fused_maps_in_both_layouts() -> None:
     module = made("names of its own")
-    mapping, _ = describe(module, open_checkpoint(module))
+    mapping, _ = described("names of its own")
     assert mapping["fused"] == "by head"
     seen = open_model(module, read_mapping(mapping | {"fused": "thirds"}))
     with pytest.raises(CheckpointError, match="differ in"):
         compare(module, seen, seen.family.architecture(seen))
-
-
-MADE = template(open_checkpoint(made("nanoGPT")), heads=4)
 
 
 def _with(**change: Any) -> dict[str, Any]:
@@ -129,8 +124,7 @@ def _with(**change: Any) -> dict[str, Any]:
     ("change", "says"),
     [
         ({"tensors": {"lm_head.weight": "norm_attention.bias"}}, r"role of lm_head.weight.*norm_attention.offset"),
-        ({"tensors": {"lm_head.weight": "?"}}, r"leaves the role of lm_head.weight open.*W_QKV"),
-        ({"architecture": {"heads": "?"}}, r"leaves heads open"),
+        ({"tensors": {"lm_head.weight": "?"}}, r"role of lm_head.weight.*W_QKV"),
         ({"tensors": {"lm_head.weight": "W_pool.T"}}, r"lm_head.weight is W_pool, which the architecture.*has not"),
         ({"architecture": {"bias": False}}, "says bias false"),
         ({"fused": "sixths"}, "fused"),
@@ -162,7 +156,7 @@ def test_everything_mapped_can_be_mapped_from_python(tmp_path: Path) -> None:
 
 def test_scales_are_measured() -> None:
     module = made("x-transformers")
-    mapping, _ = describe(module, open_checkpoint(module))
+    mapping, _ = described("x-transformers")
     plain = {key: value for key, value in mapping.items() if key != "scales"}
     scaled, raw = (audit(module, mapping=m, compare=False).measured["positions"].row or 0 for m in (mapping, plain))
     assert scaled == pytest.approx(raw / 4, rel=1e-12)
@@ -196,7 +190,9 @@ def test_rotations_that_a_mapping_says(pairs: bool) -> None:
 
     module = Rotated()
     state = {k: v for k, v in module.state_dict().items() if not k.startswith("inner.") and "pos_emb" not in k}
-    mapping = template(open_checkpoint(state), heads=2) | {"rotary": {"theta": 100.0, "pairs": pairs}}
+    mapping = deepcopy(described("minGPT, first edition")[0]) | {"rotary": {"theta": 100.0, "pairs": pairs}}
+    mapping["tensors"] = {name: role for name, role in mapping["tensors"].items() if role != "positions"}
+    del mapping["architecture"]["positions"]
     mapping["architecture"] |= {"seq_len": 10, "rope": True}
     seen = open_model(state, read_mapping(mapping))
     assert compare(module, seen, seen.family.architecture(seen)).worst < 1e-12
@@ -214,10 +210,9 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
         done = CliRunner().invoke(main, ["norms", "m.pt", *words])
         return done.exit_code, done.output
 
-    assert run("--template", "guess.json")[0] == 0
-    code, text = run("--mapping", "guess.json")
+    code, text = run("--template", "guess.json")
     assert code == 2
-    assert "leaves heads open" in text
+    assert "add --compare" in text
     own = ("--compare", "model.py:make")
     for words in (("--template", "map.json", *own), ("--mapping", "map.json", *own)):
         code, text = run(*words)

@@ -50,13 +50,13 @@ class Washed(torch.nn.Module):
 
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_errors_that_wash_out_at_the_outputs_are_found_inside(factor: float) -> None:
+    from boundcalc.checkpoints.describe import describe
     from boundcalc.checkpoints.families import Model
     from boundcalc.checkpoints.families.mapping import read_mapping
-    from boundcalc.checkpoints.template import template
 
     inner = made("nanoGPT")
     module, checkpoint = Washed(inner, factor), open_checkpoint(inner)
-    seen = Model(checkpoint, read_mapping(template(checkpoint, heads=4)))
+    seen = Model(checkpoint, read_mapping(describe(made("nanoGPT"), checkpoint)[0]))
     found = seen.family.architecture(seen)
     last = replace(next(x for x in found.stages if isinstance(x, LayerNorm) and x.kind == "norm_final"), eps=1e-30)
     found = replace(found, layers=tuple(last if getattr(x, "kind", "") == "norm_final" else x for x in found.stages))

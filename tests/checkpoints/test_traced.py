@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from boundcalc.checkpoints import CheckpointError, audit
-from boundcalc.checkpoints.describe import _agreeing, describe  # pyright: ignore[reportPrivateUsage]
+from boundcalc.checkpoints.describe import describe
 from boundcalc.checkpoints.families.mapping import shortened
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.traced import mappings, trace_of
-from tests.checkpoints.layouts import LAYOUTS, TimmViT, made, nn, torch
+from tests.checkpoints.layouts import TimmViT, nn, torch
 from tests.checkpoints.live import seeded
 from tests.lab.certify import models
 
@@ -27,23 +26,12 @@ OTHERS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", [*LAYOUTS, *OTHERS])
+@pytest.mark.parametrize("name", OTHERS)
 def test_a_layout_is_described_without_its_names(name: str) -> None:
-    """By the trace alone: no template is asked."""
-    module = made(name) if name in LAYOUTS else seeded(OTHERS[name])
-    inputs = IMAGES if "ViT" in name else TOKENS
-    checkpoint = open_checkpoint(module)
-    reasons: list[str] = []
-    for mapping in mappings(trace_of(module, inputs), checkpoint):
-        try:
-            _, parity = _agreeing(module, checkpoint, mapping, inputs, None, None)
-        except CheckpointError as error:
-            reasons.append(str(error))
-            continue
-        assert parity.outputs is not None
-        assert parity.worst <= (4e-6 if name == "RotaryGPT" else 1e-9)
-        return
-    raise AssertionError(reasons)
+    module = seeded(OTHERS[name])
+    _, parity = describe(module, open_checkpoint(module), inputs=IMAGES if "ViT" in name else TOKENS)
+    assert parity.outputs is not None
+    assert parity.worst <= (4e-6 if name == "RotaryGPT" else 1e-9)
 
 
 class Look(nn.Module):
@@ -175,6 +163,7 @@ def test_what_is_not_described_says_why(layer: Callable[[], Any], times: int, re
         describe(module, open_checkpoint(module), inputs=TOKENS)
 
 
-def test_images_need_inputs() -> None:
-    with pytest.raises(CheckpointError, match="give some of its inputs"):
-        trace_of(TimmViT(), None)
+@pytest.mark.parametrize(("image", "side"), [(8, 4), (12, 2)])
+def test_images_are_drawn_where_none_are_given(image: int, side: int) -> None:
+    module = seeded(lambda: TimmViT(image, side))
+    assert describe(module, open_checkpoint(module))[1].outputs is not None

@@ -88,7 +88,7 @@ def _recognise(checkpoint: Checkpoint) -> Family:
         )
     raise CheckpointError(
         f"{checkpoint.where} comes without a config.json that names its type: give the module whose weights these are "
-        "(--compare module.py:make, module=), describe the model with a mapping (--mapping, mapping=), which "
-        "`boundcalc norms MODEL --template mapping.json` writes, put config.json next to the weights, or say --family "
+        "(--compare module.py:make, module=), describe the model with a mapping (--mapping, mapping=), "
+        "put config.json next to the weights, or say --family "
         f"({', '.join(FAMILIES)})"
     )

@@ -20,8 +20,8 @@ def fused_groups(model: Model, block: int | None) -> int:
         name = model.place("W_QKV", block).tensor.name
         raise CheckpointError(
             f"{name}: {outputs} outputs do not make {model.heads} heads of width {width}, keys and values; of "
-            "maps stored the other way round, as torch.nn.Linear does or does not, `boundcalc norms MODEL --template "
-            "mapping.json` writes a description"
+            "maps stored the other way round, as torch.nn.Linear does or does not, the module (--compare "
+            "module.py:make) or a mapping says so"
         )
     return groups
 

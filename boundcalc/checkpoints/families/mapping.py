@@ -20,6 +20,7 @@ from boundcalc.base.files import read_document
 from boundcalc.base.validate import choice, flag, known_keys, positive
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import ACTIVATIONS
+from boundcalc.checkpoints.families.names import offset_of
 from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.layers.attention import attentions
@@ -27,49 +28,12 @@ from boundcalc.layers.base import weights_of
 from boundcalc.setting import Activation, Architecture, Layer, Linear, Normaliser
 from boundcalc.setting.norms import place_of
 
-ROLES: Mapping[str, str] = {
-    "embedding": "token table, one row a token",
-    "positions": "learned positions, one row for each position",
-    "segments": "token types, one row a type",
-    "class_token": "a row put before the input",
-    "W_patch": "from the rows (or patches) of the input to width d",
-    "b_patch": "its offset",
-    "norm_embedding.gain": "normalisation right after the embedding",
-    "norm_embedding.offset": "its offset (torch calls it bias)",
-    "norm_attention.gain": "normalisation before (style pre) or after (post) attention",
-    "norm_attention.offset": "its offset (torch calls it bias)",
-    "W_Q": "queries of all heads side by side",
-    "W_K": "keys",
-    "W_V": "values",
-    "W_QKV": 'queries, keys and values in one tensor: equal thirds, or with "fused": "by head" head by head',
-    "b_Q": "offset of the queries",
-    "b_K": "offset of the keys",
-    "b_V": "offset of the values",
-    "b_QKV": "offsets of the three in one tensor",
-    "W_O": "output map of attention",
-    "b_O": "its offset",
-    "norm_ffn.gain": "normalisation before (pre) or after (post) the feed-forward part",
-    "norm_ffn.offset": "its offset (torch calls it bias)",
-    "W_1": "first map of the feed-forward part; of a gated one the map whose output passes the activation",
-    "W_2": "last map of the feed-forward part",
-    "W_3": "of a gated part the map whose output is multiplied",
-    "W_13": "W_1 and W_3 in one tensor, one after the other",
-    "b_1": "offset of W_1",
-    "b_2": "offset of W_2",
-    "b_3": "offset of W_3",
-    "b_13": "offsets of W_1 and W_3 in one tensor",
-    "norm_final.gain": "normalisation after the last block",
-    "norm_final.offset": "its offset (torch calls it bias)",
-    "W_pool": "a map with tanh before the read-out",
-    "b_pool": "its offset",
-    "readout": "from a row to logits",
-    "b_readout": "its offset",
-}
-"""What a tensor of a mapping may be. ".T" after it: the file holds the transpose of x -> x W, as torch.nn.Linear
-does."""
-
-OPEN = "?"
-"""What a template writes where it does not know."""
+_MAPS = ("W_Q", "W_K", "W_V", "W_QKV", "W_O", "W_1", "W_2", "W_3", "W_13", "W_patch", "W_pool", "readout")
+_GAINS = tuple(f"norm_{place}.gain" for place in ("embedding", "attention", "ffn", "final"))
+ROLES = frozenset(
+    ("embedding", "positions", "segments", "class_token", *(r for m in (*_MAPS, *_GAINS) for r in (m, offset_of(m))))
+)
+"""What a tensor of a mapping may be, besides the weights of the architecture (docs/weights.md)."""
 
 _KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "pooler")
 
@@ -92,14 +56,12 @@ def _mapping_family(data: Any, where: str) -> Family:
     raw = known_keys(where, data, list(_KEYS))
     for key in ("architecture", "tensors"):
         if key not in raw:
-            raise InvalidSetting(f"{where} needs {key!r}; `boundcalc norms MODEL --template mapping.json` writes one")
+            raise InvalidSetting(
+                f"{where} needs {key!r}: `boundcalc norms MODEL --template FILE --compare module.py:make` writes one"
+            )
     tensors, ignored = _words(where, "tensors", raw["tensors"]), _words(where, "ignored", raw.get("ignored", {}))
     tensors, at = _placed(tensors)
     said = raw["architecture"]
-    if isinstance(said, Mapping):
-        blank = [name for name, value in said.items() if value == OPEN]
-        if blank:
-            raise InvalidSetting(f'{where} leaves {", ".join(blank)} open: replace "{OPEN}" by what the model has')
     architecture = Architecture.from_json(said)
     _check_roles(where, tensors, architecture)
     prefixes = raw.get("prefixes", [])
@@ -188,11 +150,6 @@ def _check_roles(where: str, tensors: Mapping[str, str], architecture: Architect
     for weight in weights_of(architecture.stages, architecture.seq_len):
         known |= {each.kind for each in weight.all}
     for pattern, role in tensors.items():
-        if role == OPEN:
-            raise InvalidSetting(
-                f'{where} leaves the role of {pattern} open: replace "{OPEN}" by one of {", ".join(sorted(known))}, or '
-                'list the tensor under "ignored" with the reason'
-            )
         if role.removesuffix(".T") not in known:
             choice(f"{where}: role of {pattern}", role.removesuffix(".T"), sorted(known))
 

@@ -20,29 +20,14 @@ def stripped(names: Sequence[str], but: Sequence[str] = ()) -> dict[str, str]:
     return dict(zip(names, short, strict=True))
 
 
-_NUMBERS = {
-    r"\{b\}": r"(?P<b>\d+)",
-    r"\{h\}": r"(?P<h>\d+)",
-    r"\{2b\}": r"(?P<even>\d*[02468])",
-    r"\{2b\+1\}": r"(?P<odd>\d*[13579])",
-}
-"""The number of a block: its own, or where sublayers are numbered one by one, twice it or one more; and of a head."""
-
-
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The expression that a pattern of a family's table stands for."""
-    escaped = re.escape(pattern).replace(r"\*", ".*")
-    for written, regex in _NUMBERS.items():
-        escaped = escaped.replace(written, regex, 1)
-    return re.compile(escaped)
+    """The expression that a pattern of a family's table stands for: {b} is the number of a block."""
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\{b\}", r"(?P<b>\d+)", 1))
 
 
 def block_of(match: re.Match[str]) -> int | None:
     """The block that a name is of."""
-    found = match.groupdict()
-    if "b" in found:
-        return int(found["b"])
-    return next((int(found[name]) // 2 for name in ("even", "odd") if name in found), None)
+    return int(match["b"]) if "b" in match.re.groupindex else None
 
 
 def with_offsets(modules: Mapping[str, str]) -> dict[str, str]:

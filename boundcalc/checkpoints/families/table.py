@@ -31,8 +31,7 @@ class Family:
         name: in reports and for `--family`.
         model_types: values of "model_type" in config.json that it is for.
         tensors: name pattern -> role. "{b}" stands for the block number, a trailing ".T" says that the file holds the
-            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not); "{h}" stands for the number of a head that
-            has tensors of its own. Roles are the kinds of norms files, and
+            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not). Roles are the kinds of norms files, and
             "W_QKV", "b_QKV" (fused, equal thirds), "segments", "class_token".
         architecture: builds the architecture from the tensors (families/blocks.py).
         ignored: pattern -> why such a tensor is no weight of the bounded model.
@@ -164,9 +163,9 @@ class Model:
                     ignored[name] = why
                 continue
             match, pattern, role = found
-            block, head = self.family.at.get(pattern, (block_of(match), match.groupdict().get("h")))
+            block, head = self.family.at.get(pattern, (block_of(match), None))
             if head is not None:
-                apart.setdefault((role, block), {})[int(head)] = tensor
+                apart.setdefault((role, block), {})[head] = tensor
                 continue
             key = (role.removesuffix(".T"), block)
             if key in places and places[key].tensor.storage == tensor.storage:

@@ -15,9 +15,9 @@ import boundcalc
 from boundcalc import Data, PredictorCertificate, verify, verify_predictor
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import CheckpointError
+from boundcalc.checkpoints.describe import describe
 from boundcalc.checkpoints.margins import margins_of
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.template import template
 from boundcalc.cli import main
 from boundcalc.lab.outputs import Outputs
 from tests.checkpoints.layouts import NanoGPT, made, torch
@@ -137,7 +137,7 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
     alone = boundcalc.certify(
         tmp_path / "near.pt",
         (x, y),
-        mapping=template(checkpoint, heads=4),
+        mapping=describe(near, checkpoint)[0],
         methods=["occam"],
         reference=tmp_path / "init.pt",
     )
