@@ -1,12 +1,14 @@
-"""Numbers as text, on the safe side: upper bounds are rounded up and guarantees down, for every command and format."""
+"""Every printed number as text, in one style: upper bounds rounded up, guarantees down, estimates to the nearest."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 _MOST_EXPONENT = 300
 _LN10 = math.log(10)
+_OPPOSITE = {ROUND_CEILING: ROUND_FLOOR, ROUND_FLOOR: ROUND_CEILING, ROUND_HALF_EVEN: ROUND_HALF_EVEN}
 
 
 def up(x: float, digits: int = 4) -> str:
@@ -17,6 +19,16 @@ def up(x: float, digits: int = 4) -> str:
 def down(x: float, digits: int = 4) -> str:
     """A guarantee, a lower bound: what is read is at most x."""
     return _plain(x, digits, ROUND_FLOOR)
+
+
+def near(x: float, digits: int = 4) -> str:
+    """An estimate, which is no bound: the nearest number of so many digits."""
+    return _plain(x, digits, ROUND_HALF_EVEN)
+
+
+def percent(share: float, digits: int = 2, *, by: Callable[[float, int], str] = near) -> str:
+    """A share of a whole in percent; of a bound, `by` is `up` or `down`."""
+    return f"{by(100 * share, digits)}%"
 
 
 def upper(log10: float, digits: int = 4) -> str:
@@ -91,7 +103,7 @@ def _plain(x: float, digits: int, rounding: str) -> str:
     if x == 0:
         return "0"
     if x < 0:
-        return "-" + _shown(-Decimal(x), digits, ROUND_FLOOR if rounding == ROUND_CEILING else ROUND_CEILING)
+        return "-" + _shown(-Decimal(x), digits, _OPPOSITE[rounding])
     return _shown(Decimal(x), digits, rounding)
 
 
@@ -100,8 +112,13 @@ def _shown(x: Decimal, digits: int, rounding: str) -> str:
     found = Context(prec=digits, rounding=rounding, Emin=-(10**4), Emax=10**4).plus(x)
     exponent = found.adjusted()
     if not -4 <= exponent < 6:
-        return f"{found.scaleb(-exponent):.{digits - 1}f}e{exponent:+03d}"
+        return _power(f"{found.scaleb(-exponent):.{digits - 1}f}", exponent)
     return f"{found:.{max(0, digits - 1 - exponent)}f}"
+
+
+def _power(head: str, exponent: int) -> str:
+    """A number with its power of ten: 1.225e6, 2.999e-05."""
+    return f"{head}e{exponent}" if exponent > 0 else f"{head}e-{-exponent:02d}"
 
 
 def _size(x: float, rounding: str) -> str:
@@ -115,4 +132,4 @@ def _size(x: float, rounding: str) -> str:
         return f"{'-' * (head < 0)}10^{exponent}"
     if -5 < exponent < 6:
         return f"{found:f}"
-    return f"{head:f}e{exponent}" if exponent > 0 else f"{head:f}e-{-exponent:02d}"
+    return _power(f"{head:f}", exponent)

@@ -72,7 +72,7 @@ Examples:
   boundcalc eval --preset bert --T 128 --m 1e8 --C 2 --format json
   boundcalc solve --for m --target 0.1 --depth 4
   boundcalc explain A1
-\b
+
 Every command has its own --help with examples. Exit codes: 0 done, 1 failed, 2 wrong usage.""",
 )
 @click.option(

@@ -12,6 +12,7 @@ from typing import Any
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_text
+from boundcalc.base.rounding import down, short
 
 
 def read_array(path: Path) -> Any:
@@ -39,13 +40,13 @@ def refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, norm
     for name, size in (("--value-noise", noise), ("--rkhs-norm", norm)):
         validate.positive(name, size, zero=True)
     least = least_norm(keys, values, kernel, noise)
-    within = f"within --value-noise {noise:g} of these values"
+    within = f"within --value-noise {short(noise)} of these values"
     if math.isinf(least):
         raise InvalidSetting(f"X3k has an empty premise: no function in the {kernel.name} kernel's space is {within}")
     if least > norm:
         raise InvalidSetting(
-            f"X3k has an empty premise: means {within} have a norm of at least {least:.4g} in the {kernel.name} "
-            f"kernel's space, got --rkhs-norm {norm:g}; raise one of the two"
+            f"X3k has an empty premise: means {within} have a norm of at least {down(least)} in the {kernel.name} "
+            f"kernel's space, got --rkhs-norm {short(norm)}; raise one of the two"
         )
 
 
@@ -72,7 +73,7 @@ def attended(
     deviations = np.sqrt(found.variance / np.where(prior > 0, prior, 1.0))
     weights: Mapping[str, Any] = {
         "CME": found.mean,
-        **{f"softmax tau={tau:g}": softmax_weights(queries, keys, tau) for tau in taus},
+        **{f"softmax tau={short(tau)}": softmax_weights(queries, keys, tau) for tau in taus},
         "linear": linear_weights(queries, keys),
     }
     missed = {name: power_function(queries, keys, alpha, kernel) for name, alpha in weights.items()}
@@ -87,5 +88,7 @@ def attended(
                 above = size * (1 + len(alpha[i]) * sys.float_info.epsilon)
                 row["X3k"] = key_bound(above, power, noise=noise, norm=norm, delta=delta).value
                 if math.isinf(row["X3k"]):
-                    raise InvalidSetting(f"X3k is infinite at --value-noise {noise:g} and --rkhs-norm {norm:g}")
+                    raise InvalidSetting(
+                        f"X3k is infinite at --value-noise {short(noise)} and --rkhs-norm {short(norm)}"
+                    )
             yield row

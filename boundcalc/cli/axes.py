@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import near, short
 from boundcalc.base.schema import hint, spelling
 from boundcalc.cli.setting import BY_NAME, Entry
 from boundcalc.cli.values import WHOLE, number
@@ -50,7 +51,7 @@ def _values(name: str, option: Entry, text: str) -> list[Any]:
         return list(dict.fromkeys(round(value) for value in found))
     for value in found:
         if value != int(value):
-            raise InvalidSetting(f"sweep {name}: {name} must be a whole number, got {value:g}")
+            raise InvalidSetting(f"sweep {name}: {name} must be a whole number, got {short(value)}")
     return [int(value) for value in found]
 
 
@@ -79,17 +80,23 @@ def _spaced(name: str, text: str) -> list[float]:
 
 def _both_positive(name: str, first: float, last: float) -> None:
     if first <= 0 or last <= 0:
-        raise InvalidSetting(f"sweep {name}: a geometric range needs ends above 0, got {first:g}:{last:g}; use linN")
+        raise InvalidSetting(
+            f"sweep {name}: a geometric range needs ends above 0, got {short(first)}:{short(last)}; use linN"
+        )
 
 
 def _geometric(name: str, first: float, last: float, factor: float) -> list[float]:
     _both_positive(name, first, last)
     if factor <= 0 or factor == 1 or (last != first and (last > first) != (factor > 1)):
         way = "above 1" if last > first else "between 0 and 1"
-        raise InvalidSetting(f"sweep {name}: from {first:g} to {last:g} the factor must be {way}, got x{factor:g}")
+        raise InvalidSetting(
+            f"sweep {name}: from {short(first)} to {short(last)} the factor must be {way}, got x{short(factor)}"
+        )
     count = math.floor(math.log(last / first) / math.log(factor) + 1e-9) + 1
     if count > MOST_POINTS:
-        raise InvalidSetting(f"sweep {name}: x{factor:g} makes {count} points, 10^6 are allowed: take a larger factor")
+        raise InvalidSetting(
+            f"sweep {name}: x{short(factor)} makes {count} points, 10^6 are allowed: take a larger factor"
+        )
     return [first * factor**i for i in range(count)]
 
 
@@ -105,5 +112,5 @@ def _linear(name: str, first: float, last: float, count: int) -> list[float]:
 
 def _between(first: float, last: float, count: int, at: Callable[[float], float]) -> list[float]:
     """Both ends exactly, the rest to 12 digits."""
-    inner = [float(f"{at(i / (count - 1)):.12g}") for i in range(1, count - 1)]
+    inner = [float(near(at(i / (count - 1)), 12)) for i in range(1, count - 1)]
     return [first, *inner, last][:count]

@@ -37,7 +37,7 @@ Examples:
   boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader --test test.csv --groups document
   boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
   boundcalc certify model.safetensors --data examples.npz --by rule
-\b
+
 Norms are read off the weights and rounded up to a grid fixed in advance (1/16 times powers of 2^(1/8),
 one budget for all blocks of a kind); gamma is rounded down to a power of 2, or with --data chosen among
 them. A training error read off the data costs the number of theorems to choose from. P1 adds the cost of

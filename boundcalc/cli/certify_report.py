@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from boundcalc.base.rounding import percent, short
 from boundcalc.cli.checkpoint import account_lines
 from boundcalc.cli.options import write_json
 from boundcalc.cli.text import say
@@ -34,7 +35,7 @@ def table(found: Audit, report: Report, setting: Setting, *, more: bool = False)
     paid, cost = _paid(setting)
     say(
         f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the "
-        f"grid; gamma {paid.sample.margin:g}; "
+        f"grid; gamma {short(paid.sample.margin)}; "
         f"log(1/delta) grows from {up(-math.log(paid.sample.delta), 3)} to {up(cost - math.log(paid.sample.delta), 3)}."
     )
     shares = _pieces(report)
@@ -52,9 +53,9 @@ def _verdict(found: Audit, report: Report, setting: Setting) -> str:
     risk = None if best is None or best.risk_refusal is not None else best.of("risk")
     gap = None if best is None else best.of("gap")
     if risk is not None and not risk.vacuous:
-        share = up(100 * setting.sample.train_error, 3)
-        seen = f"where {share}% of training margins are at most {setting.sample.margin:g}"
-        return f"Error of {found.where} at most {up(100 * risk.value, 3)}% {sure}, by its norms, {seen}."
+        share = percent(setting.sample.train_error, 3, by=up)
+        seen = f"where {share} of training margins are at most {short(setting.sample.margin)}"
+        return f"Error of {found.where} at most {percent(risk.value, 3, by=up)} {sure}, by its norms, {seen}."
     if gap is not None and not gap.vacuous:
         return (
             f"Gap of {found.where} at most {up(gap.value, 3)} {sure}, by its norms; no bound of its error is below 1."
@@ -114,10 +115,10 @@ def _layers(pieces: Mapping[str, float]) -> None:
     lines: list[Line] = []
     for name, kinds in ranked[:_LAYERS]:
         top = sorted(kinds.items(), key=lambda item: -item[1])[:3]
-        words = ", ".join(f"{kind} {share:.1%}" for kind, share in top)
-        lines.append(Line([name, f"{sum(kinds.values()):.1%}", words]))
+        words = ", ".join(f"{kind} {percent(share)}" for kind, share in top)
+        lines.append(Line([name, percent(sum(kinds.values())), words]))
     if len(ranked) > _LAYERS:
         rest = sum(sum(kinds.values()) for _, kinds in ranked[_LAYERS:])
         more = len(ranked) - _LAYERS
-        lines.append(Line([f"{more} other{'s' * (more > 1)}", f"{rest:.1%}", ""]))
+        lines.append(Line([f"{more} other{'s' * (more > 1)}", percent(rest), ""]))
     write_table(["layer", "share", "most of it from"], lines, right=frozenset([1]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base.rounding import up
+from boundcalc.base.rounding import short, up
 from boundcalc.cli.files import FILE, Input, PythonName
 from boundcalc.cli.options import all_of
 from boundcalc.cli.progress import measuring
@@ -154,7 +154,7 @@ def account_lines(found: Audit) -> list[str]:
             f"{turned} tensors are read as x -> x W of the transpose that is stored, as torch.nn.Linear stores it."
         )
     scaled = dict.fromkeys(
-        f"{line.role.partition('[')[0]} times {line.factor:g}" for line in account.lines if line.factor != 1
+        f"{line.role.partition('[')[0]} times {short(line.factor)}" for line in account.lines if line.factor != 1
     )
     if scaled:
         lines.append(f"Multiplied as the model does: {', '.join(scaled)}.")

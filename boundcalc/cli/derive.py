@@ -51,7 +51,7 @@ Examples:
   boundcalc derive --bound trauger2024 --format latex --fragment --columns 2 -o sections
   boundcalc derive --bound edelman2022 --format javascript --depth 2 --heads 1
   boundcalc derive --bound trauger2024 --format bibtex
-\b
+
 Every size may be a number or a letter; letters stay symbols.""",
 )
 @click.option("--bound", default="edelman2022", show_default=True, help=f"Theorem: {', '.join(THEOREMS)}, or your own.")
@@ -89,7 +89,7 @@ def command(
     **sizes: int | None,
 ) -> None:
     """A theorem with its hypotheses, its formula and its proof, and where it differs from the paper."""
-    from boundcalc.cli.text import console
+    from boundcalc.cli.text import reading_width
     from boundcalc.theorems.derivation import derive
 
     if fragment and form != "latex":
@@ -125,7 +125,7 @@ def command(
         full = detail == "full"
         _write(out, files(derivation, full=full, fragment=fragment, columns=columns or 1, there=shared), shared)
     else:
-        text = derivation.render(form, detail=detail, width=min(100, console().width))
+        text = derivation.render(form, detail=detail, width=reading_width())
         if out is None:
             click.echo(text, nl=False)
         else:

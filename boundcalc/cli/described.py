@@ -72,7 +72,7 @@ def _describe(question: Question, name: str, value: Any) -> _Described:
 def _field(setting: Setting, name: str) -> Any:
     if name == "normaliser":
         normaliser = setting.architecture.normaliser
-        custom = f" (c = {normaliser.c:g}, mu = {normaliser.mu:g})" if normaliser.name == "custom" else ""
+        custom = f" (c = {shown(normaliser.c)}, mu = {shown(normaliser.mu)})" if normaliser.name == "custom" else ""
         return normaliser.name + custom
     if name == "temperature":
         return setting.architecture.normaliser.temperature

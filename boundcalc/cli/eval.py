@@ -35,7 +35,7 @@ Examples:
   boundcalc eval --certificate gap.json && boundcalc verify gap.json
   boundcalc eval --bound mine.py:bound --m 1e6 --T 64
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
-\b
+
 Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),
 name=first:last:logN (N values, evenly in logs), name=first:last:linN (N values, evenly) or
 name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",

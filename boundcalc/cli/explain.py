@@ -11,6 +11,7 @@ from boundcalc.base.theory import glossary
 from boundcalc.cli.catalogue import names
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option, write_json
+from boundcalc.cli.text import wrapped
 
 if TYPE_CHECKING:
     from boundcalc.predictors.statements import Fact
@@ -126,16 +127,11 @@ def _other(name: str) -> list[tuple[str, str]]:
 
 
 def _show(name: str, parts: list[tuple[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from boundcalc.base.prose import plain
-    from boundcalc.cli.text import console
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(max_width=100)
-    table.add_row(Text(name, style="bold"), "")
+    click.secho(name, bold=True)
+    label = max(len(title) for title, _ in parts) + 2
     for title, text in parts:
-        table.add_row(Text(title), Text(plain(text)))
-    console().print(table)
+        for number, line in enumerate(plain(text).split("\n")):
+            indent = " " * (len(line) - len(line.lstrip()))
+            click.echo("\n".join(wrapped(line.split(), first=("" if number else title).ljust(label) + indent)))

@@ -23,11 +23,14 @@ _STARTS = {"preset": "preset", "setting": "setting_file"}
     short_help="Interactive bounds and floors as a page: served on this machine, or one file.",
     epilog="""\b
 Examples:
-  boundcalc explore                                  opens the page in your browser, every point checked as you move
-  boundcalc explore -o explore.html                  one file, which opens in any browser without network
+  boundcalc explore
+  boundcalc explore -o explore.html
   boundcalc explore --depth 4 --T 2048 -o deep.html
-  boundcalc explore --points mine.csv                your own runs in the picture (m, train, test, n_test)
-  boundcalc explore --store runs.db --runs task=conjunction --runs T=128""",
+  boundcalc explore --points mine.csv
+  boundcalc explore --store runs.db --runs task=conjunction --runs T=128
+
+Without -o the page opens in your browser, every point checked as you move; a file opens without network. --points puts
+your own runs into the picture (m, train, test, n_test).""",
 )
 @click.option("-o", "--out", "file", type=output_file(), help="Write the page to this file.")
 @click.option("--serve", is_flag=True, help="Serve the page on this machine without opening a browser.")

@@ -11,12 +11,12 @@ import click
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import up
+from boundcalc.base.rounding import confidence, near, percent, up
 from boundcalc.cli.attended import attended, read_array, refuse_empty_premise
 from boundcalc.cli.files import FileGroup, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.text import Line, say, wrapped, write_table
+from boundcalc.cli.text import Line, say, say_checked, wrapped, write_table
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -229,8 +229,9 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     note = "|alpha|: size of the weights; P(q): what they leave of the query in the kernel's space"
     if norm is not None:
         note += (
-            f"; X3k: the error is at most this with probability at least 1 - {options['delta']:g} at each query, where "
-            "values are independent given the keys, each within --value-noise of a mean of norm at most --rkhs-norm"
+            f"; X3k: the error is at most this with probability at least {confidence(options['delta'])} at each query, "
+            "where values are independent given the keys, each within --value-noise of a mean of norm at most "
+            "--rkhs-norm"
         )
     _show(form, rows, note)
 
@@ -240,8 +241,7 @@ def _show(form: str, rows: Sequence[Mapping[str, Any]], note: str) -> None:
     if form == "json":
         write_json(rows, allow_nan=False)
         return
-    for line in _verdict(rows):
-        say(line)
+    _verdict(rows)
     headings = list(rows[0])
     click.echo()
     lines = [Line([_cell(name, row[name]) for name in headings]) for row in rows]
@@ -252,7 +252,7 @@ def _show(form: str, rows: Sequence[Mapping[str, Any]], note: str) -> None:
     click.echo("\n".join(wrapped(note.split())))
 
 
-def _verdict(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _verdict(rows: Sequence[Mapping[str, Any]]) -> None:
     """Whether an error exceeds its bound, and which attention is closest; on other pairs, what is proved."""
     queries = rows[-1]["query"]
     of_each: dict[str, list[Mapping[str, Any]]] = {}
@@ -261,24 +261,27 @@ def _verdict(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if "error" in rows[0]:
         above = sum(row["error"] > row["bound"] for row in rows)
         share = max(row["error"] / row["bound"] for row in rows)
-        yield f"{above or 'No'} error{'s' * (above > 1)} above the bound; the largest is {share:.0%} of its bound."
+        say_checked(
+            not above,
+            f"{above or 'No'} error{'s' * (above > 1)} above the bound; the largest is {percent(share)} of its bound.",
+        )
         largest = [(max(row["error"] for row in of), name) for name, of in of_each.items() if of[0]["by"] == "X3k"]
-        words = ", ".join(f"{name} {error:.4g}" for error, name in sorted(largest))
-        yield f"Largest error at {queries} queries: {words}."
+        words = ", ".join(f"{name} {near(error)}" for error, name in sorted(largest))
+        say(f"Largest error at {queries} queries: {words}.")
         return
     bounds = [(max(row["X3k"] for row in of), name) for name, of in of_each.items() if of[0]["X3k"] is not None]
     if bounds:
         words = ", ".join(f"{name} {up(bound)}" for bound, name in sorted(bounds))
-        yield f"Largest error at {queries} queries is at most (X3k): {words}."
+        say(f"Largest error at {queries} queries is at most (X3k): {words}.")
     else:
-        yield f"Inferred at {queries} queries. No bound of the errors: X3k needs --value-noise and --rkhs-norm."
+        say(f"Inferred at {queries} queries. No bound of the errors: X3k needs --value-noise and --rkhs-norm.")
 
 
 def _cell(name: str, x: Any) -> str:
     """A number by four digits, "-" for none."""
     if x is None or not isinstance(x, float):
         return "-" if x is None else str(x)
-    return up(x) if name in ("bound", "X3k") else f"{x:.4g}"
+    return up(x) if name in ("bound", "X3k") else near(x)
 
 
 def _infer_known(
@@ -335,7 +338,5 @@ def _infer_known(
                 x3.name,
             )
     rows.sort(key=lambda row: row["query"])
-    note = (
-        f"Each bound holds with probability at least 1 - {delta:g}. Limit: what softmax attention tends to as L grows."
-    )
-    _show(form, rows, f"{n} pairs, keys on the sphere in {d} dimensions. {note}")
+    note = f"{n} pairs, keys on the sphere in {d} dimensions. Each bound holds with probability at least "
+    _show(form, rows, f"{note}{confidence(delta)}. Limit: what softmax attention tends to as L grows.")

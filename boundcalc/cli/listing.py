@@ -6,7 +6,7 @@ import click
 
 from boundcalc.cli.catalogue import GROUPS, MORE, Entry, entries
 from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.text import say
+from boundcalc.cli.text import Line, say, write_table
 
 _FIRST = ("theorems", "policies", "presets")
 """Groups that are shown where none is named; of the others, how many they are."""
@@ -43,31 +43,18 @@ def command(group: str | None, form: str) -> None:
     Without a name theorems, policies and presets. By name also figures, tasks, sweeps and families: what plot, train,
     sweep and norms take.
     """
-    found = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
+    listed = [entry for name in ([group] if group else GROUPS) for entry in entries(name)]
     if form == "json":
-        write_json([entry._asdict() for entry in found])
+        write_json([entry._asdict() for entry in listed])
         return
-    _tables([entry for entry in found if group or entry.group in _FIRST])
+    _tables([entry for entry in listed if group or entry.group in _FIRST])
     if group is None:
-        sizes = {name: sum(entry.group == name for entry in found) for name in GROUPS if name not in _FIRST}
+        sizes = {name: sum(entry.group == name for entry in listed) for name in GROUPS if name not in _FIRST}
         say(f"Also {', '.join(f'{size} {name}' for name, size in sizes.items())}: boundcalc list lemmas, ...")
 
 
-def _tables(found: list[Entry]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from boundcalc.cli.text import console
-
-    out = console()
-    for group in dict.fromkeys(entry.group for entry in found):
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-        for heading in (group, "", _LAST[group]):
-            table.add_column(heading, no_wrap=heading == group)
-        for entry in found:
-            if entry.group == group:
-                table.add_row(*map(Text, entry[1:]))
-        out.print(table)
-        out.print()
-    out.print(Text("boundcalc explain NAME says more about each."))
+def _tables(listed: list[Entry]) -> None:
+    for group in dict.fromkeys(entry.group for entry in listed):
+        write_table((group, "", _LAST[group]), [Line(entry[1:]) for entry in listed if entry.group == group])
+        say()
+    say("boundcalc explain NAME says more about each.")

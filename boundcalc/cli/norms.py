@@ -27,15 +27,15 @@ _SHOWN = (("op", "op"), ("F", "fro"), ("21", "two_one"), ("21T", "two_one_t"), (
     short_help="Certified norms of a checkpoint, layer by layer.",
     epilog="""\b
 Examples:
-  boundcalc norms runs/bert                     (a directory as save_pretrained writes it)
+  boundcalc norms runs/bert
   boundcalc norms runs/bert --setting-out setting.json && boundcalc eval --setting setting.json --m 1e8
   boundcalc norms later/ --out norms.json && boundcalc eval --setting setting.json --norms norms.json
   boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
   boundcalc norms mine.pt --template mine.json --compare model.py:make
   boundcalc norms model.npz --mapping mine.json --format csv > norms.csv
-\b
-MODEL is a .safetensors, .pt, .bin, .ckpt or .npz file, an index of shards, or a directory. Nothing
-in it is executed. Every norm is an upper bound of the exact one.""",
+
+MODEL is a .safetensors, .pt, .bin, .ckpt or .npz file, an index of shards, or a directory as save_pretrained writes it.
+Nothing in it is executed. Every norm is an upper bound of the exact one.""",
 )
 @click.argument("model", type=Input())
 @model_options
@@ -170,7 +170,7 @@ def _distance(found: Audit, name: str) -> float | None:
 
 def _number(value: float | None) -> str:
     """Rounded up, so that what is read off the table is an upper bound too."""
-    return "" if value is None else rounding.up(value, 5)
+    return "" if value is None else rounding.up(value)
 
 
 def _json(found: Audit) -> None:

@@ -83,7 +83,7 @@ Examples:
   boundcalc plot gap-vs-m --store runs.db --runs task=conjunction --runs T=128 --norms-from runs
   boundcalc plot gap-vs-m --points mine.csv --bound best --bound mine.py:bound
   boundcalc plot --from gap.json -o again.pdf
-\b
+
 Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.""",
 )
 @click.argument("what", metavar="FIGURE", required=False)

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from boundcalc.base.rounding import near, short
 from boundcalc.cli.options import all_of, write_json
-from boundcalc.cli.text import say
+from boundcalc.cli.text import say, say_checked
 from boundcalc.cli.values import NUMBER
 from boundcalc.lab.train.certify import METHODS, wanted
 
@@ -119,7 +120,7 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
             f"{_short(entry[name])} {name}, " for name in ("picks", "bits", "nats", "draws") if name in entry
         )
         of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"] - entry.get("picks", 0)
-        measured = "" if entry["test_error"] is None else f"; test error {entry['test_error']:.4f}"
+        measured = "" if entry["test_error"] is None else f"; test error {near(entry['test_error'])}"
         say(
             f"  {entry['method']:<10}risk <= {up(entry['risk'], 4)}  {entry['statement']:<5} "
             f"({facts}{entry['errors']} errors of {of}; {entry['certified']}{measured})"
@@ -136,9 +137,9 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
 
 def _short(fact: float) -> str:
     """A count as it is; bits and nats rounded up."""
-    import math
+    from boundcalc.base.rounding import up
 
-    return str(fact) if isinstance(fact, int) else f"{math.ceil(fact * 100) / 100:.2f}"
+    return str(fact) if isinstance(fact, int) else up(fact)
 
 
 def verify_file(file: str, raw: object, data_file: str | None, form: str, model: str | None = None) -> None:
@@ -177,10 +178,8 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
         return
     summary = certificate.summary()
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in SHORT if name in summary)
-    say(
-        f"verified: risk of a fresh example <= {up(certificate.risk, 4)}, "
-        f"with probability at least {confidence(certificate.delta)}"
-    )
+    sure = f"with probability at least {confidence(certificate.delta)}"
+    say_checked(True, f"verified: risk of a fresh example <= {up(certificate.risk, 4)}, {sure}")
     lines = {
         "predictor": certificate.certified,
         "proof": f"{certificate.statement} ({certificate.method}): {facts}",
@@ -198,9 +197,9 @@ def _beforehand(certificate: Any) -> str:
     """What was fixed before the data: how many alternatives share delta, their seeds, and the one that was chosen."""
     count, chosen = len(certificate.alternatives), _chosen(certificate.taken)
     words = ", ".join(f"{name} {value}" for name, value in chosen.items())
-    text = f"{count} alternative{'s' * (count != 1)} for delta {certificate.delta:g}"
+    text = f"{count} alternative{'s' * (count != 1)} for delta {short(certificate.delta)}"
     if count > 1:
-        text += f", {certificate.share:g} of it for this one"
+        text += f", {short(certificate.share)} of it for this one"
     seeds = "".join(f"; {name} {', '.join(map(str, values))}" for name, values in _seeds(certificate).items())
     return text + (f" ({words})" if words else "") + seeds
 

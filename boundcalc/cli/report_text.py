@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boundcalc.base.rounding import at_least, down, up
+from boundcalc.base.rounding import at_least, down, percent, up
 from boundcalc.base.value import VACUOUS_MARGIN, Value
 from boundcalc.cli.report import TARGET, Report, Row
 from boundcalc.cli.values import short, upper
@@ -62,7 +61,7 @@ def cells(row: Row, names: Sequence[str]) -> tuple[str, ...]:
         *kind,
         *_amounts(value),
         *(("", "", "") if value.trivial else (value.strategy, _growth(row.growth["T"]), _growth(row.growth["m"]))),
-        "" if dominant is None else f"{dominant[0]} {dominant[1]:.0%}",
+        "" if dominant is None else f"{dominant[0]} {percent(dominant[1])}",
     )
 
 
@@ -74,7 +73,7 @@ def verdict(report: Report) -> list[str]:
     """The answer: the best bounds with the floors under them, and from which m on they are small."""
     lines = [line for quantity in ("gap", "risk") if (line := _verdict_of(report, quantity))]
     enough = [
-        f"{needed.quantity} <= {TARGET:g} from m = {at_least(needed.m)} on" for needed in report.needed if needed.m
+        f"{needed.quantity} <= {short(TARGET)} from m = {at_least(needed.m)} on" for needed in report.needed if needed.m
     ]
     return lines + ([f"Enough  {', '.join(enough)}"] if enough else [])
 
@@ -91,7 +90,11 @@ def _verdict_of(report: Report, quantity: Quantity) -> str:
         return "" if quantity == "gap" else f"{name} no bound (see below)"
     bound, floor = best.value.of(quantity), best.floors.get(quantity)
     default = ", the default" if report.question.assumed("train_error") else ""
-    at = f" at train error {sample.train_error:g}{default}" if quantity == "risk" and sample.lipschitz is None else ""
+    at = (
+        f" at train error {short(sample.train_error)}{default}"
+        if quantity == "risk" and sample.lipschitz is None
+        else ""
+    )
     least = "" if floor is None else f"no such bound is below {down(floor.value)} (floor)"
     if bound.vacuous:
         return f"{name} {VACUOUS}: the best bound{at} is 1 or more" + (f"; {least}" if least else "")
@@ -106,13 +109,13 @@ def notes(report: Report) -> list[str]:
     refusals = {str(row.value.risk_refusal): None for row in report.rows if row.value.risk_refusal is not None}
     if sample.lipschitz is not None:
         lines = [
-            f"The loss is any with values in [0, 1] and Lipschitz constant {sample.lipschitz:g}; no margin is meant. "
-            "Risk is its expectation where the training loss is 0: the gap bound."
+            f"The loss is any with values in [0, 1] and Lipschitz constant {short(sample.lipschitz)}; no margin is "
+            "meant. Risk is its expectation where the training loss is 0: the gap bound."
         ]
     else:
         about = "Gap: expected ramp loss less its mean on the sample, for every training error. "
         lines = [f"{about}No risk bound: {text}" for text in refusals] or [
-            f"{about}Risk: chance of an error, at train error {sample.train_error:g}. Each floor is of the same "
+            f"{about}Risk: chance of an error, at train error {short(sample.train_error)}. Each floor is of the same "
             "quantity."
         ]
     lines += [f"{row.value.name} refused: {row.value.refusal}" for row in report.rows if row.value.refusal is not None]
@@ -120,7 +123,7 @@ def notes(report: Report) -> list[str]:
         lines.append("~ marks proxies: numbers that lack constants or the union bound over what was tried, not bounds.")
     lines += [*_stored_lines(report), *_vacuous_lines(report), *_alike_lines(report)]
     return lines + [
-        f"No m is known to give {needed.quantity} <= {TARGET:g}: {needed.why_not.rstrip('.')}."
+        f"No m is known to give {needed.quantity} <= {short(TARGET)}: {needed.why_not.rstrip('.')}."
         for needed in report.needed
         if needed.m is None and needed.why_not not in refusals
     ]
@@ -193,14 +196,11 @@ def _one_proof(one: BoundValue, other: BoundValue) -> bool:
     return bare(one) == bare(other)
 
 
-_POWER = re.compile(r"e\+0*")
-
-
 def _distance(needed: FirstLink) -> str:
     count = upper(needed.log10_count)
     would = "no m up to 10^300 suffices"
     if needed.n_train is not None:
         size = upper(math.log10(needed.n_train))
         whole = math.ceil(float(size))
-        would = f"m = {at_least(whole) if whole < 10**6 else _POWER.sub('e', size)} suffices"
+        would = f"m = {at_least(whole) if whole < 10**6 else size} suffices"
     return f"needs a cover of log N = {count}, {would}"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from boundcalc.base import output
-from boundcalc.base.rounding import at_least, down, up
+from boundcalc.base.rounding import at_least, down, near, up
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.text import say
+from boundcalc.cli.text import say, say_checked
 from boundcalc.cli.values import WHOLE
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Examples:
   boundcalc represent "x3 & ~x7 | x11" --T 512
   boundcalc represent "PARITY(0..7)" --T 64 -o parity.safetensors
   boundcalc represent 01101001 --T 16 --format json
-\b
+
 Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take bits by
 number, ranges a..b and formulas. Digits 0 and 1 are a truth table: the all-zero row first, x0 changing fastest.""",
 )
@@ -82,9 +82,10 @@ def _show(found: Representation, worst: Worst | None) -> None:
 
     built, certified = found.construction, found.certified
     network, encoding = built.network, built.network.encoding
-    say(
+    say_checked(
+        True,
         f"Certified: sign(f) F >= {_guaranteed(certified.margin)} on all 2^{network.seq_len} inputs "
-        f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})"
+        f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})",
     )
     if worst is not None:
         say(f"Tried all {worst.tried} inputs: least sign(f) F = {_guaranteed(worst.score)}")
@@ -97,9 +98,9 @@ def _show(found: Representation, worst: Worst | None) -> None:
     say(f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}")
     say(
         f"Sizes         d {encoding.width}, hidden units {len(network.w_1)}, one head, one block; "
-        f"rows place {encoding.place:.4f}, bit {encoding.bit:.4f}, constant {encoding.constant:.4f}"
+        f"rows place {near(encoding.place)}, bit {near(encoding.bit)}, constant {near(encoding.constant)}"
     )
-    say(f"Attention     beta {built.beta:.4f}; at most {up(certified.leak)} of it elsewhere (eta)\n")
+    say(f"Attention     beta {near(built.beta)}; at most {up(certified.leak)} of it elsewhere (eta)\n")
     lines = [
         Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)))
         for key, b in network.norms.budgets.items()

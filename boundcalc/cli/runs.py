@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
+from boundcalc.base.rounding import near
 from boundcalc.cli.files import FileGroup
 from boundcalc.cli.learning import chosen_runs, read_store_option, runs_option, store_option
 from boundcalc.cli.options import write_json
+from boundcalc.cli.text import mark, say_checked
 
 _COLUMNS = ("task", "T", "m", "depth", "seed", "status", "steps", "train_error", "test_error", "gap")
 
@@ -25,7 +27,7 @@ Examples:
   boundcalc runs list --runs task=conjunction --runs T=64
   boundcalc runs show 3fa9
   boundcalc runs verify
-\b
+
 A store is one SQLite file: copy it to move it, and read it with any program that reads SQLite.""",
 )
 def command() -> None:
@@ -61,9 +63,9 @@ def list_runs(store_path: Path, runs: tuple[str, ...]) -> None:
     lines: list[Line] = []
     for record in records:
         values = summary_columns(record.config, record.result)
-        cells = (f"{values[c]:.4f}" if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
+        cells = (near(values[c]) if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
         lines.append(Line((record.hash[:12], *cells)))
-    write_table(("hash", *_COLUMNS), lines)
+    write_table(("hash", *_COLUMNS), lines, droppable=("steps", "status", "depth"))
     if sweeps:
         click.echo("sweeps: " + ", ".join(f"{name} ({count})" for name, count in sweeps.items()))
 
@@ -98,7 +100,7 @@ def verify(store_path: Path) -> None:
     with Store(store_path, read_only=True) as store:
         problems, count = store.verify(), len(store)
     for problem in problems:
-        click.echo(problem, err=True)
+        click.echo(f"{mark(False)} {problem}", err=True)
     if problems:
         raise click.ClickException(f"{len(problems)} problems in {store_path}")
-    click.echo(f"{count} trials, all as they were written")
+    say_checked(True, f"{count} trials, all as they were written")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import at_least, at_most, down, log10_up
+from boundcalc.base.rounding import at_least, at_most, down, log10_up, short
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
@@ -29,7 +29,7 @@ Examples:
   boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
   boundcalc solve --for n --certify held-out --truth 0.05 --target 0.1
   boundcalc solve --for n --certify difference --truth 0.02 --discordant 0.06 --power 0.8
-\b
+
 Exit code 1 when no value in the range searched is enough.""",
 )
 @setting_options
@@ -122,12 +122,12 @@ def command(
             out["without_bits"] = {"value": None if isinstance(plain, str) else plain.value, "reason": reason}
         write_json(out)
         return
-    at = f" at train error {question.setting.sample.train_error:g}" if quantity == "risk" else ""
+    at = f" at train error {short(question.setting.sample.train_error)}" if quantity == "risk" else ""
     if quantity == "risk" and question.assumed("train_error"):
         at += " (default)"
     rounded = at_least if found.direction == "smallest" else at_most
     say(
-        f"{found.direction} {variable} with {quantity} <= {target:g}{at}: {rounded(found.value)}\n"
+        f"{found.direction} {variable} with {quantity} <= {short(target)}{at}: {rounded(found.value)}\n"
         f"at this {variable}, {bound!r} gives {upper(log10_up(bounded.log_value))}, by {bounded.form}"
     )
     if below is not None:
@@ -172,11 +172,11 @@ def _plan(
         )
     if discordant is None:
         plan = plan_held_out(target, truth, power, delta, looks)
-        what = f"the certified error is at most {target:g} where the true one is {truth:g}"
+        what = f"the certified error is at most {short(target)} where the true one is {short(truth)}"
     else:
         refuse_given({"target": "with --certify difference"})
         plan = plan_difference(truth, discordant, power, delta, looks)
-        supposed = f"errors differ by {truth:g} and {discordant:g} are discordant"
+        supposed = f"errors differ by {short(truth)} and {short(discordant)} are discordant"
         what = f"the exact paired test finds the better model where {supposed}"
     if form == "json":
         write_json(
@@ -190,7 +190,7 @@ def _plan(
             }
         )
         return
-    say(f"n = {plan.always} test examples: with probability {power:g} or more {what} (delta {delta:g})")
+    say(f"n = {plan.always} test examples: with probability {short(power)} or more {what} (delta {short(delta)})")
     if plan.n < plan.always:
         allowed = "" if plan.allowed is None else f", {plan.allowed} errors allowed"
         say(f"{plan.n} is the smallest n that is enough{allowed}; from {plan.always} on every n is")

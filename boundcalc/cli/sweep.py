@@ -27,9 +27,12 @@ Examples:
   DASK_SCHEDULER_ADDRESS=tcp://10.0.0.1:8786 boundcalc sweep my_sweep.json --backend dask --jobs -1
   boundcalc sweep conjunction --seeds 5 --set train.lr=0.002 --list
   boundcalc sweep smoke --certify holdout --certify p2l
-\b
+
 A sweep file (.json, .yaml, .toml) has the keys task, model, init, train, m, n_test, seeds and grid, such as
-  {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32], "m": [64, 128]}}
+
+\b
+  {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32]}}
+
 Interrupt it whenever you like: run it again and it goes on.""",
 )
 @click.argument("what", metavar="PRESET|FILE", type=NAME_OR_FILE)

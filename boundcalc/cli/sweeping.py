@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.rounding import percent
 from boundcalc.cli.axes import parse_axes
 from boundcalc.cli.formats import setting_lines, write_csv
 from boundcalc.cli.progress import counted
@@ -122,7 +123,7 @@ def _table(question: Question, typed: Mapping[str, str], rows: _Rows, *, several
             lines.append(Line((*start, "refused"), "dim"))
             reasons[row["refusal"]] = reasons.get(row["refusal"], 0) + 1
             continue
-        dominant = "" if row["dominant"] is None else f"{row['dominant']} {row['dominant_share']:.0%}"
+        dominant = "" if row["dominant"] is None else f"{row['dominant']} {percent(row['dominant_share'])}"
         mark = "~" if row["kind"] == "proxy" else ""
         gap = VACUOUS if row["trivial"] else amount(row["log10_gap"])
         risk = VACUOUS if row["risk_trivial"] else NO_MEMBER if row["risk_refusal"] else amount(row["log10_risk"])

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
 from boundcalc.base.table import fitted, folded
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.tree import Tree
 
 _PARAGRAPH = 100
-"""Characters of a line of text."""
+"""Most characters of a line of text."""
+_PIPED = 80
+"""Characters of a line of text in a pipe."""
 _WIDE = 200
 _GAP = 3
 
@@ -37,6 +40,11 @@ def room() -> int | None:
     return (os.get_terminal_size(sys.stdout.fileno()).columns or None) if sys.stdout.isatty() else None
 
 
+def reading_width() -> int:
+    """Characters of a line of prose."""
+    return min(_PARAGRAPH, room() or _PIPED)
+
+
 def say(text: str = "") -> None:
     """Print lines; one that does not fit the terminal is wrapped, and goes on below its own text."""
     width = room()
@@ -54,8 +62,7 @@ def say(text: str = "") -> None:
 
 def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None, skip: int = 0) -> list[str]:
     """Words (without the first `skip`) put into lines, the later ones indented as far as the first."""
-    if width is None:
-        width = min(_PARAGRAPH, room() or _PARAGRAPH)
+    width = reading_width() if width is None else width
     lines = [first]
     for word in list(words)[skip:]:
         if len(lines[-1]) + len(word) > width and lines[-1].strip():
@@ -73,25 +80,44 @@ def write_table(
 ) -> None:
     """Columns under a rule; `right` are aligned to the right.
 
-    Where the terminal is too narrow, `droppable` columns are left out and the cells of wide ones are wrapped.
+    Where the terminal is too narrow, columns stand closer, `droppable` ones go, wide cells are wrapped.
     """
-    kept, width = list(range(len(headings))), room()
+    kept, width, gap = list(range(len(headings))), room(), _GAP
     rows = [list(headings), *([*line.cells, *[""] * (len(headings) - len(line.cells))] for line in lines)]
 
     def total() -> int:
-        return sum(max(len(row[i]) for row in rows) for i in kept) + _GAP * (len(kept) - 1)
+        return sum(max(len(row[i]) for row in rows) for i in kept) + gap * (len(kept) - 1)
 
+    if width is not None and total() > width:
+        gap -= 1
     for name in droppable:
         if width is not None and total() > width and name in headings:
             kept.remove(list(headings).index(name))
     right = frozenset(kept.index(i) for i in right if i in kept)
     head, *body = [[row[i] for i in kept] for row in rows]
-    widths = fitted([head, *body], width, _GAP)
-    click.echo("\n".join(folded(head, widths, right, _GAP)))
-    click.echo("-" * (sum(widths) + _GAP * (len(widths) - 1)))
+    widths = fitted([head, *body], width, gap)
+    click.echo("\n".join(folded(head, widths, right, gap)))
+    click.echo("-" * (sum(widths) + gap * (len(widths) - 1)))
     for line, cells in zip(lines, body, strict=True):
-        text = "\n".join(folded(cells, widths, right, _GAP))
+        text = "\n".join(folded(cells, widths, right, gap))
         click.echo(click.style(text, **{line.style: True}) if line.style else text)
+
+
+def mark(ok: bool) -> str:
+    """A tick or a cross; a word where the output cannot show them."""
+    sign, word = ("✓", "ok") if ok else ("✗", "fail")
+    try:
+        sign.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return word
+    return sign
+
+
+def say_checked(ok: bool, text: str) -> None:
+    """The outcome of a check, behind its mark; green or red on a terminal."""
+    sign = mark(ok)
+    first, *rest = wrapped(text.split(), first=f"{sign} ")
+    click.echo("\n".join([click.style(sign, fg="green" if ok else "red") + first[len(sign) :], *rest]))
 
 
 def bar(share: float) -> str:
@@ -100,10 +126,11 @@ def bar(share: float) -> str:
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def console(**options: Any) -> Console:
-    """A rich console that prints words as they are; wide where there is no terminal."""
+def say_tree(tree: Tree) -> None:
+    """Print a tree, as wide as the terminal; wide where there is none."""
     from rich.console import Console
 
-    found = Console(markup=False, highlight=False, emoji=False, soft_wrap=False, **options)
-    found.width = room() or _WIDE
-    return found
+    out = Console(width=room() or _WIDE, file=io.StringIO(), markup=False, highlight=False, emoji=False)
+    with out.capture() as lines:
+        out.print(tree)
+    click.echo("\n".join(line.rstrip() for line in lines.get().splitlines()))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import up
+from boundcalc.base.rounding import near, up
 from boundcalc.cli.options import write_json
 from boundcalc.cli.setting import BY_NAME, Question
 from boundcalc.cli.text import Line, wrapped, write_table
-from boundcalc.cli.values import short
+from boundcalc.cli.values import short, shown
 from boundcalc.theorems import BOUNDS, Theorem, known_bound, theorem_called
 
 if TYPE_CHECKING:
@@ -75,13 +75,15 @@ def write_bounds(found: Sequence[Value], notes: Sequence[str]) -> None:
             b.form,
             b.kind,
             "~" * (b.kind == "proxy") + up(b.value),
-            ", ".join(f"{k} {v:.3g}" for k, v in b.parameters.items()),
+            ", ".join(f"{k} {near(v, 3)}" for k, v in b.parameters.items()),
             b.quantity,
         )
         for b in found
     ]
     write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), [Line(row) for row in rows])
-    vacuous = [f"{b.name} ({b.form}) is vacuous: its quantity is at most {b.always:g}." for b in found if b.vacuous]
+    vacuous = [
+        f"{b.name} ({b.form}) is vacuous: its quantity is at most {shown(b.always)}." for b in found if b.vacuous
+    ]
     for note in (*notes, *vacuous):
         click.echo("\n".join(wrapped(note.split())))
 

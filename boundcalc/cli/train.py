@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import output, rounding
+from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
+from boundcalc.base.rounding import down, near, percent, short, up
 from boundcalc.cli import predictors
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions
-from boundcalc.cli.text import say
+from boundcalc.cli.report_text import NO_MEMBER, VACUOUS, amount
+from boundcalc.cli.text import Line, say, write_table
 from boundcalc.cli.values import NUMBER, WHOLE
 from boundcalc.lab.train import defaults
 
@@ -217,18 +219,19 @@ class _Live:
 
     def __call__(self, state: Mapping[str, Any]) -> None:
         point = state["points"][0]
-        text = (
-            f"step {state['step']:>6} of {state['steps']}  train loss {point['train_loss']:.4f} "
-            f"error {point['train_error']:.3f}  test loss {point['test_loss']:.4f} error {point['test_error']:.3f}"
+        parts = (
+            f"{part} loss {near(point[f'{part}_loss'])} error {near(point[f'{part}_error'])}"
+            for part in ("train", "test")
         )
-        click.echo(f"\r{text}" if self.redraw else text, err=True, nl=not self.redraw)
+        text = "  ".join([f"step {state['step']:>6} of {state['steps']}", *parts])
+        click.echo(f"\r{text:<79}" if self.redraw else text, err=True, nl=not self.redraw)
         self.shown = True
 
     def end(self, result: Mapping[str, Any]) -> None:
         """Leave the line; print what differs between two runs to stderr, so that standard output does not differ."""
         if self.shown and self.redraw:
             click.echo("", err=True)
-        click.echo(f"{result['cpu_seconds']:.2f} CPU-s on {result['device']}", err=True)
+        click.echo(f"{near(result['cpu_seconds'])} CPU-s on {result['device']}", err=True)
 
 
 def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float, delta: float) -> None:
@@ -238,14 +241,14 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
     test, train = result["test"], result["train"]
     low, high = test["interval"]
     say(
-        f"test error {test['error']:.4f} [{low:.4f}, {high:.4f}] of {test['n']} examples, after {result['steps']} "
+        f"test error {near(test['error'])} [{down(low)}, {up(high)}] of {test['n']} examples, after {result['steps']} "
         f"steps ({result['reason']})"
     )
-    say(f"training error {train['error']:.4f}, loss {train['loss']:.4g}; test loss {test['loss']:.4g}")
+    say(f"training error {near(train['error'])}, loss {near(train['loss'])}; test loss {near(test['loss'])}")
     for block, mass in enumerate(result.get("attention", [])):
         say(
-            f"attention on the true coordinates, block {block}: best head {mass['best_head']:.1%}, "
-            f"weighted by values {mass['value_weighted']:.1%}, mean {mass['mean']:.1%}"
+            f"attention on the true coordinates, block {block}: best head {percent(mass['best_head'])}, "
+            f"weighted by values {percent(mass['value_weighted'])}, mean {percent(mass['mean'])}"
         )
     say(
         f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "
@@ -260,31 +263,37 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
         from boundcalc.lab.train.bounds import by_block
 
         budgets = {key: write(budget) for key, budget in by_block(result).items()}
-        say("\nnorms (largest over heads)")
-        widest = max(21, *(len(key) for key in budgets)) + 1
-        for key, budget in budgets.items():
-            shown = [f"{name} {rounding.up(value)}" for name, value in budget.items() if name not in ("rank", "Sp")]
-            say(f"  {key:<{widest}}{'  '.join(shown)}")
+        kinds = list(dict.fromkeys(kind for budget in budgets.values() for kind, x in budget.items() if _is_norm(x)))
+        rows = [
+            Line([key, *(up(budget[name]) if name in budget else "" for name in kinds)])
+            for key, budget in budgets.items()
+        ]
+        say()
+        write_table(("norm (largest over heads)", *kinds), rows, right=frozenset(range(1, 1 + len(kinds))))
+
+
+def _is_norm(value: Any) -> bool:
+    return isinstance(value, float)
 
 
 def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
     sample = values[0].setting.sample
     say()
     say(
-        f"bounds of the gap (ramp loss of margin {gamma:g}, delta {delta:g}, "
-        f"share of training margins at most gamma: {sample.train_error:g}), corrected for norms chosen after training"
+        f"bounds of the gap (ramp loss of margin {short(gamma)}, delta {short(delta)}, share of training margins at "
+        f"most gamma: {short(sample.train_error)}), corrected for norms chosen after training"
     )
     telling = [value for value in values if value.refusal is None and value.kind != "proxy"]
     if telling and all(value.vacuous for value in telling):
-        say(f"  none of {len(telling)} is below 1 at m = {sample.n_train}")
-    width = max(len(value.name) for value in values) + 2
-    for value in values:
-        if value.refusal is not None:
-            text = f"does not apply: it needs {value.refusal.needs}"
-        elif value.trivial:
-            text = f"vacuous  {value.kind}  every covering argument gives a bound above 1 here"
-        else:
-            mark = "~" if value.kind == "proxy" else ""
-            says = "vacuous" if value.vacuous else f"gap <= {rounding.up(value.gap)}"
-            text = f"{mark}10^{rounding.exponent_up(value.log10, 2)}  {value.kind}  {says}"
-        say(f"  {value.name:<{width}}{text}")
+        say(f"none of {len(telling)} is below 1 at m = {sample.n_train}")
+    say()
+    write_table(("bound", "gap <=", "kind", "note"), [Line(_cells(value)) for value in values])
+
+
+def _cells(value: Any) -> tuple[str, ...]:
+    """A row of the table of bounds."""
+    if value.refusal is not None:
+        return (value.name, NO_MEMBER, "", f"needs {value.refusal.needs}")
+    note = "every covering argument gives a bound above 1 here" if value.trivial else ""
+    gap = VACUOUS if value.trivial else amount(value.log10)
+    return (value.name, "~" * (value.kind == "proxy") + gap, value.kind.replace("_", " "), note)

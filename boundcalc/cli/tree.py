@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from boundcalc.base.rounding import percent
 from boundcalc.cli.report import Report
-from boundcalc.cli.text import bar, console
+from boundcalc.cli.text import bar, say, say_tree
 from boundcalc.cli.values import upper
 from boundcalc.proof.breakdown import Breakdown, LevelParts, Part
 from boundcalc.statements.strategies import STRATEGIES
@@ -24,20 +25,15 @@ _MOST_PIECES = 12
 
 def show_proofs(report: Report, *, all_bounds: bool) -> None:
     """Print the proofs of the best bound, or of all that were requested."""
-    from rich.text import Text
-
-    out = console()
     best = report.best
     for row in report.rows:
         value = row.value
         if value.refusal is not None or not (all_bounds or value is best):
             continue
         for tree in _trees(value):
-            out.print()
-            out.print(tree)
-    used = Text("boundcalc explain NAME shows a statement in full.")
-    out.print()
-    out.print(used)
+            say()
+            say_tree(tree)
+    say("\nboundcalc explain NAME shows a statement in full.")
 
 
 def _trees(value: BoundValue) -> list[Tree]:
@@ -78,13 +74,13 @@ def _piece_lines(parts: Sequence[Part], counted: str) -> list[str]:
     shown = sorted(parts, key=lambda part: -part.share)[:_MOST_PIECES] if len(parts) > _MOST_PIECES + 1 else parts
     width = max(len(part.key) for part in shown) if shown else 0
     lines = [
-        f"{part.key:{width}}  {'/'.join(part.lemmas):5} eps {_number(part.eps):>10}  error {_number(part.error):>10}  "
-        f"{counted} {_number(part.count):>10}  {part.share:4.0%} {bar(part.share)}".rstrip()
+        f"{part.key:{width}}  {'/'.join(part.lemmas):3} eps {_number(part.eps):>9}  error {_number(part.error):>9}  "
+        f"{counted} {_number(part.count):>9} {percent(part.share):>5} {bar(part.share)}".rstrip()
         for part in shown
     ]
     rest = len(parts) - len(shown)
     if rest:
-        lines.append(f"and {rest} more pieces with {1 - sum(part.share for part in shown):.0%} of {counted}")
+        lines.append(f"and {rest} more pieces with {percent(1 - sum(part.share for part in shown))} of {counted}")
     return lines
 
 

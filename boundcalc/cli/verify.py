@@ -15,7 +15,7 @@ from boundcalc.base.rounding import confidence, down, log10_up, up, value_up
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.setting import FILE
-from boundcalc.cli.text import wrapped
+from boundcalc.cli.text import say, say_checked, wrapped
 from boundcalc.cli.values import short, shown, upper
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Examples:
   boundcalc verify gap.json --format json
   boundcalc verify p2l.json --data examples.npz
   boundcalc verify rule.json --model model.safetensors
-\b
+
 Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
 )
 @click.argument("file", type=FILE)
@@ -86,7 +86,9 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
     if form == "json":
         write_json(_document(certificate, found))
         return
-    for line in _lines(certificate, found):
+    claim, *lines = _lines(certificate, found)
+    say_checked(True, claim)
+    for line in lines:
         label, gap, text = line.partition("  ")
         first = f"{label:8}  " if gap and " " not in label else ""
         click.echo("\n".join(wrapped((text if first else line).split(), first=first)))
@@ -105,10 +107,10 @@ def _verify_score(file: str, raw: Any, form: str) -> None:
         write_json({"verified": True, **score.to_json()})
         return
     line = of_score("score", score)
-    click.echo(f"verified: {score.claim}")
-    click.echo(f"{'proof':10}  {line.based_on}")
-    click.echo(f"{'model':10}  {', '.join(score.names)} (on record, not checked here)")
-    click.echo(f"{'facts':10}  taken as they stand, of independent examples that the models had not met")
+    say_checked(True, f"verified: {score.claim}")
+    say(f"{'proof':10}  {line.based_on}")
+    say(f"{'model':10}  {', '.join(score.names)} (on record, not checked here)")
+    say(f"{'facts':10}  taken as they stand, of independent examples that the models had not met")
 
 
 def _verify_floor(file: str, raw: Any, form: str) -> None:
@@ -125,14 +127,11 @@ def _verify_floor(file: str, raw: Any, form: str) -> None:
     if form == "json":
         write_json({**floor.to_json(), "verified": True})
         return
-    click.echo(
-        f"verified: no bound that holds with probability {confidence(sample.delta)} is below {down(floor.value, 6)}"
-    )
+    sure = f"with probability {confidence(sample.delta)}"
+    say_checked(True, f"verified: no bound that holds {sure} is below {down(floor.value, 6)}")
     for label, text in (("of", floor.of), *_about(floor.setting)):
-        click.echo(f"{label:8}  {text}")
-    click.echo(
-        f"{'members':8}  construction {floor.construction.name} ({floor.construction.title}), counted by {floor.by}"
-    )
+        say(f"{label:8}  {text}")
+    say(f"{'members':8}  construction {floor.construction.name} ({floor.construction.title}), counted by {floor.by}")
 
 
 class _Found(NamedTuple):

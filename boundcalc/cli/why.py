@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from boundcalc.base.rounding import near, percent
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.growth import value_of
 from boundcalc.statements.strategies import STRATEGIES
@@ -39,11 +40,13 @@ def _lines(name: str, found: Why, setting: Setting) -> list[str]:
     if not found.counts:
         about = f"{found.strategy}, which counts no covers, at m = {short(found.n_train)}"
         head = f"Why the {what} of {name!r}: {about}"
-    pieces = ", ".join(f"{c.piece} {c.share:.0%}" for c in found.counts[:_MOST] if c.share > 0)
+    pieces = ", ".join(f"{c.piece} {percent(c.share)}" for c in found.counts[:_MOST] if c.share > 0)
     rest, more = sum(c.share for c in found.counts[_MOST:]), len(found.counts) - _MOST
     lines = [f"{head}."]
     if found.counts:
-        lines.append(f"  {count} by piece: {pieces}" + (f", {more} other{'s' * (more > 1)} {rest:.0%}" if rest else ""))
+        lines.append(
+            f"  {count} by piece: {pieces}" + (f", {more} other{'s' * (more > 1)} {percent(rest)}" if rest else "")
+        )
     of = f"{count} / m" if found.saturates else what
     lines.append(f"  d log({of}) / d log: {_slopes(found.elasticities)}")
     aim = "halve it" if found.halves else "bring it below 1"
@@ -62,17 +65,17 @@ def _slopes(found: Mapping[str, float]) -> str:
     large = sorted((name for name in own if abs(own[name]) >= 0.005), key=lambda name: -abs(own[name]))
     kinds = [f"{name} {_slope(own[name])}" for name in large]
     if len(large) < len(own):
-        kinds.append(f"{len(own) - len(large)} other kinds 0.00")
+        kinds.append(f"{len(own) - len(large)} other kinds 0")
     return ", ".join(plain) + "; norm of " + ", ".join(kinds)
 
 
 def _slope(slope: float) -> str:
-    return f"{slope:.2f}" if abs(slope) >= 0.005 else "0.00"
+    return near(slope, 2) if abs(slope) >= 0.005 else "0"
 
 
 def _change(change: Change, what: str, setting: Setting) -> str:
     bound = upper(change.log_bound / _LN10)
     if change.value is None:
-        return f"{change.what} times {change.factor:.3g} ({what} <= {bound})"
+        return f"{change.what} times {near(change.factor, 3)} ({what} <= {bound})"
     before = value_of(setting, change.what) or 0.0
     return f"{change.what} {short(change.value)} for {short(before)} ({what} <= {bound})"

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.output import make_folder
-from boundcalc.base.rounding import confidence, up
-from boundcalc.base.rounding import down as _down
+from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.base.table import fitted, folded
 from boundcalc.base.value import Value
 from boundcalc.checkpoints.audit import Audit
@@ -156,9 +155,8 @@ class Certification:
             return f"Nothing below an error of 1 is proved of {self.model}: {self._why_nothing}"
         others = sum(line is not best and bool(line.values) for line in self.lines)
         less = f"; 0 of {others} other methods give less" if others else ""
-        return (
-            f"{best.quantity} of {self.model} at most {percent(risk)} {sure}, by {best.method} ({best.based_on}){less}."
-        )
+        limit = percent(risk, 3, by=up)
+        return f"{best.quantity} of {self.model} at most {limit} {sure}, by {best.method} ({best.based_on}){less}."
 
     @property
     def _why_nothing(self) -> str:
@@ -175,7 +173,7 @@ class Certification:
             account, gamma = self.audit.account, self.setting.sample.margin
             found.append(
                 f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them "
-                f"bounded; T {self.setting.architecture.seq_len}, gamma {gamma:g}"
+                f"bounded; T {self.setting.architecture.seq_len}, gamma {short(gamma)}"
             )
             found.append(self.audit.comparison)
         if self.errors is not None:
@@ -183,7 +181,7 @@ class Certification:
             margins = ""
             if self.setting is not None:
                 sample = self.setting.sample
-                margins = f"; {sample.train_error:g} of them have margins at most {sample.margin:g}"
+                margins = f"; {short(sample.train_error)} of them have margins at most {short(sample.margin)}"
             found.append(f"{wrong} of {n} training examples are answered wrongly{margins}")
         return (*found, *self.notes)
 
@@ -199,10 +197,10 @@ class Certification:
             )
         if score.value == 0:
             return "Next: with twice as many test examples and no error the limit halves."
-        target = score.value + (score.upper - score.value) / 2
+        rate, target = near(score.value, 3), near(score.value + (score.upper - score.value) / 2, 3)
         return (
-            f"Next: for a limit half as far above the {score.value:.3g} that was seen, plan with boundcalc solve --for "
-            f"n --certify held-out --truth {score.value:.3g} --target {target:.3g}."
+            f"Next: for a limit half as far above the {rate} that was seen, plan with boundcalc solve --for n "
+            f"--certify held-out --truth {rate} --target {target}."
         )
 
     @property
@@ -290,7 +288,7 @@ def of_bound(value: BoundValue) -> Line:
 def of_score(method: str, score: Score) -> Line:
     """The line of a score; of two predictors, which is better."""
     low, high = score.interval
-    interval = f"{percent(low, down=True)} to {percent(high)}"
+    interval = f"{percent(low, 3, by=down)} to {percent(high, 3, by=up)}"
     if score.kind in DIFFERENCES:
         values: tuple[Value, ...] = ()
         evidence = (
@@ -305,7 +303,7 @@ def of_score(method: str, score: Score) -> Line:
     seen = (
         f"{score.facts['errors']} error{'s' * (score.facts['errors'] != 1)} of {score.n}"
         if score.kind == "error"
-        else f"{'weighted ' * ('weights' in score.facts)}mean {score.value:.3g} of {score.n}"
+        else f"{'weighted ' * ('weights' in score.facts)}mean {near(score.value, 3)} of {score.n}"
         f"{' groups' * (score.evidence.get('groups') is not None)}"
     )
     looks = f", 1 of {score.looks} looks" if score.looks > 1 else ""
@@ -323,11 +321,6 @@ def _quantity(score: Score) -> str:
 
 def _better(low: float, high: float) -> str:
     return "the second is better" if low > 0 else "the first is better" if high < 0 else "which is better is open"
-
-
-def percent(value: float, *, down: bool = False) -> str:
-    """A share in percent, rounded up (or down)."""
-    return f"{(_down if down else up)(100 * value, 3)}%"
 
 
 def of_predictor(method: str, certificate: PredictorCertificate) -> Line:

@@ -36,7 +36,7 @@ def test_round_trip(run: Run, tmp_path: Path) -> None:
         assert verified["quantity"] == quantity
         assert verified["log10_value"] == pytest.approx(best[f"log10_{quantity}"], rel=1e-9)
     text = run("verify", str(gap)).stdout
-    assert text.startswith("verified: gap <= 0.")
+    assert text.startswith("✓ verified: gap <= 0.")
     assert "with probability at least 0.95" in text
     assert "at margin training error 0" in run("verify", str(risk)).stdout
 

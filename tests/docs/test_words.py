@@ -123,8 +123,7 @@ def test_help_uses_plain_words_and_fits_its_width(name: str) -> None:
     inner = click.Context(command, info_name=name, parent=context, terminal_width=80, **command.context_settings)
     text = command.get_help(inner)
     assert found(text) == []
-    prose = text.partition("\nExamples:")[0].partition("  Examples:")[0]
-    long = [line for line in prose.splitlines() if len(line) > 80]
+    long = [line for line in text.splitlines() if len(line) > 80 and not re.match(r" +(\S+=\S+ )?boundcalc ", line)]
     assert [line for line in long if max(map(len, line.split())) < 50] == []  # a list of choices is one word
 
 

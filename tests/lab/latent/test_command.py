@@ -95,10 +95,14 @@ def test_a_known_law_shows_errors_beside_their_bounds() -> None:
     assert "softmax tau=1, limit" in run("infer").stdout
 
 
-def test_the_first_line_says_whether_a_bound_was_exceeded() -> None:
+def test_the_first_line_says_whether_a_bound_was_exceeded(capsys: pytest.CaptureFixture[str]) -> None:
     from boundcalc.cli.latent import _verdict
 
-    assert run("infer").stdout.startswith("No error above the bound")
+    assert run("infer").stdout.startswith("✓ No error above the bound")
     row = {"query": 1, "attention": "CME", "error": 0.1, "bound": 0.2, "by": "X3k"}
-    assert next(_verdict([row])) == "No error above the bound; the largest is 50% of its bound."
-    assert next(_verdict([row, {**row, "error": 0.4}])) == "1 error above the bound; the largest is 200% of its bound."
+    for rows, said in (
+        ([row], "✓ No error above the bound; the largest is 50% of its bound."),
+        ([row, {**row, "error": 0.4}], "✗ 1 error above the bound; the largest is 200% of its bound."),
+    ):
+        _verdict(rows)
+        assert capsys.readouterr().out.splitlines()[0] == said

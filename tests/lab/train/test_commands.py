@@ -34,7 +34,7 @@ def test_train_prints_gap_norms_and_bounds(run: Any) -> None:
     code, out, err = run(*words, "--store", "runs.db", "--out", "model.safetensors", "--set", "n_test=128")
     assert code == 0
     assert "CPU-s" in err
-    for text in ("gap", "W_QK[0]", "best head", "a_posteriori", "vacuous"):
+    for text in ("gap", "W_QK[0]", "best head", "a posteriori", "vacuous"):
         assert text in out
     with Store("runs.db", create=False) as store:
         assert store.verify() == []
