@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.floor import Floor, check_floor
 from boundcalc.setting import Setting
-from boundcalc.statements.floors import A, B, C, D, E, N
+from boundcalc.statements.floors import B, C, D, E, N
 from boundcalc.statements.floors.base import Construction, Room, refusal
-from boundcalc.statements.floors.counting import LEAST_PAIRS, drop, errs, gap_floor
+from boundcalc.statements.floors.counting import drop, errs, gap_floor
 
-WAYS = {"gap": ("F1", "F2", "F3"), "errors": ("F1-errors", "F3-errors"), "risk": ("R1",)}
+WAYS = {"gap": ("F1", "F3"), "errors": ("F1-errors", "F3-errors"), "risk": ("R1",)}
 """Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the
 risk."""
 _MOST_DIRECTIONS = 1024
-_FEW_CELLS = 40
 _TILTS = tuple(k / 20 for k in range(3, 16))
 _SHARES = (0.55, 0.7, 0.85)
 _AROUND = (0.8, 0.88, 0.94, 1.0, 1.06, 1.14, 1.25)
@@ -28,7 +27,7 @@ _HALVINGS = 16
 _NEAR = 0.8
 """Constructions that begin further below the best are left."""
 _STEEP = 1.2
-"""Scores above which constructions with several columns are tried, and weights on a sphere are not."""
+"""Scores above which constructions with several columns are tried."""
 
 
 class Candidate(NamedTuple):
@@ -52,12 +51,7 @@ def best_floor(setting: Setting, of: str = "gap") -> Candidate | None:
     room = Room(FLOAT, setting)
     found: list[Candidate] = []
     for by in WAYS[of]:
-        if by == "F2":
-            starts = _spheres(room)
-        elif by.startswith("F3"):  # of what the others found
-            starts = [each.construction for each in found]
-        else:
-            starts = _starts(room)
+        starts = [candidate.construction for candidate in found] if by.startswith("F3") else _starts(room)
         found += _best_of(room, by, starts)
         if of == "gap" and by == "F1" and not setting.architecture.residual and _steep(room):
             found += (each._replace(by=by) for each in _best_of(room, "F1-errors", _starts(room)))
@@ -99,10 +93,7 @@ def _best_of(room: Room, by: str, starts: Iterable[Construction]) -> Iterator[Ca
     for found in best.values():
         if found.value < _NEAR * most:
             continue
-        refined = _refined(room, found)
-        if by == "F2":
-            refined = refined._replace(value=gap_floor(room, refined.construction, by) or 0.0)
-        yield refined
+        yield _refined(room, found)
 
 
 def _steep(room: Room) -> bool:
@@ -122,7 +113,6 @@ def _starts(room: Room) -> Iterator[Construction]:
     for n, tilt in product(sizes, _TILTS):
         yield B(n, tilt)
     if not _steep(room):
-        yield from (A(n, half) for n in sizes)
         return
     columns = [(k, min(room.d - 1 - k, _MOST_DIRECTIONS)) for k in (1, 2, 4, 7, 12) if room.d - 1 - k >= 1]
     if room.depth == 1 and not room.mean:
@@ -132,16 +122,6 @@ def _starts(room: Room) -> Iterator[Construction]:
     for part, share in product((1, 2, 5, 12), (0.1, 0.14, 0.2, 0.3)):
         keys = max(1, round(share * room.seq_len))
         yield E(max(1, (room.d - 1) // part), room.seq_len - 2 * keys, keys, 0.995)
-
-
-def _spheres(room: Room) -> Iterator[Construction]:
-    """Where F2 begins: even numbers of pairs."""
-    if room.setting.architecture.residual or _steep(room):
-        return
-    most = min(room.d - 1, _MOST_DIRECTIONS) // 2 * 2
-    if most >= LEAST_PAIRS:
-        yield B(min(most, 128), 0.4)
-        yield A(min(most, 128), room.seq_len // 2)
 
 
 def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -> Candidate | None:
@@ -154,7 +134,7 @@ def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -
         if by == "R1":
             value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
         else:
-            value = gap_floor(room, start, by, _FEW_CELLS)
+            value = gap_floor(room, start, by)
     except OverflowError:
         return None
     return None if value is None or not math.isfinite(value) else Candidate(value, start, by)
@@ -167,7 +147,7 @@ def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
         low = each.output(room, -1)
         return low > 0 if errors else low + each.output(room, 1) > room.gamma
 
-    if isinstance(start, A | C | D):
+    if isinstance(start, C | D):
         low, high = 0, room.seq_len - (0 if isinstance(start, D) else 1)
         while low < high:
             middle = (low + high + 1) // 2
@@ -192,11 +172,11 @@ def _drop(room: Room, each: Construction) -> float:
 
 def _refined(room: Room, best: Candidate) -> Candidate:
     """Coordinate search around a candidate, by steps that halve."""
-    step, of_spheres = 0.2, best.by == "F2"
-    while step > (0.03 if of_spheres else 0.006):
+    step = 0.2
+    while step > 0.006:
         moved = False
-        for each in _neighbours(best.construction, step, of_spheres):
-            other = _judged(room, each, best.by, centred=not of_spheres)
+        for each in _neighbours(best.construction, step):
+            other = _judged(room, each, best.by, centred=True)
             if other is not None and other.value > best.value:
                 best, moved = other, True
         if not moved:
@@ -204,19 +184,14 @@ def _refined(room: Room, best: Candidate) -> Candidate:
     return best
 
 
-def _neighbours(construction: Construction, step: float, of_spheres: bool) -> Iterator[Construction]:
+def _neighbours(construction: Construction, step: float) -> Iterator[Construction]:
     fields: dict[str, Any] = vars(construction)
-    kept = {"eta", "queries"} if of_spheres else {"plus", "eta", "queries"}
-    for name, way in product(fields.keys() - kept, (-1, 1)):
+    for name, way in product(fields.keys() - {"plus", "eta", "queries"}, (-1, 1)):
         value = fields[name]
         if isinstance(value, float):
             yield replace(construction, **{name: value + way * step / 2})  # type: ignore[type-var]
             continue
-        if of_spheres:
-            by = step * value if name == "n" else step * value / 8
-            moved = value + 2 * way * max(1, round(by / 2))
-        else:
-            moved = value + way * max(1, round(step * value))
+        moved = value + way * max(1, round(step * value))
         if isinstance(construction, E) and name == "keys":
             yield replace(construction, keys=moved, queries=construction.queries + 2 * (value - moved))
         elif isinstance(construction, C | D) and name == "k":

@@ -12,13 +12,11 @@ from boundcalc.base.schema import read, read_complete, shown, write
 from boundcalc.setting import Setting
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.floors.base import Construction, Room, refusal
-from boundcalc.statements.floors.counting import gap_floor
-from boundcalc.statements.floors.unseen import risk_floor
+from boundcalc.statements.floors.counting import gap_floor, risk_floor
 
 FORMAT = "boundcalc-floor/1"
 WAYS: Mapping[str, str] = {
     "F1": "ramp loss on the law less its mean on the sample",
-    "F2": "ramp loss on the law less its mean on the sample",
     "F3": "ramp loss on the law less its mean on the sample",
     "F1-errors": "chance of an error less the mean ramp loss on the sample",
     "F3-errors": "chance of an error less the mean ramp loss on the sample",

@@ -1,7 +1,8 @@
-"""The networks that floors count, as arrays."""
+"""The networks of a floor, as weights: what the constructions of docs/theory.md say, with inputs for every cell."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,32 +11,23 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.layers.base import weights_of
 from boundcalc.proof.floor import Floor
 from boundcalc.setting.norms import place_named
-from boundcalc.statements.floors import N
-from boundcalc.statements.floors.base import Room
+from boundcalc.statements.floors import B, C, D, E, N
+from boundcalc.statements.floors.base import Construction, Room
+from boundcalc.statements.floors.residual import gain, stored
+
+Array = np.ndarray
+Rows = Sequence[tuple[int, Sequence[tuple[int, float]]]]
+"""Input rows as (how many, [(coordinate, value)]); the first coordinate is negated in the cell's partner (F3)."""
+HALF = math.sqrt(0.5)
 
 
-def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
-    """The network of a choice of signs, and the inputs of all cells.
-
-    Args:
-        floor: which construction.
-        signs: +1 or -1 for every cell (by F3 every pair); by F2 a vector of length sqrt(n).
-
-    Returns:
-        Weights by place ("W_QK[0]" has an axis of heads), and for each cell its T rows or tokens; by F2 and F3 all
-        cells + before all -.
-    """
-    a, construction = floor.setting.architecture, floor.construction
-    room = Room(FLOAT, floor.setting)
-    member = construction.member(room, signs)
-    weights = _arrays_of_tokens(room, construction) if isinstance(construction, N) else _arrays_of_rows(room)
-    for query, key, value in member.scores:
-        weights["W_QK[0]"][0, query, key] = value
-    table = next((name for name in ("embedding", "W_patch") if name in weights), None)
-    for coordinate, value in member.values:
-        weights[table or "W_V[0]"][(coordinate, 0) if table else (0, coordinate, 0)] = value
-    inputs: list[np.ndarray] = []
-    for rows in member.inputs:
+def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, Array], list[Array]]:
+    """The network of a choice of signs, and its rows (or tokens) for each cell; by F3 all cells + before all -."""
+    a, room = floor.setting.architecture, Room(FLOAT, floor.setting)
+    build = _residual if isinstance(floor.construction, N) else _edelman
+    weights, cells = build(room, floor.construction, signs)
+    inputs: list[Array] = []
+    for rows in cells:
         x = np.zeros((a.seq_len, a.vocabulary or a.d_patch or a.d))
         start = 0
         for count, entries in rows:
@@ -43,34 +35,74 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, np.ndarr
                 x[start : start + count, coordinate] = value
             start += count
         inputs.append(x.argmax(axis=1) if a.vocabulary else x)
-    if floor.by in ("F2", "F3", "F3-errors"):
-        turned = [rows[0][1][0][0] for rows in member.inputs]
+    if floor.by in ("F3", "F3-errors"):
+        turned = [rows[0][1][0][0] for rows in cells]
         inputs += [x * np.where(np.arange(x.shape[1]) == i, -1, 1) for i, x in zip(turned, inputs, strict=True)]
     return weights, inputs
 
 
-def _arrays_of_rows(room: Room) -> dict[str, np.ndarray]:
-    """What A to E have in common."""
-    a = room.setting.architecture
-    weights: dict[str, np.ndarray] = {"readout": np.zeros((a.d, 1))}
+def _edelman(room: Room, construction: Construction, signs: Sequence[float]) -> tuple[dict[str, Array], list[Rows]]:
+    """B to E: W_1, later W_V and the read-out have the one entry (1, 1), later W_QK are 0."""
+    a, last, r, T = room.setting.architecture, room.d - 1, float(room.radius), room.seq_len
+    weights = {"readout": np.zeros((a.d, 1))}
+    weights["readout"][0, 0] = room.one("readout")
     for block in range(a.depth):
-        for kind in ("W_QK", "W_V"):
-            weights[f"{kind}[{block}]"] = np.zeros((a.heads, a.d, a.d))
+        weights |= {f"{kind}[{block}]": np.zeros((a.heads, a.d, a.d)) for kind in ("W_QK", "W_V")}
         weights[f"W_1[{block}]"] = np.zeros((a.d, a.d))
         weights[f"W_1[{block}]"][0, 0] = room.one("W_1", block)
         weights[f"W_V[{block}]"][0, 0, 0] = room.one("W_V", block) if block else 0.0
-    weights["readout"][0, 0] = room.one("readout")
-    return weights
+    scores, values = weights["W_QK[0]"][0], weights["W_V[0]"][0, :, 0]
+    match construction:
+        case B(n, tilt):
+            across, value = math.sqrt(1 - tilt**2), float(construction.value(room))
+            values[:n], values[last] = np.array(signs) * value * across / math.sqrt(n), value * tilt
+            return weights, [[(T, [(i, r * across), (last, r * tilt)])] for i in range(n)]
+        case C(k, n, share, plus) | D(k, n, _, share, plus):
+            b = math.sqrt(1 - share**2)
+            length, value = (float(each) for each in construction.column(room))
+            values[n : n + k], values[last] = value * share / k / length, value * b / length
+            entry = float(room.scores(k, n) * room.temperature) / (k * math.sqrt(n))
+            scores[:n, n : n + k] = entry * np.reshape(signs, (n, k))
+            p = construction.p if isinstance(construction, D) else 0.0
+            q = math.sqrt(1 - p**2)
+
+            def key(i: int, j: int, sign: int) -> list[tuple[int, float]]:
+                return [(i, r * p), (n + j, sign * r * q * share), (last, sign * r * q * b)]
+
+            cells: list[Rows] = []
+            for i in range(n):
+                for j in range(k):
+                    alone = [(1, [(i, r)])] if isinstance(construction, C) else []
+                    cells.append([*alone, (plus, key(i, j, 1)), (T - len(alone) - plus, key(i, j, -1))])
+            return weights, cells
+        case E(k, queries, keys, eta):
+            entry = float(room.scores(k, room.d - 2, last) * room.temperature) / (k * math.sqrt(room.d - 2))
+            places = [(i, j) for j in range(k) for i in range(last) if i != j]
+            for (i, j), sign in zip(places, signs, strict=True):
+                scores[i, j] = sign * entry
+            values[last] = room.one("W_V", 0)
+            up, down = r * HALF, -r * HALF
+            return weights, [
+                [(queries, [(i, r)]), (keys, [(j, up), (last, up)]), (keys, [(j, down), (last, down * eta)])]
+                for i, j in places
+            ]
+    raise AssertionError(construction)
 
 
-def _arrays_of_tokens(room: Room, construction: N) -> dict[str, np.ndarray]:
-    """What all members of N have in common."""
-    a = room.setting.architecture
-    weights: dict[str, np.ndarray] = {}
+def _residual(room: Room, construction: Construction, signs: Sequence[float]) -> tuple[dict[str, Array], list[Rows]]:
+    """N: gains as large as they may be, four maps with the entry (1, 1), the signs in the table; all else is 0."""
+    assert isinstance(construction, N)
+    a, n = room.setting.architecture, construction.n
+    weights: dict[str, Array] = {}
     for weight in weights_of(a.stages, a.seq_len):
         for part in weight.all:
-            shape = (part.copies, *part.shape) if part.heads else part.shape
-            weights[place_named(part.kind, part.block)] = array = np.zeros(shape)
-            entry = construction.weight(room, part.kind, part.block)
-            array[... if part.role == "gain" else (0,) * array.ndim] = entry
-    return weights
+            array = np.zeros((part.copies, *part.shape) if part.heads else part.shape)
+            weights[place_named(part.kind, part.block)] = array
+            if part.role == "gain":
+                array[...] = gain(room, part.kind, part.block)
+            elif part.kind in ("W_V", "W_O", "W_pool", "readout"):
+                array[(0,) * array.ndim] = stored(room, room.one(part.kind, part.block))
+    table = weights["embedding" if a.vocabulary else "W_patch"]
+    table[:n, 0] = np.array(signs) * float(construction.entry(room))
+    size = 1.0 if a.vocabulary else float(room.radius)
+    return weights, [[(a.seq_len, [(i, size)])] for i in range(n)]

@@ -1,19 +1,13 @@
-"""Floors: what no bound of the gap can go below, by explicit networks of the class (F0 to F3, R1, N1).
+"""Floors: what no bound of the gap can go below, by explicit networks of the class (F0, F1, F3, R1, N1).
 
-`counting` turns two values, or a curve of them, into a floor; `a` to `e` and `n` are the constructions, each with its
-values in any number system and its members as explicit weights; docs/theory.md has the proofs.
+`counting` turns two values into a floor; `edelman` and `residual` are the constructions, each with its values in any
+number system; docs/theory.md has the proofs, tests/soundness/members.py builds the networks.
 """
 
 from __future__ import annotations
 
-from boundcalc.statements.floors.a import A
-from boundcalc.statements.floors.b import B
 from boundcalc.statements.floors.base import Construction
-from boundcalc.statements.floors.c import C
-from boundcalc.statements.floors.d import D
-from boundcalc.statements.floors.e import E
-from boundcalc.statements.floors.n import N
+from boundcalc.statements.floors.edelman import B, C, D, E
+from boundcalc.statements.floors.residual import N
 
-CONSTRUCTIONS: dict[str, type[Construction]] = {each.name: each for each in (A, B, C, D, E, N)}
-"""Every construction by name."""
-Construction.KINDS = CONSTRUCTIONS
+Construction.KINDS.update({each.name: each for each in (B, C, D, E, N)})

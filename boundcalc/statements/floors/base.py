@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.products import is_product
 from boundcalc.setting import Budget, Setting
 from boundcalc.setting.norms import place_of
 
-Rows = Sequence[tuple[int, Sequence[tuple[int, float]]]]
-"""Input rows as (how many, [(coordinate, value)]); the first row is the one that is read."""
 _LEAST_BITS = 16
 _KEPT = 1 << 10
 
@@ -37,7 +34,7 @@ def refusal(setting: Setting) -> str | None:
 
 
 def _of_edelman(setting: Setting) -> Iterator[tuple[bool, str]]:
-    """What constructions A to E need."""
+    """What constructions B to E need."""
     a, keys = setting.architecture, setting.norms.budgets
     yield a.activation == "relu", "relu"
     yield a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"
@@ -159,29 +156,6 @@ class Room:
         ns = self.ns
         return ns.minimum(ns.number(1), ns.maximum(ns.number(0), 1 - output / self.gamma))
 
-    def steepness(self, value: Number) -> Number:
-        """A Lipschitz constant of the output in the coordinate z of the first block."""
-        product = value * self._later[0][1] * self._readout
-        for first, second in self._later[1:]:
-            product = product * first * second
-        return product
-
-
-@dataclass(frozen=True)
-class Member:
-    """One network of a construction, by its non-zero weights, and where it is tried.
-
-    Attributes:
-        scores: W_QK of block 0 as (query coordinate, key coordinate, value); all else of every W_QK is 0.
-        values: the one column of W_V of block 0, or of the first map, as (coordinate, value).
-        inputs: for each cell its rows; a token i is the row with 1 at i. The first coordinate that is named is the one
-            that the cell's partner has negated (F2, F3).
-    """
-
-    scores: Sequence[tuple[int, int, float]]
-    values: Sequence[tuple[int, float]]
-    inputs: Sequence[Rows]
-
 
 @dataclass(frozen=True)
 class Construction(ABC):
@@ -230,15 +204,6 @@ class Construction(ABC):
         del room
         return True
 
-    @abstractmethod
-    def member(self, room: Room, signs: Sequence[float]) -> Member:
-        """The network of a choice of signs, in floats."""
-
-    def sphere(self, room: Room) -> tuple[int, Any, Number, Number] | None:
-        """F2: pairs, the output as a function of the coordinate w, a Lipschitz constant, the radius of w; or None."""
-        del room
-        return None
-
 
 def whole(what: str, value: object, least: int, most: int) -> str | None:
     """What is wrong with a parameter that is a whole number."""
@@ -252,17 +217,3 @@ def share(what: str, value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, float | int) or not 0 <= value <= 1:
         return f"{what} lies in [0, 1], got {value!r}"
     return None
-
-
-def side(room: Room, value: float) -> Number:
-    """sqrt(1 - value^2)."""
-    return room.ns.sqrt(room.ns.maximum(room.ns.number(0), 1 - room.ns.number(value) ** 2))
-
-
-def pooled(room: Room, plus: Number, minus: Number, beside: int, s: Number, weight: Number | float = 1) -> Number:
-    """(T_+ e^s - weight T_- e^-s)/(T_+ e^s + T_- e^-s + beside): the mean of values 1, -weight and 0 under softmax."""
-    up, down = plus * room.ns.exp(s), minus * room.ns.exp(-s)
-    return (up - weight * down) / (up + down + beside)
-
-
-ROOT_HALF = math.sqrt(0.5)

@@ -15,12 +15,10 @@ from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.layernorm import LayerNorm
 from boundcalc.layers.linear import Linear
 from boundcalc.layers.residual import Residual
-from boundcalc.statements.floors.base import Construction, Member, Pattern, Room, whole
+from boundcalc.statements.floors.base import Construction, Pattern, Room, whole
 
 POWERS = range(15, -15, -1)
 """Stored weights of 16 bits or more are 0 or plus or minus a power of two with such an exponent."""
-_SINGLE = ("W_V", "W_O", "W_pool", "readout")
-"""Maps with the entry (1, 1); all other maps are 0."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,9 @@ class N(Construction):
         for layer in layers:
             match layer:
                 case Embedding(vocabulary=tokens) if tokens:
-                    row = self._entry(room), zero
+                    row = self.entry(room), zero
                 case Linear(kind="W_patch"):
-                    row = room.radius * self._entry(room), zero
+                    row = room.radius * self.entry(room), zero
                 case Linear():
                     row = row[0] * stored(room, room.one(layer.kind, layer.block)), zero
                 case Attention():
@@ -77,7 +75,7 @@ class N(Construction):
                     pass  # every row is alike, and other branches are 0
         return row
 
-    def _entry(self, room: Room) -> Number:
+    def entry(self, room: Room) -> Number:
         """The first entry of each of the n rows of the first map."""
         ns, budget = room.ns, room.setting.norms.find(self._first(room))
         root = ns.sqrt(ns.number(self.n))
@@ -86,23 +84,6 @@ class N(Construction):
 
     def _first(self, room: Room) -> str:
         return "embedding" if room.setting.architecture.vocabulary else "W_patch"
-
-    def weight(self, room: Room, kind: str, block: int | None) -> Number:
-        """The non-zero entries of a weight, signs of the first map apart."""
-        if kind.endswith(".gain"):
-            return _gain(room, kind, block)
-        if kind == self._first(room):
-            return self._entry(room)
-        return stored(room, room.one(kind, block)) if kind in _SINGLE else room.ns.number(0)
-
-    def member(self, room: Room, signs: Sequence[float]) -> Member:
-        a = room.setting.architecture
-        if a.vocabulary:
-            inputs = [[(a.seq_len, [(i, 1.0)])] for i in range(self.n)]
-        else:
-            inputs = [[(a.seq_len, [(i, float(room.radius))])] for i in range(self.n)]
-        entry = float(self._entry(room))
-        return Member([], [(i, sign * entry) for i, sign in enumerate(signs)], inputs)
 
 
 def stored(room: Room, factor: Number) -> Number:
@@ -113,7 +94,8 @@ def stored(room: Room, factor: Number) -> Number:
     return next(below, room.ns.number(0))
 
 
-def _gain(room: Room, kind: str, block: int | None) -> Number:
+def gain(room: Room, kind: str, block: int | None) -> Number:
+    """The entries of a gain."""
     return stored(room, room.ns.number(room.setting.norms.find(kind, block).sup or 0.0))
 
 
@@ -127,5 +109,5 @@ def _normalised(room: Room, layer: LayerNorm, row: tuple[Number, Number]) -> tup
         apart = row[0] - row[1]
         row = apart * (d - 1) / d, -apart / d
     length = _length(room, row)
-    factor = _gain(room, f"{layer.kind}.gain", layer.block) / ns.sqrt(length * length / d + ns.number(layer.eps))
+    factor = gain(room, f"{layer.kind}.gain", layer.block) / ns.sqrt(length * length / d + ns.number(layer.eps))
     return row[0] * factor, row[1] * factor
