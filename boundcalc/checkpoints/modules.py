@@ -90,7 +90,7 @@ def as_arrays(x: Any) -> Any:
     return torch.tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
 
 
-_ANSWERS = ("logits", "prediction_logits", "image_embeds", "last_hidden_state")
+_ANSWERS = ("logits", "prediction_logits", "image_embeds", "text_embeds", "last_hidden_state")
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
 _POOLED = ("siglip_text_model",)

@@ -244,7 +244,7 @@ def _margins(
     try:
         for examples in both:
             if examples is not None and outputs.found is not None:
-                check_data(examples, outputs.found, outputs.model if outputs.live is not None else None)
+                check_data(examples, outputs.found, outputs.model, live=outputs.live is not None)
         return outputs, "", [None if each is None else outputs.margins_of_function(each) for each in both]
     except BoundcalcError as error:
         if outputs.found is None or outputs.live is None or isinstance(error, NoFunction):

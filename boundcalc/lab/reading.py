@@ -21,7 +21,7 @@ from boundcalc.checkpoints.maps import Want
 from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
-from boundcalc.checkpoints.recorded_pass import Call, patch_map
+from boundcalc.checkpoints.recorded_pass import Call, end_token, patch_map
 from boundcalc.lab.outputs import token_before
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
@@ -231,13 +231,13 @@ def reject_incomplete(
     return inspect
 
 
-def check_data(data: Sequences, found: Audit, model: Model | None = None) -> None:
+def check_data(data: Sequences, found: Audit, model: Model | None = None, *, live: bool = False) -> None:
     """Refuses data outside the class of inputs, which the bound would not be about.
 
-    Of a `model` that cuts patches itself the rows that enter their map are checked, when it has run.
+    Of a `live` module that cuts patches itself the rows that enter their map are checked, when it has run.
     """
     architecture = found.architecture
-    if model is not None and patch_map(model) is not None and not data.tokens:
+    if live and model is not None and patch_map(model) is not None and not data.tokens:
         return
     tables = token_tables(architecture.stages)
     if bool(tables) != data.tokens:
@@ -251,6 +251,12 @@ def check_data(data: Sequences, found: Audit, model: Model | None = None) -> Non
         low = min(int(x.min()) for x in data.x)
         if top >= tables[0].vocabulary or low < 0:
             raise InvalidSetting(f"tokens from {low} to {top}, but the model has {tables[0].vocabulary}")
+        end = None if model is None else end_token(model, tables[0].vocabulary)
+        if end is not None and any(np.argmax(x == end) != len(x) - 1 or x[-1] != end for x in data.x):
+            raise InvalidSetting(
+                f"the model reads the row of the first token {end}, so every sequence ends with it: cut off what "
+                "follows (attention is causal, so that nothing else changes)"
+            )
         return
     if data.x[0].ndim == 2:
         longest = max(float(np.sqrt((np.asarray(x, np.float64) ** 2).sum(-1)).max()) for x in data.x)

@@ -209,6 +209,7 @@ _REFUSED: Mapping[str, Mapping[str, Any]] = {
     "mpnet": {"hidden_act": _STRANGE, "is_decoder": True},
     "clip_vision": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
     "siglip_text": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
+    "clip_text": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
     "dinov2": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
     "vit": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
     "deit": {"hidden_act": _STRANGE, "is_encoder_decoder": True},

@@ -77,6 +77,15 @@ def _gated(kind: str, cls: str, more: str = _BEFORE + _UNTIED, wide: bool = Fals
     return SmallModel(made, _GATED + more, "model.", _WIDER if wide else {}, rotated=True)
 
 
+_TEXT_TOWER = """
+        embedding ^embeddings.token_embedding.weight = V d
+        positions ^embeddings.position_embedding.weight = T d
+        W_{Q,K,V,O} ^encoder.layers.{#}.self_attn.{q,k,v,out}_proj d -> d
+        norm_{attention,ffn} ^encoder.layers.{#}.layer_norm{1,2} d
+        W_1 ^encoder.layers.{#}.mlp.fc1 d -> f
+        W_2 ^encoder.layers.{#}.mlp.fc2 f -> d
+        norm_final ^final_layer_norm d
+"""
 MODELS: Mapping[str, SmallModel] = {
     "bert": SmallModel(
         _config("bert", "BertForSequenceClassification", _ENCODER, _LABELS),
@@ -378,16 +387,13 @@ MODELS: Mapping[str, SmallModel] = {
     "siglip_text": SmallModel(
         _config("siglip_text_model", "SiglipTextModel", _ENCODER, projection_size=3, pad_token_id=1)
         | {"bos_token_id": 2, "eos_token_id": 3},
-        """
-        embedding ^embeddings.token_embedding.weight = V d
-        positions ^embeddings.position_embedding.weight = T d
-        W_{Q,K,V,O} ^encoder.layers.{#}.self_attn.{q,k,v,out}_proj d -> d
-        norm_{attention,ffn} ^encoder.layers.{#}.layer_norm{1,2} d
-        W_1 ^encoder.layers.{#}.mlp.fc1 d -> f
-        W_2 ^encoder.layers.{#}.mlp.fc2 f -> d
-        norm_final ^final_layer_norm d
-        readout ^head d -> C
-        """,
+        _TEXT_TOWER + "readout ^head d -> C",
+    ),
+    "clip_text": SmallModel(
+        _config("clip_text_model", "CLIPTextModelWithProjection", _ENCODER, projection_dim=3, pad_token_id=1)
+        | {"bos_token_id": 0, "eos_token_id": 3},
+        _TEXT_TOWER + "readout text_projection d -> C bare",
+        "text_model.",
     ),
     "dinov2": SmallModel(
         _config("dinov2", "Dinov2Model", _HEADS, image_size=4, patch_size=2, num_channels=3, mlp_ratio=2),

@@ -147,6 +147,12 @@ ZOO: dict[str, Kind] = {
     "mpnet": Kind("MPNetForSequenceClassification", "MPNetConfig", SMALL | {"num_labels": 3}),
     "mpnet mlm": Kind("MPNetForMaskedLM", "MPNetConfig", SMALL),
     "clip vision": Kind("CLIPVisionModelWithProjection", "CLIPVisionConfig", VIT | {"projection_dim": 6}),
+    "clip text": Kind(
+        "CLIPTextModelWithProjection",
+        "CLIPTextConfig",
+        SMALL | {"projection_dim": 6, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": TOKENS[-1]},
+        last=True,
+    ),
     "siglip text": Kind(
         "SiglipTextModel",
         "SiglipTextConfig",
@@ -165,7 +171,8 @@ def logits(kind: Kind, model: Any) -> NDArray[np.float64]:
         out = model(pixel_values=picture(kind))
         return (out.image_embeds if hasattr(out, "image_embeds") else out.logits)[0].detach().numpy()
     out = model(torch.tensor([TOKENS]))
-    out = (out.logits if hasattr(out, "logits") else out.pooler_output).detach().numpy()[0]
+    names = ("logits", "text_embeds", "pooler_output")
+    out = next(getattr(out, name) for name in names if hasattr(out, name)).detach().numpy()[0]
     return out if out.ndim == 1 else out[-1 if kind.last else 0]
 
 

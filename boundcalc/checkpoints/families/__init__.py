@@ -32,7 +32,6 @@ NOT_YET: Mapping[str, str] = {
         ("clip", "siglip"),
         "it answers with the cosine of two towers, and x / |x| has no Lipschitz constant near 0; save one tower alone",
     ),
-    "clip_text_model": "it reads out the row of the end token, wherever that stands: needs a layer for that",
     "siglip_vision_model": "attention of one trained query pools its rows: needs a layer for that",
     "whisper": "two convolutions over time mix neighbouring rows before its blocks: needs a layer for that",
     "mamba": "it has no attention: a recurrence over all rows, whose Lipschitz factor grows with T",
