@@ -129,7 +129,7 @@ def command(
         if out is None:
             click.echo(text, nl=False)
         else:
-            _write(out, {f"{derivation.name}.{'md' if form == 'markdown' else 'txt'}": text})
+            _write(out, {f"{derivation.theorem.name}.{'md' if form == 'markdown' else 'txt'}": text})
 
 
 def _theorem(name: str) -> Theorem:

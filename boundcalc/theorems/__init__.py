@@ -9,12 +9,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_own
 from boundcalc.base.registry import Registry
 from boundcalc.base.validate import choice
-from boundcalc.theorems.deep import K1 as K1
-from boundcalc.theorems.deep import edelman2022 as edelman2022
-from boundcalc.theorems.deep import edelman2022_head as edelman2022_head
-from boundcalc.theorems.deep import trauger2024 as trauger2024
-from boundcalc.theorems.deep import zhang2022 as zhang2022
-from boundcalc.theorems.inference import INFERENCE
+from boundcalc.theorems.data import theorems
 from boundcalc.theorems.policies import POLICIES as POLICIES
 from boundcalc.theorems.policies import Policy as Policy
 from boundcalc.theorems.theorem import Theorem as Theorem
@@ -39,8 +34,9 @@ class _Theorems(Registry[Theorem]):
         super().remove(name)
 
 
-THEOREMS = _Theorems("theorem", (edelman2022, edelman2022_head, trauger2024, zhang2022, K1, *INFERENCE))
+THEOREMS = _Theorems("theorem", theorems())
 """Every theorem by name; `register` adds one to the commands."""
+edelman2022, edelman2022_head, trauger2024, zhang2022, K1, X3, X4, X6 = THEOREMS.values()
 BOUNDS.update({theorem.name: theorem.policy for theorem in THEOREMS.values() if theorem.policy is not None})
 
 

@@ -1,24 +1,23 @@
-"""SymPy as a number system of the calculus, and the two functions that formulas keep by name.
-
-The same statements that give the numbers of `eval` give the formulas: they are evaluated in expressions.
-"""
+"""Expressions of formulas: how they are read from text, and the functions that formulas keep by name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import sympy
 from sympy.codegen.cfunctions import expm1
 
-from boundcalc.statements.covers import CoverLemma, MatrixPerceptron
-from boundcalc.statements.targets import Target
+from boundcalc.base.symbols import symbol
 
 Expr = Any
 """A SymPy expression; SymPy annotates its own functions only in part, so they cannot be held to more."""
 _LARGEST_ROOT = 1e6
+_WORDS = {"sqrt", "log", "exp", "expm1", "sinh", "cosh", "Min", "Max", "pi", "ceiling", "Piecewise", "Eq", "True"}
+"""What a text of a formula calls as SymPy does."""
 
 
 def number(x: Any) -> Expr:
@@ -32,118 +31,36 @@ def number(x: Any) -> Expr:
     return sympy.sympify(x)
 
 
-# -- comparisons
-
-
-def _at_least_one(x: Expr) -> bool:
-    """Whether x >= 1 whatever its symbols are (False: not known)."""
-    if x.is_number:
-        return bool(x >= 1)
-    if x.is_Symbol:
-        return bool(x.is_integer and x.is_positive)
-    if isinstance(x, sympy.Pow):
-        base, power = x.as_base_exp()
-        return bool(power.is_nonnegative) and _at_least_one(base)
-    if isinstance(x, sympy.Mul):
-        return all(_at_least_one(factor) for factor in x.args)
-    if isinstance(x, sympy.Add):
-        return any(_at_least_one(term) for term in x.args) and all(term.is_nonnegative for term in x.args)
-    return False
-
-
-_PROBES = (3, 7, 11)
-_SIMPLE = 60
-"""Differences of more operations than this are not worth asking SymPy's assumptions about."""
+def parse(text: str, names: Mapping[str, Any] | None = None) -> Expr:
+    """The expression of a text; `names` are what it may use besides SymPy's functions and the library's symbols."""
+    chosen: dict[str, Any] = {name: symbol(name) for name in set(re.findall(r"[A-Za-z_]\w*", text)) - _WORDS}
+    chosen |= {"expm1": expm1, **(names or {})}
+    return sympy.sympify(text, locals=chosen, rational=True)  # pyright: ignore[reportCallIssue]
 
 
 def probe(expr: Expr, salt: int) -> Expr:
     """The value at a point where symbols are unrelated primes over 211 (whole symbols: primes); 50 digits."""
     point: dict[Expr, Expr] = {}
-    for index, symbol in enumerate(sorted(expr.free_symbols, key=str)):
+    for index, free in enumerate(sorted(expr.free_symbols, key=str)):
         prime = sympy.Integer(sympy.prime(salt + 13 * index + 5))
-        point[symbol] = prime if symbol.is_integer else prime / 211
+        point[free] = prime if free.is_integer else prime / 211
     return expr.xreplace(point).evalf(50)
 
 
-def same(a: Expr, b: Expr) -> bool:
-    """Whether two expressions are equal: identical, or of equal value to forty digits at unrelated points."""
-    return a == b or all(abs(probe((a - b) / b, salt)) < sympy.Float("1e-40") for salt in _PROBES)
-
-
-def known_le(a: Expr, b: Expr) -> bool:
-    """Whether a <= b whatever the symbols are (False: not known)."""
-    if a == b:
-        return True
-    difference = b - a
-    if any(probe(difference, salt) < 0 for salt in _PROBES):
-        return False
-    if a.is_positive and _at_least_one(b / a):
-        return True
-    return difference.count_ops() < _SIMPLE and bool(difference.is_nonnegative)
-
-
-_Any = TypeVar("_Any")
-
-
-def undominated(xs: Iterable[_Any], dominates: Callable[[_Any, _Any], bool]) -> list[_Any]:
-    """The items that no other item is known to dominate."""
-    kept: list[_Any] = []
-    for x in xs:
-        if not any(dominates(other, x) for other in kept):
-            kept = [*(other for other in kept if not dominates(x, other)), x]
-    return kept
-
-
-class SympySystem:
-    """Expressions. A minimum is simplified where the assumptions of its symbols decide it.
+class Named(sympy.Function):  # type: ignore[misc]
+    """A positive function that formulas keep by its letter; `explicit` writes it out.
 
     Attributes:
-        relaxed: an undecided minimum becomes a number among its arguments, else the last budget among them, which
-            is the one that is given. Radii, norms and gains enter a bound increasingly, so the result is an upper
-            bound of the exact expression, with equality where that argument is the smallest.
+        letter: LaTeX of its name.
+        variables: what its definition calls its arguments.
+        value: what it stands for.
+        where: what further letters of the value stand for, each in terms of later ones.
     """
 
-    name = "sympy"
-    pi = sympy.pi
-    number = staticmethod(number)
-    log, exp, sqrt, ceil = (staticmethod(f) for f in (sympy.log, sympy.exp, sympy.sqrt, sympy.ceiling))
-    lgamma = staticmethod(sympy.loggamma)
-
-    def __init__(self, *, relaxed: bool = False) -> None:
-        self.relaxed = relaxed
-
-    @staticmethod
-    def log1p(x: Any) -> Expr:
-        return sympy.log(1 + sympy.sympify(x))
-
-    @staticmethod
-    def expm1(x: Any) -> Expr:
-        return sympy.exp(x) - 1
-
-    @staticmethod
-    def lgamma_sum(x: Any, count: int) -> Expr:
-        return sympy.Add(*(sympy.loggamma(x + i) for i in range(count)))
-
-    def minimum(self, *xs: Any) -> Expr:
-        kept = undominated(map(sympy.sympify, xs), known_le)
-        simple = [x for x in kept if x.is_Symbol] + [x for x in kept if x.is_number] if self.relaxed else []
-        return kept[0] if len(kept) == 1 else simple[-1] if simple else sympy.Min(*kept)
-
-    @staticmethod
-    def maximum(*xs: Any) -> Expr:
-        kept = undominated(map(sympy.sympify, xs), lambda a, b: known_le(b, a))
-        return kept[0] if len(kept) == 1 else sympy.Max(*kept)
-
-
-SYMPY = SympySystem()
-
-# -- functions with a name
-
-
-class Named(sympy.Function):  # type: ignore[misc]
-    """A positive function that formulas keep by its letter; `explicit` writes it out."""
-
     letter = ""
+    variables: tuple[sympy.Symbol, ...] = ()
+    value: Expr = sympy.S.One
+    where: Mapping[sympy.Symbol, Expr] = {}
 
     def _eval_is_positive(self) -> bool:
         return True
@@ -153,12 +70,10 @@ class Named(sympy.Function):  # type: ignore[misc]
 
     def explicit(self) -> Expr:
         """The function written out."""
-        raise NotImplementedError
-
-    @classmethod
-    def definition(cls) -> tuple[Expr, Expr, str]:
-        """It at letters, what it stands for, and LaTeX of what those letters stand for."""
-        raise NotImplementedError
+        expr = self.value
+        for letter, meaning in self.where.items():
+            expr = expr.subs(letter, meaning)
+        return expr.subs(dict(zip(self.variables, self.args, strict=True)), simultaneous=True)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         power = "" if exp is None else f"^{{{exp}}}"
@@ -166,22 +81,21 @@ class Named(sympy.Function):  # type: ignore[misc]
         return f"{self.letter}{power}({listed})"
 
 
-class LambdaT2(Named):
-    """The constant of T2 for k columns and N points."""
-
-    nargs = 2
-    letter = r"\Lambda"
-
-    def explicit(self) -> Expr:
-        """Rho log((2Nk+1) rho^2/(rho-1)) at rho = 1 + 1/log(2Nk+1), from the lemma itself."""
-        return MatrixPerceptron.constant(SYMPY, *self.args)
-
-    @classmethod
-    def definition(cls) -> tuple[Expr, Expr, str]:
-        columns, points, wide, rho = (sympy.Symbol(name, positive=True) for name in ("q", "N", "w", "rho"))
-        constant: Any = cls(columns, points)
-        short = constant.explicit().subs(2 * points * columns + 1, wide).subs(1 + 1 / sympy.log(wide), rho)
-        return constant, short, r"\rho = 1+1/\log w,\quad w = 2qN+1"
+def functions(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, type[Named]]:
+    """The functions of a table: letter, names of the arguments, value, and what else the value uses."""
+    classes: dict[str, type[Named]] = {}
+    for name, entry in entries.items():
+        variables, where = entry["args"].split(), entry.get("where", {})
+        letters = {word: sympy.Symbol(word, positive=True) for word in (*variables, *where)}
+        content: dict[str, Any] = {
+            "nargs": len(variables),
+            "letter": entry["letter"],
+            "variables": tuple(letters[word] for word in variables),
+            "value": parse(entry["value"], {**classes, **letters}),
+            "where": {letters[word]: parse(text, letters) for word, text in where.items()},
+        }
+        classes[name] = type(name, (Named,), content)
+    return classes
 
 
 def written_out(expr: Expr) -> Expr:
@@ -189,24 +103,3 @@ def written_out(expr: Expr) -> Expr:
     while expr.has(Named):
         expr = expr.replace(lambda e: isinstance(e, Named), lambda e: e.explicit())
     return expr
-
-
-def cover_constant(lemma: CoverLemma, target: Target, points: Expr) -> Expr:
-    """The lemma's closed cost at y = 1; the constant of T2 by its name."""
-    if isinstance(lemma, MatrixPerceptron):
-        return LambdaT2(target.k, points)
-    return sympy.sympify(lemma.closed(SYMPY, sympy.S.One, target, points))
-
-
-def geometric_sum(ratio: Expr, terms: Expr, one: Expr) -> tuple[Expr, Expr]:
-    """sum_{i=1}^{terms} ratio^i as papers print it, and in a form that floating point can be trusted with near 1.
-
-    `one`: what equals 1 when the ratio does.
-    """
-    printed = (ratio ** (terms + 1) - ratio) / (ratio - 1)
-    log = sympy.log(ratio)
-    stable = ratio * expm1(terms * log) / expm1(log)
-    return (
-        sympy.Piecewise((terms, sympy.Eq(one, 1)), (printed, True)),
-        sympy.Piecewise((terms, sympy.Eq(log, 0)), (stable, True)),
-    )

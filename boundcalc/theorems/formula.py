@@ -28,14 +28,12 @@ class Definition:
     Attributes:
         symbol: its name in code.
         expr: what it stands for, in terms of the inputs and of other named parts.
-        meaning: a few words, their mathematics marked as in `boundcalc.base.prose`.
         latex: how papers print the name.
         stable: an equal expression that floating point can be trusted with, where `expr` is not one.
     """
 
     symbol: sympy.Symbol
     expr: Expr
-    meaning: str
     latex: str
     stable: Expr | None = None
 
@@ -250,7 +248,7 @@ class Formula:
         known = {**self.names, **(names or {})}
         parts = [row for part in self.where for row in rows_of(part.latex, "eq", part.expr, known, width)]
         for function in functions_in(self.expr, *(part.expr for part in self.where)):
-            parts += definition_rows(function, width)
+            parts += definition_rows(function, known, width)
         return rows_of(self.left or self.name, self.relation, self.expr, known, width), parts
 
     def latex(self, *, expand: bool = False, width: int = WIDE) -> str:
@@ -288,16 +286,17 @@ def functions_in(*exprs: Expr) -> list[type[Named]]:
         for function in sorted({type(e) for e in todo.pop().atoms(Named)}, key=lambda f: f.letter):
             if function not in found:
                 found[function] = None
-                todo.append(function.definition()[1])
+                todo.append(function.value)
     return list(found)
 
 
-def definition_rows(function: type[Named], width: int = WIDE) -> list[str]:
-    """What a function with a letter stands for."""
-    left, right, where = function.definition()
-    rows = rows_of(latex(left), "eq", right, {}, width)
-    if not where:
+def definition_rows(function: type[Named], names: Mapping[Any, str], width: int = WIDE) -> list[str]:
+    """What a function with a letter stands for, and its letters but for those that have a row of their own."""
+    rows = rows_of(latex(function(*function.variables)), "eq", function.value, names, width)
+    letters = [f"{latex(x, names)} = {latex(e, names)}" for x, e in function.where.items() if x not in names]
+    if not letters:
         return rows
+    where = r",\quad ".join(letters)
     if glyphs(rows[-1] + where) > width:
         return [*rows[:-1], f"{rows[-1]},", rf"&\qquad {where}"]
     return [*rows[:-1], rf"{rows[-1]},\quad {where}"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from boundcalc.theorems.formula import Formula
 
 _KINDS = ("bound", "a_posteriori", "proxy", "estimate")
-_WORDS = {"sqrt", "log", "exp", "Min", "Max", "pi", "ceiling"}
-"""What a text of a formula calls as SymPy does."""
 
 
 @dataclass(frozen=True)
@@ -71,55 +68,51 @@ class Bound:
         import sympy
 
         from boundcalc.base.symbols import symbol
+        from boundcalc.theorems.algebra import parse
         from boundcalc.theorems.formula import Formula
 
-        given = self.formula
-        if isinstance(given, Formula):
-            if given.name not in (self.quantity, "excess", "error"):
+        if isinstance(self.formula, Formula):
+            if self.formula.name not in (self.quantity, "excess", "error"):
                 raise InvalidSetting(
-                    f"the formula given to {self.name!r} is of the {given.name}, not the {self.quantity}"
+                    f"the formula given to {self.name!r} is of the {self.formula.name}, not the {self.quantity}"
                 )
-            found = replace(given, kind=self.kind, name=self.quantity)
+            formula = replace(self.formula, kind=self.kind, name=self.quantity)
         else:
-            if isinstance(given, str):
-                names = set(re.findall(r"[A-Za-z_]\w*", given)) - _WORDS
-                names_of: dict[str, Any] = {name: symbol(name) for name in names}
-                given = sympy.sympify(given, locals=names_of)  # pyright: ignore[reportCallIssue]
-            if not isinstance(given, sympy.Expr):
+            expr = parse(self.formula) if isinstance(self.formula, str) else self.formula
+            if not isinstance(expr, sympy.Expr):
                 raise InvalidSetting(f"the formula of {self.name!r} is no expression: {validate.shown(self.formula)}")
-            renamed = {old: symbol(old.name) for old in given.free_symbols if isinstance(old, sympy.Symbol)}
-            found = Formula(self.quantity, given.xreplace(renamed), left=rf"\mathrm{{{self.quantity}}}", kind=self.kind)
-        return found.with_values(**self.values) if self.values else found
+            renamed = {old: symbol(old.name) for old in expr.free_symbols if isinstance(old, sympy.Symbol)}
+            left = rf"\mathrm{{{self.quantity}}}"
+            formula = Formula(self.quantity, expr.xreplace(renamed), left=left, kind=self.kind)
+        return formula.with_values(**self.values) if self.values else formula
 
     def inputs_at(self, setting: Setting) -> dict[str, float]:
         """The values that a setting gives the formula's inputs."""
         from boundcalc.base.symbols import BY_NAME
 
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for name in (symbol.name for symbol in self.formula.inputs):
             entry = BY_NAME.get(name)
             if name in self.inputs:
-                found[name] = self.inputs[name](setting)
+                values[name] = self.inputs[name](setting)
             elif entry is None or not entry.field or name == "temperature":
                 raise InvalidSetting(
                     f"{self.name!r} has an input {name!r} that no setting gives: fix it (values={{{name!r}: 1}}) or "
-                    f"say "
-                    f"how a setting gives it (inputs={{{name!r}: lambda setting: ...}})"
+                    f"say how a setting gives it (inputs={{{name!r}: lambda setting: ...}})"
                 )
             elif name != "C":
                 part = setting.sample if hasattr(setting.sample, entry.field) else setting.architecture
-                found[name] = getattr(part, entry.field)
+                values[name] = getattr(part, entry.field)
             elif setting.norms.C is None or setting.norms.budgets:
                 raise InvalidSetting(
                     f"{self.name!r} has one C for every matrix, and the setting has budgets of its own: say how they "
-                    f"give "
-                    "C (inputs={'C': lambda setting: ...})"
+                    "give C (inputs={'C': lambda setting: ...})"
                 )
             else:
-                found[name] = setting.norms.C
-        for name in self.inputs.keys() - found.keys():
-            raise InvalidSetting(f"{self.name!r} has no input {name!r}; it has {', '.join(found)}")
-        return found
+                values[name] = setting.norms.C
+        for name in self.inputs.keys() - values.keys():
+            raise InvalidSetting(f"{self.name!r} has no input {name!r}; it has {', '.join(values)}")
+        return values
 
     def log10(self, setting: Setting) -> float:
         """Base-10 logarithm of the formula at a setting, in forty digits and rounded up."""
@@ -145,7 +138,7 @@ class Bound:
             published_note="as stated",
             compares=self.quantity,
             published_form=lambda: self.formula,
-            forms=lambda: (None, {self.quantity: lambda: self.formula}),
+            forms={self.quantity: lambda: self.formula},
             assumptions=self.assumptions or ("none are stated",),
             claims={self.quantity: (self._claim, "")},
             kind=self.kind,
@@ -174,11 +167,11 @@ def own(name: str) -> Bound:
 @cache
 def _loaded(name: str, changed: int) -> Bound:
     del changed
-    found = load_name(name)
-    if not isinstance(found, Bound):
+    loaded = load_name(name)
+    if not isinstance(loaded, Bound):
         called = name.rpartition(":")[2]
         raise InvalidSetting(
-            f"{name} is a {type(found).__name__}, where a boundcalc.Bound is needed: "
+            f"{name} is a {type(loaded).__name__}, where a boundcalc.Bound is needed: "
             f"{called} = boundcalc.Bound({called!r}, expression, kind='bound')"
         )
-    return found
+    return loaded

@@ -1,35 +1,27 @@
 r"""Derivations as Markdown with LaTeX, from which the terminal's text and the article follow.
 
-A document is a list of blocks: words in Markdown, and displays as rows of LaTeX. `markdown`, `text` and `latex` print a
-block each in their own way; nothing else knows what a derivation looks like. `files` makes an article, or fragments for
-\input.
+A document is a list of blocks: words in Markdown, and displays as rows of LaTeX. `markdown`, `text` and `article` print
+them, each in its own way; `files` makes an article, or fragments for \input.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from boundcalc.base import prose, symbols, theory
 from boundcalc.base.theory import HERE, Entry
-from boundcalc.theorems.derivation import Derivation, Step
-from boundcalc.theorems.formula import rows_of
+from boundcalc.theorems.derivation import Derivation
 from boundcalc.theorems.printing import WIDE, latex, terminal, width_of
+from boundcalc.theorems.theorem import Theorem
 
 
-@dataclass(frozen=True)
-class Block:
-    """A part of a document.
+class Block(NamedTuple):
+    """A part of a document: its kind, a few words, Markdown and rows of displays, a label for references, a number.
 
-    Attributes:
-        kind: "heading", "definition", "theorem", "step", "lemma" or "words".
-        title: a few words.
-        body: Markdown, or the rows of a display.
-        label: for references in LaTeX.
-        number: of a step; the name of a lemma.
+    Kinds are "heading", "definition", "theorem", "step", "lemma" and "words".
     """
 
     kind: str
@@ -46,54 +38,47 @@ def label(*parts: str) -> str:
 
 # -- the document
 
+_ALIGNED = re.compile(r"```math\n((?:(?!```).)*&.*?)\n```", re.DOTALL)
+
+
+def _split(words: str) -> tuple[str | tuple[str, ...], ...]:
+    """Markdown, its displays of several rows apart."""
+    pieces = enumerate(_ALIGNED.split(words))
+    return tuple(tuple(piece.split(" \\\\\n")) if i % 2 else piece.strip() for i, piece in pieces if piece.strip())
+
 
 def statement(derivation: Derivation, width: int = WIDE) -> list[Block]:
     """The definition of the class, and the theorem."""
-    main, parts = derivation.formula.rows(width, derivation.names)
-    own = derivation.stated_by
-    title = f"stated by {own}" if own else f"{derivation.source.short}, with constants"
-    meanings = [symbol for symbol in derivation.formula.inputs if str(symbol) in symbols.BY_NAME] if own else []
-    words = "; ".join(f"${latex(symbol)}$: {symbols.meaning(symbol)}" for symbol in meanings)
-    euler = (
-        r"$\log$ is the natural logarithm and $e$ its base."
-        if re.search(r"(?<![a-z\\])e(?![a-z_])", " ".join(main + parts))
-        else ""
-    )
-    body: list[str | tuple[str, ...]] = [derivation.claim, tuple(main)]
+    theorem, formula = derivation.theorem, derivation.formula
+    main, parts = formula.rows(width)
+    claim, remark = theorem.claims.get(derivation.quantity, ("Then", ""))
+    body: list[str | tuple[str, ...]] = [claim, tuple(main)]
     body += ["where", tuple(parts)] if parts else []
-    body += [text for text in (euler, derivation.remark, f"Here {words}." if words else "") if text]
-    if own:
-        body.append(f"Stated by {own}; neither proved nor checked here.")
-    blocks = [Block("theorem", title, tuple(body), label(derivation.name))]
+    if re.search(r"(?<![a-z\\])e(?![a-z_])", " ".join(main + parts)):
+        body.append(r"$\log$ is the natural logarithm and $e$ its base.")
+    body += [remark] if remark else []
+    title = f"{theorem.source.short}, with constants"
+    if theorem.stated_by:
+        known = [symbol for symbol in formula.inputs if str(symbol) in symbols.BY_NAME]
+        meanings = "; ".join(f"${latex(symbol)}$: {symbols.meaning(symbol)}" for symbol in known)
+        title = f"stated by {theorem.stated_by}"
+        body += [f"Here {meanings}."] * bool(meanings) + [f"S{title[1:]}; neither proved nor checked here."]
+    blocks = [Block("theorem", title, tuple(body), label(theorem.name))]
     if derivation.definition:
-        parts = re.split(r"```math\n(.*?)\n```", derivation.definition, flags=re.DOTALL)
-        shown = tuple(tuple(part.split(" \\\\\n")) if index % 2 else part.strip() for index, part in enumerate(parts))
-        blocks.insert(0, Block("definition", "", shown, label(derivation.name, "class")))
+        blocks.insert(0, Block("definition", "", _split(derivation.definition), label(theorem.name, "class")))
     return blocks
 
 
-def proof(derivation: Derivation, full: bool, width: int = WIDE) -> list[Block]:
+def proof(derivation: Derivation) -> list[Block]:
     """The steps, each with what it uses, and the differences from the paper."""
     blocks: list[Block] = []
-    for number, step in derivation.steps():
-        if not full and "." in number:
-            continue
-        body: list[str | tuple[str, ...]] = [_sentence(step.text)] if step.text else []
-        rows = [row for r in step.rows for row in rows_of(r.left, r.relation, r.right, derivation.names, width)]
-        if full and step.parts:
-            known = {row.left for row in step.rows}
-            defined = [p for p in step.parts if p.latex not in known]
-            rows += [row for p in defined for row in rows_of(p.latex, "eq", p.expr, derivation.names, width)]
-        title = step.title + (f" ({_by(step)})" if step.uses else "")
-        blocks.append(Block("step", title, (*body, tuple(rows)) if rows else tuple(body), number=number))
-    if full and derivation.differences and derivation.source != HERE:
-        lines = "\n".join(f"- {_sentence(line)}" for line in derivation.differences)
+    for number, step in enumerate(derivation.steps, 1):
+        used = f" (Lemma{'s' * (len(step.uses) > 1)} {', '.join(step.uses)})" if step.uses else ""
+        blocks.append(Block("step", _capital(step.title) + used, _split(step.text), number=str(number)))
+    if derivation.differences:
+        lines = "\n".join(f"- {_capital(line)}." for line in derivation.differences)
         blocks.append(Block("words", "Differences from the paper", (lines,)))
     return blocks
-
-
-def _by(step: Step) -> str:
-    return f"{'Lemma' if len(step.uses) == 1 else 'Lemmas'} {', '.join(step.uses)}"
 
 
 def lemmas(derivation: Derivation, names: Sequence[str] = ()) -> list[Block]:
@@ -131,74 +116,59 @@ def _lemma(entry: Entry) -> Block:
 def document(derivation: Derivation, full: bool, width: int = WIDE) -> list[Block]:
     """All of a derivation; brief: the statement, and what the steps are."""
     blocks = statement(derivation, width)
-    if derivation.proof and full:
-        blocks += [Block("heading", "Proof"), *proof(derivation, full, width)]
-    elif derivation.proof:
-        lines = [f"- {block.number}. {block.title}" for block in proof(derivation, full, width)]
-        blocks.append(Block("words", "Proof in steps", ("\n".join(lines),)))
-    if full and derivation.statements():
-        blocks += [Block("heading", "Lemmas"), *lemmas(derivation)]
-    return blocks
+    if not derivation.steps:
+        return blocks
+    if full:
+        return [*blocks, Block("heading", "Proof"), *proof(derivation), Block("heading", "Lemmas"), *lemmas(derivation)]
+    steps = "\n".join(f"- {block.number}. {block.title}" for block in proof(derivation) if block.kind == "step")
+    return [*blocks, Block("words", "Proof in steps", (steps,))]
 
 
-def _sentence(text: str) -> str:
-    first = text[:1].upper() + text[1:] if text[:1].islower() else text
-    return first if not first or first.endswith((".", "follows", "with", "is", ",", ":")) else f"{first}."
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
-# -- Markdown
+# -- Markdown, and a terminal
 
 _HEADS = {"definition": "**Definition.** ", "theorem": "**Theorem** ({title}). ", "lemma": "**{number}** ({title}). "}
 _HEADS |= {"step": "**{number}. {title}.** ", "heading": "## {title}", "words": "**{title}.** "}
 
 
-def _head(block: Block) -> str:
-    title = block.title[:1].upper() + block.title[1:] if block.kind in ("step", "heading") else block.title
-    return "" if block.kind == "words" and not title else _HEADS[block.kind].format(title=title, number=block.number)
+def _parts(derivation: Derivation, full: bool) -> Iterator[str | tuple[str, ...]]:
+    """Markdown with the heads of blocks, and displays; "" between blocks."""
+    for block in document(derivation, full):
+        head = "" if block.kind == "words" and not block.title else _HEADS[block.kind]
+        head = head.format(title=block.title, number=block.number)
+        first, *rest = block.body or ("",)
+        apart = "\n\n" if head and isinstance(first, str) and first.startswith(("-", "```")) else ""
+        yield from (f"{head}{apart}{first}",) if isinstance(first, str) else (head, first)
+        yield from rest
+        yield ""
 
 
 def markdown(derivation: Derivation, full: bool) -> str:
     """A page."""
-    out = [f"# {derivation.title[:1].upper()}{derivation.title[1:]} (`{derivation.name}`)"]
-    for block in document(derivation, full):
-        head = _head(block)
-        for part in block.body or ("",):
-            if isinstance(part, str):
-                shown = re.sub(r"```math\n(.*?)\n```", r"$$\n\1\n$$", part, flags=re.DOTALL)
-                out.append(head + ("\n\n" if shown.startswith(("-", "$$")) and head else "") + shown)
-            else:
-                lines = " \\\\\n".join(part)
-                out.append(f"$$\n\\begin{{aligned}}\n{lines}\n\\end{{aligned}}\n$$")
-            head = ""
+    out = [f"# {_capital(derivation.theorem.title)} (`{derivation.theorem.name}`)"]
+    for part in _parts(derivation, full):
+        if isinstance(part, str):
+            out.append(re.sub(r"```math\n(.*?)\n```", r"$$\n\1\n$$", part, flags=re.DOTALL))
+        else:
+            out.append("$$\n\\begin{aligned}\n" + " \\\\\n".join(part) + "\n\\end{aligned}\n$$")
     out += ["## Sources", *(f"- {source}" for source in derivation.sources())]
     return "\n\n".join(part.strip() for part in out if part.strip()) + "\n"
 
 
-# -- a terminal
-
-
 def text(derivation: Derivation, full: bool, width: int) -> str:
     """A page for a terminal of so many columns."""
-    source = derivation.stated_by or str(derivation.source)
-    out = [f"{derivation.name}: {prose.plain(derivation.title)}", *_wrapped(source, width), ""]
-    for block in document(derivation, full):
-        head = prose.plain(_head(block).removeprefix("## ").replace("**", ""))
-        for part in block.body or ("",):
-            if isinstance(part, str):
-                shown = prose.plain(part)
-                for line in (
-                    (f"{head} {shown}" if head and not shown.startswith("- ") else f"{head}\n{shown}")
-                    .strip()
-                    .splitlines()
-                ):
-                    out += _wrapped(line, width)
-            else:
-                out += [line for row in part for line in _wrapped(f"    {terminal(row)}", width)]
-            head = ""
-        out.append("")
-    if not full and derivation.proof:
-        out += ["Lemmas and details: --detail full. As a formula alone: --detail formula.", ""]
-    return "\n".join(out[:-1]) + "\n"
+    theorem = derivation.theorem
+    lines = [f"{theorem.name}: {prose.plain(theorem.title)}", theorem.stated_by or str(theorem.source), ""]
+    for part in _parts(derivation, full):
+        words = prose.plain(part.removeprefix("## ")).splitlines() if isinstance(part, str) else []
+        lines += words if isinstance(part, str) else [f"    {terminal(row)}" for row in part]
+        lines += [""] * (not part)
+    if not full and derivation.steps:
+        lines += ["Lemmas and details: --detail full. As a formula alone: --detail formula.", ""]
+    return "\n".join(row for line in lines[:-1] for row in _wrapped(line, width)) + "\n"
 
 
 def _wrapped(line: str, width: int) -> list[str]:
@@ -236,7 +206,7 @@ _PREAMBLE = r"""\documentclass[11pt]{article}
 _BEGIN, _END = "\\begingroup\\emergencystretch=3em\\hbadness=10000\\allowdisplaybreaks\n", "\\par\\endgroup\n"
 
 
-def tex(blocks: Sequence[Block], known: frozenset[str], cited: str = "") -> str:
+def _tex(blocks: Sequence[Block], known: frozenset[str], cited: str = "") -> str:
     """Blocks in LaTeX; names of lemmas become references where `known` has them."""
     return "\n".join(_tex_block(block, known, cited) for block in blocks)
 
@@ -253,7 +223,7 @@ def _tex_block(block: Block, known: frozenset[str], cited: str) -> str:
     if block.kind == "heading":
         return f"\\boundcalcheading{{{title}}}"
     if block.kind == "step":
-        return f"\\boundcalcstep{{{block.number}}}{{{_referring(title[:1].upper() + title[1:], known)}}}\n{body}"
+        return f"\\boundcalcstep{{{block.number}}}{{{_referring(title, known)}}}\n{body}"
     if block.kind == "lemma":
         begin = f"% lemma {block.number}\n\\begin{{boundcalclemma}}{{{block.number}}}{{{title}}}{mark}"
         return f"{begin}\n{body}\n\\end{{boundcalclemma}}"
@@ -292,14 +262,15 @@ def _referring(words: str, known: frozenset[str]) -> str:
     )
 
 
-def _theorem_title(derivation: Derivation) -> str:
-    if derivation.stated_by:
-        return f"\\cite{{{derivation.source.key}}}" if derivation.source.key else prose.tex(derivation.stated_by)
-    if derivation.source == HERE:
+def _theorem_title(theorem: Theorem) -> str:
+    source = theorem.source
+    if theorem.stated_by:
+        return f"\\cite{{{source.key}}}" if source.key else prose.tex(theorem.stated_by)
+    if source == HERE:
         return ""
-    first, *others = (name.split()[-1] for name in derivation.source.authors.split(","))
+    first, *others = (name.split()[-1] for name in source.authors.split(","))
     names = first if not others else f"{first} and {others[0]}" if len(others) == 1 else f"{first} et al."
-    return f"{names}~\\cite{{{derivation.source.key}}}, with constants"
+    return f"{names}~\\cite{{{source.key}}}, with constants"
 
 
 def _names(derivation: Derivation) -> frozenset[str]:
@@ -308,9 +279,9 @@ def _names(derivation: Derivation) -> frozenset[str]:
 
 def article(derivation: Derivation, *, full: bool = True) -> str:
     """The article."""
-    title = prose.tex(derivation.title[0].upper() + derivation.title[1:])
+    title = prose.tex(_capital(derivation.theorem.title))
     known = _names(derivation) if full else frozenset[str]()
-    body = tex(document(derivation, full), known, _theorem_title(derivation))
+    body = _tex(document(derivation, full), known, _theorem_title(derivation.theorem))
     nocite = "".join(f"\\nocite{{{source.key}}}\n" for source in derivation.sources())
     cites = f"{nocite}\\bibliographystyle{{plain}}\n\\bibliography{{boundcalc}}\n" if nocite else ""
     return (
@@ -334,7 +305,8 @@ def files(
 
     `there`: shared files of other derivations, which are added to.
     """
-    stem, there = re.sub(r"[^A-Za-z0-9]+", "-", derivation.name).strip("-"), there or {}
+    theorem, there = derivation.theorem, there or {}
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", theorem.name).strip("-")
     shared = {
         "boundcalc-macros.tex": _MACROS,
         "boundcalc.bib": _bibliography(derivation, there.get("boundcalc.bib", "")),
@@ -345,15 +317,13 @@ def files(
     names = _names(derivation) | set(_MARK.findall(before))
     known = frozenset(names) if full else frozenset[str]()
     if full and names:
-        shared["boundcalc-lemmas.tex"] = f"{_BEGIN}{tex(lemmas(derivation, sorted(names)), known)}\n{_END}"
-    steps = tex(proof(derivation, full), known)
-    heading = f"\\boundcalcheading{{Proof of Theorem~\\ref{{{label(derivation.name)}}}}}\n"
-    if derivation.stated_by:
-        heading, steps = "", f"% Theorem {derivation.name} is {derivation.stated_by}'s, whose proof is not given here."
+        shared["boundcalc-lemmas.tex"] = f"{_BEGIN}{_tex(lemmas(derivation, sorted(names)), known)}\n{_END}"
+    words, steps = statement(derivation, width_of(columns)), _tex(proof(derivation), known)
+    heading = f"\\boundcalcheading{{Proof of Theorem~\\ref{{{label(theorem.name)}}}}}\n"
+    if theorem.stated_by:
+        heading, steps = "", f"% Theorem {theorem.name} is {theorem.stated_by}'s, whose proof is not given here."
     return {
-        f"{stem}.tex": _BEGIN
-        + tex(statement(derivation, width_of(columns)), known, _theorem_title(derivation))
-        + f"\n{_END}",
+        f"{stem}.tex": f"{_BEGIN}{_tex(words, known, _theorem_title(theorem))}\n{_END}",
         f"{stem}-proof.tex": f"{_BEGIN}{heading}{steps}\n{_END}",
         **shared,
     }
@@ -362,6 +332,6 @@ def files(
 def _bibliography(derivation: Derivation, there: str = "") -> str:
     """The .bib file; what a file of other derivations has stays."""
     old = [entry.strip() for entry in re.split(r"\n(?=@)", there) if entry.strip().startswith("@")]
-    known: Any = {entry.partition("{")[2].partition(",")[0] for entry in old}
+    known = {entry.partition("{")[2].partition(",")[0] for entry in old}
     new = [source.bibtex for source in derivation.sources() if source.key not in known]
     return "\n\n".join([*old, *new]) + "\n"

@@ -1,4 +1,4 @@
-"""A theorem of a paper as data: hypotheses, statement, constants, differences from the paper, citation.
+"""A theorem of a paper: hypotheses, statement, formulas, proof, differences from the paper, citation.
 
 Creating one imports nothing heavy; SymPy is imported when a formula is first needed.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -17,10 +17,8 @@ from boundcalc.base.value import Value
 from boundcalc.theorems.policies import Policy
 
 if TYPE_CHECKING:
-    from boundcalc.theorems.derivation import Step
     from boundcalc.theorems.formula import Formula
 
-Forms = Mapping[str, Callable[..., "Formula"]]
 QUANTITIES = (
     "gap",
     "covering_number",
@@ -34,25 +32,21 @@ QUANTITIES = (
 """What formulas bound. An error is attention's: at given parameters, at the best of them, or in its plainest form."""
 
 
-def shape(quantity: str, expr: Callable[[Any, Any], Any], left: str = "") -> Callable[[], Formula]:
-    """How a paper's bound grows, as a proxy: `expr` makes it of the library's symbols and sympy; constants are c."""
+@dataclass(frozen=True)
+class Step:
+    """One step of a proof, its words in Markdown with LaTeX between dollars.
 
-    def build() -> Formula:
-        import sympy
+    Attributes:
+        title: a few words.
+        uses: names of the statements used.
+        text: what they need, why it holds here, and what follows.
+        of: the quantities whose proof has it; all, unless named.
+    """
 
-        from boundcalc.base import symbols
-        from boundcalc.theorems.closed import LEFT
-        from boundcalc.theorems.formula import Formula
-
-        return Formula(quantity, expr(symbols, sympy), (), left or LEFT[quantity], kind="proxy")
-
-    return build
-
-
-def no_steps(form: Any, quantity: str, formula: Formula) -> tuple[Step, ...]:
-    """A theorem that is shown as it is stated."""
-    del form, quantity, formula
-    return ()
+    title: str
+    uses: tuple[str, ...] = ()
+    text: str = ""
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,11 +61,11 @@ class Theorem:
         published_note: what the paper leaves open (its constant), in words.
         compares: the quantity whose published shape is given ("gap" or "covering_number").
         published_form: builds the published shape.
-        forms: builds what the formulas are derived from (a form of a network, or None), and them by quantity.
+        forms: builds the explicit formulas, by quantity.
         assumptions: what it assumes, in words.
         definition: the class, for values that are put in.
         claims: per quantity what the statement says before its formula, and after it.
-        steps: the proof of a quantity's formula.
+        proof: the steps.
         differs: per input, why the explicit formula does not grow like the published shape.
         also: further differences from the paper.
         of: what the quantity it is about is, where its name does not say.
@@ -84,7 +78,7 @@ class Theorem:
         defaults: values of inputs that `boundcalc eval` assumes, where the theorem is not about a setting.
         evaluates: quantities whose values `boundcalc eval` shows, those whose inputs are given; the main one unless
             named.
-        premise: why it does not hold at some values, or "".
+        at_most_1: expressions of the inputs that its hypotheses bound by 1, by their letters.
         kind: of its values.
         stated_by: whose theorem it is, where it is a user's own and neither proved nor checked here.
     """
@@ -96,11 +90,11 @@ class Theorem:
     published_note: str
     compares: str
     published_form: Callable[[], Formula] = field(repr=False)
-    forms: Callable[[], tuple[Any, Forms]] = field(repr=False)
+    forms: Mapping[str, Callable[..., Formula]] = field(repr=False)
     assumptions: tuple[str, ...] = ()
     definition: Callable[[Mapping[str, Any]], str] = field(default=lambda values: "", repr=False)
     claims: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]], repr=False)
-    steps: Callable[[Any, str, Formula], tuple[Step, ...]] = field(default=no_steps, repr=False)
+    proof: tuple[Step, ...] = field(default=(), repr=False)
     differs: Mapping[str, str] = field(default_factory=dict[str, str])
     also: tuple[str, ...] = ()
     of: str = ""
@@ -111,7 +105,7 @@ class Theorem:
     builds: Mapping[str, int] = field(default_factory=dict[str, int])
     defaults: Mapping[str, float] = field(default_factory=dict[str, float])
     evaluates: tuple[str, ...] = ()
-    premise: Callable[[Mapping[str, Any]], str] = field(default=lambda values: "", repr=False)
+    at_most_1: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: str = "bound"
     stated_by: str = ""
 
@@ -125,19 +119,13 @@ class Theorem:
     # -- formulas
 
     @cached_property
-    def _built(self) -> tuple[Any, Forms]:
-        form, formulas = self.forms()
-        return form, {quantity: cache(build) for quantity, build in formulas.items()}
-
-    @property
-    def form(self) -> Any:
-        """What the formulas are derived from: a form of a network, or None."""
-        return self._built[0]
+    def _built(self) -> dict[tuple[Any, ...], Formula]:
+        return {}
 
     @property
     def quantities(self) -> tuple[str, ...]:
         """What there are explicit formulas of."""
-        return tuple(self._built[1])
+        return tuple(self.forms)
 
     @property
     def main_quantity(self) -> str:
@@ -150,14 +138,18 @@ class Theorem:
 
     def formula(self, quantity: str | None = None, **built: int) -> Formula:
         """One of the explicit formulas (the main one, unless named)."""
-        known, quantity = self._built[1], quantity or self.main_quantity
-        if quantity in QUANTITIES and quantity not in known:
+        quantity = quantity or self.main_quantity
+        if quantity in QUANTITIES and quantity not in self.forms:
             others = "" if quantity != "rademacher" else "The theorem edelman2022 has it."
             refusal = Refusal(
-                f"theorem {self.name}", f"the quantity {quantity!r}", f"one of {', '.join(known)}", others
+                f"theorem {self.name}", f"the quantity {quantity!r}", f"one of {', '.join(self.forms)}", others
             )
             raise Unsupported(refusal)
-        return known[choice("quantity", quantity, known)](**self.given(built))
+        values = self.given(built)
+        key = (choice("quantity", quantity, self.forms), *values.items())
+        if key not in self._built:
+            self._built[key] = self.forms[quantity](**values)
+        return self._built[key]
 
     @property
     def gap(self) -> Formula:
@@ -197,10 +189,17 @@ class Theorem:
         for symbol, value in formula.resolve(rest).items():
             if symbol.name in BY_NAME and symbol.is_integer:
                 validate.size(symbol.name, float(value))
-        if why := self.premise(values):
-            raise InvalidSetting(f"{self.name} does not hold here: {why}")
+        self._check_hypotheses(values)
         what = self.of if self.of and quantity in (None, self.main_quantity) else formula.name.replace("_", " ")
         return Value.of(self.name, what, self.kind, upper_float(formula.ball(**rest)), formula.name, dict(values))
+
+    def _check_hypotheses(self, values: Mapping[str, float]) -> None:
+        from boundcalc.theorems.algebra import parse
+
+        products = {letters: float(parse(text, values)) for letters, text in self.at_most_1.items()}
+        if any(product > 1 for product in products.values()):
+            shown = " and ".join(f"{letters} = {product:g}" for letters, product in products.items())
+            raise InvalidSetting(f"{self.name} does not hold here: {shown} must be at most 1")
 
     def _inputs(self, quantity: str) -> tuple[str, ...]:
         return (*self.builds, *(symbol.name for symbol in self.formula(quantity).inputs))
@@ -238,12 +237,17 @@ class Theorem:
 
     # -- words
 
+    def steps(self, quantity: str | None = None) -> tuple[Step, ...]:
+        """The proof of one of its formulas."""
+        return tuple(step for step in self.proof if not step.of or (quantity or self.main_quantity) in step.of)
+
     @property
     def uses(self) -> tuple[str, ...]:
         """The statements of the calculus that the proof of its main formula is based on."""
-        from boundcalc.theorems.derivation import derive
+        from boundcalc.statements.texts import STATEMENTS
 
-        return tuple(statement.name for statement in derive(self).statements())
+        used = {name for step in self.steps() for name in step.uses}
+        return tuple(name for name in STATEMENTS if name in used)
 
     def assumed(self) -> tuple[str, ...]:
         """What it assumes: its own words, or those of the statement that it is."""

@@ -12,12 +12,10 @@ from boundcalc.theorems.formula import Formula
 
 
 def _inverted(theorem: Theorem) -> Theorem:
-    form, forms = theorem.forms()
+    def turned(make: Callable[..., Formula]) -> Callable[..., Formula]:
+        return lambda **built: replace(make(**built), expr=1 / make(**built).expr)
 
-    def turned(make: Callable[[], Formula]) -> Callable[[], Formula]:
-        return lambda: replace(make(), expr=1 / make().expr)
-
-    return replace(theorem, forms=lambda: (form, {name: turned(make) for name, make in forms.items()}))
+    return replace(theorem, forms={name: turned(make) for name, make in theorem.forms.items()})
 
 
 def cases(name: str) -> Cases[Theorem, Mapping[str, Any]]:

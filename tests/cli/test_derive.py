@@ -26,7 +26,7 @@ def run(*words: str, code: int = 0) -> str:
 def test_a_theorem_is_brief_by_default_and_fits_the_terminal() -> None:
     text = run("derive", "--depth", "D", "--T", "T")
     assert "G = D - 1 if r = 1" in text
-    assert "6. chaining in one line (Lemmas G1, G2)" in text
+    assert "7. Chaining in one line (Lemmas G1, G2)" in text
     assert "with probability at least 1-δ over the sample" in " ".join(text.split())
     assert len(text.splitlines()) < 60
     assert max(map(len, text.splitlines())) <= 100

@@ -1,4 +1,4 @@
-"""How to add a theorem from outside: with a form of a network, which also bounds settings, and without one."""
+"""How to add a theorem from outside: with covers, which also bound settings, and without them."""
 
 from __future__ import annotations
 
@@ -17,28 +17,19 @@ from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import Setting
 from boundcalc.testing import Cases
 from boundcalc.theorems import BOUNDS, THEOREMS, Theorem, zhang2022
-from boundcalc.theorems.deep import network
-from boundcalc.theorems.derivation import Step
 from boundcalc.theorems.formula import Formula
-from boundcalc.theorems.uniform import UniformForm
+from boundcalc.theorems.theorem import Step
 from tests.laws.kinds.theorems import check_theorem
-
-
-def _of_a_network() -> tuple[Any, Any]:
-    form = UniformForm(network())
-    return form, {"gap": lambda: form.gap, "covering_number": lambda: form.covering_number}
-
 
 WITH = replace(
     zhang2022,
     name="mine",
     title="parameter counting",
     statement_name="",
-    forms=_of_a_network,
     network=False,
     lemmas=frozenset({"T4"}),
 )
-"""With a network form: it is derived, evaluated, and bounds the gap of any setting by the covers it names."""
+"""With covers: it is derived, evaluated, and bounds the gap of any setting by the covers it names."""
 
 
 def _deviation() -> Formula:
@@ -59,11 +50,11 @@ WITHOUT = Theorem(
     published_note="without constants",
     compares="gap",
     differs={"delta": "the shape leaves the confidence out"},
-    steps=lambda form, quantity, formula: (Step("one function", ("G2",), "Hoeffding's inequality", (), ()),),
+    proof=(Step("one function", ("G2",), "Hoeffding's inequality."),),
     published_form=_published,
-    forms=lambda: (None, {"gap": _deviation}),
+    forms={"gap": _deviation},
 )
-"""Without one: a formula of its inputs alone."""
+"""Without them: a formula of its inputs alone."""
 
 
 @pytest.fixture(params=[WITH, WITHOUT], ids=lambda theorem: theorem.name)
@@ -77,7 +68,7 @@ def theorem(request: pytest.FixtureRequest) -> Iterator[Theorem]:
 def upside_down(theorem: Theorem) -> Theorem:
     """The negative control: a gap that grows with the sample."""
     gap = theorem.gap
-    return replace(theorem, forms=lambda: (None, {"gap": lambda: replace(gap, expr=1 / gap.expr)}))
+    return replace(theorem, forms={"gap": lambda: replace(gap, expr=1 / gap.expr)})
 
 
 def cases(theorem: Theorem) -> Cases[Theorem, Mapping[str, Any]]:
