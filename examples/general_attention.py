@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem, golden
 from boundcalc.setting import Budget
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS

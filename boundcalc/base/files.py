@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.schema import shown
+
+if TYPE_CHECKING:
+    from numpy.lib.npyio import NpzFile
 
 MOST = 8_000_000
 """Bytes of a text that is read: a document takes up to forty times as much memory."""
@@ -67,10 +71,6 @@ def plain_digits(text: str) -> str:
 # -- JSON, YAML, TOML
 
 
-class _Refused(ValueError):
-    """JSON of more than one meaning."""
-
-
 def parse_json(text: str, where: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
     """The value of a JSON text; `where` it is from names it in messages.
 
@@ -79,34 +79,34 @@ def parse_json(text: str, where: str, error: type[BoundcalcError] = InvalidSetti
     """
     import json
 
+    def refuse(why: str) -> Never:
+        raise error(f"{where} {why}")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in out:
+                refuse(f"gives the key {shown(key)} twice in one object: remove one of them")
+            out[key] = value
+        return out
+
+    def finite(digits: str) -> float:
+        value = float(digits)
+        if not math.isfinite(value):
+            refuse(f"holds the number {shown(digits)}, which is beyond every float: give a finite one")
+        return value
+
+    def constant(word: str) -> Never:
+        refuse(f"holds {word}, which is no number of JSON: give a finite one")
+
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
-    except _Refused as refused:
-        raise error(f"{where} {refused}") from None
+        return json.loads(text, object_pairs_hook=unique, parse_constant=constant, parse_float=finite)
+    except BoundcalcError:
+        raise
     except RecursionError:
         raise error(f"{where} is not JSON that can be read: it is nested too deep") from None
     except ValueError as wrong:  # a malformed text, or a whole number of thousands of digits
         raise error(f"{where} is not JSON: {wrong}") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise _Refused(f"gives the key {shown(twice)} twice in one object: remove one of them")
-    return out
-
-
-def _constant(word: str) -> Never:
-    raise _Refused(f"holds {word}, which is no number of JSON: give a finite one")
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise _Refused(f"holds the number {shown(text)}, which is beyond every float: give a finite one")
-    return value
 
 
 def read_json(path: str | Path, what: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
@@ -149,23 +149,23 @@ def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
     """
     import json
 
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
             raise InvalidSetting(f"{option} takes NAME=VALUE, got {word!r}")
-        if name in found:
+        if name in values:
             raise InvalidSetting(f"{option} sets {name!r} twice")
         try:
             json.loads(text)
         except ValueError:
-            found[name] = text
+            values[name] = text
         else:
-            found[name] = parse_json(text, f"{option} {name}")
-    return found
+            values[name] = parse_json(text, f"{option} {name}")
+    return values
 
 
-# -- tables
+# -- tables and arrays
 
 
 def read_table(path: str | Path) -> list[list[str]]:
@@ -186,3 +186,28 @@ def read_table(path: str | Path) -> list[list[str]]:
     if twice is not None:
         raise InvalidSetting(f"{path} has two columns {twice!r}: leave one out")
     return rows
+
+
+@contextmanager
+def plain_arrays(
+    path: str | Path, what: str = "plain arrays", writer: str = "np.savez(path, x=..., y=...)"
+) -> Iterator[NpzFile]:
+    """The arrays of an .npz file, each read at its first use; `what` they should be, and what writes such a file.
+
+    Pickled objects are refused. Any byte of the file may be damaged: whatever a library raises while one is read
+    becomes an `InvalidSetting`.
+    """
+    from zipfile import is_zipfile
+
+    import numpy as np
+
+    if Path(path).is_file() and not is_zipfile(path):
+        raise InvalidSetting(f"{path} is not an .npz file: {writer} writes one")
+    try:
+        # opened here: of a damaged archive the library leaves its own open
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            yield file
+    except BoundcalcError:
+        raise
+    except Exception as error:
+        raise InvalidSetting(f"{path} is not an .npz file of {what}: {' '.join(str(error).split())}") from None

@@ -8,15 +8,10 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 
 
-def is_name(word: str) -> bool:
+def is_name(word: object) -> bool:
     """Whether a word names something in a Python file."""
-    file, _, name = word.rpartition(":")
+    file, _, name = word.rpartition(":") if isinstance(word, str) else ("", "", "")
     return file.endswith(".py") and name.isidentifier()
-
-
-def is_own(word: object) -> bool:
-    """Whether the name of a bound is a name in a Python file."""
-    return isinstance(word, str) and is_name(word)
 
 
 def load_name(word: str) -> Any:
@@ -43,6 +38,6 @@ def load_name(word: str) -> Any:
     finally:
         sys.path.pop(0)
     if not hasattr(module, name):
-        known = ", ".join(key for key in vars(module) if not key.startswith("_"))
-        raise InvalidSetting(f"{file} has no {name!r}; it has {known or 'no names'}")
+        names = ", ".join(key for key in vars(module) if not key.startswith("_"))
+        raise InvalidSetting(f"{file} has no {name!r}; it has {names or 'no names'}")
     return getattr(module, name)

@@ -1,4 +1,4 @@
-"""Number systems of the search: plain floats, and floats kept as logarithms."""
+"""Number systems of the search: plain floats, and floats kept as logarithms; minima by golden section."""
 
 from __future__ import annotations
 
@@ -239,3 +239,22 @@ def log_sum(xs: list[float]) -> float:
     if top == -math.inf:
         return top
     return top + math.log(math.fsum([math.exp(x - top) for x in xs]))
+
+
+_RATIO = (math.sqrt(5) - 1) / 2
+
+
+def golden(cost: Callable[[float], Any], low: float, high: float, steps: int) -> float:
+    """Where a cost that falls and then rises is nearly least between two ends: one look a step."""
+    a, b = high - _RATIO * (high - low), low + _RATIO * (high - low)
+    left, right = cost(a), cost(b)
+    for _ in range(steps):
+        if left < right:
+            high, b, right = b, a, left
+            a = high - _RATIO * (high - low)
+            left = cost(a)
+        else:
+            low, a, left = a, b, right
+            b = low + _RATIO * (high - low)
+            right = cost(b)
+    return (low + high) / 2

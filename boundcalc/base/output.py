@@ -19,10 +19,6 @@ from typing import Any
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 
 
-class OutputError(BoundcalcError):
-    """A file that cannot be written."""
-
-
 @dataclass
 class _Command:
     """The inputs of the running command (path: option), and whether it was called with --force."""
@@ -140,12 +136,6 @@ def safetensors_name(path: Path | str) -> None:
         raise InvalidSetting(f"a model is written as safetensors, got {Path(path).name!r}: name it *.safetensors")
 
 
-def readable(path: Path | str, error: OSError | UnicodeDecodeError) -> str:
-    """Why a file cannot be read, its name said once."""
-    why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is no text"
-    return f"cannot read {path}: {why}"
-
-
 def _real(path: Path | str) -> Path:
     """Where a file is, links followed."""
     return Path(os.path.realpath(path))
@@ -176,6 +166,6 @@ def _named(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(
+        raise BoundcalcError(
             f"cannot write {path}: {error.strerror or error}; what was there before is as it was"
         ) from error

@@ -7,7 +7,6 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-NAME = "boundcalc"
 EXTRAS = {
     "train": ("torch", "joblib", "safetensors"),
     "weights": ("yaml",),
@@ -18,20 +17,15 @@ EXTRAS = {
 """The extras, and what of each is imported."""
 
 
-def origin() -> str:
-    """Where pip took it from: a checkout, a wheel; "" where it does not say."""
+def install(extra: str) -> str:
+    """What to type for an extra: from where pip took the library (a checkout, a wheel), where that is recorded."""
     try:
-        text = metadata.distribution(NAME).read_text("direct_url.json")
+        text = metadata.distribution("boundcalc").read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         text = None
-    address = urlparse(json.loads(text)["url"]) if text else None
-    path = "" if address is None or address.scheme != "file" else unquote(address.path)
-    return path if path and Path(path).exists() else ""
-
-
-def install(extra: str) -> str:
-    """What to type for an extra: from where the library itself came."""
-    return f"pip install '{origin() or NAME}[{extra}]'"
+    address = urlparse(json.loads(text)["url"] if text else "")
+    path = unquote(address.path) if address.scheme == "file" else ""
+    return f"pip install '{path if path and Path(path).exists() else 'boundcalc'}[{extra}]'"
 
 
 def extra_of(library: str) -> str | None:

@@ -59,15 +59,12 @@ class Value:
         quantity: str,
         kind: str,
         number: float,
-        form: str = "",
-        inputs: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, float] | None = None,
-        always: float | None = None,
-        proof: Any = None,
+        *rest: Any,
+        **fields: Any,
     ) -> Value:
-        """One found as a number."""
+        """One computed as a number, with other fields."""
         log = log_up(math.log(number)) if number > 0 else -math.inf
-        return cls(name, quantity, kind, log, form, inputs or {}, parameters or {}, always, proof=proof, number=number)
+        return cls(name, quantity, kind, log, *rest, number=number, **fields)
 
     @property
     def value(self) -> float:
@@ -77,8 +74,8 @@ class Value:
     @property
     def log10(self) -> float:
         """Base-10 logarithm for print."""
-        found = log10_up(self.log_value)
-        return min(found, 0.0) if self.saturates else found
+        log10 = log10_up(self.log_value)
+        return min(log10, 0.0) if self.saturates else log10
 
     @property
     def vacuous(self) -> bool:
@@ -89,13 +86,6 @@ class Value:
 
     def to_json(self) -> dict[str, Any]:
         """The value and all it is based on."""
-        return {
-            "name": self.name,
-            "form": self.form,
-            "kind": self.kind,
-            "quantity": self.quantity,
-            "value": self.value,
-            "vacuous": self.vacuous,
-            "inputs": dict(self.inputs),
-            "parameters": dict(self.parameters),
-        }
+        names = ("name", "form", "kind", "quantity", "value", "vacuous")
+        more = {"inputs": dict(self.inputs), "parameters": dict(self.parameters)}
+        return {name: getattr(self, name) for name in names} | more

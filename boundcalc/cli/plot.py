@@ -215,12 +215,12 @@ def _gap(
     chosen: Mapping[str, Any],
     norms: str | None,
 ) -> Figure:
-    from boundcalc.base.load import is_own
+    from boundcalc.base.load import is_name
     from boundcalc.lab.figures import gap, runs, trials
     from boundcalc.theorems import BOUNDS as KNOWN
 
     for name in bounds:
-        if not is_own(name):
+        if not is_name(name):
             validate.choice("bound", name, KNOWN)
     if store is None:
         measured = runs.read_csv(points, columns_of(columns)) if points else []

@@ -10,7 +10,6 @@ import click
 from boundcalc.base.compared import describe_comparison
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.files import read_text
-from boundcalc.base.output import readable
 from boundcalc.base.rounding import confidence, down, log10_up, up, value_up
 from boundcalc.cli.files import PythonName
 from boundcalc.cli.options import form_option, write_json
@@ -147,7 +146,7 @@ def _text(file: str) -> str:
     try:
         return read_text(file, error=CertificateError)
     except OSError as error:
-        raise CertificateError(readable(file, error)) from None
+        raise CertificateError(f"cannot read {file}: {error.strerror or error}") from None
 
 
 def _alone(text: str) -> tuple[float, int, int]:

@@ -11,8 +11,7 @@ from functools import lru_cache
 from itertools import pairwise, product
 from operator import mul
 
-from boundcalc.base.golden import golden
-from boundcalc.base.numbers import FLOAT
+from boundcalc.base.numbers import FLOAT, golden
 from boundcalc.statements.comparison.network import Network, sizes_of
 from boundcalc.statements.comparison.series import LARGEST_SCORE, Kernel, Series, bounds_of_terms, series
 from boundcalc.statements.comparison.sharp import Strata, Tuning, sharp, step

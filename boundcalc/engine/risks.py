@@ -7,8 +7,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boundcalc.base.golden import golden
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat, golden
 from boundcalc.engine.allocate import Point, fill, lemmas_at
 from boundcalc.engine.items import Item, lemmas_of, options_of, uncoverable
 from boundcalc.proof.certificate import Level

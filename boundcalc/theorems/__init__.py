@@ -6,7 +6,7 @@ Importing it is light: a theorem's formulas import SymPy when they are first nee
 from __future__ import annotations
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import is_own
+from boundcalc.base.load import is_name
 from boundcalc.base.registry import Registry
 from boundcalc.base.validate import choice
 from boundcalc.theorems.data import theorems
@@ -56,7 +56,7 @@ def known_bound(name: str) -> str:
 
 def theorem_called(name: str) -> Theorem | None:
     """The theorem of a name, of the statement it is, or of your own (mine.py:bound)."""
-    if is_own(name):
+    if is_name(name):
         from boundcalc.theorems.own import own
 
         return own(name).theorem

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boundcalc.base.confidence import clopper_pearson
+from boundcalc.base.answers import clopper_pearson
 from boundcalc.base.rounding import up
 from boundcalc.predictors.plans import shared, stops
 from boundcalc.predictors.statements import STATEMENTS

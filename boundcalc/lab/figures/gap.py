@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
-from boundcalc.base.load import is_own
+from boundcalc.base.load import is_name
 from boundcalc.engine.evaluate import compare
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.solve import Quantity, solve
@@ -92,7 +92,7 @@ def curves(
             refused = refused or str(error)
     if not places:
         raise InvalidSetting(refused or f"no values of {field} to draw")
-    library = [name for name in bounds if not is_own(name)]
+    library = [name for name in bounds if not is_name(name)]
     found = [compare(at, library) if library else [] for _, at in places]
     series: list[Series] = []
     for i, name in enumerate(library):
@@ -108,7 +108,7 @@ def curves(
             series.append(
                 Series("gap-floor", "reference", "gap", tuple(x for x, _ in places), tuple(floors), panel="gap")
             )
-    return series + [_stated(own(name), places, quantities) for name in bounds if is_own(name)]
+    return series + [_stated(own(name), places, quantities) for name in bounds if is_name(name)]
 
 
 def _height(value: Any, quantity: str) -> tuple[float | None, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from boundcalc.base.confidence import clopper_pearson, hoeffding
+from boundcalc.base.answers import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.files import plain_digits, read_table
 from boundcalc.base.schema import hint

@@ -10,9 +10,8 @@ from flint import arb
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.base.golden import golden
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import FLOAT, NumberSystem
+from boundcalc.base.numbers import FLOAT, NumberSystem, golden
 from boundcalc.base.value import Value
 from boundcalc.statements import latent
 

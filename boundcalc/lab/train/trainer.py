@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from boundcalc.base.confidence import clopper_pearson, hoeffding
+from boundcalc.base.answers import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.data import Examples
 from boundcalc.lab.train.device import threads, torch_device, versions

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from boundcalc.base.confidence import clopper_pearson
+from boundcalc.base.answers import clopper_pearson
 from boundcalc.base.errors import NoSolution
 from boundcalc.cli import main
 from boundcalc.lab.figures import runs

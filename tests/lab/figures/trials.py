@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base.confidence import clopper_pearson
+from boundcalc.base.answers import clopper_pearson
 from boundcalc.lab.train.record import digest_of
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.tasks import task_from_json

@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from boundcalc.base.confidence import clopper_pearson  # noqa: E402
+from boundcalc.base.answers import clopper_pearson  # noqa: E402
 from boundcalc.base.errors import BoundcalcError  # noqa: E402
 from boundcalc.lab.train.bounds import by_block  # noqa: E402
 from boundcalc.lab.train.data import Examples  # noqa: E402
