@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, fields
+from dataclasses import field, fields, is_dataclass
 from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from boundcalc.base import validate
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import json_name, letter
 
 Name = Annotated[str, validate.word]
@@ -68,7 +69,15 @@ def _parts(hint: Any) -> tuple[type, tuple[str, ...], _Check | None]:
         case origin if origin in (Union, UnionType):
             kind, choices, check = _parts(inner[0])
             return kind, choices, check and (lambda name, value: None if value is None else check(name, value))
+    if isinstance(hint, type) and is_dataclass(hint):
+        return hint, (), partial(_instance, hint)
     return hint, (), validate.flag if hint is bool else None
+
+
+def _instance(cls: type, name: str, value: Any) -> Any:
+    if not isinstance(value, cls):
+        raise InvalidSetting(f"{name} must be of type {cls.__name__}, got {validate.shown(value)}")
+    return value
 
 
 @cache

@@ -10,7 +10,7 @@ from flint import arb
 
 from boundcalc.base import validate
 from boundcalc.base.system import Number
-from boundcalc.layers.base import Weightless, register_layer
+from boundcalc.layers.base import Proved, Weightless, register_layer
 from boundcalc.layers.facts import Context, End, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -35,14 +35,12 @@ class Activation(Weightless):
     """An entrywise non-linearity."""
 
     label: ClassVar[str] = "activation"
+    noise_fields: ClassVar[Proved] = {}
 
     name: Function = "relu"
 
     def facts(self, at: Context) -> Facts:
         return Facts(at.radius, at.ns.number(ACTIVATION_LIPSCHITZ[self.name]), (), ("L3",))
-
-    def noise(self) -> bool:
-        return True
 
     def idle(self, radius: Number) -> bool:
         return self.name == "identity"

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.fields import Count, Positive, Size, Stacked
 from boundcalc.base.system import Number
 from boundcalc.layers import heads as head_facts
-from boundcalc.layers.base import Layer, Role, Weight, Widths, of_class, register_layer
+from boundcalc.layers.base import Layer, Proved, Role, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 from boundcalc.layers.normaliser import Normaliser, normalise
@@ -35,6 +34,7 @@ class Attention(Layer):
     """
 
     label: ClassVar[str] = "attention"
+    noise_fields: ClassVar[Proved] = {"cap": None, "qk_norm": "none", "offsets": "none"}  # no option of L11-L14
 
     d: Size
     heads: Stacked = 1
@@ -55,8 +55,6 @@ class Attention(Layer):
     qk_eps: Positive | None = None
 
     def contradiction(self) -> str | None:
-        if not isinstance(self.normaliser, Normaliser):
-            return f"a normaliser is like Normaliser('softmax'), got {validate.shown(self.normaliser)}"
         softmax = self.normaliser.name == "softmax"
         for wrong, what in (
             (self.heads % self.groups, f"heads must be a multiple of kv_heads, got {self.heads} and {self.groups}"),
@@ -183,10 +181,6 @@ class Attention(Layer):
 
     def facts(self, at: Context) -> Facts:
         return head_facts.facts(self, at)
-
-    def noise(self) -> bool:
-        """Not with options that came later (L11-L14)."""
-        return self.cap is None and self.qk_norm == "none" and self.offsets == "none"
 
     def reach(self, at: Context) -> Number:
         return head_facts.reach(self, at)

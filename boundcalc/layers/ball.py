@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from boundcalc.base.fields import Positive
 from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.base.system import Number
-from boundcalc.layers.base import Weightless, register_layer
+from boundcalc.layers.base import Proved, Weightless, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -20,14 +20,12 @@ class Ball(Weightless):
 
     label: ClassVar[str] = "ball"
     title: ClassVar[str] = "projection onto the ball"
+    noise_fields: ClassVar[Proved] = {}
 
     radius: Positive = 1.0
 
     def facts(self, at: Context) -> Facts:
         return Facts(at.ns.minimum(at.radius, at.ns.number(self.radius)), at.ns.number(1), (), ("L4",))
-
-    def noise(self) -> bool:
-        return True
 
     def idle(self, radius: Number) -> bool:
         return certainly_le(radius, INTERVAL.number(self.radius))

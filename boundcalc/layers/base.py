@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -104,6 +104,8 @@ class Weight:
         return replace(budget, **({"distance": part} | unread))
 
 
+Proved = Mapping[str, object] | None
+"""Values that fields must have for a proof to hold; None where there is no proof."""
 Widths = tuple[int | None, int | None]
 """The width of the rows that are read (None: any; `TOKENS`) and made (None: the same)."""
 
@@ -116,6 +118,7 @@ class Layer(ABC):
     Attributes:
         label: its name in JSON files and messages.
         title: what it is called in derivations, where that is not its label.
+        noise_fields: values of fields with which G11 was proved for it; None where it was not.
     """
 
     __slots__ = ()
@@ -123,6 +126,7 @@ class Layer(ABC):
     KINDS: ClassVar[dict[str, type[Layer]]] = {}
     label: ClassVar[str]
     title: ClassVar[str] = ""
+    noise_fields: ClassVar[Proved] = None
 
     def __post_init__(self) -> None:
         check_fields(self, f"{self.label} ")
@@ -189,8 +193,9 @@ class Layer(ABC):
         raise self._silent("a bound", "its radius, Lipschitz factor and what must be covered (facts)")
 
     def noise(self) -> bool:
-        """Whether G11 was proved for it with the options it has."""
-        return False
+        """Whether G11 was proved for it with the values that its fields have."""
+        proved = self.noise_fields
+        return proved is not None and all(getattr(self, name) == value for name, value in proved.items())
 
     def idle(self, radius: Number) -> bool:
         """Whether it does nothing to rows no longer than an interval, so that maps before and after it meet (A6)."""
@@ -249,7 +254,7 @@ class EveryRow(RowWise):
 
 
 class Weightless(EveryRow):
-    """One that trains nothing, and leaves rows as wide as they are."""
+    """One that trains nothing, and leaves rows as wide as they are: d where it has such a field."""
 
     __slots__ = ()
 
@@ -257,7 +262,8 @@ class Weightless(EveryRow):
         return ()
 
     def widths(self) -> Widths:
-        return None, None
+        width = getattr(self, "d", None)
+        return width, width
 
 
 # -- layers by the names that files use

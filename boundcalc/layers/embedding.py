@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.fields import Count, Length, Size
-from boundcalc.layers.base import TOKENS, Layer, Role, RowWise, Weight, Widths, of_class, register_layer
+from boundcalc.layers.base import TOKENS, Layer, Proved, Role, RowWise, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts, MatrixNorms, Points, Slot, Target, one_slot, total
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -22,6 +22,7 @@ class Embedding(RowWise):
     """
 
     label: ClassVar[str] = "embedding"
+    noise_fields: ClassVar[Proved] = {}
 
     vocabulary: Count
     d: Size
@@ -75,9 +76,6 @@ class Embedding(RowWise):
             return (table,)
         matrix = at.weights.matrix(kind, None, None, rows, self.d)
         return table, Target("map", rows, self.d, one, matrix.covered, points)
-
-    def noise(self) -> bool:
-        return True
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         y = run.xp.embedding(x, weights("embedding")) if self.vocabulary else x

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from boundcalc.base.fields import Count, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function, largest_entry
-from boundcalc.layers.base import EveryRow, Layer, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Points, Slot, Target, offset_slot, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -21,6 +21,7 @@ class GatedFeedForward(EveryRow):
 
     label: ClassVar[str] = "gated"
     title: ClassVar[str] = "gated feed-forward"
+    noise_fields: ClassVar[Proved] = {"bias": False}
 
     d: Size
     d_ff: Size
@@ -72,9 +73,6 @@ class GatedFeedForward(EveryRow):
             one_slot("W_2", ns.number(1), Target("map", self.d_ff, self.d, inner, w2.covered, points)),
         )
         return Facts(radius, steep, (*slots, *offsets), ("L9", "T8") if self.bias else ("L9",))
-
-    def noise(self) -> bool:
-        return not self.bias
 
     def reach(self, at: Context) -> Number:
         """No entry of the first factor is longer than the image of its row's length."""

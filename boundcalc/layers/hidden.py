@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from boundcalc.base.fields import Count, Name, Size
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
-from boundcalc.layers.base import RowWise, Weight, Widths, register_layer
+from boundcalc.layers.base import Proved, RowWise, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Points, Slot, Target, offset_slot, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -27,6 +27,7 @@ class Hidden(RowWise):
     """x -> s(x W (+ c)) v with one column v: what two linear maps and an activation between them are, as one layer."""
 
     label: ClassVar[str] = "hidden"
+    noise_fields: ClassVar[Proved] = {}
 
     first: Name
     last: Name
@@ -67,9 +68,6 @@ class Hidden(RowWise):
         uses = ("L3", "L6", "T8") if self.bias else ("L3", "L6")
         return Facts(reach * last.whole.op, first.whole.op * steep, slots, uses)
 
-    def noise(self) -> bool:
-        return True
-
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         units = run.xp.affine(x, weights(self.first), weights(self.bias) if self.bias else None)
         return run.xp.activations[self.activation](units) @ weights(self.last)
@@ -89,20 +87,10 @@ def averaged(
     return extra, (bend + ns.number(CURVATURE[activation]) / 2 * ns.sqrt(k)) / lipschitz
 
 
-def summed_move(
-    ns: NumberSystem, activation: str, slope: float, units: int, reach: Number, size: Number, seen: Number, t: Number
-) -> Number:
-    """V4: how far noise `seen` in a unit moves the sum of the units, but for a chance of 2 e^(-t^2/2)."""
-    known = averaged(ns, activation, slope, units, reach)
-    if known is None:
-        raise ValueError(f"no curvature of {activation} is known")
-    return ns.number(slope) * size * seen * (t + known[0] + known[1] * seen)
-
-
 def _summed(ns: NumberSystem, row: Target, activation: str, slope: float, reach: Number) -> Iterator[Target]:
     """The same map through the sum of its units: what the spread gains, and how large the noise may be."""
-    known = averaged(ns, activation, slope, row.k, reach)
-    if known is None:
+    added = averaged(ns, activation, slope, row.k, reach)
+    if added is None:
         return
     for room in ROOM:
-        yield replace(row, kind="summed", extra=known[0] + ns.number(room), most=ns.number(room) / known[1])
+        yield replace(row, kind="summed", extra=added[0] + ns.number(room), most=ns.number(room) / added[1])

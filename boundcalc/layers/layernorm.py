@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.fields import Count, Length, Name, Size
 from boundcalc.base.system import Number
-from boundcalc.layers.base import EveryRow, Layer, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Slot, offset_slot, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -28,6 +28,7 @@ class LayerNorm(EveryRow):
 
     label: ClassVar[str] = "layernorm"
     title: ClassVar[str] = "normalisation"
+    noise_fields: ClassVar[Proved] = {"around_one": False}
 
     kind: Name
     d: Size
@@ -100,9 +101,6 @@ class LayerNorm(EveryRow):
                 f"no network has a variance of {self.variance_floor:g} before {name}: rows x there have |x| <= "
                 f"{_spoken(at.radius)} and a variance of at most {_spoken(most)}; lower the variance_floor (0 for none)"
             )
-
-    def noise(self) -> bool:
-        return not self.around_one
 
     def reach(self, at: Context) -> Number:
         """A centred row of width 1 is zero."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from boundcalc.base.fields import Count, Name, Size
 from boundcalc.base.system import Number
-from boundcalc.layers.base import EveryRow, Layer, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
 from boundcalc.layers.facts import (
     Context,
     End,
@@ -31,6 +31,7 @@ class Linear(EveryRow):
 
     label: ClassVar[str] = "linear"
     title: ClassVar[str] = "linear map"
+    noise_fields: ClassVar[Proved] = {}
 
     kind: Name
     d_in: Size
@@ -63,9 +64,6 @@ class Linear(EveryRow):
             radius = radius + norm
             slots.append(offset_slot(self.bias, at.ns.number(1), self.d_out, covered, at))
         return Facts(radius, matrix.whole.op, tuple(slots), ("L6", "T8") if self.bias else ("L6",))
-
-    def noise(self) -> bool:
-        return True
 
     def _norms(self, at: Context | End) -> MatrixNorms:
         return at.weights.matrix(self.kind, self.block, None, self.d_in, self.d_out).whole

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from boundcalc.base.fields import Size, Stacked
-from boundcalc.layers.base import TOKENS, Layer, Role, Weight, Widths, register_layer
+from boundcalc.layers.base import TOKENS, Layer, Proved, Role, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -22,6 +22,7 @@ class Lookup(Layer):
     """
 
     label: ClassVar[str] = "lookup"
+    noise_fields: ClassVar[Proved] = {}
 
     vocabulary: Size
     heads: Stacked
@@ -66,9 +67,6 @@ class Lookup(Layer):
             targets = vector_target(ns, "gain", size, largest), Target("numbers", d, k, one, norms, Points(0, 1))
             scores.append(Slot(kind, radius, (Member(1, targets),), 2 * radius, saturates=True))
         return Facts(radius, one, (*scores, *values), ("A7", "S5"))
-
-    def noise(self) -> bool:
-        return True
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         n, count = x.shape

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.system import Number
-from boundcalc.layers.base import Layer, Weight, Widths, register_layer
+from boundcalc.layers.base import Layer, Proved, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -17,6 +17,7 @@ class Pool(Layer):
     """From T rows to one: the [CLS] (or last) row, or the mean of all."""
 
     label: ClassVar[str] = "pool"
+    noise_fields: ClassVar[Proved] = {}
 
     how: Literal["cls", "mean"] = "cls"
 
@@ -32,9 +33,6 @@ class Pool(Layer):
     def facts(self, at: Context) -> Facts:
         """Selecting or averaging rows neither stretches nor enlarges."""
         return Facts(at.radius, at.ns.number(1))
-
-    def noise(self) -> bool:
-        return True
 
     def along(self, at: Context) -> Number | None:
         return at.ns.number(1)

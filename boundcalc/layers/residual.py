@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.layers.base import TOKENS, Layer, Weight, Widths, register_layer, widths_of
+from boundcalc.layers.base import TOKENS, Layer, Proved, Weight, Widths, register_layer, widths_of
 
 
 @register_layer
@@ -22,6 +22,7 @@ class Residual(Layer):
     """
 
     label: ClassVar[str] = "residual"
+    noise_fields: ClassVar[Proved] = {}
 
     branch: tuple[Layer, ...]
     beside: tuple[tuple[Layer, ...], ...] = ()
@@ -64,6 +65,3 @@ class Residual(Layer):
                 inside = layer.rows_before(inside, seq_len)
             most = inside if inside >= most else most  # a symbolic T is known to be at least 1
         return most
-
-    def noise(self) -> bool:
-        return True

@@ -10,7 +10,7 @@ from flint import arb
 from boundcalc.base.fields import Positive, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import capped, saturate
-from boundcalc.layers.base import Weightless, Widths, register_layer
+from boundcalc.layers.base import Weightless, register_layer
 from boundcalc.layers.facts import Context, End, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -25,9 +25,6 @@ class SoftCap(Weightless):
 
     d: Size
     cap: Positive
-
-    def widths(self) -> Widths:
-        return self.d, self.d
 
     def facts(self, at: Context) -> Facts:
         ns = at.ns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -34,29 +34,6 @@ _LEFT_OUT = (None, False, 0, "none")
 _MOST_BITS = 128
 _SHOWN = ("style", "depth", "seq_len", "d", "heads")
 """Fields that are shown whatever they are."""
-
-
-def _unread(a: Any, name: str) -> str | None:
-    """Why a field of an architecture (or of its unchecked values) changes nothing; None where it does."""
-    if a.layers is not None:
-        if name not in _WITH_LAYERS:
-            return "the architecture lists its layers one by one; change the layers"
-        tokens = a.layers[0].widths()[0] == TOKENS
-    elif name in _NOT_IN_EDELMAN and a.style == "edelman":
-        return f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)"
-    elif name in ("eps", "variance_floor") and a.normalisation not in ("layernorm", "rmsnorm"):
-        return f"{name} belongs to a layernorm or rmsnorm, and the normalisation is {a.normalisation!r}"
-    elif name == "embedding_norm" and a.normalisation == "none":
-        return "there is no normalisation to put after the embedding; choose one (--normalisation layernorm)"
-    elif name == "own_row" and not _own_row_is_read(a):
-        return (
-            "it is about one block of softmax attention on learned tokens and positions in a residual, read at one row"
-        )
-    elif name == "position_radius" and a.positions != "fixed":
-        return f"it is about fixed positions, and the positions are {a.positions!r} (--positions fixed)"
-    else:
-        tokens = bool(a.vocabulary)
-    return "the input is tokens, whose rows the token table bounds" if tokens and name == "input_radius" else None
 
 
 def _own_row_is_read(a: Any) -> bool:
@@ -127,8 +104,6 @@ class Architecture:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not isinstance(self.normaliser, Normaliser):
-            raise InvalidSetting(f"a normaliser is like Normaliser('softmax'), got {shown(self.normaliser)}")
         if self.layers is None:
             self._check_shape()
         else:
@@ -171,7 +146,25 @@ class Architecture:
 
     def unread(self, name: str) -> str | None:
         """Why a field changes nothing here, or None where the layers depend on it."""
-        return _unread(self, name)
+        if self.layers is not None:
+            if name not in _WITH_LAYERS:
+                return "the architecture lists its layers one by one; change the layers"
+            tokens = self.layers[0].widths()[0] == TOKENS
+        elif name in _NOT_IN_EDELMAN and self.style == "edelman":
+            return f"style 'edelman' has no {name}: use style 'post' or 'pre' (--style pre)"
+        elif name in ("eps", "variance_floor") and self.normalisation not in ("layernorm", "rmsnorm"):
+            return f"{name} belongs to a layernorm or rmsnorm, and the normalisation is {self.normalisation!r}"
+        elif name == "embedding_norm" and self.normalisation == "none":
+            return "there is no normalisation to put after the embedding; choose one (--normalisation layernorm)"
+        elif name == "own_row" and not _own_row_is_read(self):
+            return (
+                "it is about one block of softmax attention on learned tokens and positions in a residual, at one row"
+            )
+        elif name == "position_radius" and self.positions != "fixed":
+            return f"it is about fixed positions, and the positions are {self.positions!r} (--positions fixed)"
+        else:
+            tokens = bool(self.vocabulary)
+        return "the input is tokens, whose rows the token table bounds" if tokens and name == "input_radius" else None
 
     def refuse_unread(self, name: str) -> None:
         """Refuses a field that was given and changes nothing here."""
@@ -192,8 +185,8 @@ class Architecture:
         plain = {f.name: f.default for f in fields(cls)}
         values = {name: {**plain, **defaults, **given}[name] for name in plain}
         if values["layers"] is None:
-            unchecked = SimpleNamespace(**values)
-            values |= {name: plain[name] for name in plain if name not in given and _unread(unchecked, name)}
+            unchecked: Any = SimpleNamespace(**values)
+            values |= {name: plain[name] for name in plain if name not in given and cls.unread(unchecked, name)}
         new = cls(**values)
         for name, value in given.items():
             if value not in _LEFT_OUT:
@@ -215,49 +208,41 @@ class Architecture:
         return tuple(self._expand())
 
     def _expand(self) -> Iterator[Layer]:
-        yield from self._front()
-        block = {"edelman": self._edelman_block, "post": self._post_block, "pre": self._pre_block}[self.style]
-        for index in range(self.depth):
-            yield from block(index)
-        if self.style == "pre":
-            yield from self._norm("norm_final", None)
-        yield Pool("mean" if self.readout == "mean" else "cls")
-        if self.pooler:
-            yield Linear("W_pool", self.d, self.d, bias="b_pool" if self.bias else None)
-            yield Activation("tanh")
-        yield Linear("readout", self.d, self.classes, bias="b_readout" if self.bias else None)
-
-    def _front(self) -> Iterator[Layer]:
         if self.d_patch:
-            yield Linear("W_patch", self.d_patch, self.d, bias="b_patch" if self.bias else None)
+            yield self._map("W_patch", self.d_patch, self.d)
         if self.vocabulary or self.positions != "none":
             own_row = self.own_row if _own_row_is_read(self) else None
             positions: Any = self.positions
             yield Embedding(self.vocabulary, self.d, positions, self.position_radius, own_row=own_row)
         if self.embedding_norm:
             yield from self._norm("norm_embedding", None)
+        for block in range(self.depth):
+            yield from self._edelman_block(block) if self.style == "edelman" else self._block(block)
+        if self.style == "pre":
+            yield from self._norm("norm_final", None)
+        yield Pool("mean" if self.readout == "mean" else "cls")
+        if self.pooler:
+            yield self._map("W_pool", self.d, self.d)
+            yield Activation("tanh")
+        yield self._map("readout", self.d, self.classes)
+
+    def _map(self, kind: str, d_in: int, d_out: int, block: int | None = None) -> Linear:
+        return Linear(kind, d_in, d_out, f"b_{kind.removeprefix('W_')}" if self.bias else None, block)
 
     def _norm(self, kind: str, block: int | None) -> Iterator[Layer]:
         if self.normalisation == "ball":
             yield Ball(1.0)
         elif self.normalisation != "none":
-            centred = self.normalisation == "layernorm"
-            yield LayerNorm(
-                kind,
-                self.d,
-                self.eps,
-                centred,
-                offset=self.bias and centred,
-                variance_floor=self.variance_floor,
-                block=block,
-            )
+            centred, floor = self.normalisation == "layernorm", self.variance_floor
+            offset = self.bias and centred
+            yield LayerNorm(kind, self.d, self.eps, centred, offset=offset, variance_floor=floor, block=block)
 
     def _attention(self, block: int) -> Attention:
         width = self.head_width
         edelman = self.style == "edelman"
         normaliser = self.normaliser
         if not edelman and normaliser.temperature is None:
-            normaliser = Normaliser(normaliser.name, math.sqrt(width), normaliser.c, normaliser.mu)
+            normaliser = replace(normaliser, temperature=math.sqrt(width))
         return Attention(
             d=self.d,
             heads=self.heads,
@@ -280,38 +265,18 @@ class Architecture:
         yield Linear("W_1", self.d, self.d, block=block)
         yield from self._norm("norm_ffn", block)
 
-    def _sublayers(self, block: int) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
-        inner = self.heads * self.head_width
-        hidden = self.d_ff or 4 * self.d
-        attention = (
-            self._attention(block),
-            Linear("W_O", inner, self.d, bias="b_O" if self.bias else None, block=block),
-        )
-        if self.gated:
-            return attention, (GatedFeedForward(self.d, hidden, self.activation, block=block),)
-        return attention, (
-            Linear("W_1", self.d, hidden, bias="b_1" if self.bias else None, block=block),
-            Activation(self.activation),
-            Linear("W_2", hidden, self.d, bias="b_2" if self.bias else None, block=block),
-        )
-
-    def _wrap(self, branch: tuple[Layer, ...]) -> Iterator[Layer]:
-        if self.residual:
-            yield Residual(branch)
-        else:
-            yield from branch
-
-    def _post_block(self, block: int) -> Iterator[Layer]:
-        attention, ffn = self._sublayers(block)
-        yield from self._wrap(attention)
-        yield from self._norm("norm_attention", block)
-        yield from self._wrap(ffn)
-        yield from self._norm("norm_ffn", block)
-
-    def _pre_block(self, block: int) -> Iterator[Layer]:
-        attention, ffn = self._sublayers(block)
-        yield from self._wrap((*self._norm("norm_attention", block), *attention))
-        yield from self._wrap((*self._norm("norm_ffn", block), *ffn))
+    def _block(self, block: int) -> Iterator[Layer]:
+        """Heads and a feed-forward part, each perhaps in a residual, with a normalisation before or after it."""
+        d, hidden = self.d, self.d_ff or 4 * self.d
+        heads = (self._attention(block), self._map("W_O", self.heads * self.head_width, d, block))
+        maps = (self._map("W_1", d, hidden, block), Activation(self.activation), self._map("W_2", hidden, d, block))
+        gated = (GatedFeedForward(d, hidden, self.activation, block=block),)
+        for name, part in (("norm_attention", heads), ("norm_ffn", gated if self.gated else maps)):
+            norm = tuple(self._norm(name, block))
+            inside = (*norm, *part) if self.style == "pre" else part
+            yield from (Residual(inside),) if self.residual else inside
+            if self.style == "post":
+                yield from norm
 
     def to_json(self) -> dict[str, Any]:
         """The fields that differ from their defaults."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from boundcalc.base import validate
-from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import check_fields
 from boundcalc.base.schema import read, write
 from boundcalc.layers.base import Weight, weights_of
 from boundcalc.setting.accounting import account, lookups
@@ -29,13 +29,7 @@ class Setting:
     sample: Sample = Sample()
 
     def __post_init__(self) -> None:
-        for name, value, cls in (
-            ("architecture", self.architecture, Architecture),
-            ("norms", self.norms, Norms),
-            ("sample", self.sample, Sample),
-        ):
-            if not isinstance(value, cls):
-                raise InvalidSetting(f"a setting's {name} is of type {cls.__name__}, got {validate.shown(value)}")
+        check_fields(self, "a setting's ")
         if self.norms.budgets and isinstance(self.architecture.depth, int):  # symbolic blocks cannot be listed
             account(self.norms, self.architecture)
 

@@ -12,11 +12,11 @@ from flint import arb
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.schema import read, write
 from boundcalc.checkpoints.layers import ACTIVATIONS
 from boundcalc.layers.base import EveryRow, flat, weights_of
 from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.setting import Activation, Architecture, Layer, Linear, Pool, Sample, Setting
-from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.network import Network
 from boundcalc.statements.targets import Kind
@@ -42,7 +42,7 @@ def _whatever_is_claimed(law: Callable[[LayerExample], str | None]) -> Law[Rule,
 def says_what_it_is(at: LayerExample) -> str | None:
     """Widths, rows and weights are of the kind a composition needs, and a file can hold the layer."""
     layer = at.layer
-    if layer_from_json(layer_to_json(layer)) != layer:
+    if read(Layer, write(layer), "a layer") != layer:
         return "its JSON object is another layer"
     if any(not isinstance(each, Layer) for each in flat((layer,))):
         return "what is inside it is no layer"

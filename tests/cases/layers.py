@@ -13,6 +13,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.schema import read
 from boundcalc.checkpoints.fixed import rotary
 from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.layers.activation import ACTIVATIONS
@@ -20,7 +21,6 @@ from boundcalc.layers.base import TOKENS
 from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Layer, Norms
-from boundcalc.setting.named import layer_from_json
 from boundcalc.testing.drawing import Array
 from boundcalc.testing.layer_example import Drawn, LayerExample, Rule
 from boundcalc.testing.layers import POINTS, claimed
@@ -235,7 +235,7 @@ def cases(label: str) -> Cases[Rule, LayerExample]:
         raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")
 
     def made(fields: _Fields) -> Layer:
-        return layer_from_json({"layer": label, **fields})
+        return read(Layer, {"layer": label, **fields}, "a layer")
 
     examples = [_example(made(fields), fields, norms) for fields, norms in _EXAMPLES[label]]
     refused = [(lambda fields=fields: made(fields), why) for fields, why in _REFUSED[label]]

@@ -19,6 +19,7 @@ import boundcalc
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.fields import Positive, Size
 from boundcalc.base.numbers import FLOAT
+from boundcalc.base.schema import read, write
 from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.layers.base import KINDS, EveryRow, register_layer, remove_layer, unknown_to_noise
@@ -26,7 +27,6 @@ from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Forward
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight
-from boundcalc.setting.named import layer_from_json, layer_to_json
 from boundcalc.statements.network import Network
 from boundcalc.testing import Cases, LayerExample, check_layer
 from boundcalc.testing.layer_example import Array, Drawn, Rule
@@ -99,7 +99,7 @@ def test_it_is_searched_checked_written_run_and_trained() -> None:
     layer = Recipe(4, 0.1)
     capped, plain = evaluate(network(layer)), evaluate(network())
     assert verify(capped.certificate).log_value <= capped.certificate.log_value < plain.certificate.log_value
-    assert layer_from_json(layer_to_json(layer)) == layer
+    assert read(Layer, write(layer), "a layer") == layer
     import torch
 
     from boundcalc.lab.train.layers import through

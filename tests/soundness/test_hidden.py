@@ -35,7 +35,11 @@ RNG = np.random.default_rng(8)
 
 
 def move(activation: str, units: int, reach: float, size: float, seen: float, t: float) -> float:
-    return rule.summed_move(FLOAT, activation, ACTIVATION_LIPSCHITZ[activation], units, reach, size, seen, t)
+    """V4: how far noise `seen` in a unit moves the sum of the units, but for a chance of 2 e^(-t^2/2)."""
+    slope = ACTIVATION_LIPSCHITZ[activation]
+    added = rule.averaged(FLOAT, activation, slope, units, reach)
+    assert added is not None
+    return slope * size * seen * (t + added[0] + added[1] * seen)
 
 
 def cases(activation: str, units: int, reach: float) -> list[tuple[Array, Array]]:

@@ -10,12 +10,11 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.schema import read
+from boundcalc.base.schema import read, write
 from boundcalc.lab.train import defaults
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape, Task, task_from_json
 from boundcalc.setting import Architecture, Normaliser
-from boundcalc.setting.named import layer_to_json
 
 _RESULT_VERSION = 1
 """Raised whenever training code changes what a trial gives, so that old results are not taken for new ones."""
@@ -133,7 +132,7 @@ class Trial:
             "result": _RESULT_VERSION,
             "task": self.task.identity,
             "seq_len": self.architecture.seq_len,
-            "stages": [layer_to_json(stage) for stage in self.architecture.stages],
+            "stages": [write(stage) for stage in self.architecture.stages],
             "m": self.m,
             "seed": self.seed,
             "n_test": self.n_test,
