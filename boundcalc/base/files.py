@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.schema import shown
-
-if TYPE_CHECKING:
-    from numpy.lib.npyio import NpzFile
 
 MOST = 8_000_000
 """Bytes of a text that is read: a document takes up to forty times as much memory."""
@@ -165,7 +161,7 @@ def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
     return values
 
 
-# -- tables and arrays
+# -- tables
 
 
 def read_table(path: str | Path) -> list[list[str]]:
@@ -186,28 +182,3 @@ def read_table(path: str | Path) -> list[list[str]]:
     if twice is not None:
         raise InvalidSetting(f"{path} has two columns {twice!r}: leave one out")
     return rows
-
-
-@contextmanager
-def plain_arrays(
-    path: str | Path, what: str = "plain arrays", writer: str = "np.savez(path, x=..., y=...)"
-) -> Iterator[NpzFile]:
-    """The arrays of an .npz file, each read at its first use; `what` they should be, and what writes such a file.
-
-    Pickled objects are refused. Any byte of the file may be damaged: whatever a library raises while one is read
-    becomes an `InvalidSetting`.
-    """
-    from zipfile import is_zipfile
-
-    import numpy as np
-
-    if Path(path).is_file() and not is_zipfile(path):
-        raise InvalidSetting(f"{path} is not an .npz file: {writer} writes one")
-    try:
-        # opened here: of a damaged archive the library leaves its own open
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            yield file
-    except BoundcalcError:
-        raise
-    except Exception as error:
-        raise InvalidSetting(f"{path} is not an .npz file of {what}: {' '.join(str(error).split())}") from None

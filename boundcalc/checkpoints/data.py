@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import plain_arrays, plain_digits, read_table
+from boundcalc.base.files import plain_digits, read_table
 from boundcalc.base.load import is_name, load_name
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.examples import (
     INPUTS,

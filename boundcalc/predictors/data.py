@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import plain_arrays
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import writing
 
 Array = np.ndarray[Any, Any]
