@@ -7,17 +7,14 @@ was fixed in advance. Costs are functions of z = norm/sigma. No covering strateg
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import ClassVar
-
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.statements.covers.base import CoverLemma, Params
-from boundcalc.statements.covers.centres import log_tails
-from boundcalc.statements.covers.noise import LARGEST_SIDE, levels, problem_of
+from boundcalc.statements.covers.base import Params
+from boundcalc.statements.covers.laws import LARGEST_SIDE, RANGES, Law, matrix_student, student_columns
 from boundcalc.statements.targets import Target
 
 _NEWTON_STEPS = 2
+_TAILS = {name: RANGES[name] for name in ("s", "r")}
 
 
 def spread(ns: NumberSystem, target: Target, t: Number) -> Number:
@@ -46,24 +43,8 @@ def events(target: Target) -> int:
     return target.size if target.kind in ("gain", "numbers") else max(1, target.points.count(1))
 
 
-class Noise(CoverLemma):
-    """Gaussian noise, and the law it is compared with.
-
-    Attributes:
-        names: its parameters.
-    """
-
-    uniform = True
-    quadratic = False
-    names: ClassVar[tuple[str, ...]] = ()
-
-    def sides(self, target: Target) -> tuple[int, int]:
-        """Length and number of the columns, as this law takes them."""
-        return target.d, target.k
-
-    @abstractmethod
-    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
-        """The divergence at sigma = 1, for a budget of y."""
+class Noise(Law):
+    """Gaussian noise, and the law it is compared with; the divergence is that at sigma = 1."""
 
     def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
         raise NotImplementedError(f"{self.name} has no closed form: it is for G11 alone")
@@ -73,15 +54,10 @@ class Noise(CoverLemma):
             y = ns.maximum(y, self.norm(target) * target.radius / target.most)
         return self.missed(ns, y, *self.sides(target), params)
 
-    def check_params(self, params: Params) -> str | None:
-        return problem_of(self.name, self.names, params)
 
-    def params(self, log_y: float, target: Target, n: int) -> Params:
-        if not self.names:
-            return {}
-        from boundcalc.statements.covers.tuning import tuned  # a checker has no use for it
-
-        return tuned(self, *self.sides(target), log_y)
+def _entropy(ns: NumberSystem, n: int) -> Number:
+    """Of n standard Gaussians."""
+    return ns.number(n) / 2 * (1 + ns.log(2 * ns.pi))
 
 
 class GaussianNoise(Noise):
@@ -107,7 +83,7 @@ class StudentNoise(Noise):
 
     name = "V2"
     kinds = frozenset({"map", "score", "summed"})
-    names = ("s", "r")
+    ranges = _TAILS
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind in self.kinds and target.k == 1:
@@ -118,12 +94,7 @@ class StudentNoise(Noise):
         return target.norms.two_one
 
     def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
-        rows, columns, one = ns.number(d), ns.number(k), ns.number(1)
-        s, r = ns.number(params["s"]), ns.number(params["r"])
-        power = rows / 2 + s
-        size = ns.log1p(one / r) + levels(ns, y / (columns * ns.sqrt(rows * (1 + r))))
-        column = ns.lgamma(s) - ns.lgamma(power) + rows / 2 * ns.log(ns.pi * r * rows) + power * size
-        return columns * column - rows * columns / 2 * (1 + ns.log(2 * ns.pi))
+        return student_columns(ns, d, k, y, params, ns.number(d)) - _entropy(ns, d * k)
 
 
 class MatrixStudentNoise(Noise):
@@ -131,7 +102,7 @@ class MatrixStudentNoise(Noise):
 
     name = "V3"
     kinds = frozenset({"map", "score", "numbers", "pooled", "summed"})
-    names = ("s", "r")
+    ranges = _TAILS
 
     def applies(self, target: Target) -> Refusal | None:
         if target.kind in self.kinds and min(target.d, target.k) > LARGEST_SIDE:
@@ -142,16 +113,8 @@ class MatrixStudentNoise(Noise):
         return target.norms.nuclear
 
     def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
-        low, high = min(d, k), max(d, k)
-        n, tall, one = ns.number(d * k), ns.number(high), ns.number(1)
-        s, r = ns.number(params["s"]), ns.number(params["r"])
-        power = ns.number(low + high - 1) / 2 + s
-        size = ns.log1p(one / r) + levels(ns, y / (low * ns.sqrt(tall * (1 + r))))
-        mass = n / 2 * ns.log(ns.pi * r * tall) + log_tails(ns, params["s"], low, high)
-        return mass + power * low * size - n / 2 * (1 + ns.log(2 * ns.pi))
+        return matrix_student(ns, d, k, y, params, ns.number(max(d, k))) - _entropy(ns, d * k)
 
 
-V1, V2, V3 = GaussianNoise(), StudentNoise(), MatrixStudentNoise()
-
-NOISES: dict[str, Noise] = {noise.name: noise for noise in (V1, V2, V3)}
+NOISES: dict[str, Noise] = {noise.name: noise for noise in (GaussianNoise(), StudentNoise(), MatrixStudentNoise())}
 """Every law that noise is compared with, by name."""

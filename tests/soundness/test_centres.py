@@ -18,10 +18,9 @@ from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.second import centres as centres_mp
 from boundcalc.proof.second.numbers import MP, num
-from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.covers import noise as noises
+from boundcalc.statements.covers import LEMMAS, laws
 from boundcalc.statements.covers.centres import Centres
-from boundcalc.statements.covers.noise import BEND, LINE, Noise, noise
+from boundcalc.statements.covers.laws import BEND, LINE, Noise, noise
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 NAMES = ("T13", "T14")
@@ -131,7 +130,7 @@ def test_constants_of_the_concave_majorant() -> None:
     assert slope < MP.mpf(LINE) < slope + MP.mpf("1e-5")
     for y in np.linspace(0.001, 8, 4001):
         exact = float(slope * y) if y <= bend else math.log1p(y * y)
-        assert exact <= noises.levels(FLOAT, float(y)) + 1e-12 <= exact + 1e-4
+        assert exact <= laws.levels(FLOAT, float(y)) + 1e-12 <= exact + 1e-4
 
 
 # ------------------------------------------------------------------------------------------------ centres

@@ -79,7 +79,7 @@ def noise_case(name: str, kind: Kind, rng: Rng) -> tuple[Value, Any]:
     eps *= 1e-3
     sizes: dict[str, Any] = {"op": size, "two_one": 1.5 * size, "two_one_t": 1.3 * size, "schatten": (1.0, 1.2 * size)}
     target, view = seen_twice(kind, whole(rng, 2, 9), whole(rng, 2, 9), radius, sizes)
-    params = dict(zip(law.names, some(rng, 2), strict=False))
+    params = dict(zip(law.ranges, some(rng, 2), strict=False))
     seen, eta = whole(rng, 1, 10**6), 2.0 ** -whole(rng, 1, 40)
 
     def value(ns: NumberSystem) -> Any:

@@ -6,6 +6,7 @@ every lemma is 0 once y <= 1, because then the centre 0 alone is a cover.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from typing import ClassVar
@@ -16,6 +17,8 @@ from boundcalc.base.validate import shown
 from boundcalc.statements.targets import Target
 
 Params = Mapping[str, float]
+ABOVE_0 = math.ulp(0.0)
+"""The least of the floats above 0."""
 
 
 class CoverLemma(ABC):
@@ -28,6 +31,7 @@ class CoverLemma(ABC):
             within eps on the whole ball: a level that refines may cover the map that such a centre leaves.
         kinds: the kinds of target it is made for.
         published: whether it has the word of the literature only (PUB), so that only published strategies may use it.
+        ranges: of each parameter that a certificate gives.
         quadratic: whether closed(y) <= y^2 closed(1) for all y >= 1, so that the closed forms of G may extend it.
     """
 
@@ -36,6 +40,7 @@ class CoverLemma(ABC):
     uniform: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
     published: ClassVar[bool] = False
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
     quadratic: ClassVar[bool] = True
 
     def applies(self, target: Target) -> Refusal | None:
@@ -63,7 +68,12 @@ class CoverLemma(ABC):
 
     def check_params(self, params: Params) -> str | None:
         """What is wrong with parameters from a certificate, or None."""
-        return None if not params else f"{self.name} takes no parameters, got {shown(sorted(params))}"
+        if set(params) != set(self.ranges):
+            return f"{self.name} takes the parameters {', '.join(self.ranges) or 'none'}, got {shown(sorted(params))}"
+        for name, (low, high) in self.ranges.items():
+            if not isinstance(params[name], float) or not low <= params[name] <= high:
+                return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
+        return None
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         """Near-optimal parameters; any admissible ones are valid."""
@@ -73,16 +83,6 @@ class CoverLemma(ABC):
     def shape(self, target: Target) -> Hashable:
         """What the cost depends on besides y and n, for searches that tabulate it."""
         return (target.kind, target.d, target.k, target.norms.rank) if target.most is None else target
-
-
-def inside(name: str, params: Params, key: str, low: float, high: float) -> str | None:
-    """What is wrong with parameters that should be one number in (low, high]."""
-    if set(params) != {key}:
-        return f"{name} takes the parameter {key}, got {shown(sorted(params))}"
-    value = params[key]
-    if not isinstance(value, float) or not low < value <= high:
-        return f"{name} needs {low:g} < {key} <= {high:g}, got {value!r}"
-    return None
 
 
 def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number) -> Number:

@@ -11,10 +11,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from operator import add
-from typing import Any, ClassVar, Protocol
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.statements.covers.noise import RANGES
+from boundcalc.statements.covers.laws import RANGES, Law
 
 _STEP = 0.5
 """Distance of neighbouring nodes in log y."""
@@ -28,38 +27,30 @@ _MOST_MOVES = 60
 _Place = tuple[int, ...]
 
 
-class Tunable(Protocol):
-    """What is known of a lemma or law."""
-
-    names: ClassVar[tuple[str, ...]]
-
-    def missed(self, ns: Any, y: Any, d: int, k: int, params: Mapping[str, float]) -> Any: ...
-
-
-def tuned(lemma: Tunable, d: int, k: int, log_y: float) -> Mapping[str, float]:
+def tuned(lemma: Law, d: int, k: int, log_y: float) -> Mapping[str, float]:
     """Near-optimal parameters for matrices of one shape: those of the nearest node."""
     return _tuned(lemma, d, k, min(_LAST, max(0, round(log_y / _STEP))))
 
 
 @lru_cache(maxsize=1 << 16)
-def _tuned(lemma: Tunable, d: int, k: int, node: int) -> Mapping[str, float]:
+def _tuned(lemma: Law, d: int, k: int, node: int) -> Mapping[str, float]:
     return _at(lemma, d, k, _place(lemma, d, k, node))
 
 
-def _at(lemma: Tunable, d: int, k: int, place: _Place) -> dict[str, float]:
+def _at(lemma: Law, d: int, k: int, place: _Place) -> dict[str, float]:
     """The parameters at a place of the grid."""
     units = {"a": (d + k + 1) / 128, "s": max(d, k) / 1024, "r": 1 / 1024}
     found: dict[str, float] = {}
-    for name, j in zip(lemma.names, place, strict=False):  # all but the last, t
+    for name, j in zip(lemma.ranges, place, strict=False):  # all but the last, t
         value = 0.0 if name == "a" and j == 0 else units[name] * math.sqrt(2) ** (j - (name == "a"))
         found[name] = min(max(value, RANGES[name][0]), RANGES[name][1])
-    if "t" in lemma.names:  # the part of eps that the net is given; near the best for all sizes
+    if "t" in lemma.ranges:  # the part of eps that the net is given; near the best for all sizes
         found["t"] = min(0.25, 1 / (d * k))
     return found
 
 
 @lru_cache(maxsize=1 << 16)
-def _place(lemma: Tunable, d: int, k: int, node: int) -> _Place:
+def _place(lemma: Law, d: int, k: int, node: int) -> _Place:
     """By descent from between two coarser nodes, so that the result does not depend on the order of questions."""
     near = node & -node  # how far the coarser nodes are
     between = 0 < node <= _LAST - near
@@ -67,7 +58,9 @@ def _place(lemma: Tunable, d: int, k: int, node: int) -> _Place:
         sides = zip(_place(lemma, d, k, node - near), _place(lemma, d, k, node + near), strict=True)
         place = tuple((low + high) // 2 for low, high in sides)
     else:
-        place = _place(lemma, d, k, node - near) if node else tuple(_FIRST[name] for name in lemma.names if name != "t")
+        place = (
+            _place(lemma, d, k, node - near) if node else tuple(_FIRST[name] for name in lemma.ranges if name != "t")
+        )
     known: dict[_Place, float] = {}
 
     def cost(at: _Place) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.statements.covers.base import CoverLemma, Params, inside, random_cover
+from boundcalc.statements.covers.base import ABOVE_0, CoverLemma, Params, random_cover
 from boundcalc.statements.targets import Target
 
 
@@ -27,6 +29,7 @@ class Volumetric(CoverLemma):
 
     name = "T4"
     uniform = True
+    ranges: ClassVar = {"t": (ABOVE_0, 0.75)}
     kinds = frozenset({"map", "query"})
 
     def norm(self, target: Target) -> Number:
@@ -44,9 +47,6 @@ class Volumetric(CoverLemma):
         drawn = random_cover(ns, ns.number(size), y, ns.number(params["t"]))
         return ns.minimum(count * drawn, self.closed(ns, y, target, n))
 
-    def check_params(self, params: Params) -> str | None:
-        return inside(self.name, params, "t", 0.0, 0.75)
-
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return {"t": min(0.5, 1 / self.balls(target)[1])}
 
@@ -56,6 +56,7 @@ class LowRank(CoverLemma):
 
     name = "T5"
     uniform = True
+    ranges: ClassVar = {"theta": (ABOVE_0, 0.999)}
     kinds = frozenset({"map", "query"})
 
     def applies(self, target: Target) -> Refusal | None:
@@ -83,9 +84,6 @@ class LowRank(CoverLemma):
         t, u = 1 / (2 * left), 1 / (2 * right)
         rest = (y + (1 - t) * theta) / (1 - theta)
         return random_cover(ns, left, y / theta, t) + random_cover(ns, right, rest, u)
-
-    def check_params(self, params: Params) -> str | None:
-        return inside(self.name, params, "theta", 0.0, 0.999)
 
     def params(self, log_y: float, target: Target, n: int) -> Params:
         return {"theta": min(0.999, target.d / (target.d + target.k))}
