@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boundcalc.checkpoints.account import KEY_BIAS
+from boundcalc.checkpoints.account import FOLDED, KEY_BIAS
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.heads import head_offsets, heads_of, trained_query
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, HeadMaps, Task, difference, head_maps, key_of
+from boundcalc.norms.heads import Heads
 from boundcalc.norms.matrix import Measured, Native, as_stored, measure, vector
 from boundcalc.setting import Attention, Weight
 
@@ -27,6 +29,9 @@ def attention(plan: Plan, layer: Attention) -> Iterator[Task]:
     """The measurements of one layer."""
     b = layer.block
     scores = layer.scores.kind
+    if layer.qk == "fixed" and plan.model.has("probe", b):
+        yield _pooling(plan, layer)
+        return
     if plan.model.has(scores, b):
         if any(layer.beside_heads()):
             raise CheckpointError(
@@ -123,6 +128,30 @@ def _norm_factors(model: Model, layer: Attention) -> dict[str, float]:
                 )
     product = found["W_Q"] * found["W_K"]
     return found | {"W_QK": product if 1 in (found["W_Q"], found["W_K"]) else math.nextafter(product, math.inf)}
+
+
+def _pooling(plan: Plan, layer: Attention) -> Task:
+    """Those of attention by a trained query, whose maps of queries and keys are folded into it."""
+    b, d, heads = layer.block or 0, layer.d, layer.heads
+    if plan.reference is not None:
+        raise CheckpointError("a distance from a reference is not measured of attention by a trained query")
+    plan.expect("probe", b, (d,))
+    plan.expect("W_QKV", b, (d, 3 * d))
+    folded = f"{FOLDED} the trained query, but for the maps of values"
+    entries = plan.use("probe", b) + plan.use("W_QKV", b, d * d, folded)
+    if layer.v_bias:
+        plan.expect("b_QKV", b, (3 * d,))
+        plan.use("b_QKV", b, d, folded)
+    plan.shared += (heads - 1) * d
+
+    def run(_: np.random.Generator) -> Found:
+        queries, values = trained_query(plan.model, b, heads), heads_of(plan.model, "V", b, heads)
+        offsets = head_offsets(plan.model, "V", b, heads) if layer.v_bias else None
+        out = {key_of("q", b, h): found for h, found in enumerate(Heads.of(queries.swapaxes(1, 2)).measured())}
+        out |= {key_of("W_V", b, h): found for h, found in enumerate(Heads.of(values).measured())}
+        return out | {key_of("b_V", b, h): vector(w) for h, w in enumerate(() if offsets is None else offsets)}
+
+    return Task(f"heads[{b}]", entries, run)
 
 
 def _headed(plan: Plan, weight: Weight) -> Task:

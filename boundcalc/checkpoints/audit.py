@@ -131,8 +131,8 @@ class Audit:
             stored = 8 * STORED[line.dtype].itemsize
             if line.reason.startswith(FOLDED):
                 raise InvalidSetting(
-                    f"--bits {bits}: {line.tensor} and the positions are measured as one sum, which is no number of "
-                    f"{bits} bits, and G13 would count too few; leave --bits out"
+                    f"--bits {bits}: {line.tensor} is {line.reason}: what is measured is no number of {bits} bits, and "
+                    "G13 would count too few; leave --bits out"
                 )
             if (line.used or line.reason == KEY_BIAS) and stored > bits:
                 raise InvalidSetting(

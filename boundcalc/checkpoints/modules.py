@@ -93,7 +93,7 @@ def as_arrays(x: Any) -> Any:
 _ANSWERS = ("logits", "prediction_logits", "image_embeds", "text_embeds", "last_hidden_state")
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
-_POOLED = ("siglip_text_model",)
+_POOLED = ("siglip_text_model", "siglip_vision_model")
 """Types of models whose read-out is part of the tower."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.decode import read
-from boundcalc.checkpoints.families.heads import head_offsets, heads_of
+from boundcalc.checkpoints.families.heads import head_offsets, heads_of, trained_query
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.layers import NUMPY, Rows
 from boundcalc.checkpoints.tasks import positions
@@ -92,6 +92,8 @@ class Tensors:
             tensor = self.model.place(kind, block).tensor
             if len(tensor.shape) > len(weight.shape):
                 return np.asarray(read(tensor), np.float64)
+        if kind == "q":
+            return trained_query(self.model, block or 0, weight.copies)
         if len(weight.shape) > 1:
             return heads_of(self.model, kind[-1], block, weight.copies).swapaxes(1, 2)
         found = head_offsets(self.model, kind[-1], block, weight.copies)

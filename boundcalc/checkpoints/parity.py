@@ -214,7 +214,7 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
         return _apart(ours, theirs), (-1 if causal else 0) if every_row else None
     if theirs.ndim == 3 and theirs.shape[1] == 1:
         theirs = theirs[:, 0]
-    if every_row and theirs.shape == (ours.shape[0], ours.shape[2]):
+    if ours.ndim == 3 and theirs.shape == (ours.shape[0], ours.shape[2]):
         apart = {row: _apart(ours[:, row], theirs) for row in ((-1, 0) if causal else (0, -1))}
         row = min(apart, key=apart.__getitem__)
         return apart[row], row

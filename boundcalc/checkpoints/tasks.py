@@ -169,7 +169,7 @@ class Plan:
                         f"{self.model.checkpoint.where}: {scaled} has a scale, which is not read where a token is "
                         f"folded into the positions ({token}): leave the scale out, and scale the tensor in the file"
                     )
-                self.read[token, None] = (0, f"{FOLDED} {row} (families/images.py)")
+                self.read[token, None] = (0, f"{FOLDED} position {row} (families/images.py)")
         return self._table("positions", seq_len, seq_len * d, lambda model: as_stored(positions(model, first, seq_len)))
 
     def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:

@@ -242,7 +242,7 @@ def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tm
     counted = sum(stored_weights(Setting(found.architecture, found.norms(), Sample())).values())
     assert (counted < acts) is (name == "vit")
     if counted < acts:
-        with pytest.raises(InvalidSetting, match=r"cls_token and the positions are measured as one sum"):
+        with pytest.raises(InvalidSetting, match=r"cls_token is folded into position 0"):
             found.with_bits(16)
     else:
         assert found.with_bits(16).architecture.bits == 16

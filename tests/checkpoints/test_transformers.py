@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ import numpy as np
 import pytest
 
 from boundcalc import Sample, Setting, certify, compare, evaluate
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.families.heads import trained_query
 from boundcalc.lab.reading import held_against, opened
 from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check
-from boundcalc.setting import Attention, SoftCap
+from boundcalc.setting import Attention, Budget, SoftCap
 from boundcalc.statements.network import Network
 from tests.checkpoints.live import GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 from tests.checkpoints.table import rows, shown
@@ -96,6 +98,33 @@ def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
     certificate = compare(setting, ["T-free"])[0].certificate
     assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)
+
+
+def test_a_trained_query_pools_rows() -> None:
+    """Its bound passes the second checker; of a query that nearly cancels no entry is below the exact one."""
+    model = ZOO["siglip vision"].make()
+    found = audit(model, seed=1)
+    setting = Setting(found.architecture, found.norms(extra={"readout": Budget(op=1.0)}), Sample(n_train=10**9))
+    value, *_ = compare(setting, ["T-free"])
+    assert float(check(value.certificate).log_value) == pytest.approx(
+        float(alone.log_value(value.certificate)), rel=1e-12
+    )
+    with pytest.raises(InvalidSetting, match="folded into the trained query"):
+        found.with_bits(64)
+    head = model.head.attention
+    with torch.no_grad():  # rows whose products are large and add up to almost nothing
+        head.in_proj_weight[16:20, ::2], head.in_proj_weight[16:20, 1::2] = 1e8, -1e8
+        head.in_proj_weight[0] = 1e8 + torch.arange(16)
+        model.head.probe[0, 0] = torch.tensor([1.0, -1.0] * 8)
+    row, maps, offset = (value.detach().numpy() for value in (model.head.probe, head.in_proj_weight, head.in_proj_bias))
+    fractions = np.vectorize(lambda value: Fraction(float(value)), otypes=[object])
+    queries, below = trained_query(open_model(model), 2, 4), 0
+    for part, query in zip(np.split(np.arange(16), 4), queries, strict=True):
+        exact = (fractions(maps[part]) @ fractions(row.ravel()) + fractions(offset[part])) @ fractions(maps[16 + part])
+        plain = (maps[part] @ row.ravel() + offset[part]) @ maps[16 + part]
+        assert (abs(fractions(query[:, 0])) >= abs(exact)).all()
+        below += (abs(fractions(plain)) < abs(exact)).sum()
+    assert below  # the control: plain sums are sometimes below
 
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text())

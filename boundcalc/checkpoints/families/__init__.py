@@ -32,8 +32,8 @@ NOT_YET: Mapping[str, str] = {
         ("clip", "siglip"),
         "it answers with the cosine of two towers, and x / |x| has no Lipschitz constant near 0; save one tower alone",
     ),
-    "siglip_vision_model": "attention of one trained query pools its rows: needs a layer for that",
-    "whisper": "two convolutions over time mix neighbouring rows before its blocks: needs a layer for that",
+    "whisper": "its two convolutions over time are linear maps of three rows each, by at most sqrt(3) times their norm "
+    "Lipschitz: needs a layer that cuts windows of rows",
     "mamba": "it has no attention: a recurrence over all rows, whose Lipschitz factor grows with T",
     **dict.fromkeys(
         ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "deepseek_v2", "deepseek_v3", "gpt_oss", "switch_transformers"),

@@ -216,6 +216,22 @@ def normalisation(model: Model, kind: str, shape: Shape, index: int | None = Non
     )
 
 
+def pooling(model: Model, shape: Shape) -> Iterator[Layer]:
+    """Attention by a trained query, so that all rows are one, and a feed-forward part."""
+    at, d = model.depth, shape.d
+    tau = Normaliser("softmax", math.sqrt(shape.d_head))
+    heads, width = shape.heads, shape.d_head
+    yield Attention(
+        d, heads, d_value=width, qk="fixed", combine="concat", normaliser=tau, v_bias=model.has("b_QKV", at), block=at
+    )
+    yield Linear("W_O", d, d, bias="b_O" if model.has("b_O", at) else None, block=at)
+    first, second = (
+        Linear(f"W_{i}", *model.shape(f"W_{i}", at), bias=f"b_{i}" if model.has(f"b_{i}", at) else None, block=at)
+        for i in (1, 2)
+    )
+    yield Residual((normalisation(model, "norm_ffn", shape, at), first, Activation(shape.activation), second))
+
+
 def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits."""
     tied_to_embedding = _tied(model)
@@ -318,6 +334,8 @@ def stack(model: Model) -> Architecture:
         layers += block(model, shape, index)
     if shape.first and "norm_final.gain" in roles:
         layers.append(normalisation(model, "norm_final", shape))
+    if model.has("probe", model.depth):
+        layers += pooling(model, shape)
     d = shape.d
     if model.has("W_out"):
         d = model.shape("W_out")[1]

@@ -67,6 +67,27 @@ def head_offsets(model: Model, kind: str, block: int | None, count: int) -> Floa
     return np.asarray(values, np.float64).reshape(count, -1)
 
 
+def trained_query(model: Model, block: int, heads: int) -> Floats:
+    """The query q of each head of attention by a trained row p, (heads, d, 1): <q, x_t> = <W_Q p + b_Q, W_K x_t>.
+
+    Offsets of keys are the same for all rows, so that softmax forgets them. Entries are moved away from zero by all
+    that rounding may have changed (a sum of k products is off by at most k u times the sum of their sizes; here twice
+    that), so that no norm is below that of the exact q.
+    """
+    if any(model.factor(role, block) != 1 for role in ("probe", "W_QKV", "b_QKV")):
+        raise CheckpointError(
+            f"{model.checkpoint.where}: a tensor of its trained query has a scale: scale it in the file"
+        )
+    row = np.asarray(model.vector("probe", block), np.float64)
+    queries, keys = (heads_of(model, kind, block, heads) for kind in "QK")
+    offsets = head_offsets(model, "Q", block, heads)
+    offsets = np.zeros(queries.shape[:2]) if offsets is None else offsets
+    off = (len(row) + queries.shape[1] + 4) * np.finfo(np.float64).eps
+    sizes = np.einsum("hw,hwd->hd", np.abs(queries) @ np.abs(row) + np.abs(offsets), np.abs(keys))
+    exact = np.einsum("hw,hwd->hd", queries @ row + offsets, keys)
+    return (exact + np.copysign(off * sizes, exact))[:, :, None]
+
+
 def _cut(place: Place, rows: int, offset: int, count: int, first: int, last: int) -> Floats:
     """Of `rows` outputs from `offset` on, which are those of `count` heads, the heads from `first` to `last`."""
     if rows % count:

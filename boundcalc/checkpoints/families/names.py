@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _WRAPPERS = ("module.", "model.")
 """What data-parallel training and Lightning put before every name; torch.compile puts _orig_mod. anywhere."""
@@ -28,6 +28,15 @@ def compiled(pattern: str) -> re.Pattern[str]:
 def block_of(match: re.Match[str]) -> int | None:
     """The block that a name is of."""
     return int(match["b"]) if "b" in match.re.groupindex else None
+
+
+POOLING_HEAD = "pooling "
+"""How roles begin that are of attention by a trained query after the last block, and are read as of one block more."""
+
+
+def block_count(places: Iterable[tuple[str, int | None]]) -> int:
+    """One more than the largest block number of some (role, block)."""
+    return 1 + max((block for _, block in places if block is not None), default=-1)
 
 
 def with_offsets(modules: Mapping[str, str]) -> dict[str, str]:

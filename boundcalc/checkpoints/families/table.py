@@ -17,7 +17,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
 from boundcalc.checkpoints.families.derived import Place, derived, stacked, times
-from boundcalc.checkpoints.families.names import block_of, compiled, stripped
+from boundcalc.checkpoints.families.names import POOLING_HEAD, block_count, block_of, compiled, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
 from boundcalc.setting import Architecture
@@ -202,6 +202,7 @@ class Model:
 
     def _fold(self, places: dict[tuple[str, int | None], Place], ignored: dict[str, str]) -> None:
         """Weights that stand in two tensors: those that a vector scales output by output, and gains that are 1 + w."""
+        after = block_count(places)
         for (role, block), place in list(places.items()):
             map_name = role.removeprefix("outputs_of.")
             if map_name != role:
@@ -210,6 +211,8 @@ class Model:
                         places[name, block] = times(places[name, block], place.tensor)
                 del places[role, block]
                 ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
+            elif role.startswith(POOLING_HEAD):
+                places[role.removeprefix(POOLING_HEAD), after] = places.pop((role, block))
             elif self.family.fixed.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
                 places[role, block] = derived(place, lambda values, *_: 1 + values)
 
@@ -301,11 +304,11 @@ class Model:
 
     @cached_property
     def depth(self) -> int:
-        """Number of blocks: one more than the largest block number."""
-        blocks = [block for _, block in self.places if block is not None]
+        """Number of blocks, without the attention that pools rows by a trained query."""
+        blocks = block_count(self.places)
         if not blocks:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
-        return max(blocks) + 1
+        return blocks - self.has("probe", blocks - 1)
 
     def setting_of(self, name: str) -> Any:
         """A parameter of the family: of config.json (or --set), the library's default, or a constant of its code."""
