@@ -18,23 +18,8 @@ MOST_STACKED = 10**5
 _MOST_NAME = 80
 
 
-def _symbolic(name: str, value: Any, *assumptions: str) -> bool:
-    """Whether a value is a sympy expression with symbols in it; such a value is judged by its assumptions."""
-    if not getattr(value, "free_symbols", None):
-        return False
-    for assumption in assumptions:
-        if not getattr(value, f"is_{assumption}"):
-            raise InvalidSetting(
-                f"{name} = {value} must be {' and '.join(assumptions)}: use the symbols of boundcalc.symbols, "
-                f"or declare sympy.Symbol(..., {', '.join(f'{word}=True' for word in assumptions)})"
-            )
-    return True
-
-
 def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
     """A whole number from `least` to `most`; floats that are whole (1e6) are taken as such."""
-    if _symbolic(name, value, "integer", "positive"):
-        return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         value = int(value)  # NumPy's integers too
     elif not isinstance(value, float) or not math.isfinite(value) or value != int(value):
@@ -48,8 +33,6 @@ def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above 0 (or at least 0)."""
-    if _symbolic(name, value, "nonnegative" if zero else "positive"):
-        return value
     if not _in(name, value, 0, math.inf, low=zero, high=False):
         raise InvalidSetting(f"{name} must be finite and {'at least' if zero else 'above'} 0, got {shown(value)}")
     return float(value)
@@ -57,8 +40,6 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 def fraction(name: str, value: Any, *, ends: bool) -> float:
     """A number in (0, 1), or in [0, 1] with `ends`."""
-    if _symbolic(name, value, "nonnegative" if ends else "positive"):
-        return value
     if not _in(name, value, 0, 1, low=ends, high=ends):
         raise InvalidSetting(f"{name} must lie in {'[0, 1]' if ends else '(0, 1)'}, got {shown(value)}")
     return float(value)

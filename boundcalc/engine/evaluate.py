@@ -57,21 +57,11 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, evaluator:
     return Comparison(evaluator.value(name) for name in names)
 
 
-def refuse_symbols(setting: Setting) -> None:
-    """Values are of numbers."""
-    if setting.symbols:
-        raise InvalidSetting(
-            f"a value needs numbers, got the symbols {', '.join(setting.symbols)}: give them values, "
-            "or ask boundcalc.theorems for a formula"
-        )
-
-
 class Evaluator:
     """One setting's searches and proofs, each made once however many policies share it."""
 
     def __init__(self, setting: Setting, premise: Callable[[Setting], Refusal | None] | None = None) -> None:
         """`premise`: why no risk bound is requested, instead of `no_witness`."""
-        refuse_symbols(setting)
         refuse_missing(setting.norms, setting.architecture)
         self.setting = setting
         self._premise = premise

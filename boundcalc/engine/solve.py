@@ -13,7 +13,7 @@ from boundcalc.base.rounding import up
 from boundcalc.base.validate import choice
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.crossing import Axis, Crossing
-from boundcalc.engine.evaluate import Evaluator, compare, refuse_symbols
+from boundcalc.engine.evaluate import Evaluator, compare
 from boundcalc.engine.growth import value_of
 from boundcalc.engine.search import Candidate
 from boundcalc.engine.witness import no_witness
@@ -103,7 +103,6 @@ def solve(
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
 
-    refuse_symbols(setting)
     q = setting.sample.train_error
     if quantity == "risk" and q >= target:
         raise NoSolution(

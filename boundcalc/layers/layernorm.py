@@ -93,9 +93,7 @@ class LayerNorm(EveryRow):
     def _check_floor(self, at: Context) -> None:
         """Refuses a class without members: rows of norm b have no mean square or variance above b^2 / d."""
         most = at.ns.number(0) if self.centred and self.d == 1 else at.radius**2 / at.ns.number(self.d)
-        if not self.variance_floor or _has_symbols(self.variance_floor) or _has_symbols(most):
-            return  # of symbols it may not be known, and algebra takes a minute to say so
-        if _surely(at.ns.number(self.variance_floor) * (1 - _ROUNDING) > most):
+        if self.variance_floor and _surely(at.ns.number(self.variance_floor) * (1 - _ROUNDING) > most):
             name = self.kind if self.block is None else f"{self.kind}[{self.block}]"
             raise InvalidSetting(
                 f"no network has a variance of {self.variance_floor:g} before {name}: rows x there have |x| <= "
@@ -115,10 +113,6 @@ class LayerNorm(EveryRow):
         return y + weights(f"{self.kind}.offset")[..., None, :] if self.offset else y
 
 
-def _has_symbols(number: Number) -> bool:
-    return bool(getattr(number, "free_symbols", ()))
-
-
 def _surely(comparison: Any) -> bool:
     """Whether a comparison holds; of arrays, at some point."""
     return bool(comparison.any()) if hasattr(comparison, "any") else bool(comparison)
@@ -127,5 +121,5 @@ def _surely(comparison: Any) -> bool:
 def _spoken(number: Number) -> str:
     try:
         return f"{float(number):.4g}"
-    except (TypeError, OverflowError):  # an array, a symbol, a number beyond floats
+    except (TypeError, OverflowError):  # an array, a number beyond floats
         return "a size that the budgets fix"

@@ -121,7 +121,7 @@ class Architecture:
 
     def _check_shape(self) -> None:
         rest = self.d % self.heads
-        if self.d_head is None and isinstance(rest, int) and rest:  # of symbols it is not known
+        if self.d_head is None and rest:
             raise InvalidSetting(
                 f"d = {self.d} is not divisible by heads = {self.heads}: "
                 f"choose a multiple of {self.heads} for d, or give d_head"

@@ -30,7 +30,7 @@ class Setting:
 
     def __post_init__(self) -> None:
         check_fields(self, "a setting's ")
-        if self.norms.budgets and isinstance(self.architecture.depth, int):  # symbolic blocks cannot be listed
+        if self.norms.budgets:
             account(self.norms, self.architecture)
 
     def __repr__(self) -> str:
@@ -70,19 +70,6 @@ class Setting:
     def lookups(self) -> Iterator[tuple[Weight, str | None]]:
         """Every weight whose budget is looked up, with the key of that budget; None where C is its default."""
         return lookups(self.norms, weights_of(self.architecture.stages, self.architecture.seq_len))
-
-    @property
-    def symbols(self) -> list[str]:
-        """The symbols among its values, by name: a setting that has any is a formula, not a number."""
-        found: set[str] = set()
-        todo: list[Any] = [self.to_json()]
-        while todo:
-            value = todo.pop()
-            if isinstance(value, Mapping | list | tuple):
-                todo += value.values() if isinstance(value, Mapping) else value
-            elif not isinstance(value, str | int | float):
-                found.update(str(symbol) for symbol in getattr(value, "free_symbols", ()))
-        return sorted(found)
 
     def to_json(self) -> dict[str, Any]:
         """What differs from the defaults, as a JSON object; `complete_json` leaves nothing out."""

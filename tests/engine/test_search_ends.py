@@ -8,10 +8,8 @@ import flint
 import pytest
 
 import boundcalc
-from boundcalc import Setting, compare, evaluate, solve
-from boundcalc.base.errors import InvalidSetting
+from boundcalc import Setting, evaluate
 from boundcalc.base.intervals import lower_float, upper_float
-from boundcalc.base.symbols import C, T
 from boundcalc.engine.evaluate import Evaluator
 
 
@@ -21,15 +19,6 @@ def test_a_link_pays_until_the_log_count_is_twice_the_samples(depth: int, m: int
     values = [evaluate(Setting.of(depth=depth, seq_len=length, n_train=m, margin=1.0)) for length in (16, 64, 4096)]
     assert values[0].gap < 0.97
     assert values[0].gap <= values[1].gap <= values[2].gap
-
-
-def test_symbols_are_refused_by_name() -> None:
-    setting = Setting.of(seq_len=T, C=C)
-    assert setting.symbols == ["C", "T"]
-    assert Setting.of().symbols == []
-    for ask in (lambda: evaluate(setting), lambda: compare(setting), lambda: solve(setting, "m", 0.1)):
-        with pytest.raises(InvalidSetting, match="needs numbers, got the symbols C, T"):
-            ask()
 
 
 def test_an_enclosure_of_nothing_known_is_everything() -> None:
