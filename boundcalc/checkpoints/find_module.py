@@ -95,8 +95,8 @@ def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
             raise NotRun(f"{library} is not installed, whose {name} it could be compared with")
     import torch
     import transformers
-    from transformers.utils import logging
 
+    logging = transformers.utils.logging
     cls = getattr(transformers, name, None)
     if cls is None:
         raise NotRun(f"transformers {transformers.__version__} has no {name}")

@@ -150,7 +150,9 @@ def _buckets(module: Any, count: int) -> NDArray[np.int64]:
 
 def _alibi(config: Any, count: int) -> Rows:
     import torch
-    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+    import transformers
 
-    table = build_alibi_tensor(torch.ones(1, count, dtype=torch.long), config.n_head, torch.float64)
+    table = transformers.models.bloom.modeling_bloom.build_alibi_tensor(
+        torch.ones(1, count, dtype=torch.long), config.n_head, torch.float64
+    )
     return np.broadcast_to(table.numpy().reshape(-1, 1, count), (config.n_head, count, count))

@@ -79,8 +79,9 @@ def unreached(
     Methods of exported classes are documented.
     """
     trees = {place: ast.parse(text) for place, text in package.items()}
-    everywhere = sum((named(tree) for tree in trees.values()), Counter[str]())
-    everywhere.update(sum((named(ast.parse(text)) for text in beside.values()), Counter[str]()))
+    everywhere = Counter[str]()
+    for tree in (*trees.values(), *map(ast.parse, beside.values())):
+        everywhere.update(named(tree))
     met = {*re.findall(r"\w+", " ".join(_CODE.findall(pages))), *exported, *CALLED_BY_OTHERS}
     return [
         (place, owner, node.name)
