@@ -105,7 +105,7 @@ STATEMENTS = [
     ),
     Mutation(
         "G12 in any order",
-        "statements/strategies/chains.py",
+        "statements/strategies/covering.py",
         "yield ends[j + 1] ** 2 * count, ends[j] ** 2 * more,",
         "yield ends[j] * 0, ends[j] ** 2 * more,",
         "tests/engine/test_refined_chain.py",
@@ -119,7 +119,7 @@ STATEMENTS = [
     ),
     Mutation(
         "G12 with scales that need not fall",
-        "statements/strategies/chains.py",
+        "statements/strategies/covering.py",
         "yield fine, coarse,",
         "yield fine * 0, coarse,",
         _REFINED,
@@ -387,7 +387,7 @@ STATEMENTS = [
         _COVERS,
     ),
     Mutation("T9 without its ceiling", "statements/covers/uniform.py", "ns.log(ns.ceil(y))", "ns.log(y)", _COVERS),
-    Mutation("G1 without its 2", "statements/gap.py", "ns.sqrt(2 * least / m)", "ns.sqrt(least / m)", _GAPS),
+    Mutation("G1 without its 2", "statements/gap.py", "ns.sqrt(2 * count / m)", "ns.sqrt(count / m)", _GAPS),
     Mutation("G2 with its residual once", "statements/gap.py", "return 2 * last +", "return last +", _GAPS),
     Mutation("G2 without ghosts", "statements/gap.py", "else 1 + 1 / ns.number(ghosts)", "else ns.number(1)", _GAPS),
     Mutation(
@@ -398,7 +398,11 @@ STATEMENTS = [
         _GAPS,
     ),
     Mutation(
-        "G3 without delta", "statements/gap.py", "ns, q, count + log_inverse_delta, m, mu", "ns, q, count, m, mu", _GAPS
+        "G3 without delta",
+        "statements/strategies/covering.py",
+        "nats = known.counts[0] + known.log_inverse_delta",
+        "nats = known.counts[0]",
+        _TWO_CHECKERS,
     ),
     Mutation(
         "the one-line gap with too small an offset",

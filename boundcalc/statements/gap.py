@@ -73,12 +73,6 @@ def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Numbe
     return 12 * k * (1 + ns.maximum(ns.number(0), ns.log(1 / (6 * k))))
 
 
-def gap_published(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
-    """PUB: 2 R_m + 3 sqrt(log(2/delta)/(2m))."""
-    confidence = 3 * deviation(ns, log_inverse_delta + ns.log(ns.number(2)), m)
-    return 2 * complexity_published(ns, capacity, m) + confidence
-
-
 _TINY = 1e-30
 """In place of 0, or of less, where a logarithm is taken of what is then of no use; far above what intervals round."""
 
@@ -123,13 +117,6 @@ def _tail_nats(ns: NumberSystem, q: Number, p: Number, m: Number) -> Number:
     return ns.maximum(ns.number(0), mass + ns.log(falls))
 
 
-def risk_uniform(
-    ns: NumberSystem, q: Number, count: Number, log_inverse_delta: Number, m: Number, mu: Number | None
-) -> Number:
-    """G3: the binomial limit at delta/N, from errors of train error."""
-    return binomial_inverse(ns, q, count + log_inverse_delta, m, mu)
-
-
 def noise_depth(ns: NumberSystem, eta: Number, events: Number) -> Number:
     """G11: the t with events * e^(-t^2/2) = eta."""
     return ns.sqrt(2 * ns.log(events / eta))
@@ -146,8 +133,3 @@ def risk_noise(
     """G11: klinv(train error + eta, (I + log(1/delta) + log(2 + sqrt(pi m/2)))/m)/(1 - eta)."""
     c = (cost + log_inverse_delta + averaging(ns, m)) / m
     return binary_kl_inverse(ns, q + eta, c, mu) / (1 - eta)
-
-
-def stored_count(ns: NumberSystem, weights: Number, bits: int) -> Number:
-    """G13: log of how many networks so many stored weights of so many bits make, at most: n b log 2."""
-    return weights * ns.number(bits) * ns.log(ns.number(2))

@@ -37,7 +37,7 @@ class Looser(MarginStrategy):
 
     def value(self, ns: NumberSystem, known: Known) -> Number:
         q, mu = known.train_error, known.mu
-        risk = gap.risk_uniform(ns, q, known.counts[0], known.log_inverse_delta, known.m, mu)
+        risk = gap.binomial_inverse(ns, q, known.counts[0] + known.log_inverse_delta, known.m, mu)
         return ns.number(self.factor) * risk
 
 

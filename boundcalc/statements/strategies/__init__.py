@@ -9,44 +9,27 @@ from __future__ import annotations
 
 from boundcalc.base.registry import Registry
 from boundcalc.setting import Setting
-from boundcalc.statements.strategies.base import Known, Quantity, Strategy, Term
-from boundcalc.statements.strategies.chains import Chain
-from boundcalc.statements.strategies.closed import Closed, ClosedStrategy, Published
-from boundcalc.statements.strategies.comparison import Comparison, ComparisonClosed, ComparisonRisk
-from boundcalc.statements.strategies.margins import MarginStrategy, UniformMargin
-from boundcalc.statements.strategies.noise import NoiseMargin, noise_chance
-from boundcalc.statements.strategies.stored import StoredGap, StoredMargin, stored_count, stored_weights
-
-__all__ = [
-    "STRATEGIES",
-    "Chain",
-    "ClosedStrategy",
-    "Known",
-    "MarginStrategy",
-    "Quantity",
-    "Strategy",
-    "Term",
-    "noise_chance",
-    "risk_candidates",
-    "stored_count",
-    "stored_weights",
-]
-
-STRATEGIES: Registry[Strategy] = Registry(
-    "strategy",
-    (
-        Chain(),
-        Closed(),
-        Published(),
-        UniformMargin(),
-        NoiseMargin(),
-        StoredGap(),
-        StoredMargin(),
-        ComparisonClosed(),
-        Comparison(),
-        ComparisonRisk(),
-    ),
+from boundcalc.statements.strategies.base import Known as Known
+from boundcalc.statements.strategies.base import Quantity as Quantity
+from boundcalc.statements.strategies.base import Strategy
+from boundcalc.statements.strategies.base import Term as Term
+from boundcalc.statements.strategies.covering import Chain, Closed, NoiseMargin, Published, UniformMargin
+from boundcalc.statements.strategies.covering import ClosedStrategy as ClosedStrategy
+from boundcalc.statements.strategies.covering import MarginStrategy as MarginStrategy
+from boundcalc.statements.strategies.covering import noise_chance as noise_chance
+from boundcalc.statements.strategies.coverless import (
+    Comparison,
+    ComparisonClosed,
+    ComparisonRisk,
+    StoredGap,
+    StoredMargin,
 )
+from boundcalc.statements.strategies.coverless import stored_count as stored_count
+from boundcalc.statements.strategies.coverless import stored_weights as stored_weights
+
+_COVERING = (Chain(), Closed(), Published(), UniformMargin(), NoiseMargin())
+_COVERLESS = (StoredGap(), StoredMargin(), ComparisonClosed(), Comparison(), ComparisonRisk())
+STRATEGIES: Registry[Strategy] = Registry("strategy", (*_COVERING, *_COVERLESS))
 """Every strategy by name; `register` adds one to search, checker and tables."""
 
 
