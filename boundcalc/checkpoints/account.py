@@ -91,22 +91,26 @@ def balance(
         agrees: whether a forward check found that the description is the model.
     """
     lines: list[Line] = []
+    parts: dict[str, list[tuple[str, int | None]]] = {}
     for key, place in model.places.items():
-        role, block = key
-        name = role if block is None else f"{role}[{block}]"
-        size = place.tensor.size
-        used, reason = read.get(key, (0, "the bounded model does not read it"))
+        parts.setdefault(place.tensor.name, []).append(key)
+    for tensor, keys in parts.items():
+        (kind, block), place = keys[0], model.places[keys[0]]
+        role = place.whole or kind
+        size = sum(model.places[key].tensor.size for key in keys)
+        reads = [read.get(key, (0, "the bounded model does not read it")) for key in keys]
+        used = sum(count for count, _ in reads)
         lines.append(
             Line(
-                place.tensor.name,
-                place.tensor.shape,
+                tensor,
+                model.checkpoint.tensors[tensor].shape if place.whole else place.tensor.shape,
                 place.tensor.dtype,
-                name,
+                role if block is None else f"{role}[{block}]",
                 used,
                 size - used,
-                reason if used < size else "",
+                ", ".join(dict.fromkeys(why for _, why in reads if why)) if used < size else "",
                 place.transposed and len(place.tensor.shape) > 1,
-                model.factor(role, block),
+                model.factor(kind, block),
             )
         )
     tensors = model.checkpoint.tensors

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.decode import read
-from boundcalc.checkpoints.families.heads import head_offsets, heads_of
+from boundcalc.checkpoints.decode import read, stored
+from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.norms.heads import Heads, products
-from boundcalc.norms.matrix import Floats, Measured, Native, vector
+from boundcalc.norms.matrix import Floats, Measured, Stored, check_finite, vector
 from boundcalc.setting import Attention
 
 Found = dict[str, Measured]
@@ -25,11 +26,6 @@ def key_of(kind: str, block: int | None, head: int | None = None) -> str:
     return f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
 
 
-def difference(a: Native, b: Native) -> Floats:
-    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
-    return np.asarray(a, np.float64) - np.asarray(b, np.float64)
-
-
 @dataclass(frozen=True)
 class HeadMaps:
     """(heads, width, d) arrays of transposed maps, and biases (heads, width)."""
@@ -37,97 +33,104 @@ class HeadMaps:
     q: Floats
     k: Floats
     v: Floats
-    b_q: Floats | None
-    b_k: Floats | None
-    b_v: Floats | None
+    b_q: Floats | None = None
+    b_k: Floats | None = None
+    b_v: Floats | None = None
 
     def norms(self, layer: Attention, first: int, first_group: int) -> Found:
-        """Norms of each map; joint scores with the query bias as a further row."""
-        b = layer.block
-        out: Found = {}
-        for h, found in enumerate(Heads.of(self.v).measured()):
-            out[key_of("W_V", b, first_group + h)] = found
-        for kind, values in (
-            ("b_V", self.b_v),
-            *((("b_Q", self.b_q), ("b_K", self.b_k)) if layer.qk == "split" else ()),
-        ):
+        """Norms of each map; joint scores with the offsets that they read as a further row or column."""
+        parts = [("W_V", self.v, first_group), ("b_V", self.b_v, first_group)]
+        if layer.qk == "split":
+            parts += [("W_Q", self.q, first), ("b_Q", self.b_q, first)]
+            parts += [("W_K", self.k, first_group), ("b_K", self.b_k, first_group)]
+        found: Found = {}
+        for kind, values, start in parts:
             if values is not None:
-                start = first if kind == "b_Q" else first_group
-                out |= {key_of(kind, b, start + h): vector(w) for h, w in enumerate(values)}
-        if layer.qk == "split":
-            out |= {key_of("W_Q", b, first + h): found for h, found in enumerate(Heads.of(self.q).measured())}
-            out |= {key_of("W_K", b, first_group + h): found for h, found in enumerate(Heads.of(self.k).measured())}
-            return out
-        keys = self._keys(layer)
-        if layer.groups != layer.heads:
-            keys = np.repeat(keys, layer.heads // layer.groups, axis=0)
-        scores = products(self._queries(), Heads.of(keys))
-        return out | {key_of("W_QK", b, first + h): found for h, found in enumerate(scores)}
-
-    def _queries(self) -> Heads:
-        if self.b_q is None:
-            return Heads.of(self.q)
-        return Heads.of(np.concatenate([self.q, self.b_q[:, :, None]], axis=2))
-
-    def _keys(self, layer: Attention) -> Floats:
-        """The keys' maps.
-
-        Under a normaliser that does not forget their offsets, a joint score has these as a column.
-        """
-        if self.b_k is None or layer.qk == "split":
-            return self.k
-        return np.concatenate([self.k, self.b_k[:, :, None]], axis=2)
-
-    def distance_norms(self, other: HeadMaps, layer: Attention, first: int, first_group: int) -> Found:
-        """Norms of the distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
-        b = layer.block
-        out: Found = {}
-        pairs: list[tuple[str, Floats, Floats, int]] = [("W_V", self.v, other.v, first_group)]
-        if layer.qk == "split":
-            pairs += [("W_Q", self.q, other.q, first), ("W_K", self.k, other.k, first_group)]
-        for kind, mine, theirs, start in pairs:
-            found = Heads.of(difference(mine, theirs)).measured()
-            out |= {key_of(kind, b, start + h): m.widened for h, m in enumerate(found)}
-        offsets = [("b_V", self.b_v, other.b_v, first_group)]
-        if layer.qk == "split":
-            offsets += [("b_Q", self.b_q, other.b_q, first), ("b_K", self.b_k, other.b_k, first_group)]
-        for kind, mine, theirs, start in offsets:
-            if mine is not None and theirs is not None:
-                out |= {key_of(kind, b, start + h): vector(w).widened for h, w in enumerate(difference(mine, theirs))}
+                measured = Heads.of(values).measured() if values.ndim == 3 else map(vector, values)
+                found |= {key_of(kind, layer.block, start + h): norms for h, norms in enumerate(measured)}
         if layer.qk != "split":
-            queries, theirs = self._queries(), other._queries()
-            left = np.concatenate([queries.transposed / queries.scale, -theirs.transposed / theirs.scale], axis=1)
-            right = np.concatenate([self._keys(layer), other._keys(layer)], axis=1)
-            if layer.groups != layer.heads:
-                right = np.repeat(right, layer.heads // layer.groups, axis=0)
-            found = products(Heads.of(left), Heads.of(right))
-            out |= {key_of("W_QK", b, first + h): m for h, m in enumerate(found)}
-        return out
+            keys = np.repeat(_with_offset(self.k, self.b_k), layer.heads // layer.groups, axis=0)
+            scores = products(Heads.of(_with_offset(self.q, self.b_q)), Heads.of(keys))
+            found |= {key_of("W_QK", layer.block, first + h): norms for h, norms in enumerate(scores)}
+        return found
+
+    def minus(self, other: HeadMaps, layer: Attention) -> HeadMaps:
+        """The distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
+        pairs = [(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)]
+        q, k, v, *offsets = (None if a is None or b is None else difference(a, b) for a, b in pairs)
+        if layer.qk == "split":
+            return HeadMaps(q, k, v, *offsets)  # type: ignore[arg-type]
+        q = np.concatenate([_with_offset(self.q, self.b_q), -_with_offset(other.q, other.b_q)], axis=1)
+        k = np.concatenate([_with_offset(self.k, self.b_k), _with_offset(other.k, other.b_k)], axis=1)
+        return HeadMaps(q, k, v, b_v=offsets[2])  # type: ignore[arg-type]
+
+
+def _with_offset(maps: Floats, offset: Floats | None) -> Floats:
+    return maps if offset is None else np.concatenate([maps, offset[:, :, None]], axis=2)
+
+
+def difference(a: Any, b: Any) -> Any:
+    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
+    if a.shape != b.shape:
+        raise CheckpointError(f"the reference has an array of shape {b.shape} where the model has {a.shape}")
+    if isinstance(a, Stored):
+        return Stored(a.shape, lambda rows, columns: difference(a.finite(rows, columns), b.finite(rows, columns)))
+    return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+
+
+def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
+    """Maps W_Q, W_K or W_V of some of a block's heads: (heads, width, d), the transposes of x -> x W."""
+    place = model.place(kind, block)
+    if len(place.tensor.shape) == 3:  # boundcalc's own: (heads, d, width)
+        return np.ascontiguousarray(np.asarray(read(place.tensor)[only], np.float64).transpose(0, 2, 1))
+    matrix = stored(place.tensor)
+    width, rest = divmod(matrix.shape[0 if place.transposed else 1], count)
+    if rest:
+        raise CheckpointError(f"{matrix.name}: {width * count + rest} outputs do not make {count} heads")
+    first, last, _ = only.indices(count)
+    part = slice(first * width, last * width)
+    cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
+    values = np.ascontiguousarray(cut, np.float64)  # checked once it lies in one piece, where that is quick
+    check_finite(values, matrix.name)
+    return values.reshape(last - first, -1, values.shape[1])
+
+
+def offsets_of(model: Model, kind: str, block: int | None, count: int) -> Floats | None:
+    """Biases b_Q, b_K or b_V of a block: (heads, width)."""
+    if not model.has(kind, block):
+        return None
+    return np.asarray(model.vector(kind, block), np.float64).reshape(count, -1)
+
+
+def trained_query(model: Model, block: int, heads: int) -> Floats:
+    """The query q of each head of attention by a trained row p, (heads, d, 1): <q, x_t> = <W_Q p + b_Q, W_K x_t>.
+
+    Offsets of keys are the same for all rows, so that softmax forgets them. Entries are moved away from zero by all
+    that rounding may have changed (a sum of k products is off by at most k u times the sum of their sizes; here twice
+    that), so that no norm is below that of the exact q.
+    """
+    if any(model.factor(role, block) != 1 for role in ("probe", "W_Q", "W_K", "b_Q")):
+        raise CheckpointError(
+            f"{model.checkpoint.where}: a tensor of its trained query has a scale: scale it in the file"
+        )
+    row = np.asarray(model.vector("probe", block), np.float64)
+    queries, keys = (heads_of(model, kind, block, heads) for kind in ("W_Q", "W_K"))
+    offsets = offsets_of(model, "b_Q", block, heads)
+    offsets = np.zeros(queries.shape[:2]) if offsets is None else offsets
+    off = (len(row) + queries.shape[1] + 4) * np.finfo(np.float64).eps
+    sizes = np.einsum("hw,hwd->hd", np.abs(queries) @ np.abs(row) + np.abs(offsets), np.abs(keys))
+    exact = np.einsum("hw,hwd->hd", queries @ row + offsets, keys)
+    return (exact + np.copysign(off * sizes, exact))[:, :, None]
 
 
 def head_maps(model: Model, layer: Attention, queries: slice, groups: slice) -> HeadMaps:
     """The maps of some query heads and of the groups they belong to."""
-    b = layer.block
-    stacked = not model.has("W_QKV", b) and len(model.place("W_Q", b).tensor.shape) == 3
-
-    def cut(kind: str, count: int, part: slice) -> Floats:
-        if stacked:  # boundcalc's own: (heads, d, width)
-            values = read(model.place(f"W_{kind}", b).tensor)
-            return np.ascontiguousarray(np.asarray(values[part], np.float64).transpose(0, 2, 1))
-        return heads_of(model, kind, b, count, part)
-
-    def offsets(kind: str, needed: bool, count: int, part: slice) -> Floats | None:
-        found = head_offsets(model, kind, b, count) if needed else None
-        return None if found is None else found[part]
-
-    return HeadMaps(
-        q=cut("Q", layer.heads, queries),
-        k=cut("K", layer.groups, groups),
-        v=cut("V", layer.groups, groups),
-        b_q=offsets("Q", layer.qk_bias, layer.heads, queries),
-        b_k=offsets("K", layer.key_bias, layer.groups, groups),
-        b_v=offsets("V", layer.v_bias, layer.groups, groups),
-    )
+    b, counts = layer.block, {"Q": (layer.heads, queries), "K": (layer.groups, groups), "V": (layer.groups, groups)}
+    needed = {"Q": layer.qk_bias, "K": layer.key_bias, "V": layer.v_bias}
+    maps = [heads_of(model, f"W_{kind}", b, *counts[kind]) for kind in "QKV"]
+    offsets = [offsets_of(model, f"b_{kind}", b, counts[kind][0]) if needed[kind] else None for kind in "QKV"]
+    parts = [None if own is None else own[counts[kind][1]] for kind, own in zip("QKV", offsets, strict=True)]
+    return HeadMaps(*maps, *parts)
 
 
 SPECTRUM_SIDE = 1024

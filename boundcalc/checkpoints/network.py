@@ -12,9 +12,9 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.decode import read
-from boundcalc.checkpoints.families.heads import head_offsets, heads_of, trained_query
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.layers import NUMPY, Rows
+from boundcalc.checkpoints.maps import heads_of, offsets_of, trained_query
 from boundcalc.checkpoints.tasks import positions
 from boundcalc.layers.forward import Fixed, Forward, Step
 from boundcalc.setting import Architecture, Layer, Weight
@@ -95,11 +95,11 @@ class Tensors:
         if kind == "q":
             return trained_query(self.model, block or 0, weight.copies)
         if len(weight.shape) > 1:
-            return heads_of(self.model, kind[-1], block, weight.copies).swapaxes(1, 2)
-        found = head_offsets(self.model, kind[-1], block, weight.copies)
-        if found is None and kind == "b_K":
+            return heads_of(self.model, kind, block, weight.copies).swapaxes(1, 2)
+        offsets = offsets_of(self.model, kind, block, weight.copies)
+        if offsets is None and kind == "b_K":
             raise InvalidSetting("the keys' offsets are read under this normaliser, but were not found")
-        return np.zeros((weight.copies, 1)) if found is None else found
+        return np.zeros((weight.copies, 1)) if offsets is None else offsets
 
     def _matrix(self, kind: str, block: int | None = None) -> Rows:
         tied = kind == "readout" and not self.model.has(kind)

@@ -266,7 +266,7 @@ def _names(model: Model, layer: Layer) -> tuple[str, str, bool] | None:
     kind = "embedding" if kind == "readout" and not model.has(kind) else kind
     label = own if place is None else f"{own}[{place}]"
     block = place if model.has(kind, place) else None
-    if not model.has(kind, block) or model.role_of(kind, block)[1] is not None:
+    if not model.has(kind, block) or model.place(kind, block).whole:
         return None
     tensor = model.place(kind, block).tensor
     aliases = [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.maps import Found, Task, Want, difference, key_of
 from boundcalc.layers.base import Role, flat
-from boundcalc.norms.matrix import Floats, Measured, Stored, as_stored, measure, vector
+from boundcalc.norms.matrix import Floats, Native, Stored, as_stored, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
 
 
@@ -40,25 +41,42 @@ class Plan:
     def expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
         """Refuse a tensor whose shape (that of x -> x W) is none of these."""
         tensor = self.model.place(role, block).tensor
-        found = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
+        shape = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
         if len(shapes[0]) == 1:
-            found = (tensor.size if self.model.role_of(role, block)[1] is None else tensor.size // 2,)
-        if found not in shapes:
+            shape = (tensor.size,)
+        if shape not in shapes:
             raise CheckpointError(
-                f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}{_turned(found, shapes[0])}"
+                f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}{_turned(shape, shapes[0])}"
             )
 
     def use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
         """Note that a tensor is read (so many entries of it, and why not all); its size."""
         size = self.model.place(role, block).tensor.size
-        role, half = self.model.role_of(role, block)
-        key = (role, block)
-        if half is not None:
-            size //= 2
-            self.read[key] = (self.read.get(key, (0, ""))[0] + size, "")
-        else:
-            self.read[key] = (size if entries is None else entries, why)
+        self.read[role, block] = size if entries is None else entries, why
         return size
+
+    def task(
+        self,
+        name: str,
+        entries: int,
+        get: Callable[[Model], Any],
+        norms: Callable[[Any, np.random.Generator], Found],
+        factors: Mapping[str, float],
+        layer: Attention | None = None,
+    ) -> Task:
+        """Norms of what is read of the model, and of its distance from the reference, times what the model says."""
+
+        def run(rng: np.random.Generator) -> Found:
+            own = get(self.model)
+            found = norms(own, rng)
+            if self.reference is not None:
+                other = get(self.reference)
+                apart = difference(own, other) if layer is None else own.minus(other, layer)
+                found |= {key + "'": norm.widened for key, norm in norms(apart, rng).items()}
+            by = {key: factors[key.partition("[")[0].removesuffix("'")] for key in found}
+            return {key: norm if by[key] == 1 else norm.times(by[key]) for key, norm in found.items()}
+
+        return Task(name, entries, run)
 
     def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
         """The measurements of every weight that some layer has."""
@@ -72,17 +90,6 @@ class Plan:
                     what = f"{weight.kind} of layer {layer.label!r}: {weight.copies} of the role {weight.role!r}"
                     raise Unsupported(Refusal("measuring norms", what, f"single weights: {', '.join(_MEASURES)}"))
                 yield from measured(self, weight)
-
-    def scaled(self, kind: str, block: int | None, task: Task) -> Task:
-        """The norms of a weight that the model multiplies by a constant."""
-        factor = self.model.factor(kind, block)
-        if factor == 1:
-            return task
-
-        def run(rng: np.random.Generator) -> Found:
-            return {key: found.times(factor) for key, found in task.run(rng).items()}
-
-        return Task(task.name, task.entries, run)
 
     # -- matrices and vectors
 
@@ -99,32 +106,22 @@ class Plan:
 
     def _matrix(self, kind: str, block: int | None, shape: tuple[int, int], source: str | None = None) -> Task:
         role = source or kind
-        entries = self.model.place(role, block).tensor.size if source else self.use(kind, block)
-        found = self.model.shape(role, block)
-        found = found[::-1] if source else found
-        if found != shape:
+        place = self.model.place(role, block)
+        entries = place.tensor.size if source else self.use(kind, block)
+        stored = self.model.shape(role, block)
+        stored = stored[::-1] if source else stored
+        if stored != shape:
             raise CheckpointError(
-                f"{self.model.place(role, block).tensor.name}: {kind} should be {shape}, the file has {found}"
-                + _turned(found, shape)
+                f"{place.tensor.name}: {kind} should be {shape}, the file has {stored}" + _turned(stored, shape)
             )
 
-        def run(rng: np.random.Generator) -> Found:
-            matrix, transposed = self.model.matrix(role, block)
-            transposed = not transposed if source else transposed
-            out: Found = {key_of(kind, block): self._measure(matrix, transposed, rng)}
-            if self.reference is not None:
-                other, flipped = self.reference.matrix(role, block)
-                flipped = not flipped if source else flipped
-                out[key_of(kind, block) + "'"] = self._measure(
-                    _difference(matrix, other, transposed != flipped), transposed, rng
-                ).widened
-            return out
+        def norms(matrix: Stored, rng: np.random.Generator) -> Found:
+            spectrum = self.want.spectrum(matrix.shape)
+            measured = measure(matrix, rng, spectrum=spectrum, exact=self.want.exact)
+            return {key_of(kind, block): measured.transpose if place.transposed != bool(source) else measured}
 
-        return self.scaled(kind, block, Task(key_of(kind, block), entries, run))
-
-    def _measure(self, matrix: Stored, transposed: bool, rng: np.random.Generator) -> Measured:
-        found = measure(matrix, rng, spectrum=self.want.spectrum(matrix.shape), exact=self.want.exact)
-        return found.transpose if transposed else found
+        factors = {kind: self.model.factor(kind, block)}
+        return self.task(key_of(kind, block), entries, lambda model: model.matrix(role, block)[0], norms, factors)
 
     def vector(self, kind: str, block: int | None, size: int) -> Task:
         """The measurement of a vector, of one block or of all."""
@@ -132,16 +129,14 @@ class Plan:
         self.expect(kind, place, (size,))
         if block is not None and place is None and (kind, None) in self.read:
             self.shared += size  # one tensor for all blocks
-        entries = self.use(kind, place)
 
-        def run(_: np.random.Generator) -> Found:
-            values = self.model.vector(kind, place)
-            out = {key_of(kind, block): vector(values)}
-            if self.reference is not None:
-                out[key_of(kind, block) + "'"] = vector(difference(values, self.reference.vector(kind, place))).widened
-            return out
+        def norms(values: Native, _: np.random.Generator) -> Found:
+            return {key_of(kind, block): vector(values)}
 
-        return self.scaled(kind, block, Task(key_of(kind, block), entries, run))
+        factors = {kind: self.model.factor(kind, block)}
+        return self.task(
+            key_of(kind, block), self.use(kind, place), lambda model: model.vector(kind, place), norms, factors
+        )
 
     # -- tables
 
@@ -173,16 +168,12 @@ class Plan:
         return self._table("positions", seq_len, seq_len * d, lambda model: as_stored(positions(model, first, seq_len)))
 
     def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
-        def run(rng: np.random.Generator) -> Found:
-            table = get(self.model)
+        def norms(table: Stored, rng: np.random.Generator) -> Found:
             if table.shape[0] != rows:
                 raise CheckpointError(f"the table {kind} should have {rows} rows, the file has {table.shape[0]}")
-            out = {kind: measure(table, rng, op=False).widened}
-            if self.reference is not None:
-                out[kind + "'"] = measure(_difference(table, get(self.reference), False), rng, op=False).widened
-            return out
+            return {kind: measure(table, rng, op=False).widened}
 
-        return self.scaled(kind, None, Task(kind, entries, run))
+        return self.task(kind, entries, get, norms, {kind: self.model.factor(kind)})
 
 
 def _flat(plan: Plan, weight: Weight) -> Iterator[Task]:
@@ -199,24 +190,14 @@ _MEASURES: dict[Role, Callable[[Plan, Weight], Iterator[Task]]] = {
 """The measurements of a weight that is one tensor, by what it is."""
 
 
-def _turned(found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+def _turned(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     """A word on maps that are stored the other way round."""
-    if len(found) != 2 or found[::-1] != wanted:
+    if len(shape) != 2 or shape[::-1] != wanted:
         return ""
     return (
         ": stored the other way round, as torch.nn.Linear does or does not, so the model is laid out otherwise; "
         "give its module (--compare module.py:make), or a mapping"
     )
-
-
-def _difference(a: Stored, b: Stored, flipped: bool) -> Stored:
-    def block(rows: slice, columns: slice) -> Floats:
-        other = b.finite(columns, rows).T if flipped else b.finite(rows, columns)
-        return difference(a.finite(rows, columns), other)
-
-    if a.shape != (b.shape[::-1] if flipped else b.shape):
-        raise CheckpointError(f"the reference has a matrix of shape {b.shape} where the model has {a.shape}")
-    return Stored(a.shape, block)
 
 
 def positions(model: Model, first: int, seq_len: int) -> Floats:

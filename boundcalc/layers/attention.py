@@ -130,8 +130,7 @@ class Attention(Layer):
         return (self.d_head or 0) * (copies if self.qk_norm == "width" else 1)
 
     def fitted(self, has: Callable[[str], bool]) -> Layer:
-        fused = has("b_QKV")
-        return replace(self, qk_bias=fused or has("b_Q") or has("b_K"), v_bias=fused or has("b_V"))
+        return replace(self, qk_bias=has("b_Q") or has("b_K"), v_bias=has("b_V"))
 
     def brief(self) -> str:
         causal = "causal" if self.causal else "not causal"

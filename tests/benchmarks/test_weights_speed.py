@@ -82,11 +82,11 @@ def heads_only(path: Path) -> None:
 def formed(path: Path, blocks: int) -> None:
     """A script that forms each head's d x d products and takes their singular values."""
     from boundcalc.checkpoints.audit import open_model
-    from boundcalc.checkpoints.families.heads import heads_of
+    from boundcalc.checkpoints.maps import heads_of
 
     model = open_model(path)
     for block in range(blocks):
-        q, k = (heads_of(model, kind, block, model.heads) for kind in "QK")
+        q, k = (heads_of(model, kind, block, model.heads) for kind in ("W_Q", "W_K"))
         for head in range(model.heads):
             product = q[head].T @ k[head]
             np.linalg.svd(product, compute_uv=False)

@@ -88,7 +88,7 @@ def test_distances_from_a_reference(tmp_path: Path) -> None:
 def test_a_reference_of_another_shape_is_refused(tmp_path: Path) -> None:
     t, config = tensors_of("gpt2")
     small, _ = handmade.gpt2(np.random.default_rng(0), V=7)
-    with pytest.raises(CheckpointError, match="reference has a matrix of shape"):
+    with pytest.raises(CheckpointError, match="reference has an array of shape"):
         audit(handmade.save(tmp_path / "a", t, config), reference=handmade.save(tmp_path / "b", small, config))
 
 

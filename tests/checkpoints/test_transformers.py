@@ -21,7 +21,7 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
-from boundcalc.checkpoints.families.heads import trained_query
+from boundcalc.checkpoints.maps import trained_query
 from boundcalc.lab.reading import held_against, opened
 from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check

@@ -12,7 +12,6 @@ import numpy as np
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import activation, rotation_factor
-from boundcalc.checkpoints.families.heads import fused_groups
 from boundcalc.checkpoints.families.table import LANGUAGE, Model
 from boundcalc.checkpoints.readers.base import Tensor
 from boundcalc.checkpoints.readers.locate import POOLING
@@ -81,8 +80,7 @@ class Shape:
 def shape_of(model: Model) -> Shape:
     """The blocks, from the tensors of the first one and the parameters of the family."""
     d, (outputs, _) = model.shape("W_O", 0)[1], model.shape("W_O", 0)
-    d_head, fused = model.head_width(outputs), model.has("W_QKV", 0)
-    keys = fused_groups(model, 0) * d_head if fused else model.shape("W_K", 0)[1]
+    d_head, keys = model.head_width(outputs), model.shape("W_K", 0)[1]
     if keys % d_head:
         raise CheckpointError(f"{model.checkpoint.where}: {keys} outputs of keys do not make heads of width {d_head}")
     flags = ("first", "bare", "rope", "causal", "parallel", "around_one", "replaced", "alibi")
@@ -140,7 +138,6 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         raise CheckpointError(
             f"block {index} has an offset of queries or of keys alone, which is not supported with RoPE"
         )
-    queries = model.has("b_Q", index) or model.has("b_QKV", index)
     attention = Attention(
         d=shape.d,
         heads=shape.heads,
@@ -151,8 +148,8 @@ def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
         combine="concat",
         normaliser=Normaliser("softmax", shape.temperature),
         causal=shape.causal,
-        qk_bias=queries,
-        v_bias=model.has("b_V", index) or model.has("b_QKV", index),
+        qk_bias=bias("b_Q") is not None,
+        v_bias=bias("b_V") is not None,
         block=index,
         offsets="fixed" if shape.alibi else "none" if shape.buckets is None else "learned",
         cap=shape.cap,
@@ -222,7 +219,7 @@ def pooling(model: Model, shape: Shape) -> Iterator[Layer]:
     tau = Normaliser("softmax", math.sqrt(shape.d_head))
     heads, width = shape.heads, shape.d_head
     yield Attention(
-        d, heads, d_value=width, qk="fixed", combine="concat", normaliser=tau, v_bias=model.has("b_QKV", at), block=at
+        d, heads, d_value=width, qk="fixed", combine="concat", normaliser=tau, v_bias=model.has("b_V", at), block=at
     )
     yield Linear("W_O", d, d, bias="b_O" if model.has("b_O", at) else None, block=at)
     first, second = (

@@ -1,4 +1,4 @@
-"""Weights that are not one tensor as it is stored: scaled outputs, gains of 1 + w, heads with own tensors."""
+"""Weights that are not one tensor as it is stored: some of its outputs, scaled ones, gains of 1 + w, heads apart."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from boundcalc.checkpoints.decode import read
+from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Tensor
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A tensor in its role."""
+    """A tensor in its role; `whole` is the role of the stored tensor where this is a part of it."""
 
     tensor: Tensor
     transposed: bool
+    whole: str = ""
 
 
 DERIVED = " derived"
@@ -33,7 +35,26 @@ def derived(place: Place, make: Callable[..., Any], *others: Tensor) -> Place:
         return np.nextafter(exact, np.copysign(np.inf, exact))
 
     tensor = replace(place.tensor, dtype="float64", fetch=fetch, storage=place.tensor.storage + DERIVED)
-    return Place(tensor, place.transposed)
+    return replace(place, tensor=tensor)
+
+
+def sliced(place: Place, whole: str, part: slice, slots: int, groups: int = 1) -> Place:
+    """Some outputs of a tensor that holds several weights: of the equal slots of each of its groups those of `part`."""
+    tensor = place.tensor
+    axis = 0 if place.transposed else max(len(tensor.shape) - 1, 0)
+    outputs = tensor.shape[axis] if tensor.shape else 0
+    width, rest = divmod(outputs, groups * slots)
+    if rest or not width:
+        raise CheckpointError(f"{tensor.name}: {outputs} outputs do not make the parts of {whole}")
+    count = groups * (part.stop - part.start) * width
+
+    def fetch() -> Any:
+        values = np.moveaxis(np.asarray(tensor.fetch()), axis, 0)
+        chosen = values.reshape(groups, slots, width, *values.shape[1:])[:, part]
+        return np.moveaxis(chosen.reshape(count, *values.shape[1:]), 0, axis)
+
+    shape = (*tensor.shape[:axis], count, *tensor.shape[axis + 1 :])
+    return Place(replace(tensor, shape=shape, fetch=fetch, storage=f"{tensor.storage} {part}"), place.transposed, whole)
 
 
 def stacked(heads: list[Tensor], transposed: bool) -> Tensor:

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
-from boundcalc.checkpoints.families.derived import Place, derived, stacked, times
+from boundcalc.checkpoints.families.derived import Place, derived, sliced, stacked, times
 from boundcalc.checkpoints.families.names import POOLING_HEAD, block_count, block_of, compiled, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
@@ -201,20 +199,52 @@ class Model:
         return _Sorted(places, ignored, unknown, gave)
 
     def _fold(self, places: dict[tuple[str, int | None], Place], ignored: dict[str, str]) -> None:
-        """Weights that stand in two tensors: those that a vector scales output by output, and gains that are 1 + w."""
+        """Weights that are not one tensor: parts of one, those that a vector scales, and gains that are 1 + w."""
         after = block_count(places)
+        for role, block in [key for key in places if key[0].startswith(POOLING_HEAD)]:
+            places[role.removeprefix(POOLING_HEAD), after] = places.pop((role, block))
         for (role, block), place in list(places.items()):
             map_name = role.removeprefix("outputs_of.")
-            if map_name != role:
+            if parts := self._parts(role, place, places.get(("W_O", block))):
+                if twice := next((kind for kind in parts if (kind, block) in places), None):
+                    other = places[twice, block].tensor.name
+                    raise CheckpointError(f"{place.tensor.name} and {other} both look like {twice}")
+                del places[role, block]
+                places |= {(kind, block): part for kind, part in parts.items()}
+            elif map_name != role:
                 for name in (map_name, f"b_{map_name[2:]}"):
                     if (name, block) in places:
                         places[name, block] = times(places[name, block], place.tensor)
                 del places[role, block]
                 ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
-            elif role.startswith(POOLING_HEAD):
-                places[role.removeprefix(POOLING_HEAD), after] = places.pop((role, block))
             elif self.family.fixed.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
                 places[role, block] = derived(place, lambda values, *_: 1 + values)
+
+    def _parts(self, role: str, place: Place, output: Place | None) -> dict[str, Place]:
+        """The weights that a tensor holds side by side; {} of one weight."""
+        if role in self.family.halves:
+            pairs = enumerate(self.family.halves[role])
+            return {kind: sliced(place, role, slice(at, at + 1), 2) for at, kind in pairs}
+        if role not in ("W_QKV", "b_QKV"):
+            return {}
+        if output is None:
+            raise CheckpointError(f"{self.checkpoint.where} has {place.tensor.name} and no W_O that says its heads")
+        shape, outputs = output.tensor.shape, place.tensor.shape[:1] if place.transposed else place.tensor.shape[-1:]
+        width = self.head_width(shape[-1] if output.transposed else math.prod(shape[:1]))
+        slots = math.prod(outputs) // width if width else 0
+        groups = (slots - self.heads) // 2
+        if groups < 1 or (self.heads + 2 * groups) * width != math.prod(outputs) or self.heads % groups:
+            raise CheckpointError(
+                f"{place.tensor.name}: {math.prod(outputs)} outputs do not make {self.heads} heads of width {width}, "
+                "keys and values; of maps stored the other way round, as torch.nn.Linear does or does not, the module "
+                "(--compare module.py:make) or a mapping says so"
+            )
+        apart = groups if self.family.by_group else 1
+        ends = (0, self.heads // apart, (self.heads + groups) // apart, (self.heads + 2 * groups) // apart)
+        return {
+            f"{role[:2]}{kind}": sliced(place, role, slice(*ends[at : at + 2]), ends[-1], apart)
+            for at, kind in enumerate("QKV")
+        }
 
     @cached_property
     def _short(self) -> Mapping[str, str]:
@@ -250,29 +280,17 @@ class Model:
         return self._sorted.gave_way
 
     def has(self, role: str, block: int | None = None) -> bool:
-        """Whether a tensor, or half of one, plays a role."""
-        return (self.role_of(role, block)[0], block) in self.places
-
-    def role_of(self, role: str, block: int | None = None) -> tuple[str, int | None]:
-        """The role of the tensor that holds a weight, and which half of it the weight is (None: all)."""
-        if (role, block) not in self.places:
-            for whole, parts in self.family.halves.items():
-                if role in parts and (whole, block) in self.places:
-                    return whole, parts.index(role)
-        return role, None
+        """Whether a tensor, or part of one, plays a role."""
+        return (role, block) in self.places
 
     def factor(self, role: str, block: int | None = None) -> float:
         """What the model multiplies a weight by: said of it, or of the tensor that holds it with others."""
-        whole, _ = self.role_of(role, block)
-        fused = f"{role[:2]}QKV"
-        if role[2:] in ("Q", "K", "V") and (role, block) not in self.places and self.has(fused, block):
-            whole = fused
-        scale = self.family.scales.get(whole)
+        place = self.places.get((role, block))
+        scale = self.family.scales.get(place.whole if place is not None and place.whole else role)
         return 1.0 if scale is None else float(scale(self))
 
     def place(self, role: str, block: int | None = None) -> Place:
-        """The tensor of a role, or which half of it is; a clear line where it is missing."""
-        role, _ = self.role_of(role, block)
+        """The tensor of a role; a clear line where it is missing."""
         if (role, block) in self.places:
             return self.places[role, block]
         patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") == role]
@@ -286,13 +304,7 @@ class Model:
         if len(shape) < 2 or not all(shape):
             raise CheckpointError(f"{place.tensor.name} should be a matrix, the file has shape {shape}")
         flat = (shape[0], math.prod(shape[1:])) if len(shape) > 2 else shape
-        d, k = flat[::-1] if place.transposed else flat
-        return d, k if self.role_of(role, block)[1] is None else self._half(role, k)
-
-    def _half(self, role: str, size: int) -> int:
-        if size % 2:
-            raise CheckpointError(f"{self.checkpoint.where}: {size} outputs do not make {role} and its twin")
-        return size // 2
+        return flat[::-1] if place.transposed else flat
 
     def table_shape(self, role: str) -> tuple[int, int]:
         """(rows, d) of a table, which may have further dimensions of length 1 before."""
@@ -358,27 +370,12 @@ class Model:
 
     def vector(self, role: str, block: int | None = None) -> Native:
         """An offset, a gain or another small tensor, flat."""
-        values, half = read(self.place(role, block).tensor).ravel(), self.role_of(role, block)[1]
-        return values if half is None else np.split(values, 2)[half]
+        return read(self.place(role, block).tensor).ravel()
 
     def matrix(self, role: str, block: int | None = None) -> tuple[Stored, bool]:
         """A matrix as stored, and whether that is the transpose of W."""
-        place, half = self.place(role, block), self.role_of(role, block)[1]
-        whole = stored(place.tensor)
-        if half is None:
-            return whole, place.transposed
-        size = self._half(role, whole.shape[0 if place.transposed else 1])
-        first = half * size
-
-        def moved(part: slice) -> slice:
-            start, stop, _ = part.indices(size)
-            return slice(first + start, first + stop)
-
-        def cut(rows: slice, columns: slice) -> Native:
-            return whole.block(moved(rows), columns) if place.transposed else whole.block(rows, moved(columns))
-
-        shape = (size, whole.shape[1]) if place.transposed else (whole.shape[0], size)
-        return Stored(shape, cut, whole.name), place.transposed
+        place = self.place(role, block)
+        return stored(place.tensor), place.transposed
 
 
 _HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
