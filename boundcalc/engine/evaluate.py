@@ -112,18 +112,6 @@ class Evaluator:
                 self._candidates[key] = error.refusal
         return self._candidates[key]
 
-    def glance(self, name: str) -> Candidate | None:
-        """A gap certificate of a policy that is found quickly and need not be its best; None where there is none."""
-        try:
-            return self.search(name).glance()
-        except Unsupported:
-            return None
-
-    def at_most(self, name: str, found: Candidate) -> BoundValue:
-        """What one certificate of the gap gives for a policy's gap and risk."""
-        proof = self.prove([found])
-        return BoundValue(name, self.kind, self.setting, proof, self.risk_refusal or proof)
-
     def value(self, name: str) -> BoundValue:
         """A policy's checked gap and risk."""
         try:

@@ -13,9 +13,9 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_sum
+from boundcalc.base.numbers import FLOAT, LOG, LogFloat
 from boundcalc.engine import risks
-from boundcalc.engine.allocate import Point, TradeOff, allocate, slack
+from boundcalc.engine.allocate import Point, TradeOff, slack
 from boundcalc.engine.chain import Chains
 from boundcalc.engine.closed import closed_form
 from boundcalc.engine.comparison import tune
@@ -36,8 +36,6 @@ from boundcalc.theorems.policies import Policy
 _COMPARISONS = ("comparison-closed", "comparison", "comparison-risk")
 _EQUAL = 1e-12
 """Conditions that hold by less than this (relative) are not left to the checker's rounding."""
-_GLANCES = (-4.0, -8.0)
-"""Logs of the scales that are tried where any cover will do."""
 _FINER, _FARTHER = 0.05, 4.0
 """A first link is this much finer than the loss' range (log), and its cover at most e^4 times as large."""
 _BELOW_ONE = 0.998
@@ -305,14 +303,13 @@ class Search:
 
     # -- chains
 
-    def chain(self, points: Sequence[Point] | None = None) -> Candidate:
-        """The best chain through some allocations, all of a curve unless named."""
+    def chain(self) -> Candidate:
+        """The best chain through the allocations of a curve."""
         curve = self.curve
         items, strategy = curve.items, STRATEGIES[Chain.name]
-        points = curve.until(math.log(self.m)) if points is None else points
         refining = self.policy.refining
         chains: Chains = self.once(("chains", lemmas_of(items), refining), lambda: Chains(items, refining=refining))
-        links = chains.best(math.exp(self.log_start), points, self.m)
+        links = chains.best(math.exp(self.log_start), curve.until(math.log(self.m)), self.m)
         room = slack(items)
         log_scales = [min(link.point.log_scale + room, self.log_start) for link in links]
         known = self.known(list(map(math.exp, log_scales)), [link.adds for link in links])
@@ -324,20 +321,6 @@ class Search:
             return self.certificate(strategy, tuple(Level(scale, chains.covers(link)) for scale, link in levels))
 
         return Candidate(math.log(value), strategy.name, write)
-
-    def glance(self) -> Candidate | None:
-        """A gap certificate of one cover at a few multipliers, found in a few passes; None without any.
-
-        Covers of n parameters cost about n log(1/share), so at the multiplier n/e shares sum to about e.
-        """
-        if self.closed is not None or not self.policy.lemmas:
-            return None
-        search = self.classes[0]
-        items = search.items()
-        sizes = [item.total + math.log(options[0].target.size) for item in items for _, options in item.members[:1]]
-        points = [allocate(items, log_sum(sizes) - log_scale) for log_scale in _GLANCES]
-        points = [each for each in points if -math.inf < each.log_count and each.log_scale < search.log_start]
-        return min((search.chain([point]) for point in points), key=lambda each: each.log_value, default=None)
 
     # -- first links
 

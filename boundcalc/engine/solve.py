@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal, Unsupported
@@ -13,9 +12,9 @@ from boundcalc.base.rounding import up
 from boundcalc.base.validate import choice
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.crossing import Axis, Crossing
-from boundcalc.engine.evaluate import Evaluator, compare
+from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.growth import value_of
-from boundcalc.engine.search import Candidate
+from boundcalc.engine.search import Candidate, Search
 from boundcalc.engine.witness import no_witness
 from boundcalc.setting import Setting
 from boundcalc.statements.premise import margin_on_both_labels, no_member
@@ -29,7 +28,7 @@ _AXES: dict[str, Axis] = {
     "m": Axis("n_train", 1, 1e18, True, True),
     "T": Axis("seq_len", 1, 1e18, True, False),
     "C": Axis("C", 1e-9, 1e9, False, False),
-    "depth": Axis("depth", 1, 2048, True, False, math.log(4)),
+    "depth": Axis("depth", 1, 1024, True, False, math.log(4)),
     "gamma": Axis("margin", 1e-12, 1e12, False, True),
     "delta": Axis("delta", 1e-300, 1 - 1e-12, False, True),
 }
@@ -37,11 +36,9 @@ _AXES: dict[str, Axis] = {
 margin."""
 _CONFIRMATIONS = 60
 _LOOKS = 4
-"""Times that one strategy narrows a range before all of them do at every step."""
+"""Times that a part of the search narrows a range before all of it does at every step."""
 _STEP, _SHORT_STEP = 0.3, 0.03
 """The shortest first steps outward (log), and where a cheaper search ended."""
-_ROOM = 1e-6
-"""What the checker's rounding may add to the log of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +108,7 @@ def solve(
     if quantity == "risk" or variable not in ("m", "delta"):  # a gap bound has no premise that m or delta could change
         axis = _with_members(setting, variable, axis, quantity)
     log_target = math.log(target)
-    trial: _Samples | _Settings
-    if variable == "m":
-        trial = _Samples(setting, bound, quantity, evaluator or Evaluator(setting), log_target, alone)
-    else:
-        trial = _Settings(setting, variable, bound, quantity, log_target)
+    trial = _Trials(setting, variable, bound, quantity, log_target, evaluator, alone)
     search = Crossing(axis, digits)
     none_beyond = search.hard not in (_AXES[variable].low, _AXES[variable].high)
     # Where layers shrink what they are given, down to no margin at all, a bound rises with depth and then falls.
@@ -212,140 +205,94 @@ def _least(
     return min([(plain, least[1]), *((found.log_value, found.strategy) for found in risks)], key=lambda each: each[0])
 
 
-class _Settings:
-    """Tries a variable by searching the changed setting for the requested quantity; only the last is checked."""
+class _Trials:
+    """What a search expects at other values of a variable; only the last is checked.
 
-    def __init__(self, setting: Setting, variable: str, bound: str, quantity: Quantity, log_target: float) -> None:
-        self.setting, self.variable, self.bound = setting, variable, known_bound(bound)
-        self.log_target = log_target
+    Other numbers of samples share the allocations of one: only the chain is found anew.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        variable: str,
+        bound: str,
+        quantity: Quantity,
+        log_target: float,
+        evaluator: Evaluator | None,
+        alone: bool,
+    ) -> None:
+        self.setting, self.variable, self.bound, self.alone = setting, variable, known_bound(bound), alone
         self.quantity: Quantity = quantity
+        self.log_target = log_target
+        self._samples = (evaluator or Evaluator(setting)) if variable == "m" else None
         self._evaluators: dict[float, Evaluator] = {}
-        self._tried: dict[tuple[float, bool], float] = {}
-        self._glances: dict[float, tuple[Candidate | None, float]] = {}
-        self._costly = math.isfinite(_AXES[variable].stride)
+        self._expected: dict[tuple[float, str | None], tuple[float, str | None]] = {}
 
     def narrowed(self, search: Crossing, start: float) -> float | None:
         """The value nearest the hard end at which the search meets the target.
 
-        Where trials cost much, the range is narrowed by glances, from there by the policy's own search, and all that it
-        may draw on is asked one digit farther.
+        A part of the search narrows the range: for m its best strategy, else the policy's own search. All that the
+        policy may draw on is asked one digit farther.
         """
-        if not self._costly:
-            return search.run(start, self._miss)
-        near = search.run(start, lambda x: self._glance(x)[1] - self.log_target + _ROOM)
-        x, step = (start, _STEP) if near is None else (near, _SHORT_STEP)
-        own = search.run(x, partial(self._miss, alone=True), step)
-        if own is None:
-            return search.run(x, self._miss)
-        farther = search.harder(own)
-        return own if farther == own or self._miss(farther) > 0 else search.run(farther, self._miss, _SHORT_STEP)
-
-    def _miss(self, x: float, *, alone: bool = False) -> float:
-        return self._quick(x, alone=alone) - self.log_target
+        x, step = start, _STEP
+        part = "own" if self._samples is None else self._expect(start, None)[1]
+        for _ in range(_LOOKS):
+            near = None if part is None else search.run(x, lambda x, part=part: self._miss(x, part), step)
+            if near is None:
+                break
+            x, before = search.harder(near), part
+            log_value, strategy = self._expect(x, None)
+            if x == near or log_value > self.log_target:
+                return near
+            part, step = strategy if self._samples is not None else before, _SHORT_STEP
+            if part == before:
+                break
+        return search.run(x, self._miss, step)
 
     def meets(self, x: float) -> bool:
         """Whether the search meets the target at a value."""
-        return self._quick(x) <= self.log_target
+        return self._miss(x) <= 0
 
-    def _quick(self, x: float, *, alone: bool = False) -> float:
-        """Log of the value the search expects, of the policy's own search alone if it is asked so."""
-        key = (x, alone)
-        if key not in self._tried:
-            _, glanced = self._glance(x)
-            meets = glanced <= self.log_target - _ROOM
-            self._tried[key] = glanced if meets else self._searched(x, alone)
-        return self._tried[key]
+    def _miss(self, x: float, part: str | None = None) -> float:
+        return self._expect(x, part)[0] - self.log_target
 
-    def _searched(self, x: float, alone: bool) -> float:
-        evaluator = self._evaluator(x)
-        risks = evaluator.candidates(self.bound, "risk", alone=alone) if self.quantity == "risk" else ()
-        return _least(evaluator.candidates(self.bound, "gap", alone=alone), risks, evaluator.setting, self.quantity)[0]
+    def _expect(self, x: float, part: str | None) -> tuple[float, str | None]:
+        """Log of the value that a part of the search, or all of it, expects, and by which strategy."""
+        key = (x, part)
+        if key not in self._expected:
+            risks = list(self._candidates(x, "risk", part)) if self.quantity == "risk" else []
+            enough = any(risk.log_value <= self.log_target for risk in risks)  # what the gap gives would change nothing
+            gaps = () if enough else self._candidates(x, "gap", part)
+            self._expected[key] = _least(gaps, risks, self.setting, self.quantity)
+        return self._expected[key]
 
-    def _glance(self, x: float) -> tuple[Candidate | None, float]:
-        """A certificate on which little was spent, where trials cost much, and log of what it gives."""
-        if not self._costly:
-            return None, 0.0
-        if x not in self._glances:
-            evaluator = self._evaluator(x)
-            found = evaluator.glance(self.bound)
-            log_value = 0.0 if found is None else _least([found], (), evaluator.setting, self.quantity)[0]
-            self._glances[x] = found, log_value
-        return self._glances[x]
+    def _candidates(self, x: float, quantity: Quantity, part: str | None) -> Iterable[Candidate]:
+        if self._samples is None:
+            return self._evaluator(x).candidates(self.bound, quantity, alone=part is not None)
+        search = self._search(x)
+        return search.gaps(part) if quantity == "gap" else search.risks(part)
 
     def _evaluator(self, x: float) -> Evaluator:
         if x not in self._evaluators:
             self._evaluators[x] = Evaluator(self._at(x))
         return self._evaluators[x]
 
+    def _search(self, x: float) -> Search:
+        assert self._samples is not None  # noqa: S101 - only asked for m
+        return self._samples.search(self.bound).with_samples(round(x))
+
     def checked(self, x: float) -> BoundValue:
-        """The checked bound; at the end of the range one that meets the target will do."""
-        if x == _AXES[self.variable].high:
-            glanced, log_value = self._glance(x)
-            if glanced is not None and log_value <= self.log_target - _ROOM:
-                return self._evaluator(x).at_most(self.bound, glanced)
-        (value,) = compare(self._at(x), [self.bound], evaluator=self._evaluator(x))
+        """The checked bound."""
+        if self._samples is not None:
+            risks = self.quantity == "risk" or not self.alone
+            return self._samples.value_of(self.bound, self._search(x), self._at(x), risks=risks)
+        value = self._evaluator(x).value(self.bound)
         if value.refusal is not None:
             raise Unsupported(value.refusal)
         return value
 
     def _at(self, x: float) -> Setting:
         return _change(self.setting, self.variable, _AXES[self.variable], x)
-
-
-class _Samples:
-    """Tries numbers of samples with the allocations of one: only the chain is found anew, only the last is checked."""
-
-    def __init__(
-        self, setting: Setting, bound: str, quantity: Quantity, evaluator: Evaluator, log_target: float, alone: bool
-    ) -> None:
-        self.setting, self.quantity, self.log_target = setting, quantity, log_target
-        self.name = known_bound(bound)
-        self.evaluator = evaluator
-        self.alone = alone
-        self.base = self.evaluator.search(self.name)
-
-    def narrowed(self, search: Crossing, start: float) -> float | None:
-        """The value nearest the hard end at which the search meets the target.
-
-        Other strategies than the best one seldom matter: the range is narrowed with that one alone, and all of them are
-        asked again one digit farther.
-        """
-        x, strategy = start, self._strategy()
-        for _ in range(_LOOKS if strategy is not None else 0):
-            found = search.run(x, partial(self._miss, only=strategy))
-            if found is None:
-                break
-            farther = search.harder(found)
-            log_value, strategy = self._searched(farther)
-            if farther == found or log_value > self.log_target:
-                return found
-            x = farther
-        return search.run(x, self._miss)
-
-    def meets(self, x: float) -> bool:
-        """Whether the search meets the target at a number of samples."""
-        return self._miss(x) <= 0
-
-    def _strategy(self) -> str | None:
-        """The best at the number of samples that is searched anyway."""
-        risks = self.evaluator.candidates(self.name, "risk") if self.quantity == "risk" else ()
-        return _least(self.evaluator.candidates(self.name, "gap"), risks, self.setting, self.quantity)[1]
-
-    def _miss(self, x: float, only: str | None = None) -> float:
-        return self._searched(x, only)[0] - self.log_target
-
-    def _searched(self, x: float, only: str | None = None) -> tuple[float, str | None]:
-        """Log of the value the search expects, and by which strategy."""
-        here = self.base.with_samples(round(x))
-        risks = list(here.risks(only)) if self.quantity == "risk" else []
-        enough = any(found.log_value <= self.log_target for found in risks)  # what the gap gives would change nothing
-        return _least(() if enough else here.gaps(only), risks, self.setting, self.quantity)
-
-    def checked(self, x: float) -> BoundValue:
-        """The checked bound."""
-        here = self.base.with_samples(round(x))
-        risks = self.quantity == "risk" or not self.alone
-        return self.evaluator.value_of(self.name, here, self.setting.but(n_train=round(x)), risks=risks)
 
 
 def _start(setting: Setting, variable: str) -> float:
