@@ -278,7 +278,7 @@ class _Trials:
         return self._evaluators[x]
 
     def _search(self, x: float) -> Search:
-        assert self._samples is not None  # noqa: S101 - only asked for m
+        assert self._samples is not None  # noqa: S101 - only of trials of m
         return self._samples.search(self.bound).with_samples(round(x))
 
     def checked(self, x: float) -> BoundValue:
