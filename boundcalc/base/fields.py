@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields, is_dataclass
 from functools import cache, partial
-from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Self, Union, cast, get_args, get_origin, get_type_hints
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
@@ -105,3 +105,47 @@ def check_fields(instance: Any, prefix: str = "") -> None:
         kept = check(prefix + shown, value)
         if type(kept) is int and kept is not value:
             object.__setattr__(instance, name, kept)
+
+
+_LEFT_OUT = (None, False, 0, "none")
+"""Values that say that something is not there."""
+
+
+class Described:
+    """A frozen dataclass with fields that nothing reads beside certain values of others: `unread` says which."""
+
+    __slots__ = ()
+
+    def unread(self, name: str) -> str | None:
+        """Why a field changes nothing here, or None where something depends on it."""
+        del name
+        return None
+
+    def refuse_unread(self, name: str = "") -> None:
+        """Refuses a field that was given and changes nothing here; without a name, all but those of default value."""
+        for f in fields(cast("Any", self)):
+            if name in ("", f.name) and (reason := self.unread(f.name)) is not None:
+                value = getattr(self, f.name)
+                if name or value != f.default:  # an array is of what is read
+                    raise InvalidSetting(f"{f.name} = {validate.shown(value)} would change nothing: {reason}")
+
+    def with_fields(self, **given: Any) -> Self:
+        """The same with some fields changed; what was there before counts as a default."""
+        return self.from_defaults({f.name: getattr(self, f.name) for f in fields(cast("Any", self))}, given)
+
+    @classmethod
+    def from_defaults(cls, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
+        """An instance of what is given, and of defaults as far as anything reads them besides it.
+
+        What is given and not read is refused, unless it says that something is left out, which it is.
+        """
+        plain = {f.name: f.default for f in fields(cast("Any", cls))}
+        values = {name: {**plain, **defaults, **given}[name] for name in plain}
+        unchecked: Any = SimpleNamespace(**values)
+        if values.get("layers") is None:  # listed layers go with nothing else
+            values |= {name: plain[name] for name in plain if name not in given and cls.unread(unchecked, name)}
+        new = cls(**values)
+        for name, value in given.items():
+            if value not in _LEFT_OUT and not (isinstance(value, tuple) and not value):
+                new.refuse_unread(name)
+        return new

@@ -92,13 +92,18 @@ class LayerNorm(EveryRow):
 
     def _check_floor(self, at: Context) -> None:
         """Refuses a class without members: rows of norm b have no mean square or variance above b^2 / d."""
-        most = at.ns.number(0) if self.centred and self.d == 1 else at.radius**2 / at.ns.number(self.d)
-        if self.variance_floor and _surely(at.ns.number(self.variance_floor) * (1 - _ROUNDING) > most):
-            name = self.kind if self.block is None else f"{self.kind}[{self.block}]"
-            raise InvalidSetting(
-                f"no network has a variance of {self.variance_floor:g} before {name}: rows x there have |x| <= "
-                f"{_spoken(at.radius)} and a variance of at most {_spoken(most)}; lower the variance_floor (0 for none)"
-            )
+        for radius in at.radius if hasattr(at.radius, "__len__") else (at.radius,):
+            try:
+                most = 0.0 if self.centred and self.d == 1 else float(radius) * float(radius) / float(self.d)
+                empty = bool(self.variance_floor * (1 - _ROUNDING) > most)
+            except TypeError:  # of symbols it may not be known
+                return
+            if empty:
+                name = self.kind if self.block is None else f"{self.kind}[{self.block}]"
+                raise InvalidSetting(
+                    f"no network has a variance of {self.variance_floor:g} before {name}: rows x there have |x| <= "
+                    f"{float(radius):.4g} and a variance of at most {most:.4g}; lower the variance_floor (0 for none)"
+                )
 
     def reach(self, at: Context) -> Number:
         """A centred row of width 1 is zero."""
@@ -111,15 +116,3 @@ class LayerNorm(EveryRow):
             gain = weights(f"{self.kind}.gain")[..., None, :]
             y = y * (1 + gain if self.around_one else gain)
         return y + weights(f"{self.kind}.offset")[..., None, :] if self.offset else y
-
-
-def _surely(comparison: Any) -> bool:
-    """Whether a comparison holds; of arrays, at some point."""
-    return bool(comparison.any()) if hasattr(comparison, "any") else bool(comparison)
-
-
-def _spoken(number: Number) -> str:
-    try:
-        return f"{float(number):.4g}"
-    except (TypeError, OverflowError):  # an array, a number beyond floats
-        return "a size that the budgets fix"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import Count, Length, Positive, Size, Stacked, check_fields, declare
-from boundcalc.base.schema import brief, first_of, read, shown, write
+from boundcalc.base.fields import Count, Described, Length, Positive, Size, Stacked, check_fields, declare
+from boundcalc.base.schema import brief, first_of, read, write
 from boundcalc.base.validate import choice, size
 from boundcalc.layers.activation import Activation, Function
 from boundcalc.layers.attention import Attention
@@ -29,8 +28,6 @@ STYLES = ("edelman", "post", "pre")
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth", "bits")
 _NOT_IN_EDELMAN = ("residual", "gated", "rope", "bias", "d_ff")
-_LEFT_OUT = (None, False, 0, "none")
-"""Values that say that something is not there."""
 _MOST_BITS = 128
 _SHOWN = ("style", "depth", "seq_len", "d", "heads")
 """Fields that are shown whatever they are."""
@@ -46,7 +43,7 @@ def _own_row_is_read(a: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Architecture:
+class Architecture(Described):
     """A Transformer that reads T rows and returns a score, or K logits.
 
     `layers`, an explicit tuple of primitive layers, replaces all fields except depth (a label), seq_len, classes,
@@ -108,9 +105,7 @@ class Architecture:
             self._check_shape()
         else:
             self._check_layers()
-        for f in fields(self):
-            if self.unread(f.name) is not None and getattr(self, f.name) != f.default:  # arrays are of what is read
-                self.refuse_unread(f.name)
+        self.refuse_unread()
 
     def __repr__(self) -> str:
         layers = self.layers
@@ -165,33 +160,6 @@ class Architecture:
         else:
             tokens = bool(self.vocabulary)
         return "the input is tokens, whose rows the token table bounds" if tokens and name == "input_radius" else None
-
-    def refuse_unread(self, name: str) -> None:
-        """Refuses a field that was given and changes nothing here."""
-        reason = self.unread(name)
-        if reason is not None:
-            raise InvalidSetting(f"{name} = {shown(getattr(self, name))} would change nothing: {reason}")
-
-    def with_fields(self, **given: Any) -> Architecture:
-        """The same architecture with some fields changed; what was there before counts as a default."""
-        return Architecture.from_defaults(vars(self), given)
-
-    @classmethod
-    def from_defaults(cls, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Architecture:
-        """An architecture of what is given, and of defaults as far as anything reads them besides it.
-
-        What is given and not read is refused, unless it says that something is left out, which it is.
-        """
-        plain = {f.name: f.default for f in fields(cls)}
-        values = {name: {**plain, **defaults, **given}[name] for name in plain}
-        if values["layers"] is None:
-            unchecked: Any = SimpleNamespace(**values)
-            values |= {name: plain[name] for name in plain if name not in given and cls.unread(unchecked, name)}
-        new = cls(**values)
-        for name, value in given.items():
-            if value not in _LEFT_OUT:
-                new.refuse_unread(name)
-        return new
 
     @property
     def head_width(self) -> int:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import ClosedShare, Positive, Share, Size, check_fields, declare
+from boundcalc.base.fields import ClosedShare, Described, Positive, Share, Size, check_fields, declare
 from boundcalc.base.schema import brief, shown
 from boundcalc.base.validate import choice
 
 MARGIN = 0.12
 """The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins
 on inputs of both labels, so that a risk bound at a small training error is about networks that exist (G0e)."""
-_OF_MARGINS = {"margin": MARGIN, "train_error": 0.0, "measured": ()}
-"""Fields that belong to the ramp loss, unless they are set."""
+_OF_MARGINS = ("margin", "train_error", "measured")
+"""Fields that belong to the ramp loss."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Described):
     """m sequences drawn independently, a loss in [0, 1], and the failure probability.
 
     `lipschitz` is the Lipschitz constant of another [0, 1] loss in the read-out, instead of the ramp: risk bounds by
@@ -51,9 +50,7 @@ class Sample:
             raise InvalidSetting(f"measured is a list of margin, train_error; got {shown(self.measured)}")
         names = tuple(choice("measured", name, ("margin", "train_error")) for name in self.measured)
         object.__setattr__(self, "measured", tuple(dict.fromkeys(names)))
-        for name, default in _OF_MARGINS.items():
-            if getattr(self, name) != default:
-                self.refuse_unread(name)
+        self.refuse_unread()
 
     def __repr__(self) -> str:
         shown_always = ("n_train", "delta", "margin", "train_error")
@@ -62,20 +59,8 @@ class Sample:
         measured = f", measured {' and '.join(self.measured)}" if self.measured else ""
         return f"Sample({text}{measured})"
 
-    def refuse_unread(self, name: str) -> None:
-        """Refuses what belongs to the ramp loss where the loss is another one."""
-        if self.lipschitz is not None and name in _OF_MARGINS:
-            raise InvalidSetting(
-                f"{name} = {shown(getattr(self, name))} would change nothing: margins belong to the ramp "
-                f"loss, and the loss is another one, {shown(self.lipschitz)}-Lipschitz; leave out one of them"
-            )
-
-    def with_fields(self, **values: Any) -> Sample:
-        """The same sample with some fields changed; what is given and not read is refused."""
-        before = {f.name: getattr(self, f.name) for f in fields(self)}
-        fresh = before | (_OF_MARGINS if values.get("lipschitz") is not None else {})
-        new = Sample(**(fresh | values))
-        for name, value in values.items():
-            if value:
-                new.refuse_unread(name)
-        return new
+    def unread(self, name: str) -> str | None:
+        if self.lipschitz is None or name not in _OF_MARGINS:
+            return None
+        other = f"the loss is another one, {shown(self.lipschitz)}-Lipschitz; leave out one of them"
+        return f"margins belong to the ramp loss, and {other}"
