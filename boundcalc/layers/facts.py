@@ -22,7 +22,7 @@ class Points:
     cap: int | None = None
 
     def count(self, samples: Any) -> Any:
-        """Points among so many samples (symbols allowed when there is no cap)."""
+        """Points among so many samples."""
         shown = self.per_sample * samples
         return shown if self.cap is None else min(shown, self.cap)
 

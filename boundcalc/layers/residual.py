@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import ClassVar
 
 from boundcalc.base.errors import InvalidSetting
@@ -58,10 +59,7 @@ class Residual(Layer):
         return (read[0] if read else width if same else None), width
 
     def rows_before(self, rows: int, seq_len: int) -> int:
-        most = rows if self.skip else 1
-        for branch in self.branches:
-            inside = rows
-            for layer in reversed(branch):
-                inside = layer.rows_before(inside, seq_len)
-            most = inside if inside >= most else most  # a symbolic T is known to be at least 1
-        return most
+        return max(
+            reduce(lambda count, layer: layer.rows_before(count, seq_len), reversed(branch), rows)
+            for branch in self.branches
+        )
