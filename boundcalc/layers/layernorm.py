@@ -92,14 +92,14 @@ class LayerNorm(EveryRow):
 
     def _check_floor(self, at: Context) -> None:
         """Refuses a class without members: rows of norm b have no mean square or variance above b^2 / d."""
-        for radius in map(float, at.radius if hasattr(at.radius, "__len__") else (at.radius,)):
-            most = 0.0 if self.centred and self.d == 1 else radius * radius / self.d
-            if self.variance_floor * (1 - _ROUNDING) > most:
-                name = self.kind if self.block is None else f"{self.kind}[{self.block}]"
-                raise InvalidSetting(
-                    f"no network has a variance of {self.variance_floor:g} before {name}: rows x there have |x| <= "
-                    f"{radius:.4g} and a variance of at most {most:.4g}; lower the variance_floor (0 for none)"
-                )
+        radius = float(at.radius)
+        most = 0.0 if self.centred and self.d == 1 else radius * radius / self.d
+        if self.variance_floor * (1 - _ROUNDING) > most:
+            name = self.kind if self.block is None else f"{self.kind}[{self.block}]"
+            raise InvalidSetting(
+                f"no network has a variance of {self.variance_floor:g} before {name}: rows x there have |x| <= "
+                f"{radius:.4g} and a variance of at most {most:.4g}; lower the variance_floor (0 for none)"
+            )
 
     def reach(self, at: Context) -> Number:
         """A centred row of width 1 is zero."""
