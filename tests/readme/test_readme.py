@@ -6,12 +6,14 @@ After a change that moves the numbers, `python -m tests.readme.refresh` writes t
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import run_line
 from tests.readme.refresh import PAGES, ROOT, blocks, output_of, replaced
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -46,6 +48,61 @@ def test_a_stale_output_would_be_noticed() -> None:
 
 def test_readme_is_short() -> None:
     assert README.count("\n") <= 120
+
+
+ANSWERS = {
+    "What is the bound at depth 2?": ("boundcalc eval --depth 2 --T 512", "Gap at most 0.1107", "floor"),
+    "Is it vacuous?": ("docs/reading.md", "**vacuous**: trivial, or not below 0.999", "published"),
+    "Why is it vacuous?": ("boundcalc eval --why", "Why the gap of 'best'", "by piece", "One change that would"),
+    "What is the formula?": ("boundcalc derive --bound K1", "with probability at least", "≤", "Suppose that"),
+    "How many samples are enough?": (
+        "boundcalc eval --depth 2 --T 512",
+        "gap <= 0.1 from m = ",
+        "risk <= 0.1 from m = ",
+    ),
+    "What about my model?": ("docs/tutorials/own-transformer.md", "boundcalc certify", "held-out"),
+    "How do I cite a theorem?": ("CITATION.cff", "cff-version", "2110.10090"),
+    "What does best mean?": ("docs/reading.md", "## Policies", "| `best` |", "noise (V1-V3)"),
+    "What is proved, and what is measured?": (
+        "docs/claims.md",
+        "## Proved",
+        "## Measured",
+        "## Not proved, and believed",
+    ),
+    "How do I add a lemma?": ("tests/recipes", "(CoverLemma)", "check_lemma("),
+}
+"""Where the README alone answers each question of the site's front page: a command of it, or a link; words of the
+answer."""
+
+
+def lacking(readme: str, place: str, words: tuple[str, ...]) -> list[str]:
+    """What an answer lacks: its place in the README, or words there."""
+    if place.startswith("boundcalc"):
+        outcome = run_line(*shlex.split(place)[1:])
+        answer = outcome.stdout
+        there = place in readme and outcome.exit_code == 0
+    else:
+        there, path = f"]({place})" in readme, ROOT / place
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        answer = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    answer = " ".join(answer.split())
+    return [*([] if there else [place]), *(word for word in words if word not in answer)]
+
+
+def test_the_readme_alone_answers_the_ten_questions() -> None:
+    front = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").partition("## Questions")[2]
+    questions = re.findall(r"^\| (.*\?) \|", front, re.MULTILINE)
+    assert [question.replace("`", "") for question in questions] == list(ANSWERS)
+    for question, (place, *words) in ANSWERS.items():
+        assert lacking(README, place, tuple(words)) == [], question
+
+
+def test_a_question_without_an_answer_would_be_seen() -> None:
+    assert lacking(README.replace("docs/claims.md", "docs/claim.md"), "docs/claims.md", ("## Proved",)) == [
+        "docs/claims.md"
+    ]
+    assert lacking(README, "docs/claims.md", ("## Guessed",)) == ["## Guessed"]
+    assert lacking("", "boundcalc list theorems", ("K1", "K0")) == ["boundcalc list theorems", "K0"]
 
 
 def equations(latex: str) -> list[str]:
