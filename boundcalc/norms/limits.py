@@ -50,8 +50,8 @@ def budget(measured: Measured, names: Iterable[str], power: float | None = None)
             f"--schatten needs the singular values of a matrix of shape {measured.shape}, which were not computed: add "
             "--spectra (slow for wide matrices), or leave out --schatten"
         )
-    found = measured.budget(power)
-    return Budget(**{name: getattr(found, name) for name in names})
+    whole = measured.budget(power)
+    return Budget(**{name: getattr(whole, name) for name in names})
 
 
 def every(measured: Measured) -> Budget:
@@ -63,5 +63,5 @@ def explicit(matrix: Floats) -> Budget:
     """`every` of an array at hand, its rank exact; rows and columns of zeros cost no time."""
     core = matrix[np.any(matrix != 0, axis=1)]
     core = core[:, np.any(core != 0, axis=0)]
-    found = measure(as_stored(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
-    return every(replace(found, shape=matrix.shape, rank=upper_rank(core)))
+    core_norms = measure(as_stored(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
+    return every(replace(core_norms, shape=matrix.shape, rank=upper_rank(core)))

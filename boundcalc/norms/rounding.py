@@ -53,10 +53,10 @@ def scale_for(largest: float) -> float:
 def unscaled(value: float, shift: int) -> float:
     """At least value * 2^shift: exact but near the ends of the floats."""
     try:
-        found = math.ldexp(value, shift)
+        scaled = math.ldexp(value, shift)
     except OverflowError:
         return math.inf
-    return found if value == 0 or found >= sys.float_info.min else math.nextafter(found, math.inf)
+    return scaled if value == 0 or scaled >= sys.float_info.min else math.nextafter(scaled, math.inf)
 
 
 def total(values: NDArray[np.float64]) -> float:

@@ -59,11 +59,11 @@ class Method:
 
     def statement_named(self, name: object) -> PredictorStatement:
         """The statement of that name, if its certificates may be based on it."""
-        found = next((statement for statement in self.statements if statement.name == name), None)
-        if found is None:
-            known = " or ".join(statement.name for statement in self.statements)
-            raise CertificateError(f"method {self.name!r} is based on {known}, not on {name!r}")
-        return found
+        match = next((statement for statement in self.statements if statement.name == name), None)
+        if match is None:
+            names = " or ".join(statement.name for statement in self.statements)
+            raise CertificateError(f"method {self.name!r} is based on {names}, not on {name!r}")
+        return match
 
 
 SHORT = ("n", "errors", "picks", "bits", "nats")
@@ -186,11 +186,11 @@ class PredictorCertificate:
         for name, read in method.evidence.items():
             read(name, evidence[name])
         facts = statement.read(self.facts)
-        found = replace(self, facts=facts, delta=delta, alternatives=alternatives, risk=risk, evidence=evidence)
-        wrong = method.consistent(found)
+        certificate = replace(self, facts=facts, delta=delta, alternatives=alternatives, risk=risk, evidence=evidence)
+        wrong = method.consistent(certificate)
         if wrong is not None:
             raise CertificateError(wrong)
-        return found
+        return certificate
 
     @classmethod
     def from_json(cls, data: object) -> PredictorCertificate:
@@ -200,10 +200,10 @@ class PredictorCertificate:
             raise CertificateError(f"not a certificate of this version: format {raw['format']!r}, need {_FORMAT!r}")
         if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
             raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
-        found = cls(*(raw[name] for name in cls.__slots__)).checked()
-        if raw["certified"] != found.certified:
-            raise CertificateError(f"{found.method} certifies the predictor {found.certified!r}")
-        return found
+        certificate = cls(*(raw[name] for name in cls.__slots__)).checked()
+        if raw["certified"] != certificate.certified:
+            raise CertificateError(f"{certificate.method} certifies the predictor {certificate.certified!r}")
+        return certificate
 
     @classmethod
     def load(cls, path: Path | str) -> PredictorCertificate:
@@ -310,31 +310,33 @@ def json_object(name: str, value: object) -> Mapping[str, Any]:
 
 
 def _probability(name: str, value: object, *, one: bool = False) -> float:
-    found = real(name, value)
-    if not 0 < found < 1 and not (one and found in (0, 1)):
-        raise CertificateError(f"{name} must lie between 0 and 1, got {found!r}")
-    return found
+    probability = real(name, value)
+    if not 0 < probability < 1 and not (one and probability in (0, 1)):
+        raise CertificateError(f"{name} must lie between 0 and 1, got {probability!r}")
+    return probability
 
 
 def _alternatives(method: Method, data: object, chosen: object, delta: float) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(data, list | tuple) or not data:
         raise CertificateError("alternatives must be a list of everything that shares delta, the one taken among them")
-    found = tuple(json_object("an alternative", entry) for entry in cast("list[object]", data))
-    for entry in found:
+    alternatives = tuple(json_object("an alternative", entry) for entry in cast("list[object]", data))
+    for entry in alternatives:
         if "delta" not in entry:
             raise CertificateError("an alternative has no field 'delta': its part of the failure probability")
         _probability("delta of an alternative", entry["delta"])
         method.alternative(_without_delta(entry))
-    spent = sum(Fraction(float(entry["delta"])) for entry in found)
+    spent = sum(Fraction(float(entry["delta"])) for entry in alternatives)
     if spent > Fraction(delta):
         raise CertificateError(
             f"the alternatives spend {float(spent)!r} of failure probability, but delta is {delta!r}"
         )
-    if len({digest_of(_without_delta(entry)) for entry in found}) != len(found):
+    if len({digest_of(_without_delta(entry)) for entry in alternatives}) != len(alternatives):
         raise CertificateError("one alternative is listed twice")
-    if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < len(found):
-        raise CertificateError(f"chosen must be a place in the list of {len(found)} alternatives, got {chosen!r}")
-    return found
+    if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < len(alternatives):
+        raise CertificateError(
+            f"chosen must be a place in the list of {len(alternatives)} alternatives, got {chosen!r}"
+        )
+    return alternatives
 
 
 def _without_delta(alternative: Mapping[str, Any]) -> dict[str, Any]:

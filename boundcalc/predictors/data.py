@@ -61,12 +61,12 @@ class Data:
 
 def digest_of_arrays(arrays: Mapping[str, Array]) -> str:
     """Sha256 of names, types, shapes and bits."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(arrays):
         value = np.ascontiguousarray(arrays[name])
-        found.update(f"{name} {value.dtype.str} {value.shape} ".encode())
-        found.update(value.tobytes())
-    return found.hexdigest()
+        digest.update(f"{name} {value.dtype.str} {value.shape} ".encode())
+        digest.update(value.tobytes())
+    return digest.hexdigest()
 
 
 def fixed_order(count: int) -> Array:

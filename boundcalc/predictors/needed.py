@@ -68,8 +68,8 @@ def plan_held_out(target: float, truth: float, power: float = 0.9, delta: float 
         allowed = np.where(binom.cdf(allowed, n, target) > share * _ROOM, allowed - 1, allowed)
         return np.where(allowed < 0, 0.0, binom.cdf(allowed, n, truth)), allowed
 
-    n, found, always, allowed = _smallest(powers, power)
-    return Plan(n, found, allowed, always)
+    n, reached, always, allowed = _smallest(powers, power)
+    return Plan(n, reached, allowed, always)
 
 
 def plan_difference(
@@ -97,17 +97,17 @@ def plan_difference(
     wins = np.where(allowed < 0, 0.0, binom.cdf(allowed, counts, 1 - share))
 
     def powers(n: Counts) -> tuple[Floats, Floats]:
-        found = np.empty(len(n))
+        power_of = np.empty(len(n))
         for index, size in enumerate(n):
             spread = 12 * math.sqrt(size * discordant * (1 - discordant)) + 12
             low, high = max(0, int(size * discordant - spread)), int(size * discordant + spread) + 1
             if high >= len(wins):
                 raise NoSolution(f"more than {size:,} examples are needed: a larger difference, or less power")
-            found[index] = float((binom.pmf(counts[low:high], size, discordant) * wins[low:high]).sum())
-        return found, np.zeros(len(n))
+            power_of[index] = float((binom.pmf(counts[low:high], size, discordant) * wins[low:high]).sum())
+        return power_of, np.zeros(len(n))
 
-    n, found, always, _ = _smallest(powers, power)
-    return Plan(n, found, None, always)
+    n, reached, always, _ = _smallest(powers, power)
+    return Plan(n, reached, None, always)
 
 
 def _check(**values: float) -> None:
@@ -129,11 +129,11 @@ def _smallest(powers: _Powers, power: float) -> tuple[int, float, int, int]:
     first, last = None, 0
     for start in range(1, 2 * enough + 1, _AT_ONCE):
         n = np.arange(start, min(start + _AT_ONCE, 2 * enough + 1))
-        found, allowed = powers(n)
-        good = found >= power
+        reached, allowed = powers(n)
+        good = reached >= power
         if first is None and good.any():
             place = int(good.argmax())
-            first = int(n[place]), float(found[place]), int(allowed[place])
+            first = int(n[place]), float(reached[place]), int(allowed[place])
         if not good.all():
             last = int(n[~good][-1])
     assert first is not None  # noqa: S101 - the loop above ended at one that is enough

@@ -76,10 +76,10 @@ class Code:
 
     def weights(self, message: Message, checkpoint: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """What a message decodes to, in float64."""
-        found = self.reference.weights(message.seed, checkpoint)
+        reference = self.reference.weights(message.seed, checkpoint)
         for name, update in message.updates.items():
-            found[name] = found[name] + update.dense(found[name].shape)
-        return found
+            reference[name] = reference[name] + update.dense(reference[name].shape)
+        return reference
 
 
 def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
@@ -110,7 +110,7 @@ def certify_message(
         "G7",
         {"errors": errors, "n": len(data), "bits": code.bits(message)},
         delta=delta,
-        alternatives=tuple({**each.to_json(), "delta": share} for each in (code, *beside)),
+        alternatives=tuple({**message_code.to_json(), "delta": share} for message_code in (code, *beside)),
         chosen=0,
         evidence=evidence_of(data, network, message=message.to_json(), weights=digest_of_arrays(weights)),
     )

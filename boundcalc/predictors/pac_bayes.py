@@ -88,12 +88,12 @@ class LatticeLaw:
 @lru_cache(maxsize=4096)
 def _sums(law: LatticeLaw) -> tuple[arb, ...]:
     low, high = law.ends
-    found: list[arb] = []
+    sums: list[arb] = []
     total = arb(0)
     for k in range(low, high + 1):
         total = total + law.log_weight(k).exp()
-        found.append(total)
-    return tuple(found)
+        sums.append(total)
+    return tuple(sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +148,17 @@ class Prior:
 
     def weights(self, drawn: Sequence[int], checkpoint: Mapping[str, Array] | None) -> dict[str, Array]:
         """What coordinates stand for, in float64."""
-        found = self.reference.weights(self.seed, checkpoint)
+        centres = self.reference.weights(self.seed, checkpoint)
         at = 0
         for group in self.groups:
-            value = found[group.tensor]
+            value = centres[group.tensor]
             size = group.count(value.shape)
             moved = np.asarray(drawn[at : at + size], dtype=np.float64) * self.step
             at += size
             if group.direction is not None:
                 moved = moved[:, None] * np.asarray(group.direction)
-            found[group.tensor] = value + moved.reshape(value.shape)
-        return found
+            centres[group.tensor] = value + moved.reshape(value.shape)
+        return centres
 
     def __post_init__(self) -> None:
         if abs(self.exponent) > 100:
@@ -175,8 +175,8 @@ class Prior:
 
     def to_json(self) -> dict[str, Any]:
         """As a certificate lists it."""
-        found = write(self, complete=True)
-        return {**found.pop("reference"), **found}
+        fields = write(self, complete=True)
+        return {**fields.pop("reference"), **fields}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Prior:
@@ -194,8 +194,8 @@ def _deviation(name: str, value: float) -> float:
 
 def _places(seed: int, size: int) -> list[int]:
     """The uniform numbers of a draw: bits that a seed gives."""
-    found = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(size * _BITS // 8)
-    return [int.from_bytes(found[i : i + _BITS // 8], "big") for i in range(0, len(found), _BITS // 8)]
+    stream = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(size * _BITS // 8)
+    return [int.from_bytes(stream[i : i + _BITS // 8], "big") for i in range(0, len(stream), _BITS // 8)]
 
 
 def draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
@@ -257,15 +257,15 @@ def posterior_of(name: str, value: object) -> list[LatticeLaw]:
     """The laws of a certificate."""
     if not isinstance(value, list) or not value:
         raise CertificateError(f"{name} must be a list of pairs [centre, deviation], in steps")
-    found: list[LatticeLaw] = []
+    laws: list[LatticeLaw] = []
     for pair in cast("list[Any]", value):
         if not isinstance(pair, list) or len(cast("list[Any]", pair)) != 2:
             raise CertificateError(f"{name} must hold pairs [centre, deviation], got {pair!r}")
         centre, deviation = cast("list[Any]", pair)
-        found.append(
+        laws.append(
             LatticeLaw(real(f"a centre of {name}", centre), _deviation(f"a deviation of {name}", real(name, deviation)))
         )
-    return found
+    return laws
 
 
 def _alternative(entry: Mapping[str, Any]) -> tuple[Prior, int]:

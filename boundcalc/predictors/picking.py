@@ -121,13 +121,13 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
     places = fixed_order(len(data))
     run = Run(learner, data.take(places), member.prefix, member.seed, np.arange(member.prefix, len(data)))
     _finish(run, member)
-    found = run.stop()
+    stop = run.stop()
     differs: list[str] = []
-    if [int(places[place]) for place in found.picks] != list(evidence["picks"]):
+    if [int(places[place]) for place in stop.picks] != list(evidence["picks"]):
         differs.append("other examples are picked")
-    if found.wrong != certificate.facts["errors"]:
-        differs.append(f"{found.wrong} errors, not {certificate.facts['errors']}")
-    if found.weights != evidence["weights"]:
+    if stop.wrong != certificate.facts["errors"]:
+        differs.append(f"{stop.wrong} errors, not {certificate.facts['errors']}")
+    if stop.weights != evidence["weights"]:
         differs.append("the weights are not equal to the bit")
     if differs:
         here, there = plain(learner.environment), evidence["environment"]
@@ -139,16 +139,16 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
 
 def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int], list[int]]:
     """Members by trajectory, in the order of the list: stops of one run have batches that begin alike."""
-    found: dict[tuple[int, int, int], list[int]] = {}
+    groups: dict[tuple[int, int, int], list[int]] = {}
     for index in sorted(range(len(members)), key=lambda i: len(members[i].batches)):
         member = members[index]
         for number in range(len(members) + 1):
             key = (*member.run, number)
-            last = members[found[key][-1]].batches if key in found else ()
+            last = members[groups[key][-1]].batches if key in groups else ()
             if member.batches[: len(last)] == last:
-                found.setdefault(key, []).append(index)
+                groups.setdefault(key, []).append(index)
                 break
-    return dict(sorted(found.items(), key=lambda pair: min(pair[1])))
+    return dict(sorted(groups.items(), key=lambda pair: min(pair[1])))
 
 
 def _stops_of(
@@ -236,9 +236,9 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
     mixed = shuffle.permutation(np.concatenate([np.asarray(stop.picks, dtype=np.int64), others]))
     again = Run(learner, data, member.prefix, member.seed, mixed)
     _finish(again, member)
-    found = again.stop()
-    if found.picks != stop.picks or found.weights != stop.weights:
-        what = "picked other examples" if found.picks != stop.picks else "ended in other weights"
+    stopped = again.stop()
+    if stopped.picks != stop.picks or stopped.weights != stop.weights:
+        what = "picked other examples" if stopped.picks != stop.picks else "ended in other weights"
         raise NotReproduced(
             f"no certificate: run again on the {len(stop.picks)} picks and {len(others)} others, the learner {what}. "
             "It must depend on the examples it is given alone: fix its seeds, score in evaluation mode, in chunks of "

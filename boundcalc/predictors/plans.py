@@ -68,10 +68,10 @@ class Member:
 
 def shared(members: Iterable[Member], delta: float) -> tuple[Member, ...]:
     """The members, each with an equal part of delta."""
-    found = tuple(members)
-    if not found:
+    alternatives = tuple(members)
+    if not alternatives:
         raise InvalidSetting("a plan needs at least one member")
-    return tuple(replace(member, delta=equal_shares(delta, len(found))) for member in found)
+    return tuple(replace(member, delta=equal_shares(delta, len(alternatives))) for member in alternatives)
 
 
 def splits(prefixes: Iterable[int], *, seed: int = 0) -> tuple[Member, ...]:
@@ -127,12 +127,12 @@ def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int 
     leave room. A requested long prefix is also tested as it is: holdout is among its members.
     """
     if prefix is None:
-        found = (*_short_runs(m, min(FIRST, m // 8), seed), *_long_runs(m, m // 4, seed))
+        alternatives = (*_short_runs(m, min(FIRST, m // 8), seed), *_long_runs(m, m // 4, seed))
     elif prefix > FIRST:
-        found = (*splits([prefix], seed=seed), *_long_runs(m, prefix, seed))
+        alternatives = (*splits([prefix], seed=seed), *_long_runs(m, prefix, seed))
     else:
-        found = _short_runs(m, prefix, seed)
-    return shared(found, delta)
+        alternatives = _short_runs(m, prefix, seed)
+    return shared(alternatives, delta)
 
 
 def _short_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:

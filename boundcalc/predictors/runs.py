@@ -114,8 +114,8 @@ class Saved:
         if not path.exists():
             return
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            owner, self.runs = found["of"], dict(found["runs"])
+            document = json.loads(path.read_text(encoding="utf-8"))
+            owner, self.runs = document["of"], dict(document["runs"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
         if owner != self.name:
@@ -125,11 +125,11 @@ class Saved:
         """A run as it was left, with the stops it had reached."""
         if run not in self.runs:
             return None
-        found = self.runs[run]
-        state = learner.restore(b64decode(found["state"]))
+        entry = self.runs[run]
+        state = learner.restore(b64decode(entry["state"]))
         candidates = np.arange(prefix, len(data))
-        stops = {int(k): Stop(tuple(s[0]), *s[1:]) for k, s in found["stops"].items()}
-        return Run(learner, data, prefix, seed, candidates, list(found["picks"]), state, stops)
+        stops = {int(k): Stop(tuple(s[0]), *s[1:]) for k, s in entry["stops"].items()}
+        return Run(learner, data, prefix, seed, candidates, list(entry["picks"]), state, stops)
 
     def keep(self, run: str, trajectory: Run) -> None:
         """Write it, whole or not at all."""

@@ -161,7 +161,7 @@ class Score:
     def names(self) -> list[str]:
         """Of the predictors, as the evidence has them."""
         both = (self.evidence.get(which) for which in ("first", "second"))
-        return [str(each.get("name")) for each in both if isinstance(each, Mapping)]
+        return [str(record.get("name")) for record in both if isinstance(record, Mapping)]
 
     @property
     def claim(self) -> str:
@@ -205,11 +205,11 @@ class Score:
             raise CertificateError(f"not a score of this version: format {raw['format']!r}, need {FORMAT!r}")
         if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
             raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
-        found = cls(raw["kind"], raw["facts"], raw["delta"], raw["looks"], raw["evidence"])
-        if raw["statement"] != STATEMENTS[found.kind]:
-            raise CertificateError(f"a score of the kind {found.kind!r} follows from {STATEMENTS[found.kind]}")
-        found.check(raw["claims"])
-        return found
+        score = cls(raw["kind"], raw["facts"], raw["delta"], raw["looks"], raw["evidence"])
+        if raw["statement"] != STATEMENTS[score.kind]:
+            raise CertificateError(f"a score of the kind {score.kind!r} follows from {STATEMENTS[score.kind]}")
+        score.check(raw["claims"])
+        return score
 
     def check(self, claims: object) -> None:
         """Refuse claims that are not what follows from the facts (to a relative 1e-6, outwards)."""
@@ -222,9 +222,9 @@ class Score:
         if (p is None) != (raw["p_value"] is None):
             raise CertificateError("a p-value is claimed of a difference, and of nothing else")
         pairs += [] if p is None else [("p_value", raw["p_value"], p)]
-        for name, claimed, found in pairs:
-            if not found <= real(name, claimed) <= found + 1e-6 * max(abs(found), 1e-9):
-                raise CertificateError(f"the claim does not follow: {name} {raw[name]!r}, these facts give {found!r}")
+        for name, claimed, value in pairs:
+            if not value <= real(name, claimed) <= value + 1e-6 * max(abs(value), 1e-9):
+                raise CertificateError(f"the claim does not follow: {name} {raw[name]!r}, these facts give {value!r}")
 
 
 def _lower(errors: int, n: int, log_delta: arb) -> float:
@@ -265,8 +265,8 @@ def upper_mean(losses: Sequence[float], log_delta: arb, weights: tuple[Sequence[
     """
     order, needed, n = fixed_order(len(losses)), -log_delta, len(losses)
     x = np.asarray(losses, np.float64)[order]
-    given, largest = weights or (np.ones(n), 1.0)
-    w = np.asarray(given, np.float64)[order]
+    weighting, largest = weights or (np.ones(n), 1.0)
+    w = np.asarray(weighting, np.float64)[order]
     u = w / largest
     before = np.arange(1, n + 1)
     mean = (0.5 + _sums(u * x)) / (1 + _sums(u))

@@ -130,24 +130,24 @@ def shorten(
         start = code.reference.weights(0, network.checkpoint)
         moved.append({name: np.asarray(trained[name], np.float64) - start[name] for name in code.reference.laws})
     run = _Search(network, codes, moved, data, equal_shares(delta, len(codes)), some)
-    risk, found = _coarse(run, rule.tries)
-    risk, found = _finer(run, rule.moves, risk, found)
-    beside = [code for i, code in enumerate(codes) if i != found.code]
-    message = run.message(found) or Message(0, {})
-    return certify_message(network, codes[found.code], message, data, delta, beside=beside)
+    risk, best = _coarse(run, rule.tries)
+    risk, best = _finer(run, rule.moves, risk, best)
+    beside = [code for i, code in enumerate(codes) if i != best.code]
+    message = run.message(best) or Message(0, {})
+    return certify_message(network, codes[best.code], message, data, delta, beside=beside)
 
 
 def _coarse(run: _Search, tries: int) -> tuple[float, _Rounding]:
     """The best of roundings of all tensors alike; the shortest where all are vacuous."""
-    known = [(run.bits(each), i, each) for i, each in enumerate(_alike(run))]
-    known = sorted(entry for entry in known if entry[0] < math.inf)
+    candidates = [(run.bits(message), i, message) for i, message in enumerate(_alike(run))]
+    candidates = sorted(entry for entry in candidates if entry[0] < math.inf)
     # the longest that can still say something, and as many as are tried between it and the shortest
-    useful = max(1, sum(float_risk(0, len(run.data), bits, run.share) < _SAYS for bits, _, _ in known))
+    useful = max(1, sum(float_risk(0, len(run.data), bits, run.share) < _SAYS for bits, _, _ in candidates))
     picked = sorted({round(i) for i in np.linspace(0, useful - 1, tries)})
     best = (2.0, _Rounding(0, {}))
-    for bits, _, each in (known[i] for i in picked):
+    for bits, _, message in (candidates[i] for i in picked):
         if float_risk(0, len(run.data), bits, run.share) < best[0]:
-            best = min(best, (run.risk(each, bits), each), key=lambda pair: pair[0])
+            best = min(best, (run.risk(message, bits), message), key=lambda pair: pair[0])
     return best
 
 

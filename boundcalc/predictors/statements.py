@@ -50,24 +50,24 @@ class PredictorStatement:
         """What it says, and why."""
         return theory.page("certificates.md")[self.name]
 
-    def read(self, given: object) -> dict[str, Any]:
+    def read(self, facts: object) -> dict[str, Any]:
         """The facts of a JSON object: each there, none too much, all possible together."""
-        if not isinstance(given, Mapping):
-            raise CertificateError(f"facts are a JSON object, got {type(given).__name__}")
-        for name in given:
+        if not isinstance(facts, Mapping):
+            raise CertificateError(f"facts are a JSON object, got {type(facts).__name__}")
+        for name in facts:
             if name not in self.facts:
                 raise CertificateError(f"{self.name} has no fact {name!r}; it is based on {', '.join(self.facts)}")
         for name in self.facts:
-            if name not in given:
+            if name not in facts:
                 raise CertificateError(f"{self.name} needs the fact {name!r}: {self.facts[name].meaning}")
-        found = {name: fact.read(name, given[name]) for name, fact in self.facts.items()}
-        if (wrong := self.consistent(found)) is not None:
+        values = {name: fact.read(name, facts[name]) for name, fact in self.facts.items()}
+        if (wrong := self.consistent(values)) is not None:
             raise CertificateError(f"facts of {self.name}: {wrong}")
-        return found
+        return values
 
-    def risk(self, given: object, delta: float) -> float:
+    def risk(self, claimed: object, delta: float) -> float:
         """The bound from facts as they stand in a certificate."""
-        facts = self.read(given)
+        facts = self.read(claimed)
         if not 0 < delta < 1:
             raise CertificateError(f"delta must lie between 0 and 1, got {delta!r}")
         return min(1.0, self.value(facts, delta))
@@ -102,16 +102,16 @@ def shares(name: str, value: object) -> tuple[tuple[int, float], ...]:
     """Pairs (errors, share): shares positive and together at most 1 (exactly, as floats), no errors twice."""
     if not isinstance(value, list | tuple) or not value:
         raise CertificateError(f"{name} must be a list of pairs [errors, share of delta], got {value!r}")
-    found: list[tuple[int, float]] = []
+    steps: list[tuple[int, float]] = []
     for pair in value:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise CertificateError(f"{name} must hold pairs [errors, share of delta], got {pair!r}")
-        found.append((count(f"errors of {name}", pair[0]), real(f"a share of {name}", pair[1])))
-    if any(share <= 0 for _, share in found) or sum(Fraction(share) for _, share in found) > 1:
+        steps.append((count(f"errors of {name}", pair[0]), real(f"a share of {name}", pair[1])))
+    if any(share <= 0 for _, share in steps) or sum(Fraction(share) for _, share in steps) > 1:
         raise CertificateError(f"the shares of {name} must be positive and come to at most 1, got {value!r}")
-    if len({errors for errors, _ in found}) != len(found):
+    if len({errors for errors, _ in steps}) != len(steps):
         raise CertificateError(f"{name} names a number of errors twice")
-    return tuple(found)
+    return tuple(steps)
 
 
 def _length(name: str, value: object) -> float:
@@ -262,5 +262,5 @@ G10R = PredictorStatement(
     _picks_within,
 )
 
-STATEMENTS: dict[str, PredictorStatement] = {each.name: each for each in (H, G7, G10R, G15, G15P, G6_PRIME)}
+STATEMENTS: dict[str, PredictorStatement] = {s.name: s for s in (H, G7, G10R, G15, G15P, G6_PRIME)}
 """Every statement by name; certificates are read with it."""

@@ -196,15 +196,15 @@ def apart(a: Array, b: Array, target: Target) -> float:
 
 def drawn(dice: Dice, layer: Layer, norms: Norms, seq_len: int) -> Parameters:
     """Weights of a layer, and of what is inside it, within their budgets."""
-    found: Parameters = {}
+    parameters: Parameters = {}
     for weight in weights_of((layer,), seq_len):
         for copy in range(weight.copies):
             for part in weight.read(norms, copy if weight.heads else None):
                 index = copy * part.copies // weight.copies  # the heads of a group share one
                 key = (part.kind, part.block, index if part.heads or part.copies > 1 else None)
-                if key not in found:
-                    found[key] = dice.array(part, limits_of(part, norms, key[2]))
-    return found
+                if key not in parameters:
+                    parameters[key] = dice.array(part, limits_of(part, norms, key[2]))
+    return parameters
 
 
 def limits_of(weight: Weight, norms: Norms, head: int | None) -> Budget:
@@ -229,11 +229,11 @@ def joined(layer: Layer, weights: Parameters, seq_len: int) -> Parameters:
 
 
 def _side(weight: Weight, place: int, copy: int, weights: Parameters) -> Array:
-    maps, offsets = ([each for each in weight.factors if each.role == role] for role in ("factor", "factor vector"))
+    maps, offsets = ([part for part in weight.factors if part.role == role] for role in ("factor", "factor vector"))
     factor = maps[place]
 
-    def of(each: Weight) -> Array:
-        return weights[each.kind, each.block, copy * each.copies // weight.copies]
+    def of(part: Weight) -> Array:
+        return weights[part.kind, part.block, copy * part.copies // weight.copies]
 
     has_offset = weight.shape[place] > factor.shape[0]
     return np.concatenate([of(factor), of(offsets[place])[None]]) if has_offset else of(factor)

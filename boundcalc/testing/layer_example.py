@@ -69,13 +69,13 @@ class LayerExample:
 
     @cached_property
     def _drawn(self) -> list[tuple[bool, Drawn, Array, Array]]:
-        rng, found = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
+        rng, draws = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
         for _ in range(_TRIES):
             dice = Dice(rng, aligned=bool(rng.random() < 0.4))
             weights = self._weights(dice) if self.draw is None else self.draw(rng)
             x = self.inputs(rng) if self.inputs else dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
-            found.append((dice.aligned, weights, x, self.output(weights, x)))
-        return found
+            draws.append((dice.aligned, weights, x, self.output(weights, x)))
+        return draws
 
     def _weights(self, dice: Dice) -> Drawn:
         """Products as one matrix, which is what is covered."""
@@ -109,15 +109,15 @@ class LayerExample:
         first = farthest(targets)
 
         def find() -> list[tuple[float, float]]:
-            found: list[tuple[float, float]] = []
+            moves: list[tuple[float, float]] = []
             for (dice, weights, x, y), (_, others, _, _) in pairwise(self.runs()):
                 mine = {key: array for key, array in weights.items() if kind_of(key) == kind}
                 near = {key: dice.near(array, first, _STEP) for key, array in mine.items()}
-                found.append((_STEP, _largest(self.output({**weights, **near}, x) - y)))
+                moves.append((_STEP, _largest(self.output({**weights, **near}, x) - y)))
                 for other in ({key: -array for key, array in mine.items()}, {key: others[key] for key in mine}):
                     far = max(apart(array, other[key], first) for key, array in mine.items())
-                    found.append((far, _largest(self.output({**weights, **other}, x) - y)))
-            return found
+                    moves.append((far, _largest(self.output({**weights, **other}, x) - y)))
+            return moves
 
         return self.once((kind, first.kind, float(first.radius)), find)
 

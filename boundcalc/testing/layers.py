@@ -44,10 +44,10 @@ def says_what_it_is(at: LayerExample) -> str | None:
     layer = at.layer
     if read(Layer, write(layer), "a layer") != layer:
         return "its JSON object is another layer"
-    if any(not isinstance(each, Layer) for each in flat((layer,))):
+    if any(not isinstance(item, Layer) for item in flat((layer,))):
         return "what is inside it is no layer"
     rows = [layer.rows_before(rows, at.seq_len) for rows in (1, at.seq_len)]
-    if not all(isinstance(each, int) and 1 <= each <= at.seq_len for each in rows):
+    if not all(isinstance(item, int) and 1 <= item <= at.seq_len for item in rows):
         return f"rows_before says {rows} of {at.seq_len}"
     return None
 
@@ -56,21 +56,21 @@ def says_what_it_is(at: LayerExample) -> str | None:
 def trains_what_it_says(at: LayerExample) -> str | None:
     """The arrays drawn are those it has: as many numbers, of the kinds it names."""
     weights = list(weights_of((at.layer,), at.seq_len))
-    _, found, _, _ = next(at.runs(1))
-    kinds = {each.kind for weight in weights for each in weight.all}
-    unknown = {kind_of(key) for key in found} - kinds
+    _, drawn, _, _ = next(at.runs(1))
+    kinds = {part.kind for weight in weights for part in weight.all}
+    unknown = {kind_of(key) for key in drawn} - kinds
     if unknown:
         return f"{sorted(unknown)[0]!r} is drawn, but it says to train {', '.join(sorted(kinds)) or 'nothing'}"
-    whole = {kind_of(key) for key in found}  # a product may be drawn as one matrix
+    whole = {kind_of(key) for key in drawn}  # a product may be drawn as one matrix
     counted = sum(w.copies * math.prod(w.shape) if w.kind in whole else w.parameters for w in weights)
-    there = sum(array.size for array in found.values())
+    there = sum(array.size for array in drawn.values())
     return None if counted == there else f"it counts {counted} parameters, {there} are drawn"
 
 
 @_whatever_is_claimed
 def is_drawn_within_its_budgets(at: LayerExample) -> str | None:
     """The drawn weights belong to the class; else the other laws would be about another class."""
-    named = {each.kind: each for weight in weights_of((at.layer,), at.seq_len) for each in weight.all}
+    named = {member.kind: member for weight in weights_of((at.layer,), at.seq_len) for member in weight.all}
     for _, weights, _, _ in at.runs():
         for key, array in weights.items():
             _, block, head = (*key, None, None)[:3] if isinstance(key, tuple) else (key, None, None)
@@ -107,7 +107,7 @@ def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) ->
 def weights_move_the_output_by_their_sensitivity_at_most(rule: Rule, at: LayerExample) -> str | None:
     """Every array has a slot; moved by eps on its points, it moves the output by sensitivity * eps or its cap."""
     slots = {slot.kind: slot for slot in at.claims(rule).slots}
-    factors = {each.kind for weight in weights_of((at.layer,), at.seq_len) for each in weight.factors}
+    factors = {factor.kind for weight in weights_of((at.layer,), at.seq_len) for factor in weight.factors}
     kinds = {kind_of(key) for _, weights, _, _ in at.runs(1) for key in weights}
     if unread := kinds - set(slots) - factors:
         return f"{min(unread)!r} is trained, and no slot covers it"
@@ -223,9 +223,11 @@ def _composed(layer: Layer, at: Context) -> Facts:
     reads, makes = layer.widths()
     radius, classes = float(at.radius), makes or reads or 1
     stages = Architecture(layers=(layer,), seq_len=at.seq_len, input_radius=radius, classes=classes)
-    found = Network(Setting(stages, at.weights.norms, Sample(lipschitz=1.0)), at.ns)
-    slots = (Slot(place_of(each.key)[0], each.gain, each.members, each.cap, each.saturates) for each in found.pieces)
-    return Facts(found.radius, found.amplification, tuple(slots), found.uses)
+    network = Network(Setting(stages, at.weights.norms, Sample(lipschitz=1.0)), at.ns)
+    slots = (
+        Slot(place_of(piece.key)[0], piece.gain, piece.members, piece.cap, piece.saturates) for piece in network.pieces
+    )
+    return Facts(network.radius, network.amplification, tuple(slots), network.uses)
 
 
 def _refuses(rule: Rule, what: LayerExample | Callable[[], object]) -> str | None:

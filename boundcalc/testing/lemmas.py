@@ -55,8 +55,8 @@ def applies_to_its_examples(lemma: CoverLemma, at: LemmaExample) -> str | None:
 
 def unknown_parameters_are_refused(lemma: CoverLemma, at: LemmaExample) -> str | None:
     """A certificate with parameters that nothing reads is no certificate."""
-    given = {**_params(lemma, at), "no such parameter": 1.0}
-    return "a parameter of no meaning is taken" if lemma.check_params(given) is None else None
+    parameters = {**_params(lemma, at), "no such parameter": 1.0}
+    return "a parameter of no meaning is taken" if lemma.check_params(parameters) is None else None
 
 
 def sharp_is_not_above_closed(lemma: CoverLemma, at: LemmaExample) -> str | None:
@@ -156,11 +156,13 @@ def check_lemma(
     """
     examples = [
         example
-        for given in cases.examples
-        for example in ((given,) if isinstance(given, LemmaExample) else examples_of(given))
+        for case in cases.examples
+        for example in ((case,) if isinstance(case, LemmaExample) else examples_of(case))
     ]
     own: Cases[CoverLemma, LemmaExample] = Cases(examples, cases.refusals, cases.wrong)
-    return judge("lemma", lemma.name, lemma, own, LAWS, lambda each, target: each.applies(target), expected_failures)
+    return judge(
+        "lemma", lemma.name, lemma, own, LAWS, lambda changed, target: changed.applies(target), expected_failures
+    )
 
 
 def scaled(lemma: CoverLemma, factor: float) -> CoverLemma:

@@ -95,7 +95,7 @@ class Report:
     def raise_if_broken(self) -> Report:
         """The report itself, or an error that lists its complaints."""
         if self.complaints:
-            raise LawBroken("\n".join([f"{self.kind} {self.name}:", *(f"  {each}" for each in self.complaints)]))
+            raise LawBroken("\n".join([f"{self.kind} {self.name}:", *(f"  {line}" for line in self.complaints)]))
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -128,10 +128,10 @@ def judge(
     expected = dict(expected_failures or {})
     complaints = [Complaint("complete", "", missing) for missing in cases.missing]
     for law in laws:
-        found = _broken(law, subject, cases.examples)
-        if found is not None and law.__name__ not in expected:
-            complaints.append(found)
-        if found is None and law.__name__ in expected:
+        complaint = _broken(law, subject, cases.examples)
+        if complaint is not None and law.__name__ not in expected:
+            complaints.append(complaint)
+        if complaint is None and law.__name__ in expected:
             complaints.append(Complaint(law.__name__, "", "it was expected to fail, but holds"))
     names = {law.__name__ for law in laws}
     complaints += [Complaint(law, "", "there is no such law") for law in expected if law not in names]

@@ -46,7 +46,7 @@ class Coins(NamedTuple):
 
 
 COINS = tuple(
-    Coins(*each) for each in product((1, 20, 10**6), (1, 30, 1000, 10**6), (0.2, 1e-3, 1e-9), (0.0, 0.01, 0.3))
+    Coins(*numbers) for numbers in product((1, 20, 10**6), (1, 30, 1000, 10**6), (0.2, 1e-3, 1e-9), (0.0, 0.01, 0.3))
 )
 """Small and large classes and samples, likely and unlikely failures, with and without errors."""
 
@@ -58,31 +58,31 @@ def _known(strategy: Strategy, coins: Coins) -> Iterator[Known]:
     scale = 0.5 if strategy.every_scale or strategy.quantity == "risk" else _TINY
     count = max(math.log(coins.size), _LEAST)
     eta = _TINY if "eta" in strategy.parameters else None  # N functions need no noise: their law is uniform on all N
-    known = Known(0.5, [scale], [count], -math.log(coins.delta), coins.m, coins.train_error, eta=eta)
+    facts = Known(0.5, [scale], [count], -math.log(coins.delta), coins.m, coins.train_error, eta=eta)
     if strategy.needs_mu(coins.setting):
-        known = replace(known, mu=least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))[1])
-    yield known
+        facts = replace(facts, mu=least_mu(lambda mu: strategy.value(FLOAT, replace(facts, mu=mu)))[1])
+    yield facts
 
 
 def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None:
     """The chance of more than the value is at most delta."""
-    for known in _known(strategy, coins):
-        value = strategy.value(FLOAT, known)
-        chance = _chance(strategy, known, coins.size, value * (1 + 1e-9) + 1e-15)
+    for facts in _known(strategy, coins):
+        value = strategy.value(FLOAT, facts)
+        chance = _chance(strategy, facts, coins.size, value * (1 + 1e-9) + 1e-15)
         if chance > coins.delta * (1 + 1e-6):
             return f"{value:.6g} is exceeded with chance {chance:.4g}"
     return None
 
 
-def _chance(strategy: Strategy, known: Known, size: int, value: float) -> float:
+def _chance(strategy: Strategy, facts: Known, size: int, value: float) -> float:
     """Of the worst p tried: that one of N has (for a gap) k/m < p - value, or (for a risk p > value) k/m <= q."""
     worst = 0.0
     for p in (value, *(value + (1 - value) * i / 20 for i in range(1, 20))) if value < 1 else ():
         if strategy.quantity == "risk":
-            k = math.floor(known.m * known.train_error + 1e-9)
+            k = math.floor(facts.m * facts.train_error + 1e-9)
         else:
-            k = math.ceil(known.m * (p - value) - 1e-9) - 1
-        single = float(binom.cdf(k, known.m, p)) if k >= 0 else 0.0
+            k = math.ceil(facts.m * (p - value) - 1e-9) - 1
+        single = float(binom.cdf(k, facts.m, p)) if k >= 0 else 0.0
         worst = max(worst, -math.expm1(size * math.log1p(-single)) if single < 1 else 1.0)
     return worst
 
@@ -118,26 +118,26 @@ def number_systems_agree(strategy: Strategy, coins: Coins) -> str | None:
 def terms_make_the_value(strategy: Strategy, coins: Coins) -> str | None:
     """What readers are shown adds up, one link and one weight per level."""
     del coins
-    known = _chained(arb, strategy)
-    terms, links = strategy.terms(INTERVAL, known), strategy.links(INTERVAL, known)
-    if not terms or len(strategy.weights(INTERVAL, known)) != len(known.scales):
+    facts = _chained(arb, strategy)
+    terms, links = strategy.terms(INTERVAL, facts), strategy.links(INTERVAL, facts)
+    if not terms or len(strategy.weights(INTERVAL, facts)) != len(facts.scales):
         return "no terms, or not one weight per level"
     if links is None:
         return None
-    total, value = sum(float(term.value) for term in terms), float(strategy.value(INTERVAL, known))
-    if len(links) == len(known.scales) and math.isclose(total, value, rel_tol=_CLOSE):
+    total, value = sum(float(term.value) for term in terms), float(strategy.value(INTERVAL, facts))
+    if len(links) == len(facts.scales) and math.isclose(total, value, rel_tol=_CLOSE):
         return None
-    return f"terms add up to {total!r}, the value is {value!r}; {len(links)} links for {len(known.scales)} levels"
+    return f"terms add up to {total!r}, the value is {value!r}; {len(links)} links for {len(facts.scales)} levels"
 
 
 def rises_with_counts_and_confidence_and_falls_with_samples(strategy: Strategy, coins: Coins) -> str | None:
     """More to choose among, or less allowed to fail, costs more; more samples less."""
     del coins
-    known = _chained(float, strategy)
-    value = strategy.value(FLOAT, known)
-    more = strategy.value(FLOAT, replace(known, counts=[2 * count for count in known.counts]))
-    surer = strategy.value(FLOAT, replace(known, log_inverse_delta=9.0))
-    longer = strategy.value(FLOAT, replace(known, m=known.m * 2))
+    facts = _chained(float, strategy)
+    value = strategy.value(FLOAT, facts)
+    more = strategy.value(FLOAT, replace(facts, counts=[2 * count for count in facts.counts]))
+    surer = strategy.value(FLOAT, replace(facts, log_inverse_delta=9.0))
+    longer = strategy.value(FLOAT, replace(facts, m=facts.m * 2))
     return None if more > value and surer > value and longer < value else f"{value}, then {more}, {surer}, {longer}"
 
 

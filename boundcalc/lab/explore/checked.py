@@ -200,16 +200,16 @@ def _covered(setting: Setting, values: Mapping[str, Any]) -> list[Point]:
 
 def _searched(setting: Setting, values: Values) -> set[tuple[Construction, str]]:
     """The construction of the best floor somewhere, and which statement counts it on the page."""
-    found = best_floor(at(setting, {**values, "d": 64}))
-    return set() if found is None or found.value <= 0 else {(found.construction, found.by.replace("F3", "F1"))}
+    floor = best_floor(at(setting, {**values, "d": 64}))
+    return set() if floor is None or floor.value <= 0 else {(floor.construction, floor.by.replace("F3", "F1"))}
 
 
 def _floored(setting: Setting, place: tuple[Values, Iterable[tuple[Construction, str]]]) -> list[Point]:
     """The best floor by F1; at the shortest T those of inputs without attention too, which are floors for every T."""
-    values, found = place
-    points = _best_floor(setting, values, [each for each, by in found if by == "F1"], "F1", _NEAR)
+    values, candidates = place
+    points = _best_floor(setting, values, [one for one, by in candidates if by == "F1"], "F1", _NEAR)
     if values["T"] == FLOORED["T"][0]:
-        plain = [construction for construction, by in found if by == "F1" and isinstance(construction, B)]
+        plain = [construction for construction, by in candidates if by == "F1" and isinstance(construction, B)]
         everywhere = _best_floor(setting, values, plain, "F1", _NEAR)
         for m in (_NEAR, _MIDDLE):
             everywhere += _best_floor(setting, values, plain, "F3", m)
@@ -221,7 +221,9 @@ def _best_floor(setting: Setting, values: Values, tried: Sequence[Construction],
     """The floor of the best of some constructions, if there is one."""
     there = at(setting, {**values, "d": 64, "m": m})
     room = Room(FLOAT, there)
-    worth = [(gap_floor(room, each, by) or 0.0, repr(each), each) for each in tried if each.problem(room) is None]
+    worth = [
+        (gap_floor(room, option, by) or 0.0, repr(option), option) for option in tried if option.problem(room) is None
+    ]
     value, _, construction = max(worth, default=(0.0, "", None))
     if construction is None or value < _LEAST:
         return []

@@ -46,7 +46,7 @@ def build(
         "extras": {name: _field(name, field) | {"value": value} for name, (value, field) in content.EXTRAS.items()},
         "falling": content.FALLING,
         "presets": content.PRESETS,
-        "strategies": {name: each.title for name, each in STRATEGIES.items()},
+        "strategies": {name: strategy.title for name, strategy in STRATEGIES.items()},
         "theorems": theorems,
         "points": checked.packed(points),
         "closed": content.has_closed_forms(setting),

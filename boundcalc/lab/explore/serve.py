@@ -151,10 +151,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         try:
             with self.server.engine:
-                found = checked.packed([checked.checked(setting)])
+                values = checked.packed([checked.checked(setting)])
         finally:
             self.server.waiting.release()
-        self._answer(HTTPStatus.OK, found)
+        self._answer(HTTPStatus.OK, values)
 
     def _answer(self, status: HTTPStatus, data: dict[str, Any]) -> None:
         self._send(status, json.dumps(data, allow_nan=False).encode("utf-8"), "application/json")
@@ -189,11 +189,11 @@ def asked(start: Setting, query: str) -> Setting:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=len(content.FIELDS))
     except ValueError:
         raise InvalidSetting("a question is letter=value joined by &") from None
-    given = dict(pairs)
-    if given.keys() != content.FIELDS.keys() or len(pairs) != len(content.FIELDS):
+    by_name = dict(pairs)
+    if by_name.keys() != content.FIELDS.keys() or len(pairs) != len(content.FIELDS):
         raise InvalidSetting(f"a question has each of {', '.join(content.FIELDS)} once")
     values: dict[str, float] = {}
-    for name, text in given.items():
+    for name, text in by_name.items():
         values[name] = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(values[name]):
             raise InvalidSetting(f"{name} must be a number")

@@ -165,9 +165,9 @@ def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str
     """Names at the right of the last points of curves, moved apart where they would overlap."""
     axes.figure.canvas.draw()  # the layout decides how far apart labels are
     per_inch = 72 / axes.figure.dpi
-    known = [(at, text, colour) for at, text, colour in labels if at is not None]
+    present = [(at, text, colour) for at, text, colour in labels if at is not None]
     placed: list[tuple[float, float, float]] = []
-    for at, text, colour in sorted(known, key=lambda label: label[0][1]):
+    for at, text, colour in sorted(present, key=lambda label: label[0][1]):
         left, y = (float(value) * per_inch for value in axes.transData.transform(at))
         right, place = left + 10 + 0.62 * axes.xaxis.label.get_size() * len(text), y
         for start, end, taken in placed:

@@ -125,7 +125,7 @@ def write(figure: Figure, path: Path, *, force: bool = False) -> None:
     head = {name: getattr(figure, name) for name in ("name", "title", "subtitle", "caption", "alt", "command")}
     numbers = {"format": FORMAT, **head, "versions": _versions(), "series": series, "facts": figure.facts}
     text = json.dumps(numbers, indent=1) + "\n"
-    lists = re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda found: "[" + " ".join(found[1].split()) + "]", text)
+    lists = re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda match: "[" + " ".join(match[1].split()) + "]", text)
     output.write_text(path, lists, force=force)
 
 
@@ -142,19 +142,19 @@ def read(path: Path) -> Figure:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def contradictions(series: Iterable[Series]) -> list[str]:
     """Where the lower end of a measured interval lies above a bound: then bound, setting or measurement is wrong."""
     every = list(series)
-    found: list[str] = []
+    messages: list[str] = []
     for seen in (one for one in every if one.kind == "measured" and one.low):
         for bound in every:
             if not bound.promises or bound.quantity != seen.quantity:
@@ -163,8 +163,8 @@ def contradictions(series: Iterable[Series]) -> list[str]:
             for x, low in zip(seen.x, seen.low, strict=True):
                 value = promised.get(x)
                 if value is not None and low is not None and low > value:
-                    found.append(
+                    messages.append(
                         f"{bound.label or bound.key} at {x:g}: the {seen.quantity} of a run is at least {down(low)}, "
                         f"above the bound {up(value)}"
                     )
-    return found
+    return messages

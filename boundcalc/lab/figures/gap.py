@@ -93,17 +93,17 @@ def curves(
     if not places:
         raise InvalidSetting(refused or f"no values of {field} to draw")
     library = [name for name in bounds if not is_name(name)]
-    found = [compare(at, library) if library else [] for _, at in places]
+    grid = [compare(at, library) if library else [] for _, at in places]
     series: list[Series] = []
     for i, name in enumerate(library):
         for quantity in quantities:
-            pairs = [_height(row[i], quantity) for row in found]
-            kind = next((row[i].kind for row, pair in zip(found, pairs, strict=True) if pair[0] is not None), "bound")
+            pairs = [_height(row[i], quantity) for row in grid]
+            kind = next((row[i].kind for row, pair in zip(grid, pairs, strict=True) if pair[0] is not None), "bound")
             refusal = next((why for _, why in pairs if why), "")
             y = tuple(value for value, _ in pairs)
             series.append(Series(name, kind, quantity, tuple(x for x, _ in places), y, panel=quantity, refusal=refusal))
     if "best" in library and "gap" in quantities:
-        floors = [None if (found := floor_of(at)) is None else found.value for _, at in places]
+        floors = [None if (floor := floor_of(at)) is None else floor.value for _, at in places]
         if any(floors):
             series.append(
                 Series("gap-floor", "reference", "gap", tuple(x for x, _ in places), tuple(floors), panel="gap")
@@ -241,18 +241,18 @@ def _proxies(axes: Any, letter: str, shown: Sequence[Series]) -> None:
     """Proxies miss constants: each is divided by its first value, on axes of their own."""
     labels: list[tuple[tuple[float, float] | None, str, str]] = []
     for one in shown:
-        known = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y]
-        if not known:
+        points = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y]
+        if not points:
             continue
         seen = look(one.key)
         axes.plot(
-            [x for x, _ in known],
-            [y / known[0][1] for _, y in known],
+            [x for x, _ in points],
+            [y / points[0][1] for _, y in points],
             color=seen.colour,
             ls=seen.dashes,
             gid=canvas.gid(one),
         )
-        labels.append(((known[-1][0], known[-1][1] / known[0][1]), one.label or seen.name, seen.colour))
+        labels.append(((points[-1][0], points[-1][1] / points[0][1]), one.label or seen.name, seen.colour))
     axes.set(yscale="log", xlabel=AXES[letter].words, ylabel="proxy over its first value")
     _along(axes, letter, shown)
     canvas.end_labels(axes, labels)

@@ -66,9 +66,9 @@ def look(key: str) -> Look:
 
 def dark_theme(colour: str) -> str:
     """The colour that stands for another one on dark paper: from the table, or as much lighter as that one is dark."""
-    known = {dark.lower(): light for dark, light in DARK.items()}
-    if colour.lower() in known:
-        return known[colour.lower()]
+    light_of = {dark.lower(): light for dark, light in DARK.items()}
+    if colour.lower() in light_of:
+        return light_of[colour.lower()]
     hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))
     parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness) if lightness < 0.6 else 1 - lightness, saturation)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
@@ -82,5 +82,5 @@ def _title(key: str) -> str:
 
 def in_order(keys: list[str]) -> list[str]:
     """Keys in the order of the table; those it does not have come last."""
-    known = list(LOOKS)
-    return sorted(keys, key=lambda key: known.index(key) if key in known else len(known))
+    order = list(LOOKS)
+    return sorted(keys, key=lambda key: order.index(key) if key in order else len(order))

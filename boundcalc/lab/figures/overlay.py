@@ -26,18 +26,18 @@ _VALUES = tuple(round(10 ** (k / 8)) for k in range(32, 65))
 def collect(
     trials: Sequence[Record],
     certified: Iterable[Record],
-    asked: Setting,
+    wanted: Setting,
     bounds: Sequence[str] = (),
     values: Sequence[float] = (),
 ) -> Figure:
     """Errors of trials, certificates of trials of the same task, and the bounds of the class that holds the trials."""
-    runs = as_runs(trials, asked.sample.margin)
-    setting = class_of(trials, asked)
+    runs = as_runs(trials, wanted.sample.margin)
+    setting = class_of(trials, wanted)
     seen = measured(runs, "m", "risk")
     names = bounds or BOUNDS
     proved = curves(setting, "n_train", values or _VALUES, names, ("risk",))
     task = trials[0].config["task"]
-    promised = certificates([r for r in certified if r.config["task"] == task], asked.sample.delta)
+    promised = certificates([r for r in certified if r.config["task"] == task], wanted.sample.delta)
     if not promised:
         raise NoSolution("the store has no certificates of this task: `boundcalc sweep ... --certify all` makes them")
     needs = {name: least_m(setting, name, SMALL) for name in names}
@@ -57,29 +57,29 @@ def collect(
 
 def certificates(records: Iterable[Record], delta: float) -> list[Series]:
     """By method and m: the median and the range of the certified risks; 1 where a certificate was refused."""
-    found: dict[str, dict[int, list[float]]] = {}
+    risks_of: dict[str, dict[int, list[float]]] = {}
     for record in records:
         for stored in record.certificates:
-            asked, risk = stored["asked"], stored["entry"]["risk"]
-            if asked["delta"] == delta and not asked["prefix"] and asked["method"] in METHODS:
-                by_m = found.setdefault(asked["method"], {})
+            plan, risk = stored["asked"], stored["entry"]["risk"]
+            if plan["delta"] == delta and not plan["prefix"] and plan["method"] in METHODS:
+                by_m = risks_of.setdefault(plan["method"], {})
                 by_m.setdefault(int(record.config["m"]), []).append(1.0 if risk is None else float(risk))
     series: list[Series] = []
-    for method in in_order(list(found)):
-        risks: Mapping[int, list[float]] = dict(sorted(found[method].items()))
-        rows = [(float(m), median(each), min(each), max(each)) for m, each in risks.items()]
+    for method in in_order(list(risks_of)):
+        risks: Mapping[int, list[float]] = dict(sorted(risks_of[method].items()))
+        rows = [(float(m), median(values), min(values), max(values)) for m, values in risks.items()]
         series.append(Series.of_rows(method, "certificate", "risk", rows, "risk"))
     return series
 
 
 def _first_below(pairs: Sequence[tuple[float, float]]) -> float | None:
     """The position from which on values stay at most `SMALL`."""
-    found = None
+    first = None
     for x, y in sorted(pairs, reverse=True):
         if y > SMALL:
             break
-        found = x
-    return found
+        first = x
+    return first
 
 
 def _sizes(series: Sequence[Series]) -> tuple[float | None, float | None]:
@@ -134,8 +134,8 @@ def draw(figure: Figure) -> Any:
     seen, certified = _sizes(figure.series)
     axes.axhline(SMALL, color=GREY, lw=0.6, ls=(0, (1, 2)), zorder=1)
     places = [("measured", seen), ("certified", certified), ("proved", figure.facts["needs"].get("best"))]
-    known = [at for _, at in places if at is not None]
-    for left, right in itertools.pairwise(known):
+    marked = [at for _, at in places if at is not None]
+    for left, right in itertools.pairwise(marked):
         axes.annotate(
             "", (right, SMALL), (left, SMALL), arrowprops={"arrowstyle": "<->", "lw": 0.8, "shrinkA": 3, "shrinkB": 3}
         )

@@ -86,7 +86,7 @@ def _plain(name: str) -> str:
 
 
 def _run(where: str, row: Mapping[str, str], columns: Mapping[str, str]) -> Run:
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     plain = {_plain(name): name for name in row}
     for what, names in _NAMES.items():
         column = columns.get(what)
@@ -96,23 +96,23 @@ def _run(where: str, row: Mapping[str, str], columns: Mapping[str, str]) -> Run:
             )
         column = column or next((plain[name] for name in names if name in plain), None)
         if column is not None and row[column] != "":
-            found[what] = _number(where, column, row[column])
+            numbers[what] = _number(where, column, row[column])
     for what in ("train", "test"):
-        accuracy = found.pop(f"{what} accuracy", None)
-        if what not in found and accuracy is not None:
-            found[what] = 1 - accuracy
-        if what not in found:
+        accuracy = numbers.pop(f"{what} accuracy", None)
+        if what not in numbers and accuracy is not None:
+            numbers[what] = 1 - accuracy
+        if what not in numbers:
             raise InvalidSetting(
                 f"{where}: no column holds the {what} error; there are {', '.join(row)}: say which, --column "
                 f"{what}=NAME"
             )
-        if not 0 <= found[what] <= 1:
-            raise InvalidSetting(f"{where}: the {what} error is a share between 0 and 1, got {found[what]:g}")
-    n = found.get("n_test", 0.0)
+        if not 0 <= numbers[what] <= 1:
+            raise InvalidSetting(f"{where}: the {what} error is a share between 0 and 1, got {numbers[what]:g}")
+    n = numbers.get("n_test", 0.0)
     if n != int(n) or n < 0:
         raise InvalidSetting(f"{where}: n_test counts examples, got {n:g}")
-    places = {name: found[name] for name in _PLACES if name in found}
-    return Run(places, found["train"], found["test"], int(n), found["train"] == 0, where)
+    places = {name: numbers[name] for name in _PLACES if name in numbers}
+    return Run(places, numbers["train"], numbers["test"], int(n), numbers["train"] == 0, where)
 
 
 def _number(where: str, column: str, text: str) -> float:
@@ -132,9 +132,9 @@ def measured(runs: Sequence[Run], letter: str, quantity: str) -> list[Series]:
     """
     for run in runs:
         if letter not in run.places:
-            known = ", ".join(run.places) or "nothing"
+            names = ", ".join(run.places) or "nothing"
             raise InvalidSetting(
-                f"{run.name}: no column holds {letter}, which the figure runs over (it has {known}): say which, "
+                f"{run.name}: no column holds {letter}, which the figure runs over (it has {names}): say which, "
                 f"--column {letter}=NAME"
             )
     used = sorted((r for r in runs if quantity == "gap" or r.fits), key=lambda r: r.places[letter])

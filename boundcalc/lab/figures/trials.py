@@ -55,16 +55,16 @@ def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
         sweeps = ", ".join(sorted(store.sweeps()))
         for text in store.damaged:
             warnings.warn(f"left out: {text}", stacklevel=2)
-    found = [
+    records = [
         record
         for record in every
         if all(where(record, name) == value for name, value in chosen.items() if name != "sweep")
         and record.result["status"] == "done"
     ]
-    if not found:
+    if not records:
         wanted = ", ".join(f"{name}={value}" for name, value in chosen.items()) or "any task"
         raise NoSolution(f"{path} has no finished trials with {wanted}; its sweeps are: {sweeps or 'none'}")
-    return found
+    return records
 
 
 def refuse_mixture(records: Sequence[Record], vary: Iterable[str]) -> None:
@@ -125,14 +125,14 @@ def class_of(records: Sequence[Record], otherwise: Setting) -> Setting:
     sample = otherwise.sample
     if any(margin_error(record.result, sample.margin) <= sample.train_error for record in records):
         sample = replace(sample, measured=(*sample.measured, "train_error"))
-    known = [setting_of_record(record, margin=sample.margin, delta=sample.delta) for record in records]
-    found: dict[str, list[Budget]] = {}
-    for one in known:
+    settings = [setting_of_record(record, margin=sample.margin, delta=sample.delta) for record in records]
+    by_kind: dict[str, list[Budget]] = {}
+    for one in settings:
         for place, budget in one.norms.budgets.items():
-            found.setdefault(place.partition("[")[0], []).append(budget)  # one budget per kind, for every block
-    everywhere = {kind for kind in found if all(_has(one, kind) for one in known)}
-    budgets = {kind: reduce(Budget.join, found[kind]).map(_two_digits) for kind in found if kind in everywhere}
-    return Setting(known[0].architecture, Norms(budgets=budgets), sample)
+            by_kind.setdefault(place.partition("[")[0], []).append(budget)  # one budget per kind, for every block
+    everywhere = {kind for kind in by_kind if all(_has(one, kind) for one in settings)}
+    budgets = {kind: reduce(Budget.join, by_kind[kind]).map(_two_digits) for kind in by_kind if kind in everywhere}
+    return Setting(settings[0].architecture, Norms(budgets=budgets), sample)
 
 
 def _has(setting: Setting, kind: str) -> bool:

@@ -88,10 +88,10 @@ def _form(form: str, kernel: Kernel, keys: Array) -> str:
 
 
 def _primal(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: float) -> tuple[Array, Array]:
-    phi, asked = kernel.features(k), kernel.features(q)
+    phi, psi = kernel.features(k), kernel.features(q)
     factor = factor_gram(lambda: phi.T @ phi, lam, most, what="the features' second moments Phi^T Phi")
-    mean = asked @ factor.solve(phi.T if v is None else phi.T @ v)
-    return mean, lam * np.square(factor.whiten(asked.T)).sum(0)
+    mean = psi @ factor.solve(phi.T if v is None else phi.T @ v)
+    return mean, lam * np.square(factor.whiten(psi.T)).sum(0)
 
 
 def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: float) -> tuple[Array, Array]:
@@ -106,20 +106,22 @@ def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: flo
 def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | str = "linear") -> Array:
     """P(q) = |phi(q) - sum_i weights_i phi(k_i)|, rounded up, (..., queries): the factor of |f*| in X3k."""
     queries, keys = _pair(q, k)
-    found = kernel_named(kernel)
-    if found.count(keys.shape[-1]) is not None:
-        asked, seen = found.features(queries), found.features(keys)
-        lengths = np.linalg.norm(asked, axis=-1) + (np.abs(weights) * np.linalg.norm(seen, axis=-1)[..., None, :]).sum(
-            -1
-        )
-        return np.linalg.norm(asked - weights @ seen, axis=-1) + (sum(seen.shape[-2:]) + 8) * _EPS * lengths
-    own, cross, gram = found.diagonal(queries), found.gram(queries, keys), found.gram(keys, keys)
+    feature_kernel = kernel_named(kernel)
+    if feature_kernel.count(keys.shape[-1]) is not None:
+        psi, seen = feature_kernel.features(queries), feature_kernel.features(keys)
+        lengths = np.linalg.norm(psi, axis=-1) + (np.abs(weights) * np.linalg.norm(seen, axis=-1)[..., None, :]).sum(-1)
+        return np.linalg.norm(psi - weights @ seen, axis=-1) + (sum(seen.shape[-2:]) + 8) * _EPS * lengths
+    own, cross, gram = (
+        feature_kernel.diagonal(queries),
+        feature_kernel.gram(queries, keys),
+        feature_kernel.gram(keys, keys),
+    )
 
     def square(own: Array, cross: Array, gram: Array, weights: Array) -> Array:
         return own - 2 * (weights * cross).sum(-1) + ((weights @ gram) * weights).sum(-1)
 
     size = square(np.abs(own), -np.abs(cross), np.abs(gram), np.abs(weights))
-    share = max(found.rounding(x, y) for x, y in ((queries, queries), (queries, keys), (keys, keys)))
+    share = max(feature_kernel.rounding(x, y) for x, y in ((queries, queries), (queries, keys), (keys, keys)))
     rounding = 2 * (share + 2 * _EPS * keys.shape[-2]) * size  # the terms nearly cancel
     return np.sqrt(np.maximum(square(own, cross, gram, weights), 0.0) + rounding)
 
@@ -152,9 +154,9 @@ def _pair(q: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
 
 
 def _rows(name: str, x: ArrayLike) -> Array:
-    found = np.asarray(x, dtype=np.float64)
-    if found.ndim < 2:
-        raise InvalidSetting(f"{name} must have at least two axes (rows, width), got shape {found.shape}")
-    if not np.isfinite(found).all():
-        raise InvalidSetting(f"{name} must be finite, but {int((~np.isfinite(found)).sum())} entries are not")
-    return found
+    rows = np.asarray(x, dtype=np.float64)
+    if rows.ndim < 2:
+        raise InvalidSetting(f"{name} must have at least two axes (rows, width), got shape {rows.shape}")
+    if not np.isfinite(rows).all():
+        raise InvalidSetting(f"{name} must be finite, but {int((~np.isfinite(rows)).sum())} entries are not")
+    return rows

@@ -71,13 +71,13 @@ def cme_bound(
         raise Unsupported(refusal)
     if published and smoothness > 1:
         raise InvalidSetting(f"smoothness r must be at most 1 in the published form, got {smoothness:g}")
-    given = {"L": n, "source": source, "smoothness": smoothness, "kappa": kappa, "M": most, "delta": delta, "reg": reg}
+    inputs = {"L": n, "source": source, "smoothness": smoothness, "kappa": kappa, "M": most, "delta": delta, "reg": reg}
     rest = (smoothness, kappa, most, source)
     in_floats, exact = _log_term(FLOAT, delta), _log_term(INTERVAL, delta)
     if published:
         chosen = _ridge(lambda x: latent.cme_error_published(FLOAT, n, x, *rest, in_floats), reg, source)
         value = latent.cme_error_published(INTERVAL, arb(n), chosen, *rest, exact)
-        return _made("X3", "published", _value(value), given, {"reg": chosen}, "|f_hat - f*| in RKHS norm")
+        return _made("X3", "published", _value(value), inputs, {"reg": chosen}, "|f_hat - f*| in RKHS norm")
 
     def at(x: float, tilt: float | None = None) -> float:
         return latent.cme_error(FLOAT, n, x, *rest, in_floats, tilt)
@@ -90,7 +90,7 @@ def cme_bound(
         _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact)),
         _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact, arb(tilt))),
     )
-    return _made("X3", "sharp", value, given, {"reg": chosen, "tilt": tilt}, "|f_hat - f*| in RKHS norm")
+    return _made("X3", "sharp", value, inputs, {"reg": chosen, "tilt": tilt}, "|f_hat - f*| in RKHS norm")
 
 
 def _ridge(cost: Callable[[float], float], reg: float | None, source: float) -> float:
@@ -110,12 +110,12 @@ def _made(
     name: str,
     form: str,
     value: float,
-    given: Mapping[str, Any],
+    candidates: Mapping[str, Any],
     chosen: Mapping[str, float],
     quantity: str,
     always: float | None = None,
 ) -> Value:
-    inputs = {key: item for key, item in given.items() if item is not None}
+    inputs = {key: item for key, item in candidates.items() if item is not None}
     return Value.of(name, quantity, "bound", value, form, inputs, chosen, always)
 
 
@@ -136,8 +136,8 @@ def key_bound(
         value = spread * alpha * tail + size * distance
     else:
         value = latent.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, _log_term(INTERVAL, delta))
-    given = {"alpha": weights, "power": power, "noise": noise, "norm": norm, "delta": delta, "gaussian": gaussian}
-    return _made("X3k", "gaussian" if gaussian else "bounded", _value(value), given, {}, "|f_hat(q) - f*(q)|")
+    inputs = {"alpha": weights, "power": power, "noise": noise, "norm": norm, "delta": delta, "gaussian": gaussian}
+    return _made("X3k", "gaussian" if gaussian else "bounded", _value(value), inputs, {}, "|f_hat(q) - f*(q)|")
 
 
 def softmax_bound(
@@ -150,13 +150,13 @@ def softmax_bound(
     """
     n, delta, most = _common(n, delta, most)
     validate.positive("temperature tau", tau)
-    given = {"L": n, "tau": tau, "M": most, "delta": delta, "sphere": sphere}
+    inputs = {"L": n, "tau": tau, "M": most, "delta": delta, "sphere": sphere}
     exact = _log_term(INTERVAL, delta)
     always = upper_float(2 * INTERVAL.number(most))
     if plain:
         ratio = (2 / arb(tau)).exp()
         value = latent.softmax_error_hoeffding(INTERVAL, arb(n), ratio, INTERVAL.number(most), exact)
-        return _made("X4", "plain", _value(value, always), given, {}, "|attention - its limit|", always)
+        return _made("X4", "plain", _value(value, always), inputs, {}, "|attention - its limit|", always)
     moments = _ball_moments(tau) if sphere is None else _sphere_moments(tau, validate.size("p", sphere, least=2))
     second, spread, top = (float(x.upper()) for x in moments)
     in_floats = _log_term(FLOAT, delta)
@@ -169,9 +169,9 @@ def softmax_bound(
         )
         value = INTERVAL.number(most) * latent.self_normalised_error(INTERVAL, arb(n), *moments, exact, arb(tilt))
     form = "any keys" if sphere is None else "uniform sphere"
-    found = _value(value, always)
-    chosen = {} if found == always else {"tilt": tilt}  # two means of values are never further apart
-    return _made("X4", form, found, given, chosen, "|attention - its limit|", always)
+    limit = _value(value, always)
+    chosen = {} if limit == always else {"tilt": tilt}  # two means of values are never further apart
+    return _made("X4", form, limit, inputs, chosen, "|attention - its limit|", always)
 
 
 def _ball_moments(tau: float) -> tuple[arb, arb, arb]:
@@ -226,6 +226,6 @@ def conditional_mean_bound(n: int, p: int, *, lipschitz: float, most: float = 1.
     sampled, bias = parts(tau)
     always = upper_float(2 * INTERVAL.number(most))
     value = _value(arb(sampled.value) + arb(bias), always)
-    given = {"L": n, "M": most, "delta": delta, "sphere": p, "lipschitz": lipschitz}
+    inputs = {"L": n, "M": most, "delta": delta, "sphere": p, "lipschitz": lipschitz}
     chosen = {"tau": tau, "bias": bias}
-    return _made("X4", "conditional mean", value, given, chosen, "|attention - the conditional mean|", always)
+    return _made("X4", "conditional mean", value, inputs, chosen, "|attention - the conditional mean|", always)

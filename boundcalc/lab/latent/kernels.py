@@ -235,8 +235,8 @@ def kernel_named(kernel: Kernel | str | Callable[[Any, Any], Any], **parameters:
     if not isinstance(kernel, str):
         return Function(kernel)
     kind = KERNELS[validate.choice("kernel", kernel, KERNELS)]
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for name in parameters:
-        if name not in known:
-            raise InvalidSetting(f"the {kernel} kernel has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+        if name not in names:
+            raise InvalidSetting(f"the {kernel} kernel has no parameter {name!r}; it has {', '.join(names) or 'none'}")
     return kind(**parameters)

@@ -63,11 +63,11 @@ _FIX = "Use positions='fixed' or 'none'."
 
 
 def _covers(target: Target, eps: Number) -> list[Number]:
-    found: list[Number] = []
+    counts: list[Number] = []
     for name in _COVERS:
         lemma = LEMMAS[name]
         if lemma.uniform and lemma.applies(target) is None:
             y = lemma.reach(target) / eps
             covered = certainly_le(y, 1)
-            found.append(INTERVAL.number(0) if covered else lemma.closed(INTERVAL, y, target, INTERVAL.number(1)))
-    return found
+            counts.append(INTERVAL.number(0) if covered else lemma.closed(INTERVAL, y, target, INTERVAL.number(1)))
+    return counts

@@ -46,15 +46,15 @@ def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> floa
 
 def _divided(room: Array, square: Array) -> float:
     """The largest room/sqrt(square); infinite where the square is 0 and the room is not."""
-    found = np.where(room > 0, room / np.sqrt(np.where(square > 0, square, 1.0)), 0.0)
-    return float(np.where((room > 0) & (square == 0), math.inf, found).max(initial=0.0))
+    ratios = np.where(room > 0, room / np.sqrt(np.where(square > 0, square, 1.0)), 0.0)
+    return float(np.where((room > 0) & (square == 0), math.inf, ratios).max(initial=0.0))
 
 
 def _candidates(gram: Array, values: Array, noise: float) -> list[Array]:
     """Candidates c: ridge solutions, and a proximal gradient ascent of <c, v> - noise |c|_1 - tr c' K c/2."""
     scale = float(np.trace(gram)) / len(gram) or 1.0
     eye = np.eye(len(gram))
-    found = [np.linalg.solve(gram + ridge * scale * eye, values) for ridge in _RIDGES]
+    solutions = [np.linalg.solve(gram + ridge * scale * eye, values) for ridge in _RIDGES]
     step = 1 / (float(np.abs(gram).sum(1).max()) or 1.0)
     c = before = np.zeros_like(values)
     momentum = 1.0
@@ -65,4 +65,4 @@ def _candidates(gram: Array, values: Array, noise: float) -> list[Array]:
         lengths = np.linalg.norm(moved, axis=1, keepdims=True)
         shrunk = np.maximum(lengths - step * noise, 0.0) / np.maximum(lengths, 1e-300)
         before, c, momentum = c, moved * shrunk, later
-    return [*found, c]
+    return [*solutions, c]

@@ -116,16 +116,16 @@ def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: flo
     """
     m, w = _task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
-    found = condition(m, w)
+    conditioning = condition(m, w)
     exact = _exact_head(m, w)
     kind = "estimate" if measured else "bound"
-    chosen = {"kappa": found.kappa, "kappa_worst": found.worst, "rank": float(found.rank)}
+    chosen = {"kappa": conditioning.kappa, "kappa_worst": conditioning.worst, "rank": float(conditioning.rank)}
     if exact is not None:
         value = latent.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
         top = upper_float(value)
-        given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
-        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, top, "w M^+", given, chosen)
-    bound = head_bound(m, w, found.head, pretext_error, spread=0.0)
+        inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
+        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, top, "w M^+", inputs, chosen)
+    bound = head_bound(m, w, conditioning.head, pretext_error, spread=0.0)
     return Value.of(bound.name, bound.quantity, "estimate", bound.value * (1 + 1e-9), "w M^+", bound.inputs, chosen)
 
 
@@ -152,9 +152,9 @@ def head_bound(
         missed = missed + entry * entry
     value = latent.transfer_error(INTERVAL, size, arb(float(pretext_error)), missed.sqrt(), arb(float(spread)))
     chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
-    given = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
+    inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
     kind = "estimate" if measured else "bound"
-    return Value.of("X6", "E|a yhat - w h|^2", kind, upper_float(value), "any head", given, chosen)
+    return Value.of("X6", "E|a yhat - w h|^2", kind, upper_float(value), "any head", inputs, chosen)
 
 
 def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:

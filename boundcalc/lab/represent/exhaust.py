@@ -36,11 +36,11 @@ def exhaust(network: Network, function: SparseFunction) -> Worst:
             f"T = {T} has 2^{T} inputs: exhaustion is for T <= {MOST_BITS}; the certificate covers every T in closed "
             "form"
         )
-    found = [
+    scores = [
         worst_of(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T)))
         for start in range(0, 1 << T, _CHUNK)
     ]
-    worst = min(found, key=lambda one: one.score)
+    worst = min(scores, key=lambda one: one.score)
     return Worst(worst.score, worst.bits, 1 << T)
 
 

@@ -135,7 +135,7 @@ def _tabulated(node: Node, names: tuple[int, ...]) -> SparseFunction:
     def values(part: Node) -> np.ndarray:
         if part.kind in ("var", "const"):
             return columns[part.index] if part.kind == "var" else np.full(rows.size, part.index)
-        parts = [values(each) for each in part.parts]
+        parts = [values(child) for child in part.parts]
         return 1 - parts[0] if part.kind == "NOT" else _rule(part.kind, np.sum(parts, axis=0), len(parts)).astype(int)
 
     return SparseFunction(names, tuple(int(value) for value in values(node)))

@@ -120,18 +120,18 @@ class SparseFunction:
     @property
     def structure(self) -> str:
         """What it is: "monotone symmetric", "symmetric" or "general", "after negating inputs" if it takes that."""
-        found = self.symmetric
-        if found is None:
+        profile = self.symmetric
+        if profile is None:
             return "general"
-        name = "monotone symmetric" if found.changes == 1 else "symmetric"
-        return f"{name} after negating inputs" if any(found.negated) else name
+        name = "monotone symmetric" if profile.changes == 1 else "symmetric"
+        return f"{name} after negating inputs" if any(profile.negated) else name
 
     def describe(self) -> str:
         """One line."""
-        found = self.symmetric
-        if found is not None:
-            signs = ", ".join(f"{'~' * neg}x{v}" for v, neg in zip(found.variables, found.negated, strict=True))
-            where = [str(h) for h, value in enumerate(found.profile) if value]
+        profile = self.symmetric
+        if profile is not None:
+            signs = ", ".join(f"{'~' * neg}x{v}" for v, neg in zip(profile.variables, profile.negated, strict=True))
+            where = [str(h) for h, value in enumerate(profile.profile) if value]
             return f"1 iff the number of true ones among {signs} is {' or '.join(where)}"
         digits = "".join(str(v) for v in self.table)
         return f"table {digits} on {', '.join(f'x{v}' for v in self.variables)}"
@@ -182,8 +182,8 @@ def _profile(table: np.ndarray, signs: Sequence[int]) -> tuple[int, ...] | None:
     weight = sum(((rows >> i) & 1) for i in range(s))
     profile: list[int] = []
     for h in range(s + 1):
-        found = set(table[weight == h].tolist())
-        if len(found) > 1:
+        answers = set(table[weight == h].tolist())
+        if len(answers) > 1:
             return None
-        profile.append(int(found.pop()))
+        profile.append(int(answers.pop()))
     return tuple(profile)

@@ -72,7 +72,7 @@ def represent(function: SparseFunction, seq_len: int, *, kind: str | None = None
         if kind not in kinds:
             raise InvalidSetting(f"construction {kind!r} does not fit this function; these do: {', '.join(kinds)}")
         kinds = [kind]
-    made: list[tuple[float, Construction, Certified, Solution]] = []
+    candidates: list[tuple[float, Construction, Certified, Solution]] = []
     failure = NoSolution("no construction was found")
     for name in kinds:
         try:
@@ -82,9 +82,9 @@ def represent(function: SparseFunction, seq_len: int, *, kind: str | None = None
             continue
         certified = built.certify(MARGIN)
         needed = solve(built.network.setting(GAMMA, delta=DELTA), "m", RISK, quantity="risk")
-        made.append((needed.value, built, certified, needed))
-    if not made:
+        candidates.append((needed.value, built, certified, needed))
+    if not candidates:
         raise failure
-    best = min(made, key=lambda entry: entry[0])
-    others = {built.kind: m for m, built, *_ in made if built.kind != best[1].kind}
+    best = min(candidates, key=lambda entry: entry[0])
+    others = {built.kind: m for m, built, *_ in candidates if built.kind != best[1].kind}
     return Representation(*best[1:], others)

@@ -122,13 +122,13 @@ class Cases:
 
     def gains(self) -> list[tuple[float, float]]:
         """(lam, G): the G that makes the margin 1 when values are scaled by lam = stretch / largest norm."""
-        found: list[tuple[float, float]] = []
+        pairs: list[tuple[float, float]] = []
         for stretch in _STRETCH:
             lam = stretch / float(self.sizes.max())
             margin = float((self.signed * lam / np.maximum(1.0, lam * self.sizes)).min())
             if margin > 0:
-                found.append((lam, 1 / margin))
-        return found
+                pairs.append((lam, 1 / margin))
+        return pairs
 
 
 @dataclass
@@ -147,15 +147,15 @@ class Tuner:
 
     def best(self) -> Choice:
         """The numbers of least capacity found."""
-        found: list[Choice] = []
+        choices: list[Choice] = []
         for beta in self._betas():
             try:
-                found.append(self._at(beta))
+                choices.append(self._at(beta))
             except NoSolution:
                 continue
-        if not found:
+        if not choices:
             raise NoSolution("no amplitudes were found")
-        return min(found, key=lambda choice: choice.capacity)
+        return min(choices, key=lambda choice: choice.capacity)
 
     def _betas(self) -> list[float]:
         """Strengths to try: those at which the slack is a given part of what a mean of s bits can bear."""
@@ -183,13 +183,13 @@ class Tuner:
         choice: Choice | None = None
         for _ in range(2):  # the units depend on the norms that read their inputs, and these on the amplitudes
             try:
-                found = self._settle(start, beta, slack)
+                candidate = self._settle(start, beta, slack)
             except NoSolution:
                 if choice is None:
                     raise
                 break
-            if choice is None or found.capacity < choice.capacity:
-                choice = found
+            if choice is None or candidate.capacity < choice.capacity:
+                choice = candidate
             start = np.array(
                 [math.log(choice.bit / choice.place), math.log(choice.constant / choice.place), choice.beta]
             )
@@ -212,8 +212,8 @@ class Tuner:
         def cost(x: np.ndarray) -> float:
             return min(self._capacities(_amplitudes(x), strength(x), units, gains))
 
-        found = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "fatol": 1e-4}).x
-        amplitudes, beta = _amplitudes(found), strength(found)
+        optimum = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "fatol": 1e-4}).x
+        amplitudes, beta = _amplitudes(optimum), strength(optimum)
         reached, gain = min(zip(self._capacities(amplitudes, beta, units, gains), gains, strict=True))
         return Choice(*amplitudes, beta, *gain, units, reached)
 

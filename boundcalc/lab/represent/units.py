@@ -138,15 +138,15 @@ def _least_weights(low: np.ndarray, high: np.ndarray, signs: np.ndarray, costs: 
     positive = signs[:, None] > 0
     plus = np.where(positive, low, -high)  # what a weight of +1 adds to sign * value, at least
     minus = np.where(positive, -high, low)
-    found = linprog(
+    solution = linprog(
         np.concatenate([costs, costs]) / costs.mean(),
         A_ub=-np.concatenate([plus, minus], axis=1),
         b_ub=np.full(signs.size, -1.0),
         method="highs",
     )
-    if found.x is None:
-        raise NoSolution(f"no units represent the function at this slack ({found.message})")
-    return found.x[: costs.size] - found.x[costs.size :]
+    if solution.x is None:
+        raise NoSolution(f"no units represent the function at this slack ({solution.message})")
+    return solution.x[: costs.size] - solution.x[costs.size :]
 
 
 def _used(units: Units, costs: np.ndarray) -> Units:

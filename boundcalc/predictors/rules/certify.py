@@ -185,20 +185,20 @@ def explain_network(
     examples = None if data is None else data if isinstance(data, Data) else Data(*map(np.asarray, data))
     tables = tables_of(network.architecture, network.weights)
     x, y = (None, None) if examples is None else (_rows(examples, tables.T), examples.y)
-    found = explain(tables, x, y, seconds=seconds, names=names, progress=progress)
+    explanation = explain(tables, x, y, seconds=seconds, names=names, progress=progress)
     certificate = None
-    if examples is not None and found.proved is not None:
-        certificate = certificate_of(network, found, examples, delta, names=names)
-    return Explanation(found.rule, found.proof, found.proved, found.counterexample, certificate)
+    if examples is not None and explanation.proved is not None:
+        certificate = certificate_of(network, explanation, examples, delta, names=names)
+    return Explanation(explanation.rule, explanation.proof, explanation.proved, explanation.counterexample, certificate)
 
 
 def certificate_of(
-    network: StoredNetwork, found: Found, data: Data, delta: float, *, names: bool = True, prefix: int = 0
+    network: StoredNetwork, explanation: Found, data: Data, delta: float, *, names: bool = True, prefix: int = 0
 ) -> PredictorCertificate:
     """The certificate of a proved rule; with a prefix that the rule was read off, by G15p on the other examples."""
-    rule, proof, proved = found.rule, found.proof, found.proved
+    rule, proof, proved = explanation.rule, explanation.proof, explanation.proved
     if proof is None or proved is None:
-        raise InvalidSetting(str(Explanation(rule, None, None, found.counterexample)))
+        raise InvalidSetting(str(Explanation(rule, None, None, explanation.counterexample)))
     tested = data.take(range(prefix, len(data)))
     facts: dict[str, Any] = {"errors": rule.errors(_rows(tested, rule.T), tested.y), "n": len(tested)}
     return issue(
@@ -225,16 +225,16 @@ def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
     """The rule in words, its inputs and margin; and what it costs as a truth table or decision tree, without a name."""
     evidence = certificate.evidence
     rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
-    found = {"rule": str(rule), "inputs": reach(rule, proof), "margin": evidence["margin"]}
+    facts = {"rule": str(rule), "inputs": reach(rule, proof), "margin": evidence["margin"]}
     if "bits" in certificate.facts:
         kind, bits = rule.price(names=False)
-        found |= {
+        facts |= {
             "function": rule.price(names=evidence["named"])[0],
             "unnamed": kind,
             "bits_unnamed": bits,
             "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
         }
-    return found
+    return facts
 
 
 def _rows(data: Data, T: int) -> Array:

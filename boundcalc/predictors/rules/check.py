@@ -162,8 +162,8 @@ def _rounding(tables: Tables, leaves: Sequence[OnLeaf]) -> float | None:
     float32 = Float32Pass.of(tables.architecture, tables.weights)
     if float32 is None:
         return None
-    found = float32.everywhere() if tables.centre is None else max(float32.on_leaf(leaf) for leaf in leaves)
-    return found if found < math.inf else None
+    error = float32.everywhere() if tables.centre is None else max(float32.on_leaf(leaf) for leaf in leaves)
+    return error if error < math.inf else None
 
 
 def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
@@ -227,11 +227,11 @@ def _shown(total: arb) -> float:
 
 def _most(tables: Tables, heads: Sequence[HeadOn], columns: Sequence[arb_mat]) -> list[arb]:
     """Proved upper bounds of <w, r> for some columns w."""
-    found = [(tables.rho * w)[0, 0] for w in columns]
+    sums = [(tables.rho * w)[0, 0] for w in columns]
     for head in heads:
         bounds = head.bounds(Directions([(head.table.out * w).entries() for w in columns]))
-        found = [a + b for a, b in zip(found, bounds, strict=True)]
-    return found
+        sums = [a + b for a, b in zip(sums, bounds, strict=True)]
+    return sums
 
 
 def _read_range(tables: Tables, heads: Sequence[HeadOn], exact: Sequence[int]) -> tuple[list[arb], list[arb]]:
@@ -280,7 +280,7 @@ def _output_box(
         at = [phi(name, arb(a)), phi(name, arb(b))]
         monotone = name == "relu" or a >= -0.75 or b <= -0.76  # GELU falls, then rises, and is above -0.17
         ends.append((arb.min(*at) if monotone else arb(-0.17), arb.max(*at)))
-    found: list[tuple[arb, arb]] = []
+    box: list[tuple[arb, arb]] = []
     for i, column in enumerate(transposed(w_2.tolist())):
         lower, upper = low[i] + b_2[i], high[i] + b_2[i]
         if residual is not None:
@@ -289,8 +289,8 @@ def _output_box(
             upper = b_2[i] + residual[1][i] - _least([-c for c in corners])
         for w, (bottom, top) in zip(column, ends, strict=True):
             lower, upper = lower + arb.min(w * bottom, w * top), upper + arb.max(w * bottom, w * top)
-        found.append((lower, upper))
-    return found
+        box.append((lower, upper))
+    return box
 
 
 def _sizes(ranges: Iterable[tuple[arb, arb]]) -> Array:
@@ -302,10 +302,10 @@ def _larger_square(low: arb, high: arb) -> arb:
 
 
 def _least(values: Sequence[arb]) -> arb:
-    found = values[0]
+    least = values[0]
     for value in values[1:]:
-        found = arb.min(found, value)
-    return found
+        least = arb.min(least, value)
+    return least
 
 
 def _leaves(tree: Node | None, fixed: Fixed, ranges: Ranges) -> Iterator[tuple[Fixed, Ranges, Leaf | None]]:

@@ -112,12 +112,12 @@ class Rule:
         """1, 0, or -1 for no answer, for every row of bits."""
         if x.ndim != 2 or x.shape[1] != self.T or not bool(((x == 0) | (x == 1)).all()):
             raise CertificateError(f"the rule answers rows of {self.T} bits")
-        found = np.full(len(x), -1)
+        answers = np.full(len(x), -1)
         for path, answer in self.paths:
-            found[np.all([x[:, t] == c for t, c in path], axis=0) if path else slice(None)] = answer
+            answers[np.all([x[:, t] == c for t, c in path], axis=0) if path else slice(None)] = answer
         low, high = self.ones
         ones = x.astype(np.int64).sum(1)
-        return np.where((ones < low) | (ones > high), -1, found)
+        return np.where((ones < low) | (ones > high), -1, answers)
 
     def errors(self, x: Array, y: Array) -> int:
         """e_r: examples on which it answers something else, or nothing."""
@@ -157,27 +157,27 @@ class Rule:
     def probabilities(self) -> dict[str, Fraction]:
         """Of its messages by their kind: tree, table, and the name of its function."""
         domain = Fraction(1, 2 if self.window == MAIN_WINDOW else 16)
-        found = {"tree": domain / 4 * _of_tree(self.tree, self.T)}
+        shares = {"tree": domain / 4 * _of_tree(self.tree, self.T)}
         if self.table is not None:
             read, answers = self.table
             by_name = domain * _size(len(read)) / comb(self.T, len(read)) * self._of_removed(read)
-            found["table"] = by_name / 4 / 2 ** len(answers)
+            shares["table"] = by_name / 4 / 2 ** len(answers)
             if self.name is not None:
-                found[self.name] = by_name / 8
-        return found
+                shares[self.name] = by_name / 8
+        return shares
 
     def _of_removed(self, read: tuple[int, ...]) -> Fraction:
         """Of the removed cubes that the paths without an answer are; these leave bits that the table reads open."""
-        found = Fraction(1, 2)
+        total = Fraction(1, 2)
         for path, answer in self.paths:
             if answer < 0:
                 values = [c for t, c in path if t not in read]
                 open_, u = len(read) - (len(path) - len(values)), len(values)
-                each = Fraction(1, 2 * 2 ** len(read)) * _size(u) / comb(self.T - len(read), u)
+                factor = Fraction(1, 2 * 2 ** len(read)) * _size(u) / comb(self.T - len(read), u)
                 if u:
-                    each *= max(Fraction(int(len(set(values)) == 1), 4), Fraction(1, 2 ** (u + 1)))
-                found *= each ** (2**open_)
-        return found
+                    factor *= max(Fraction(int(len(set(values)) == 1), 4), Fraction(1, 2 ** (u + 1)))
+                total *= factor ** (2**open_)
+        return total
 
     def price(self, *, names: bool = True) -> tuple[str, float]:
         """The kind of its likeliest message and B, its -log2, rounded up; without names: of a tree or table."""
@@ -251,21 +251,21 @@ def _size(count: int) -> Fraction:
 
 def _smallest_tree(positions: tuple[int, ...], cells: dict[tuple[int, ...], int]) -> Tree:
     """A tree of fewest leaves for a table, among those that split it at one position after the other."""
-    known: dict[tuple[int | None, ...], tuple[int, Tree]] = {}
+    trees: dict[tuple[int | None, ...], tuple[int, Tree]] = {}
 
     def smallest(shown: tuple[int | None, ...]) -> tuple[int, Tree]:
-        if shown not in known:
+        if shown not in trees:
             here = {a for p, a in cells.items() if all(c is None or c == b for b, c in zip(p, shown, strict=True))}
             if len(here) == 1:
-                known[shown] = 1, here.pop()
+                trees[shown] = 1, here.pop()
             else:
                 splits = []
                 for i in (i for i, c in enumerate(shown) if c is None):
                     low, high = (smallest((*shown[:i], c, *shown[i + 1 :])) for c in (0, 1))
                     splits.append((low[0] + high[0], i, (positions[i], low[1], high[1])))
                 size, _, tree = min(splits, key=lambda split: split[:2])
-                known[shown] = size, tree
-        return known[shown]
+                trees[shown] = size, tree
+        return trees[shown]
 
     return smallest((None,) * len(positions))[1]
 

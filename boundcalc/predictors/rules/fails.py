@@ -91,7 +91,7 @@ def descend(
 
 def _swapped(x: Array, order: Array) -> Array:
     """The input with the best flip of a 0 and the best flip of a 1, which keep its number of ones."""
-    found = x.copy()
+    swapped = x.copy()
     for bit in (0, 1):
-        found[order[x[order] == bit][:1]] ^= 1
-    return found[None]
+        swapped[order[x[order] == bit][:1]] ^= 1
+    return swapped[None]

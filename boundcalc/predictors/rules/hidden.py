@@ -22,9 +22,9 @@ def offsets(
 ) -> list[arb]:
     """beta_j <= min of g_j phi(z) - a_j z over low_j <= z <= high_j."""
     if name == "relu":
-        return [_relu(*each) for each in zip(g, slopes, low, high, strict=True)]
-    near = touching_points(np.array([float(each.mid()) for each in g]), np.array(slopes), np.array(low), np.array(high))
-    return [_gelu(*each) for each in zip(g, slopes, low, high, near.tolist(), strict=True)]
+        return [_relu(*unit) for unit in zip(g, slopes, low, high, strict=True)]
+    near = touching_points(np.array([float(unit.mid()) for unit in g]), np.array(slopes), np.array(low), np.array(high))
+    return [_gelu(*unit) for unit in zip(g, slopes, low, high, near.tolist(), strict=True)]
 
 
 def _relu(g: arb, a: float, low: float, high: float) -> arb:
@@ -42,7 +42,7 @@ def _gelu(g: arb, a: float, low: float, high: float, near: list[float]) -> arb:
     slope, (inner, outer) = arb(a), _BENDS
     if not bool(g > 0) and not bool(g < 0):  # |phi(z)| <= |z|
         return _least([-slope * arb(z) for z in (low, high)]) - abs(g) * max(abs(low), abs(high))
-    found: list[arb] = []
+    differences: list[arb] = []
     cuts = ((-math.inf, -outer), (-outer, -inner), (-inner, inner), (inner, outer), (outer, math.inf))
     for piece, (start, end) in enumerate(cuts):
         left, right = max(low, start), min(high, end)
@@ -50,16 +50,16 @@ def _gelu(g: arb, a: float, low: float, high: float, near: list[float]) -> arb:
             continue
         if piece in (1, 3):  # a ball around the bend
             z = arb(left).union(arb(right))
-            found.append(g * phi("gelu", z) - slope * z)
+            differences.append(g * phi("gelu", z) - slope * z)
         elif bool(g > 0) == (piece == 2):  # convex
             at = min(max(near[piece // 2], left), right)
             touch = arb(at)
             value = g * phi("gelu", touch) - slope * touch
             rise = g * phi_slope(touch) - slope
-            found.append(value + _least([rise * (arb(left) - touch), rise * (arb(right) - touch)]))
+            differences.append(value + _least([rise * (arb(left) - touch), rise * (arb(right) - touch)]))
         else:
-            found += [g * phi("gelu", arb(z)) - slope * arb(z) for z in (left, right)]
-    return _least(found)
+            differences += [g * phi("gelu", arb(z)) - slope * arb(z) for z in (left, right)]
+    return _least(differences)
 
 
 def _proper(a: float, low: float, high: float) -> bool:
@@ -67,10 +67,10 @@ def _proper(a: float, low: float, high: float) -> bool:
 
 
 def _least(values: Sequence[arb]) -> arb:
-    found = values[0]
+    least = values[0]
     for value in values[1:]:
-        found = arb.min(found, value)
-    return found
+        least = arb.min(least, value)
+    return least
 
 
 def touching_points(g: Array, a: Array, low: Array, high: Array) -> Array:

@@ -30,9 +30,9 @@ class Directions:
         """Some of the rows."""
         if len(rows) == len(self):
             return self
-        found = object.__new__(Directions)
-        found.balls, found.floats, found.off = [self.balls[i] for i in rows], self.floats[rows], self.off[rows]
-        return found
+        part = object.__new__(Directions)
+        part.balls, part.floats, part.off = [self.balls[i] for i in rows], self.floats[rows], self.off[rows]
+        return part
 
 
 class RoundedHead:

@@ -104,25 +104,25 @@ class Float32Pass:
         """The pass; None where the weights are no float32 numbers or where something may overflow."""
         if not weights or any(not np.array_equal(v, v.astype(np.float32)) for v in weights.values()):
             return None
-        found = cls(architecture, weights)
-        return found if found.largest < _LARGEST and float((found.size**2).sum()) < _LARGEST else None
+        result = cls(architecture, weights)
+        return result if result.largest < _LARGEST and float((result.size**2).sum()) < _LARGEST else None
 
     def moved(self, columns: Array) -> Array:
         """How far <w, r> is off at most, for every column w."""
-        found = self.off @ np.abs(columns)
+        shift = self.off @ np.abs(columns)
         for share, v, out in self.turned:
             seen = v @ (out @ columns)
-            found = found + share * (seen.max(0) - seen.min(0))
-        return _OWN * found
+            shift = shift + share * (seen.max(0) - seen.min(0))
+        return _OWN * shift
 
     @cached_property
     def away(self) -> float:
         """How far r is off at most, as a vector."""
-        found = float(np.linalg.norm(self.off))
+        distance = float(np.linalg.norm(self.off))
         for share, v, out in self.turned:
             seen = v @ out
-            found += 2 * share * float(np.linalg.norm(seen - (seen.max(0) + seen.min(0)) / 2, axis=1).max())
-        return _OWN * found
+            distance += 2 * share * float(np.linalg.norm(seen - (seen.max(0) + seen.min(0)) / 2, axis=1).max())
+        return _OWN * distance
 
     def everywhere(self) -> float:
         """How far the output of a network without normalisation is off at most."""
@@ -135,11 +135,11 @@ class Float32Pass:
         z = np.maximum(np.abs(low), np.abs(high)) + dz
         y = self.size + z @ np.abs(w["W_2[0]"]) + np.abs(w["b_2[0]"])  # |phi(z)| <= |z|
         read = w["readout"][:, 0]
-        found = self.moved(w["readout"])[0] + self._hidden_off(dz, z) @ np.abs(w["W_2[0]"] @ read)
-        found += (_gamma(len(z) + 3) + _gamma(a.d + 1)) * (y @ np.abs(read)) + _gamma(a.d + 1) * np.abs(
+        error = self.moved(w["readout"])[0] + self._hidden_off(dz, z) @ np.abs(w["W_2[0]"] @ read)
+        error += (_gamma(len(z) + 3) + _gamma(a.d + 1)) * (y @ np.abs(read)) + _gamma(a.d + 1) * np.abs(
             w["b_readout"][0]
         )
-        return float(_OWN * found + _TINY * a.d)
+        return float(_OWN * error + _TINY * a.d)
 
     def on_leaf(self, leaf: OnLeaf) -> float:
         """How far the output of a network with normalisation falls below what is proved on a leaf, at most."""
@@ -210,9 +210,9 @@ class Float32Pass:
         scale = self._scale(np.linalg.norm(centred, axis=-1, keepdims=True) - _OWN * away)
         relative, rounded = _kernel(scale, np.abs(rows) + off)
         more = scale * (scale * away / root + relative)
-        found = np.abs(gain) * (scale * moved + more * (np.abs(centred) + moved) + scale * rounded)
+        shift = np.abs(gain) * (scale * moved + more * (np.abs(centred) + moved) + scale * rounded)
         exact = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + self.architecture.eps)
-        return gain * exact + offset, _OWN * (found + 2 * _UNIT * np.abs(offset)) + _TINY
+        return gain * exact + offset, _OWN * (shift + 2 * _UNIT * np.abs(offset)) + _TINY
 
 
 def _kernel(scale: Any, size: Array) -> tuple[Any, Array]:

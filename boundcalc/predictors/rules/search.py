@@ -123,18 +123,18 @@ def explain(
     read = [read_off(work.floats, positions, work.random) for positions in candidates(work.floats, sample)]
     guesses = list({_function(rule): rule for rule in reversed(read)}.values())[::-1]
     best, checking = Found(guesses[0]), 0.0
-    for found in _proposals(work, guesses):
-        errors = 0 if x is None or y is None else found.rule.errors(x, y)
-        cost = work.cost(found.rule, errors)
-        if found.proof is not None and cost <= work.best:
+    for proposal in _proposals(work, guesses):
+        errors = 0 if x is None or y is None else proposal.rule.errors(x, y)
+        cost = work.cost(proposal.rule, errors)
+        if proposal.proof is not None and cost <= work.best:
             before = time.process_time()
-            _check(work, found)
+            _check(work, proposal)
             checking += time.process_time() - before
-        if found.proved is not None and cost <= work.best:
-            best, work.best, work.without_error = found, cost, work.without_error or not errors
+        if proposal.proved is not None and cost <= work.best:
+            best, work.best, work.without_error = proposal, cost, work.without_error or not errors
         elif best.proof is None and not best.doubtful:
-            best.doubtful = found.doubtful
-        if work.late or (best.proved is not None and found.last and not best.rule.silent):
+            best.doubtful = proposal.doubtful
+        if work.late or (best.proved is not None and proposal.last and not best.rule.silent):
             break
     if best.doubtful:
         work.say("an input where the network is not the rule")
@@ -147,26 +147,26 @@ def explain(
 def follow(tables: Tables, rule: Rule, *, seconds: float = 3.0, progress: Callable[[str], None] | None = None) -> Found:
     """A proof that the network follows this very rule, on all inputs or on the rule's own."""
     work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
-    found = Found(rule)
-    for found in _whole(work, rule, (None, rule.window)):
-        _check(work, found)
-        if found.proved is not None:
+    candidate = Found(rule)
+    for candidate in _whole(work, rule, (None, rule.window)):
+        _check(work, candidate)
+        if candidate.proved is not None:
             break
-    if found.doubtful:
-        found.counterexample = work.attack(replace(rule, window=None), found.doubtful, 13)
-    return found
+    if candidate.doubtful:
+        candidate.counterexample = work.attack(replace(rule, window=None), candidate.doubtful, 13)
+    return candidate
 
 
-def _check(work: _Work, found: Found) -> None:
+def _check(work: _Work, candidate: Found) -> None:
     """Keep a proof that the checker takes."""
-    if found.proof is None:
+    if candidate.proof is None:
         return
     work.say("proof")
     try:
-        found.proved = prove(work.tables, found.rule, found.proof, progress=work.say)
+        candidate.proved = prove(work.tables, candidate.rule, candidate.proof, progress=work.say)
     except BoundcalcError as error:
         work.say(str(error))
-        found.proof = None
+        candidate.proof = None
 
 
 def _proposals(work: _Work, guesses: Sequence[Rule]) -> Iterator[Found]:
@@ -253,7 +253,7 @@ def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WI
         cubes = [(dict(guess.paths[i][0]), guess.paths[i][1]) for i in todo]
         leaves = leaves_of(work.floats, [_part(rule, *cube) for cube in cubes])
         failed, far = False, False
-        for i, cube, leaf in sorted(zip(todo, cubes, leaves, strict=True), key=lambda each: each[2][1]):
+        for i, cube, leaf in sorted(zip(todo, cubes, leaves, strict=True), key=lambda item: item[2][1]):
             settled[i] = _settle(work, rule, *cube, leaf)
             failed, far = settled[i] is None, leaf[1] < 2 * _NEAR
             if failed:
@@ -261,7 +261,7 @@ def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WI
         doubtful = doubtful or tuple(dict(guess.paths[i][0]) for i in todo if settled.get(i) is None)
         proof = None
         if not failed:
-            trees = [each[1] for _, each in sorted(settled.items()) if each]
+            trees = [item[1] for _, item in sorted(settled.items()) if item]
             proof = Proof(*rule.ones, _assembled(guess.tree, trees))
             settled = {} if window == _WINDOWS[1] else settled
         yield Found(rule if window is not None else guess, proof, doubtful, last=window != _WINDOWS[1])
@@ -334,15 +334,15 @@ def _part(rule: Rule, fixed: Fixed, answer: int) -> Part:
 
 def leaves_of(floats: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
     """A leaf for each set of inputs, and the least value that floats see on it (infinite where no input meets it)."""
-    found: list[tuple[Leaf, float]] = [(Leaf((0.0,) * len(floats.g), ()), math.inf)] * len(parts)
+    best: list[tuple[Leaf, float]] = [(Leaf((0.0,) * len(floats.g), ()), math.inf)] * len(parts)
     groups: dict[int, list[int]] = {}
     for i, part in enumerate(parts):
         if not part.inputs.empty:
             groups.setdefault(len(part.inputs.fixed), []).append(i)
     for group in groups.values():
         for i, leaf in zip(group, ascend(floats, [parts[i] for i in group]), strict=True):
-            found[i] = leaf
-    return found
+            best[i] = leaf
+    return best
 
 
 def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Node | None:
@@ -359,7 +359,7 @@ def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Node | None:
     sides = [replace(part, ranges={**part.ranges, j: ends}) for ends in ((low, min(at, high)), (max(at, low), high))]
     cuts.append((Unit(j, at, (None, None)), sides))
     tried = [(leaves_of(f, sides), cut, sides) for cut, sides in cuts]
-    leaves, cut, sides = max(tried, key=lambda each: min(v for _, v in each[0]))
+    leaves, cut, sides = max(tried, key=lambda option: min(v for _, v in option[0]))
     if min(v for _, v in leaves) <= value:
         return None
     parts = [

@@ -50,15 +50,15 @@ class _Sets:
     heads: Free = field(init=False)
 
     def __post_init__(self) -> None:
-        terms, fixed = zip(*(self.f.terms(each.free, each.fixed) for each in self.inputs), strict=True)
-        low, high = np.repeat([each.counts for each in self.inputs], len(self.f.e), 0).T
+        terms, fixed = zip(*(self.f.terms(inputs.free, inputs.fixed) for inputs in self.inputs), strict=True)
+        low, high = np.repeat([inputs.counts for inputs in self.inputs], len(self.f.e), 0).T
         self.heads = Free(np.concatenate(terms), np.concatenate(fixed), low, high)
 
     def most(self, w: Array, near: Array | None = None) -> tuple[Array, Array]:
         """For a direction per set and head: the largest <w, p> as floats see it, and the p that has it."""
         flat = w.reshape(-1, 1, w.shape[-1])
-        found = largest(self.heads, flat, near)
-        return found.value.reshape(w.shape[:2]), found.p.reshape(w.shape)
+        values = largest(self.heads, flat, near)
+        return values.value.reshape(w.shape[:2]), values.p.reshape(w.shape)
 
     def most_of_row(self, w: Array, near: Array | None = None) -> tuple[Array, Array]:
         """The largest <w, r> for a direction per set, and the p that has it."""
@@ -79,11 +79,11 @@ class _Sets:
 
     def ranges(self) -> tuple[Array, Array, list[tuple[int, ...]]]:
         """Least and largest value of every column that is read, and the heads that are followed exactly, per set."""
-        known = self.f.ranges
-        left = [each for each in dict.fromkeys(self.inputs) if each not in known]
+        stored = self.f.ranges
+        left = [inputs for inputs in dict.fromkeys(self.inputs) if inputs not in stored]
         if left:
-            known.update(zip(left, (self if left == self.inputs else _Sets(self.f, left))._ranges(), strict=True))
-        low, high, exact = zip(*(known[each] for each in self.inputs), strict=True)
+            stored.update(zip(left, (self if left == self.inputs else _Sets(self.f, left))._ranges(), strict=True))
+        low, high, exact = zip(*(stored[inputs] for inputs in self.inputs), strict=True)
         return np.array(low), np.array(high), list(exact)
 
     def _ranges(self) -> Iterator[tuple[Array, Array, tuple[int, ...]]]:
@@ -107,7 +107,7 @@ class _Sets:
 
     def _head(self, i: int, h: int) -> Free:
         at, heads = i * len(self.f.e) + h, self.heads
-        return Free(*(each[at : at + 1] for each in (heads.terms, heads.fixed, heads.low, heads.high)))
+        return Free(*(array[at : at + 1] for array in (heads.terms, heads.fixed, heads.low, heads.high)))
 
 
 @np.errstate(all="ignore")

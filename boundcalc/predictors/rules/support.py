@@ -93,17 +93,17 @@ class HeadOn:
 
     def holds(self, directions: Directions, values: Sequence[float], thetas: Sequence[float]) -> list[bool]:
         """Which of the bounds <w, p_h> <= value hold on all the inputs, as G <= 0 shows: in floats, else in balls."""
-        found = np.zeros(len(directions), dtype=bool)
+        holding = np.zeros(len(directions), dtype=bool)
         values_, thetas_ = np.array(values), np.array(thetas)
         with np.errstate(all="ignore"):
             for start in range(0, len(directions), _ROWS):
                 part = slice(start, start + _ROWS)
-                found[part] = self._holds_in_floats(
+                holding[part] = self._holds_in_floats(
                     directions.floats[part], directions.off[part], values_[part], thetas_[part]
                 )
-        for i in np.flatnonzero(~found).tolist():
-            found[i] = self._holds_in_balls(directions.balls[i], values[i], thetas[i])
-        return found.tolist()
+        for i in np.flatnonzero(~holding).tolist():
+            holding[i] = self._holds_in_balls(directions.balls[i], values[i], thetas[i])
+        return holding.tolist()
 
     def _holds_in_floats(self, w: Array, off: Array, values: Array, thetas: Array) -> Array:
         """G <= 0 with a proved bound of all roundings (docs/certificates.md)."""
@@ -124,8 +124,9 @@ class HeadOn:
     def _holds_in_balls(self, w: Sequence[arb], value: float, theta: float) -> bool:
         low, high = self.inputs.counts
         n, row = len(self.inputs.free), [*w, arb(value), arb(theta)]
-        each = (arb_mat([row]) * self.columns).entries()
-        total = sum(map(arb.max, each[:n], each[n : 2 * n]), sum(each[2 * n :], arb.max(low * row[-1], high * row[-1])))
+        products = (arb_mat([row]) * self.columns).entries()
+        rest = sum(products[2 * n :], arb.max(low * row[-1], high * row[-1]))
+        total = sum(map(arb.max, products[:n], products[n : 2 * n]), rest)
         return bool(total <= 0) and math.isfinite(value)
 
     def bounds(self, directions: Directions) -> list[float]:
@@ -133,7 +134,7 @@ class HeadOn:
         w = directions.floats
         with np.errstate(all="ignore"):
             guess, theta = self.guesses(w)
-        found = [math.inf] * len(directions)
+        bounds = [math.inf] * len(directions)
         left = list(range(len(directions)))
         for slack in (*_SLACKS, None):
             if slack is None:  # an average is at most its largest term
@@ -144,21 +145,21 @@ class HeadOn:
             values = [float(tried[i]) for i in left]
             held = self.holds(directions.part(left), values, [float(theta[i]) for i in left])
             for i, value, good in zip(left, values, held, strict=True):
-                found[i] = value if good else math.inf
+                bounds[i] = value if good else math.inf
             left = [i for i, good in zip(left, held, strict=True) if not good]
             if not left:
                 break
-        return found
+        return bounds
 
     def guesses(self, w: Array) -> tuple[Array, Array]:
         """Value and multiplier for every row of w, in floats."""
         (low, high), h = self.inputs.counts, self.index
-        terms, others = (each[h : h + 1] for each in self.floats.terms(self.inputs.free, self.inputs.fixed))
-        heads, found = Free(terms, others, np.array([low]), np.array([high])), list[tuple[Array, Array]]()
+        terms, others = (array[h : h + 1] for array in self.floats.terms(self.inputs.free, self.inputs.fixed))
+        heads, pairs = Free(terms, others, np.array([low]), np.array([high])), list[tuple[Array, Array]]()
         for start in range(0, len(w), _ROWS):
             part = largest(heads, w[None, start : start + _ROWS])
-            found.append((part.value[0], part.theta[0]))
-        values, thetas = (np.concatenate(each) for each in zip(*found, strict=True))
+            pairs.append((part.value[0], part.theta[0]))
+        values, thetas = (np.concatenate(array) for array in zip(*pairs, strict=True))
         return np.where(np.isfinite(values), values, 0.0), np.where(np.isfinite(thetas), thetas, 0.0)
 
     def _trivial(self, w: Array) -> Array:

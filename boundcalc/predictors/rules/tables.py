@@ -152,7 +152,7 @@ class FloatTables:
         self.centre = None if tables.centre is None else floats_of(tables.centre)
         w_2, b_2, residual = tables.behind
         self.w_2, self.b_2 = floats_of(w_2), np.array(mids(b_2))
-        self.residual = None if residual is None else [np.array(mids(each)) for each in residual]
+        self.residual = None if residual is None else [np.array(mids(part)) for part in residual]
         self.activation, self.eps = tables.architecture.activation, tables.architecture.eps
         self.ranges: dict[Any, Any] = {}  # of what is read, on sets of inputs that a search has met
 
@@ -234,8 +234,8 @@ def refuse_other_architectures(architecture: Architecture) -> None:
     if a.style not in ("pre", "post") or a.normalisation not in ("none", "layernorm", "rmsnorm") or a.seq_len < 2:
         raise InvalidSetting("a rule is proved of blocks of style pre or post with layernorm, rmsnorm or none")
     fields = ("seq_len", "heads", "d", "d_ff", "style", "activation", "normalisation", "vocabulary", "own_row", "eps")
-    given = {name: getattr(a, name) for name in fields if a.unread(name) is None}
-    expected = Architecture(depth=1, residual=True, bias=True, positions="learned", **given)
+    values = {name: getattr(a, name) for name in fields if a.unread(name) is None}
+    expected = Architecture(depth=1, residual=True, bias=True, positions="learned", **values)
     if a.stages != expected.stages or a.classes != expected.classes:
         raise InvalidSetting(
             "a rule is proved of one attention layer with residuals and biases, learned positions, softmax and no "
@@ -279,7 +279,7 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
         if centre is None:
             return matrix, [arb(0)] * matrix.ncols()
         gain, offset = around(which)
-        scaled = arb_mat([[g * each for each in row] for g, row in zip(gain, matrix.tolist(), strict=True)])
+        scaled = arb_mat([[g * entry for entry in row] for g, row in zip(gain, matrix.tolist(), strict=True)])
         return centre * scaled, (arb_mat([offset]) * matrix).entries()
 
     token = balls("embedding").tolist()
@@ -297,8 +297,8 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
         query = (queried * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / arb(width).sqrt())
         key = balls("W_K[0]", h) * query.transpose()
         scores, own = [(side * key).entries() for side in bits], (queried * key)[0, 0]
-        shift = arb(max(float(each.mid()) for each in (*scores[0], *scores[1], own)))
-        zero, one = ([(each - shift).exp() for each in side] for side in scores)
+        shift = arb(max(float(score.mid()) for score in (*scores[0], *scores[1], own)))
+        zero, one = ([(score - shift).exp() for score in side] for side in scores)
         value = balls("W_V[0]", h)
         heads.append(
             HeadTable(
@@ -336,7 +336,7 @@ def _centre(a: Architecture) -> arb_mat | None:
 
 def _normalised(a: Architecture, row: list[arb], centre: arb_mat, gain: list[arb], offset: list[arb]) -> list[arb]:
     centred = (arb_mat([row]) * centre).entries()
-    scale = (sum((each * each for each in centred), arb(0)) / a.d + arb(a.eps)).rsqrt()
+    scale = (sum((ball * ball for ball in centred), arb(0)) / a.d + arb(a.eps)).rsqrt()
     return [x * scale * g + o for x, g, o in zip(centred, gain, offset, strict=True)]
 
 
@@ -380,7 +380,7 @@ def add(a: list[arb], b: list[arb]) -> list[arb]:
 
 def mids(balls: list[arb]) -> list[float]:
     """Midpoints of balls."""
-    return [float(each.mid()) for each in balls]
+    return [float(ball.mid()) for ball in balls]
 
 
 def floats_of(matrix: arb_mat) -> Array:

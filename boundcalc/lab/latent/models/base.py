@@ -66,7 +66,7 @@ class LatentModel(ABC):
 
 def whole_tokens(tokens: Any, values: int) -> NDArray[np.int64]:
     """Tokens as integers in [0, values)."""
-    found = np.asarray(tokens)
-    if found.size and (not np.issubdtype(found.dtype, np.integer) or found.min() < 0 or found.max() >= values):
-        raise InvalidSetting(f"tokens must be whole numbers from 0 to {values - 1}, got {found.ravel()[:4].tolist()}")
-    return found.astype(np.int64)
+    whole = np.asarray(tokens)
+    if whole.size and (not np.issubdtype(whole.dtype, np.integer) or whole.min() < 0 or whole.max() >= values):
+        raise InvalidSetting(f"tokens must be whole numbers from 0 to {values - 1}, got {whole.ravel()[:4].tolist()}")
+    return whole.astype(np.int64)

@@ -59,8 +59,8 @@ class _Counts(LatentModel):
         return self.posterior(tokens).predictive
 
     def _count(self, tokens: Array) -> Array:
-        found = whole_tokens(tokens, self.values)
-        return (found[..., None] == np.arange(self.values)).sum(-2).astype(float)
+        whole = whole_tokens(tokens, self.values)
+        return (whole[..., None] == np.arange(self.values)).sum(-2).astype(float)
 
     @property
     def statistics(self) -> Mapping[str, Callable[[Array], Any]]:

@@ -155,8 +155,8 @@ class GaussianLinear(LatentModel):
 
     def split(self, tokens: Array) -> tuple[Array, Array]:
         """Keys and values."""
-        found = np.asarray(tokens, dtype=float).reshape(-1, self.width + self.values)
-        return found[:, : self.width], found[:, self.width :]
+        rows = np.asarray(tokens, dtype=float).reshape(-1, self.width + self.values)
+        return rows[:, : self.width], rows[:, self.width :]
 
     def log_joint(self, tokens: Array) -> float:
         """Log density of the values given the keys (whose own law does not depend on z)."""
