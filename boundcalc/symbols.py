@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boundcalc.base.symbols import ALIASES, BY_NAME, plain
+from boundcalc.theorems.symbols import ALIASES, BY_NAME, plain
 
 if TYPE_CHECKING:
     import sympy

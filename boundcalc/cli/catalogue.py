@@ -34,8 +34,8 @@ def names() -> list[str]:
 
 
 def _theorems() -> _Rows:
-    from boundcalc.base.prose import plain
     from boundcalc.theorems import THEOREMS
+    from boundcalc.theorems.prose import plain
 
     for theorem in THEOREMS.values():
         yield theorem.name, plain(theorem.title), theorem.source.short

@@ -127,7 +127,7 @@ def _other(name: str) -> list[tuple[str, str]]:
 
 
 def _show(name: str, parts: list[tuple[str, str]]) -> None:
-    from boundcalc.base.prose import plain
+    from boundcalc.theorems.prose import plain
 
     click.secho(name, bold=True)
     label = max(len(title) for title, _ in parts) + 2

@@ -44,7 +44,7 @@ def known_bound(name: str) -> str:
     """The name under which `BOUNDS` has a bound; refuses names of nothing, and of theorems about something else."""
     theorem = theorem_called(name)
     if theorem is not None and theorem.name not in BOUNDS:
-        from boundcalc.base.prose import plain
+        from boundcalc.theorems.prose import plain
 
         raise InvalidSetting(
             f"{name} ({plain(theorem.title)}) is no bound of the gap of a setting: `boundcalc eval --bound {name}` "

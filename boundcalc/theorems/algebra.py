@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 from sympy.codegen.cfunctions import expm1
 
-from boundcalc.base.symbols import symbol
+from boundcalc.theorems.symbols import symbol
 
 Expr = Any
 """A SymPy expression; SymPy annotates its own functions only in part, so they cannot be held to more."""

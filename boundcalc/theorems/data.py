@@ -116,9 +116,9 @@ def _definition(entry: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str]:
 
 def _network(norms: str, also: str, values: Mapping[str, Any]) -> str:
     """The class of networks whose norms are bounded so; depth and heads may be numbers."""
-    from boundcalc.base.symbols import ALIASES, latex
     from boundcalc.theorems.algebra import number
     from boundcalc.theorems.printing import latex as tex
+    from boundcalc.theorems.symbols import ALIASES, latex
 
     values = {ALIASES.get(name, name): value for name, value in values.items()}
     depth, heads = (tex(number(values[name])) if name in values else latex(name) for name in ("depth", "heads"))

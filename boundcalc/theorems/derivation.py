@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from boundcalc.base import prose, theory
+from boundcalc.base import theory
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.theory import HERE, Entry, Source
 from boundcalc.base.validate import choice
+from boundcalc.theorems import prose
 from boundcalc.theorems.formula import Formula
 from boundcalc.theorems.printing import WIDE
 from boundcalc.theorems.theorem import Step, Theorem

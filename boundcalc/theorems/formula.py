@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from boundcalc.base import symbols
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.theorems import symbols
 from boundcalc.theorems.algebra import Expr, Named, number, written_out
 from boundcalc.theorems.printing import SIGNS, WIDE, broken, glyphs, latex, terminal
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from flint import ctx
 
-from boundcalc.base import symbols
 from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.theorems import symbols
 from boundcalc.theorems.algebra import Expr, number, probe, written_out
 
 if TYPE_CHECKING:

@@ -67,9 +67,9 @@ class Bound:
     def _read(self) -> Formula:
         import sympy
 
-        from boundcalc.base.symbols import symbol
         from boundcalc.theorems.algebra import parse
         from boundcalc.theorems.formula import Formula
+        from boundcalc.theorems.symbols import symbol
 
         if isinstance(self.formula, Formula):
             if self.formula.name not in (self.quantity, "excess", "error"):
@@ -88,7 +88,7 @@ class Bound:
 
     def inputs_at(self, setting: Setting) -> dict[str, float]:
         """The values that a setting gives the formula's inputs."""
-        from boundcalc.base.symbols import BY_NAME
+        from boundcalc.theorems.symbols import BY_NAME
 
         values: dict[str, float] = {}
         for name in (symbol.name for symbol in self.formula.inputs):

@@ -10,9 +10,9 @@ import sympy
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 
-from boundcalc.base import symbols
-from boundcalc.base.prose import plain
+from boundcalc.theorems import symbols
 from boundcalc.theorems.algebra import Expr
+from boundcalc.theorems.prose import plain
 
 SIGNS = {"le": r"\le", "eq": "=", "ge": r"\ge"}
 _POWER = PRECEDENCE["Pow"]

@@ -11,8 +11,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from boundcalc.base import prose, symbols, theory
+from boundcalc.base import theory
 from boundcalc.base.theory import HERE, Entry
+from boundcalc.theorems import prose, symbols
 from boundcalc.theorems.derivation import Derivation
 from boundcalc.theorems.printing import WIDE, latex, terminal, width_of
 from boundcalc.theorems.theorem import Theorem

@@ -51,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A named theorem. The mathematics in its words is LaTeX between dollars, as in `boundcalc.base.prose`.
+    """A named theorem. The mathematics in its words is LaTeX between dollars, as in `boundcalc.theorems.prose`.
 
     Attributes:
         name: on the command line and in `boundcalc.theorems`.
@@ -182,7 +182,7 @@ class Theorem:
         """The formula's value at a point, its upper end in ball arithmetic."""
         from boundcalc.base import validate
         from boundcalc.base.intervals import upper_float
-        from boundcalc.base.symbols import BY_NAME
+        from boundcalc.theorems.symbols import BY_NAME
 
         formula = self.formula(quantity, **{name: int(values[name]) for name in self.builds if name in values})
         rest = {name: value for name, value in values.items() if name not in self.builds}
@@ -278,6 +278,6 @@ class Theorem:
 
 def _letter(name: str) -> str:
     """An input in prose: by its letter, where it is called as that."""
-    from boundcalc.base.symbols import BY_NAME
+    from boundcalc.theorems.symbols import BY_NAME
 
     return f"${BY_NAME[name].latex}$" if name in BY_NAME and BY_NAME[name].latex.lstrip("\\") == name else name

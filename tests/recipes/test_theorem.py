@@ -10,13 +10,13 @@ import pytest
 import sympy
 from click.testing import CliRunner
 
-from boundcalc.base import symbols as s
 from boundcalc.base.theory import HERE
 from boundcalc.cli import main
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import Setting
 from boundcalc.testing import Cases
 from boundcalc.theorems import BOUNDS, THEOREMS, Theorem, zhang2022
+from boundcalc.theorems import symbols as s
 from boundcalc.theorems.formula import Formula
 from boundcalc.theorems.theorem import Step
 from tests.laws.kinds.theorems import check_theorem

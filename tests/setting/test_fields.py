@@ -10,7 +10,6 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.fields import Size, declare, specs
 from boundcalc.base.schema import LETTERS, read, read_complete, write
-from boundcalc.base.symbols import ENTRIES as SYMBOLS
 from boundcalc.cli.setting import ENTRIES as OPTIONS
 from boundcalc.setting import Architecture, Norms, Sample
 
@@ -21,14 +20,6 @@ def test_every_field_has_words_and_every_option_is_declared() -> None:
     assert all(spec.words for spec in DECLARED.values())
     assert set(LETTERS.values()) <= DECLARED.keys()
     assert {entry.field for entry in OPTIONS} >= DECLARED.keys() - {"measured", "failure"}
-
-
-@pytest.mark.parametrize("symbol", [symbol for symbol in SYMBOLS if symbol.field in DECLARED], ids=str)
-def test_symbols_say_what_fields_say(symbol: Any) -> None:
-    spec = DECLARED[symbol.field]
-    assert symbol.latex == spec.latex
-    assert spec.words.startswith(symbol.meaning)
-    assert symbol.typical == spec.typical
 
 
 @dataclass(frozen=True)

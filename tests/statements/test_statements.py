@@ -10,7 +10,6 @@ import pytest
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
-from boundcalc.base.prose import plain
 from boundcalc.base.theory import Entry
 from boundcalc.setting import PRESETS, Setting
 from boundcalc.statements.covers import LEMMAS
@@ -18,6 +17,7 @@ from boundcalc.statements.network import Network
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import STATEMENTS
 from boundcalc.theorems import POLICIES
+from boundcalc.theorems.prose import plain
 
 LETTERS = {
     "T": ["1", "2", "3", "4", "5", "7", "8", "9", "9b", "10", "13", "14", "pub"],

@@ -11,10 +11,10 @@ import sympy
 from mpmath import mpf
 
 from boundcalc import evaluate
-from boundcalc.base import symbols as sym
 from boundcalc.setting import Setting
 from boundcalc.statements.gap import CLOSED_OFFSET
 from boundcalc.theorems import edelman2022
+from boundcalc.theorems import symbols as sym
 from boundcalc.theorems.formula import Formula
 
 POINT: dict[str, Any] = {"T": 512, "m": 10**6, "d": 64, "heads": 1, "delta": 0.05, "gamma": 1}

@@ -14,9 +14,9 @@ import sympy
 
 from boundcalc import symbols
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.base.symbols import BY_NAME
 from boundcalc.theorems import THEOREMS, edelman2022, zhang2022
 from boundcalc.theorems.formula import Formula
+from boundcalc.theorems.symbols import BY_NAME
 
 GAP = edelman2022.gap
 POINT: dict[str, Any] = {"C": 1.5, "T": 512, "m": 10**12, "depth": 3, "d": 64, "heads": 2, "gamma": 1, "delta": 0.05}

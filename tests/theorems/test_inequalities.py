@@ -15,14 +15,13 @@ import pytest
 import sympy
 from flint import arb
 
-from boundcalc.base import symbols
-from boundcalc.base import symbols as s
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.setting import Setting
 from boundcalc.statements import gap, latent
 from boundcalc.statements.comparison.closed import closed, expected_gap
 from boundcalc.statements.comparison.network import network_of
-from boundcalc.theorems import THEOREMS
+from boundcalc.theorems import THEOREMS, symbols
+from boundcalc.theorems import symbols as s
 from boundcalc.theorems.algebra import Expr, number, written_out
 from boundcalc.theorems.code import ball
 from boundcalc.theorems.formula import Formula

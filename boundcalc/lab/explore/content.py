@@ -11,10 +11,10 @@ from importlib import resources
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.prose import plain
 from boundcalc.setting import Setting
 from boundcalc.theorems import THEOREMS
 from boundcalc.theorems.printing import terminal
+from boundcalc.theorems.prose import plain
 
 SHOWN = ("edelman2022", "trauger2024", "zhang2022")
 """Theorems whose closed form of the gap the page computes."""

@@ -10,12 +10,12 @@ import mpmath
 from flint import arb, ctx
 from mpmath import mpf
 
-from boundcalc.base.symbols import ALIASES, BY_NAME, ENTRIES
 from boundcalc.base.theory import page
 from boundcalc.testing.report import Cases, Report, judge
 from boundcalc.theorems import Theorem
 from boundcalc.theorems.code import at
 from boundcalc.theorems.formula import Formula
+from boundcalc.theorems.symbols import ALIASES, BY_NAME, ENTRIES
 
 _FALLING = frozenset({"m", "gamma", "epsilon", "delta", "target", "L", "temperature"})
 """Inputs in which bounds fall; in all others they rise."""

@@ -10,6 +10,8 @@ from typing import Any
 import sympy
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.fields import specs
+from boundcalc.setting import Architecture, Norms, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Entry:
     Attributes:
         symbol: the sympy symbol; its name is how text, code and keyword arguments call it.
         latex: how papers print it.
-        meaning: a few words, their mathematics marked as in `boundcalc.base.prose`.
+        meaning: a few words, their mathematics marked as in `boundcalc.theorems.prose`.
         field: the field of `Setting.of` it stands for, if any.
         typical: a range of ordinary values, for numerical checks.
         above: values are above this,
@@ -68,24 +70,33 @@ L, rho, kappa, M, g, smoothness = _whole("L"), *(_real(name) for name in ("rho",
 temperature, kappa_w, e_pre = _real("temperature"), _real("kappa_w"), _real("e_pre")
 head, missed, spread = _real("head"), _real("missed"), _real("spread")
 
+_FIELDS = {**specs(Architecture), **specs(Sample), **specs(Norms)}
+
+
+def _declared(symbol: Any, field: str, below: float = math.inf) -> Entry:
+    """The symbol of a field of a setting, as it is declared there."""
+    spec = _FIELDS[field]
+    return Entry(symbol, spec.latex, spec.words.partition(";")[0], field, spec.typical, below=below)
+
+
 ENTRIES: tuple[Entry, ...] = (
-    Entry(C, "C", "norm budget: bounds the spectral and the $(2,1)$ norm of every matrix", "C", (1.0, 3.0)),
+    _declared(C, "C"),
     Entry(K, "K", r"entrywise $\ell_1$ norm of every matrix", "", (1.0, 8.0)),
     Entry(B_w, "B_w", "norm of the read-out vector", "", (0.5, 4.0)),
-    Entry(T, "T", "sequence length", "seq_len", (1, 5000)),
-    Entry(m, "m", "number of training sequences", "n_train", (10, 10**7)),
-    Entry(depth, "D", "number of blocks", "depth", (1, 12)),
-    Entry(d, "d", "width of a row", "d", (1, 1024)),
-    Entry(heads, "H", "attention heads per block", "heads", (1, 16)),
-    Entry(gamma, r"\gamma", "margin of the ramp loss", "margin", (0.2, 2.0)),
-    Entry(delta, r"\delta", "failure probability", "delta", (0.001, 0.5), below=1.0),
+    _declared(T, "seq_len"),
+    _declared(m, "n_train"),
+    _declared(depth, "depth"),
+    _declared(d, "d"),
+    _declared(heads, "heads"),
+    _declared(gamma, "margin"),
+    _declared(delta, "delta", below=1.0),
     Entry(eps, r"\varepsilon", "scale of a cover", "", (0.01, 0.5)),
     Entry(target, "t", "what the bound is to be at most", "", (0.01, 0.5)),
     Entry(s, "s", "number of relevant bits", "", (1, 4)),
     Entry(rank, "r_w", "rank of every matrix", "", (1, 4)),
-    Entry(vocabulary, "V", "rows of the token table", "vocabulary", (2, 50000)),
+    _declared(vocabulary, "vocabulary"),
     Entry(L_s, "L_s", "Lipschitz constant of the loss in the head's output", "", (0.5, 2.0)),
-    Entry(B_X, "B_X", r"largest $\ell_2$ norm of an input row", "input_radius", (0.5, 2.0)),
+    _declared(B_X, "input_radius"),
     Entry(c, "c", "the constant a published theorem does not specify", "", (1.0, 100.0)),
     Entry(p, "p", "Schatten power", "", (0.2, 2.0), most=2.0),
     Entry(C_V, "C_V", "spectral norm of a head's value matrix", "", (0.5, 2.0)),
