@@ -10,17 +10,31 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from boundcalc.cli.plot import SCRIPTS
 from boundcalc.lab.figures.data import Figure, read
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "figures"
+SCRIPTS: Mapping[str, tuple[str, ...]] = {
+    "overlay": ("edelman2022/overlay.py",),
+    "both-sides": ("edelman2022/both_sides.py",),
+    "constants": ("edelman2022/constants.py",),
+    "length": ("edelman2022/length.py",),
+    "samples": ("edelman2022/samples.py",),
+    "training": ("edelman2022/training.py",),
+    "explained": ("edelman2022/explained.py",),
+    "parity": ("edelman2022/parity.py",),
+    "norms": ("edelman2022/norms.py",),
+    "attention-error": ("zhang2022/infer.py", "--repetitions", "1000"),
+    "gap-vs-L": ("zhang2022/learn.py", "--kind", "masked"),
+}
+"""The script of each figure of figures/, in their order, with its options."""
 HEAD = """\
 # Figures
 
-Every image has a JSON of its numbers next to it; the command below each makes both, `boundcalc plot NAME` too.
+Every image has a JSON of its numbers next to it; the command below each makes both.
 [docs/figures.md](../docs/figures.md) says how to read them.
 """
 
@@ -28,8 +42,9 @@ Every image has a JSON of its numbers next to it; the command below each makes b
 def make(name: str, *, redraw: bool) -> None:
     """Run the script of one figure."""
     source, image = FOLDER / f"{name}.json", f"figures/{name}.png"
-    options = ["--from", str(source), "-o", image] if redraw else [*SCRIPTS[name].options, "-o", image]
-    subprocess.run([sys.executable, f"examples/{SCRIPTS[name].script}", *options], cwd=ROOT, check=True)
+    script, *options = SCRIPTS[name]
+    options = ["--from", str(source), "-o", image] if redraw else [*options, "-o", image]
+    subprocess.run([sys.executable, f"examples/{script}", *options], cwd=ROOT, check=True)
 
 
 def page(figures: dict[str, Figure]) -> str:

@@ -13,8 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("boundcalc.cli.eval:command", "Bounds of the generalization gap and of the risk for a setting."),
     "solve": ("boundcalc.cli.solve:command", "How large m, T, C, depth, gamma or delta must or may be."),
     "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
-    "list": ("boundcalc.cli.listing:command", "Bounds, theorems, lemmas, tasks and figures by name, with sources."),
-    "explain": ("boundcalc.cli.explain:command", "A theorem, a policy, or a statement with its conditions and proof."),
+    "explain": ("boundcalc.cli.explain:command", "Everything that has a name: a list, or one of them in full."),
     "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with its steps; as text, LaTeX, BibTeX or code."),
     "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
     "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
@@ -23,24 +22,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
     "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
     "runs": ("boundcalc.cli.runs:command", "List, show, verify and remove stored trials."),
-    "latent": ("boundcalc.cli.latent:command", "Attention as inference: what it infers, and its bounds."),
+    "latent": ("boundcalc.cli.latent:command", "What attention infers from pairs, with bounds of its errors."),
     "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
 }
 
-
-REMOVED: dict[str, str] = {
-    "sparse": "run python examples/edelman2022/sparse.py",
-    "doctor": "a command that needs a library names it, with what to install",
-    "export": "`boundcalc derive --format latex|bibtex|python|numpy|javascript` prints the formula",
-    "gallery": "`boundcalc plot` draws bounds along an axis; examples/*/NAME.py -o NAME.png the figures of the papers",
-    "threshold": "`python examples/edelman2022/samples.py` finds m* and its growth with T",
-    "tightness": "`python examples/edelman2022/both_sides.py` prints bounds next to floors, constants.py the ladder",
-}
-"""Commands of earlier versions, and what does their job now."""
-
 GROUPS: dict[str, tuple[str, ...]] = {
     "Bounds": ("eval", "solve", "verify"),
-    "Theorems and formulas": ("list", "explain", "derive"),
+    "Theorems and formulas": ("explain", "derive"),
     "Models": ("norms", "certify"),
     "Experiments": ("train", "sweep", "runs"),
     "Figures": ("plot", "explore"),
@@ -61,7 +49,6 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     cls=LazyGroup,
     commands_by_name=COMMANDS,
     groups=GROUPS,
-    removed=REMOVED,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,

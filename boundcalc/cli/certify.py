@@ -101,7 +101,7 @@ says that gamma was fixed before the data.""",
 @click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
 @why_option
 @click.option("-v", "--verbose", is_flag=True, help="With --data: the report of the norm bounds after the verdict.")
-@form_option("table", "json", "csv", "markdown", "latex")
+@form_option("table", "json", "csv")
 @click.pass_context
 def command(
     context: click.Context,

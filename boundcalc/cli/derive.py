@@ -140,7 +140,7 @@ def _theorem(name: str) -> Theorem:
     if name in POLICIES:
         raise InvalidSetting(
             f"policy {name!r} gives numbers, not a formula: `boundcalc eval --bound {name} --explain` prints the proof "
-            "of its number; `boundcalc list theorems` names the formulas"
+            "of its number; `boundcalc explain theorems` names the formulas"
         )
     raise InvalidSetting(near(f"no theorem is called {name!r}", name, [*THEOREMS, *POLICIES]))
 

@@ -9,14 +9,12 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand
 from boundcalc.cli.lazy import FAILURE
-from boundcalc.cli.options import bounds_option, certificate_options, why_option, write_json
+from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option, write_json
 from boundcalc.cli.setting import parameters, setting_options, take_setting
 from boundcalc.cli.theorem import alone, refuse_idle_bits, refuse_inputs, show_values
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
 @click.command(
@@ -42,9 +40,7 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 )
 @setting_options
 @bounds_option
-@click.option(
-    "--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True, help="Output format."
-)
+@form_option("table", "json", "csv")
 @certificate_options(" printed")
 @click.option("--explain", is_flag=True, help="Show the proofs, with their numbers: of the best, or of every --bound.")
 @why_option

@@ -8,33 +8,43 @@ from typing import TYPE_CHECKING
 import click
 
 from boundcalc.base.theory import glossary
-from boundcalc.cli.catalogue import names
+from boundcalc.cli.catalogue import GROUPS, MORE, entries, names
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.text import wrapped
+from boundcalc.cli.text import Line, say, wrapped, write_table
 
 if TYPE_CHECKING:
     from boundcalc.predictors.statements import Fact
 
 
+_LAST = {"policies": "lemmas", "presets": "sizes", "strategies": "is based on", "figures": "shows", "tasks": "fields"}
+_LAST |= {"sweeps": "task", "families": "model types"}
+"""The last column of a group, if it is not the source."""
+
+
 @click.command(
     name="explain",
-    short_help="A theorem, a policy, a statement with its proof, or a word of the glossary.",
+    short_help="Everything that has a name: a list, or one of them in full.",
     epilog="""\b
 Examples:
+  boundcalc explain
+  boundcalc explain lemmas
   boundcalc explain A1
   boundcalc explain edelman2022
-  boundcalc explain T-free
   boundcalc explain margin
   boundcalc explain A1 --format json""",
 )
-@click.argument("name")
+@click.argument("name", required=False)
 @form_option("table", "json")
-def command(name: str, form: str) -> None:
-    """A theorem or statement in full; also policies, presets, strategies and words.
+def command(name: str | None, form: str) -> None:
+    """A theorem, a statement with its proof, a policy, preset or strategy, or a word of the glossary, in full.
 
-    JSON has Markdown with LaTeX, as the pages do.
+    Without a name, everything that has one; or a group: theorems, policies, statements, lemmas, certificates,
+    presets, strategies, figures, tasks, sweeps, families. JSON has Markdown with LaTeX, as the pages do.
     """
+    if name is None or name in (*GROUPS, *MORE):
+        _list(name, form)
+        return
     words = {word.lower(): text for word, text in glossary().items()}
     known = [*names(), *words]
     match = next((other for other in known if other.lower() == name.lower()), None)
@@ -47,6 +57,22 @@ def command(name: str, form: str) -> None:
         write_json({"name": match, **{title.lower(): text for title, text in parts}}, ensure_ascii=False)
         return
     _show(match, parts)
+
+
+def _list(group: str | None, form: str) -> None:
+    """The names of a group, or of theorems, policies and presets, and how many others there are."""
+    listed = {name: list(entries(name)) for name in ([group] if group else GROUPS)}
+    if form == "json":
+        write_json([entry._asdict() for several in listed.values() for entry in several])
+        return
+    first = [group] if group else ["theorems", "policies", "presets"]
+    for name in first:
+        write_table((name, "", _LAST.get(name, "source")), [Line(entry[1:]) for entry in listed[name]])
+        say()
+    say("boundcalc explain NAME says more about each.")
+    if group is None:
+        others = ", ".join(f"{len(several)} {name}" for name, several in listed.items() if name not in first)
+        say(f"Also {others}: boundcalc explain lemmas, ...")
 
 
 def _statement(name: str) -> list[tuple[str, str]]:

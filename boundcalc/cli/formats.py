@@ -25,8 +25,7 @@ RESULT_COLUMNS = (
 
 def show(report: Report, form: str) -> None:
     """Print a report."""
-    writer = {"table": _table, "json": _json, "csv": _csv, "markdown": _markdown, "latex": _latex}[form]
-    writer(report)
+    {"table": _table, "json": _json, "csv": _csv}[form](report)
 
 
 def _table(report: Report) -> None:
@@ -63,7 +62,7 @@ def _why(report: Report) -> None:
         )
 
 
-def setting_lines(question: Question, without: Sequence[str] = (), *, width: int | None = None) -> list[str]:
+def setting_lines(question: Question, without: Sequence[str] = ()) -> list[str]:
     """The setting, with a star at defaults; `without` some values (those of a sweep)."""
     found = described(question)
     fields = [item.field for item in found]
@@ -74,7 +73,7 @@ def setting_lines(question: Question, without: Sequence[str] = (), *, width: int
     for title, part in parts.items():
         items = [f"{item.label} {item.value}" + "*" * item.assumed for item in part if item.field not in without]
         words = [item + "," for item in items[:-1]] + items[-1:]
-        lines += wrapped(words, first=f"{title:8} ", width=width)
+        lines += wrapped(words, first=f"{title:8} ")
     if any(item.assumed for item in found):
         lines.append("         * default; change it with the option of that name, or --set")
     return [*lines, ""]
@@ -106,51 +105,3 @@ def write_csv(columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:
     writer = csv.DictWriter(sys.stdout, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-
-
-def _padded(report: Report) -> list[list[str]]:
-    """Every row, with a cell under each heading."""
-    names = headings(report)
-    rows = [cells(row, names) for row in report.rows]
-    return [[*texts, *[""] * (len(names) - len(texts))] for texts in rows]
-
-
-def _markdown(report: Report) -> None:
-    def line(texts: Iterable[str]) -> str:
-        return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
-
-    lines = setting_lines(report.question, width=10**6)[:-1]
-    click.echo("\n".join(f"- {' '.join(text.split())}" for text in lines).replace("*", "\\*") + "\n")
-    names = headings(report)
-    click.echo(line(names))
-    click.echo("|" + " --- |" * len(names))
-    for texts in _padded(report):
-        click.echo(line(texts))
-    click.echo("\n" + "\n\n".join([*verdict(report), *notes(report)]))
-
-
-def _latex(report: Report) -> None:
-    names = headings(report)
-    body = [" & ".join(_latex_cell(text) for text in texts) + r" \\" for texts in _padded(report)]
-    head = " & ".join(_latex_cell(text) for text in names) + r" \\"
-    comments = [f"% {line}" for line in [*setting_lines(report.question)[:-1], *verdict(report), *notes(report)]]
-    lines = [*comments, r"\begin{tabular}{" + "l" * len(names) + "}", r"\toprule", head, r"\midrule"]
-    click.echo("\n".join([*lines, *body, r"\bottomrule", r"\end{tabular}", "% needs \\usepackage{booktabs}"]))
-
-
-_LATEX = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "\\": r"\textbackslash{}"}
-
-
-def _latex_cell(text: str) -> str:
-    import re
-
-    if text.endswith("<="):
-        return text[:-2] + r"$\le$"
-    number = re.fullmatch(r"(\d+\.\d+)e([+-]\d+)", text)
-    if number is not None:
-        return rf"${number[1]}\cdot 10^{{{int(number[2])}}}$"
-    power = re.fullmatch(r"(\(log T\)|[A-Za-z]+|10)\^(-?[\d.]+)", text)
-    if power is not None:
-        return rf"${power[1].replace('log ', chr(92) + 'log ')}^{{{power[2]}}}$"
-    escaped = "".join(_LATEX.get(char, char) for char in text)
-    return escaped.replace("~", r"$\sim$").replace("<", "$<$").replace("^", r"\^{}")

@@ -1,8 +1,8 @@
-"""`boundcalc latent`: what attention infers from pairs of keys and values, and the bounds X3-X6."""
+"""`boundcalc latent`: what attention infers from pairs of keys and values, with bounds of its errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import confidence, near, percent, up
 from boundcalc.cli.attended import attended, read_array, refuse_empty_premise
-from boundcalc.cli.files import FileGroup, Input
+from boundcalc.cli.files import FileCommand, Input
 from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.text import Line, say, say_checked, wrapped, write_table
 from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
-    from boundcalc.base.value import Value
+    pass
 
 
 class _Numbers(click.ParamType):
@@ -36,8 +36,6 @@ class _Numbers(click.ParamType):
 
 _NUMBERS = _Numbers()
 _option = partial(click.option, show_default=True)
-_delta_option = _option("--delta", type=NUMBER, default=0.05, help="Failure probability.")
-_form_option = form_option("table", "json")
 _KERNELS = ("linear", "polynomial", "rbf", "exponential", "random-rbf")
 _ROWS = Input(exists=True, dir_okay=False, path_type=Path)
 _KNOWN_NOISE = 0.5
@@ -45,138 +43,16 @@ _KNOWN_NOISE = 0.5
 _KNOWN_QUERIES = 3
 
 
-_GONE = {
-    "attend": "run `boundcalc latent infer FILE`",
-    "posterior": "boundcalc.lab.latent.models has posteriors as numbers",
-    "extendible": "run python examples/zhang2022/exchangeable.py",
-} | {
-    name: f"run python examples/zhang2022/{name}.py"
-    for name in ("sufficient", "minimal", "learn", "desired", "transfer", "pretrain", "patches")
-}
-"""Commands of earlier versions, and what does their job now."""
-
-
-class _Group(FileGroup):
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in _GONE:
-            raise click.UsageError(f"the command {args[0]!r} is gone: {_GONE[args[0]]}", ctx)
-        return super().resolve_command(ctx, args)
-
-
-@click.group(
-    cls=_Group,
+@click.command(
+    cls=FileCommand,
     name="latent",
-    short_help="Attention as inference: what it infers, and its bounds.",
-    epilog="""\b
-Examples:
-  boundcalc latent infer
-  boundcalc latent infer pairs.csv --kernel rbf --ridge 0.1
-  boundcalc latent bound --L 512 --temperature 0.5""",
-)
-def command() -> None:
-    """Attention as inference of a latent variable, and the bounds X3-X6. The experiments are in examples/zhang2022."""
-
-
-@command.command(
-    short_help="Checked bounds of attention as inference, of learning and of transfer.",
-    epilog="""\b
-Examples:
-  boundcalc latent bound --L 512
-  boundcalc latent bound --L 1e6 --temperature 0.2 --sphere 4 --source 3 --smoothness 1.5
-  boundcalc latent bound --pretext "1,0;0,0.1" --downstream 1,1 --pretext-error 0.01""",
-)
-@_option("--L", "n", type=WHOLE, default=512, help="Key-value pairs a query sees.")
-@_option("--temperature", "tau", type=NUMBER, default=1.0, help="Scores are divided by it.")
-@_option("--sphere", type=WHOLE, help="Keys are uniform on the unit sphere of this many dimensions.")
-@_option(
-    "--mean-lipschitz", "lipschitz", type=NUMBER, help="Of the conditional mean, on --sphere: for a bound against it."
-)
-@_option("--M", "most", type=NUMBER, default=1.0, help="Largest norm of a value.")
-@_option("--source", type=NUMBER, default=1.0, help="|g| in f* = L_K^r g.")
-@_option("--smoothness", type=NUMBER, default=1.0, help="r in f* = L_K^r g.")
-@_delta_option
-@_option("--m", type=WHOLE, help="Also X5: training sequences, for the default Transformer of `boundcalc eval`.")
-@_option("--C", "knob", type=NUMBER, default=1.0, help="Norm budget of X5.")
-@_option("--pretext", help="Also X6: matrix M, rows between semicolons.")
-@_option("--downstream", type=_NUMBERS, help="w of X6.")
-@_option("--pretext-error", type=NUMBER, default=0.01, help="e_pre of X6.")
-@_option("--spread", type=NUMBER, help="s of X6, for the bound of any head.")
-@_form_option
-def bound(n: int, form: str, **options: Any) -> None:
-    """Upper bounds of attention's error over L pairs, of the learning error (--m) and of transfer (--pretext)."""
-    refuse_idle(
-        {"knob": "m", "downstream": "pretext", "pretext_error": "pretext", "spread": "pretext", "lipschitz": "sphere"}
-    )
-    found = list(_bounds(n, **options))
-    notes = [
-        f"Each holds with probability at least 1 - delta. Conditions and proof: boundcalc explain {found[0].name}."
-    ]
-    if form == "json":
-        write_json([b.to_json() for b in found], allow_nan=False)
-        return
-    from boundcalc.cli.theorem import write_bounds
-
-    write_bounds(found, notes)
-
-
-def _bounds(
-    n: int,
-    tau: float,
-    sphere: int | None,
-    lipschitz: float | None,
-    most: float,
-    source: float,
-    smoothness: float,
-    delta: float,
-    m: int | None,
-    knob: float,
-    pretext: str | None,
-    downstream: tuple[float, ...] | None,
-    pretext_error: float,
-    spread: float | None,
-) -> Iterable[Value]:
-    from boundcalc.lab.latent.bounds import cme_bound, conditional_mean_bound, softmax_bound
-
-    law: dict[str, Any] = {"source": source, "smoothness": smoothness, "most": most, "delta": delta}
-    yield cme_bound(n, **law)
-    if smoothness <= 1:
-        yield cme_bound(n, published=True, **law)
-    yield softmax_bound(n, tau=tau, most=most, delta=delta)
-    if sphere is not None:
-        yield softmax_bound(n, tau=tau, most=most, delta=delta, sphere=sphere)
-        if lipschitz is not None:
-            yield conditional_mean_bound(n, sphere, lipschitz=lipschitz, most=most, delta=delta)
-    yield softmax_bound(n, tau=tau, most=most, delta=delta, plain=True)
-    if m is not None:
-        from boundcalc.lab.latent.learning import learning_bound
-        from boundcalc.setting import Setting
-
-        yield learning_bound(Setting.of(seq_len=n, n_train=m, C=knob, delta=delta))
-    if (pretext is None) != (downstream is None):
-        raise InvalidSetting('X6 needs both --pretext "1,0;0,0.1" and --downstream 1,1')
-    if pretext is not None and downstream is not None:
-        from boundcalc.lab.latent.transfer import best_head, head_bound, transfer_bound
-
-        matrix = [_NUMBERS.convert(row, None, None) for row in pretext.split(";")]
-        if len({len(row) for row in matrix}) != 1:
-            raise InvalidSetting("the rows of --pretext must be equally long")
-        if spread is not None:
-            head = best_head(matrix, downstream, pretext_error, spread=spread)
-            yield head_bound(matrix, downstream, head, pretext_error, spread=spread)
-        else:
-            yield transfer_bound(matrix, downstream, pretext_error)
-
-
-@command.command(
     short_help="What CME, softmax and linear attention infer from pairs, with bounds of their errors.",
     epilog="""\b
 Examples:
-  boundcalc latent infer --L 4096 --d 8            pairs of a known law: errors next to their bounds
-  boundcalc latent infer pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
-  boundcalc latent infer pairs.npy --values 2 --queries asked.npy --temperature 0.1
-  boundcalc latent infer pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
+  boundcalc latent --L 4096 --d 8            pairs of a known law: errors next to their bounds
+  boundcalc latent pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
+  boundcalc latent pairs.npy --values 2 --queries asked.npy --temperature 0.1
+  boundcalc latent pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
 )
 @click.argument("pairs", type=_ROWS, required=False)
 @_option("--values", "width", type=WHOLE, default=1, help="Columns of the value, the last ones.")
@@ -187,12 +63,12 @@ Examples:
 @_option("--temperature", "taus", type=_NUMBERS, default="1", help="Scores are divided by it; several.")
 @_option("--value-noise", "noise", type=NUMBER, help="Values are within this of their mean; for X3k.")
 @_option("--rkhs-norm", "norm", type=NUMBER, help="Of the conditional mean in the kernel's space; for X3k.")
-@_delta_option
+@_option("--delta", type=NUMBER, default=0.05, help="Failure probability.")
 @_option("--L", "n", type=WHOLE, default=512, help="Pairs of the known law.")
 @_option("--d", type=WHOLE, default=3, help="Width of a row (a key of the known law).")
 @_option("--seed", type=WHOLE, default=0, help="Random seed.")
-@_form_option
-def infer(pairs: Path | None, form: str, **options: Any) -> None:
+@form_option("table", "json")
+def command(pairs: Path | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
 
     CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior
@@ -203,8 +79,7 @@ def infer(pairs: Path | None, form: str, **options: Any) -> None:
     unit sphere, its values <z, key> plus noise, |z| = 1.
     """
     if pairs is None:
-        for name in ("width", "queries", "kernel", "words", "norm"):
-            refuse_given({name: "without a file of pairs"})
+        refuse_given(dict.fromkeys(("width", "queries", "kernel", "words", "norm"), "without a file of pairs"))
         _infer_known(form, **{name: options[name] for name in ("ridge", "taus", "noise", "delta", "n", "d", "seed")})
         return
     refuse_given(dict.fromkeys(("n", "d", "seed"), "on pairs of your own"))

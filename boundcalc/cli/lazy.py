@@ -26,13 +26,11 @@ class LazyGroup(click.Group):
         *args: Any,
         commands_by_name: Mapping[str, tuple[str, str]],
         groups: Mapping[str, Sequence[str]],
-        removed: Mapping[str, str],
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self.table = commands_by_name
         self.groups = groups
-        self.removed = removed
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.table, *super().list_commands(ctx)]
@@ -46,8 +44,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in self.removed:
-            raise click.UsageError(f"the command {args[0]!r} is gone: {self.removed[args[0]]}", ctx)
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             raise click.UsageError(near(f"no command {args[0]!r}", args[0], self.list_commands(ctx)), ctx)
         return super().resolve_command(ctx, args)
@@ -84,7 +80,7 @@ def near(problem: str, got: str, known: Sequence[str]) -> str:
     end = hint(got, known)
     if end:
         return problem + end
-    return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc list"
+    return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc explain"
 
 
 def _fail(error: BaseException) -> NoReturn:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,32 +29,6 @@ FIGURES: Mapping[str, str] = {
 """What `boundcalc plot` draws of a setting or a store."""
 
 
-class Script(NamedTuple):
-    """A script of examples/ that makes one figure of the papers, and what it shows."""
-
-    script: str
-    about: str
-    options: tuple[str, ...] = ()
-
-
-SCRIPTS: Mapping[str, Script] = {
-    "overlay": Script("edelman2022/overlay.py", "Measured error, certificates, the bound of the class."),
-    "both-sides": Script("edelman2022/both_sides.py", "The best bound and a proved floor under it."),
-    "constants": Script("edelman2022/constants.py", "From published constants to the best bound."),
-    "length": Script("edelman2022/length.py", "How bounds grow with the length of sequences."),
-    "samples": Script("edelman2022/samples.py", "Examples needed in training, by the number of bits."),
-    "training": Script("edelman2022/training.py", "Accuracy, attention and norms over training."),
-    "explained": Script("edelman2022/explained.py", "One network and the rule that it provably follows."),
-    "parity": Script("edelman2022/parity.py", "Parity over training, and how its steps grow."),
-    "norms": Script("edelman2022/norms.py", "Bounds along the norms and along depth."),
-    "attention-error": Script(
-        "zhang2022/infer.py", "Error and bias of attention as inference.", ("--repetitions", "1000")
-    ),
-    "gap-vs-L": Script(
-        "zhang2022/learn.py", "The gap of trained networks against the input size.", ("--kind", "masked")
-    ),
-}
-"""The figures of figures/, in their order, by name."""
 _SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
 
 
@@ -74,8 +47,6 @@ def _beside(image: Path, source: str | None) -> bool:
     short_help="Bounds along an axis, next to measured runs.",
     epilog="\b\nFigures:\n"
     + "".join(f"  {name:<14} {about}\n" for name, about in FIGURES.items())
-    + "\n\b\nFigures of the papers, in a clone of the repository:\n"
-    + "".join(f"  {name:<15} {each.about}\n" for name, each in SCRIPTS.items())
     + """\b
 Examples:
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
@@ -138,13 +109,7 @@ def command(
         return
     if what is None:
         raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
-    validate.choice("figure", what, {**FIGURES, **SCRIPTS})
-    if what in SCRIPTS and (what not in FIGURES or store is None):
-        given = (axis, norms_from, *bounds, *quantities, *points, *columns, *runs, *options.values())
-        if any(value not in (None, ()) for value in given):
-            raise InvalidSetting(f"{what} is made by examples/{SCRIPTS[what].script}: next to it only -o and --store")
-        _run_script(what, out if out is not None else Path(f"{what}.png"), store)
-        return
+    validate.choice("figure", what, FIGURES)
     target = out if out is not None else Path(f"{what}.png")
     if target.suffix.lower() not in canvas.FORMATS:
         raise InvalidSetting(
@@ -247,18 +212,6 @@ def _overlay(
     records = trials.select(store, chosen)
     trials.refuse_mixture(records, "m")
     return overlay.collect(records, trials.select(store, {}), setting, bounds, values)
-
-
-def _run_script(name: str, target: Path, store: str | None) -> None:
-    """Make a figure of the papers by its script."""
-    path = Path(__file__).resolve().parents[2] / "examples" / SCRIPTS[name].script
-    if not path.is_file():
-        raise InvalidSetting(f"{name} is made by examples/{SCRIPTS[name].script} of the repository, which is not here")
-    chosen = ["--store", store] if store is not None else []
-    done = subprocess.run([sys.executable, str(path), *SCRIPTS[name].options, *chosen, "-o", str(target)], check=False)
-    if done.returncode:
-        raise InvalidSetting(f"{path.name} ended with {done.returncode}")
-    click.echo(f"{target} and {target.with_suffix('.json')}")
 
 
 def drawing(figure: Figure) -> Callable[[Figure], Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boundcalc.base.rounding import at_least, down, percent, up
@@ -14,7 +13,6 @@ from boundcalc.cli.values import short, upper
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.growth import Growth
 from boundcalc.statements.strategies import Quantity, stored_weights
-from boundcalc.theorems import BOUNDS
 
 if TYPE_CHECKING:
     from boundcalc.engine.search import Needed as FirstLink
@@ -121,7 +119,7 @@ def notes(report: Report) -> list[str]:
     lines += [f"{row.value.name} refused: {row.value.refusal}" for row in report.rows if row.value.refusal is not None]
     if any(row.value.kind == "proxy" for row in report.rows):
         lines.append("~ marks proxies: numbers that lack constants or the union bound over what was tried, not bounds.")
-    lines += [*_stored_lines(report), *_vacuous_lines(report), *_alike_lines(report)]
+    lines += [*_stored_lines(report), *_vacuous_lines(report)]
     return lines + [
         f"No m is known to give {needed.quantity} <= {short(TARGET)}: {needed.why_not.rstrip('.')}."
         for needed in report.needed
@@ -159,41 +157,6 @@ def _vacuous_lines(report: Report) -> list[str]:
     parts = [f"{value.name!r} {_distance(value.needed)}" for value in trivial if value.needed is not None]
     m = short(report.question.setting.sample.n_train)
     return [f"At m = {m} every cover is too large for a bound below 1: {'; '.join(parts)}."] if parts else []
-
-
-def _alike_lines(report: Report) -> list[str]:
-    """Bounds of several names whose proofs are one, and what a name could have used besides."""
-    groups: list[list[BoundValue]] = []
-    for row in report.rows:
-        value = row.value
-        if value.refusal is not None or value.trivial or value.name not in BOUNDS:
-            continue
-        same = next((group for group in groups if _one_proof(group[0], value)), None)
-        if same is None:
-            groups.append([value])
-        else:
-            same.append(value)
-    lines: list[str] = []
-    for group in groups:
-        if len(group) < 2:
-            continue
-        names = [value.name for value in group]
-        shared = frozenset.intersection(*(BOUNDS[name].lemmas for name in names))
-        more = {name: sorted(BOUNDS[name].lemmas - shared) for name in names}
-        besides = [
-            f"{', '.join(lemmas)}, which {name!r} has besides, is not used" for name, lemmas in more.items() if lemmas
-        ]
-        listed = f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r}"
-        both = "both" if len(names) == 2 else "all"
-        lines.append(f"{'; '.join([f'{listed} coincide here: one proof, from lemmas that {both} have', *besides])}.")
-    return lines
-
-
-def _one_proof(one: BoundValue, other: BoundValue) -> bool:
-    def bare(value: BoundValue) -> list[object]:
-        return [replace(proof.certificate, policy="") for proof in value.proofs]
-
-    return bare(one) == bare(other)
 
 
 def _distance(needed: FirstLink) -> str:

@@ -39,8 +39,6 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     refuse_idle_bits(question, names)
     if "bits" in axes:
         refuse_idle_bits(Question(question.setting, {"bits": "given"}), names)
-    if form in ("markdown", "latex"):
-        raise InvalidSetting(f"sweeps are written as table, csv or json, not {form}")
     if question.setting.architecture.layers is not None:
         for name, (option, _) in axes.items():
             if option.field not in WITH_LAYERS:

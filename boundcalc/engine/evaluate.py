@@ -26,7 +26,7 @@ def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
 
     Args:
         setting: what is bounded: architecture, norms, sample.
-        bound: a policy or a theorem (`boundcalc list` names all).
+        bound: a policy or a theorem (`boundcalc explain` names all).
 
     Returns:
         The gap and the risk with their certificates, and of which kind they are.

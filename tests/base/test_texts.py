@@ -115,7 +115,7 @@ finally:
         "verify hostile.json",
         "norms model.npz --mapping large.yaml",
         "certify model.npz --data large.csv",
-        "latent infer large.csv",
+        "latent large.csv",
         "norms hostile.safetensors",
         "norms deep.safetensors",
     ],

@@ -1,4 +1,4 @@
-"""`list`, `explain`, `--help`: everything that has a name can be found and read."""
+"""`explain`, `--help`: everything that has a name can be found and read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_command_has_help_with_examples(run: Run, name: str) -> None:
 
 def test_examples_of_the_help_are_valid_lines(run: Run) -> None:
     """Every line of an example parses (nothing is run)."""
-    for name in ("eval", "solve", "verify", "list", "explain"):
+    for name in ("eval", "solve", "verify", "explain"):
         examples = [line for line in run(name, "--help").stdout.splitlines() if line.startswith("    boundcalc ")]
         assert examples
         for example in examples:
@@ -64,7 +64,7 @@ def test_the_table_of_commands_is_what_the_help_shows(run: Run) -> None:
 
 def test_the_documentation_names_every_command_and_its_lines_are_valid() -> None:
     text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-    for name in ("eval", "solve", "verify", "derive", "list", "explain"):
+    for name in ("eval", "solve", "verify", "derive", "explain"):
         assert f"boundcalc {name}" in text
     known = {
         word

@@ -17,7 +17,7 @@ from .conftest import Run, one_line
 LINE = ("--depth", "2", "--m", "10000")
 SETTING = Setting.of(depth=2, n_train=10**4)
 TRIVIAL = ("best", "T-free", "parameters")
-FORMATS = ("table", "json", "csv", "markdown", "latex")
+FORMATS = ("table", "json", "csv")
 
 
 def numbers() -> set[str]:

@@ -182,7 +182,7 @@ x = 2
 ```
 
 ```sh
-boundcalc list
+boundcalc explain
 boundcalc eval --m 1e9 \\
     --no-solve  # a comment
 ```
@@ -209,10 +209,10 @@ def test_a_page_with_a_broken_block_is_caught(tmp_path: Path, monkeypatch: pytes
         (reads.replace("x = 2", "x = y"), "line 8: NameError"),
         (reads.replace("x = 2", "x ="), "SyntaxError"),
         (reads.replace("--no-solve", "--no-slove"), "--no-slove"),
-        (reads.replace("boundcalc list", "boundcalc verify none.json"), "none.json"),
-        (reads.replace("boundcalc list", "curl example.org"), "no program that is run here"),
+        (reads.replace("boundcalc explain", "boundcalc verify none.json"), "none.json"),
+        (reads.replace("boundcalc explain", "curl example.org"), "no program that is run here"),
         (reads.replace("<!-- file: a.json -->\n", ""), "'json'"),
-        (reads + "\n    boundcalc list\n", "'indented'"),
+        (reads + "\n    boundcalc explain\n", "'indented'"),
         (reads + "\n<!-- not run: it takes a week -->\n```sh\nboundcalc train --hours 3\n```\n", "--hours"),
         (reads + "\n<!-- not run: it takes a week -->\n```python\nx = = 3\n```\n", "SyntaxError"),
     ):

@@ -26,7 +26,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Setting
 
-FORMATS = ("table", "markdown", "latex", "csv", "json")
+FORMATS = ("table", "csv", "json")
 _NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
 
@@ -122,9 +122,8 @@ def shown_numbers(form: str, text: str) -> tuple[list[Decimal], list[Decimal]]:
             [_power(float(row[f"log10_{q}"]))] + [Decimal(repr(float(row[q])))] * (float(row[q]) < 1)
             for q in ("gap", "risk")
         )
-    separator = {"table": r"\s{3,}", "markdown": r"\s*\|\s*", "latex": r"\s*&\s*"}[form]
-    line = next(line for line in text.splitlines() if re.match(r"(\| )?best(\s{3,}| \|| &)", line))
-    cells = [cell for cell in re.split(separator, line) if cell]
+    line = next(line for line in text.splitlines() if re.match(r"best\s{3,}", line))
+    cells = [cell for cell in re.split(r"\s{3,}", line) if cell]
     return tuple(_read(cell) for cell in cells[1:3])  # type: ignore[return-value]
 
 
@@ -134,7 +133,6 @@ def _power(log10: float) -> Decimal:
 
 
 def _read(cell: str) -> list[Decimal]:
-    cell = re.sub(r"\$(.*?)\\cdot 10\^\{(-?\d+)\}\$", r"\1e\2", cell)
     return [Decimal(x) for x in re.findall(_NUMBER, cell)][-1:]
 
 

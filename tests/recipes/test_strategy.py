@@ -83,7 +83,7 @@ def test_the_least_proof_is_still_the_best(registered: Looser) -> None:
 
 
 def test_lists_and_explanations_know_it(registered: Looser) -> None:
-    listed = CliRunner().invoke(main, ["list", "strategies"]).stdout
+    listed = CliRunner().invoke(main, ["explain", "strategies"]).stdout
     assert registered.name in listed
     assert registered.title[:40] in " ".join(CliRunner().invoke(main, ["explain", registered.name]).stdout.split())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,13 +17,14 @@ from matplotlib.image import imread
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.cli import main
-from boundcalc.cli.plot import SCRIPTS, drawing
+from boundcalc.cli.plot import drawing
 from boundcalc.lab.figures import canvas, gap, names, overlay, runs, trials
 from boundcalc.lab.figures.data import Figure, Series, contradictions, read
 from boundcalc.lab.train.store import Store
 from tests.examples.scripts import load
 from tests.lab.figures import trials as made
 
+SCRIPTS = load("", "gallery").SCRIPTS
 FOLDER = Path(__file__).parents[3] / "figures"
 ONE = Setting.of("edelman", depth=1, seq_len=16)
 
@@ -219,7 +219,7 @@ def test_measured_trials_stand_beside_bounds_of_their_class(store: Path, tmp_pat
 @pytest.mark.parametrize("name", list(SCRIPTS))
 def test_committed_pictures_are_what_the_code_draws(name: str, tmp_path: Path) -> None:
     figure = read(FOLDER / f"{name}.json")
-    folder, script = SCRIPTS[name].script.removesuffix(".py").split("/")
+    folder, script = SCRIPTS[name][0].removesuffix(".py").split("/")
     canvas.save(figure, load(folder, script).draw, tmp_path / "again.png")
     again, kept = imread(tmp_path / "again.png"), imread(FOLDER / f"{name}.png")
     assert again.shape == kept.shape, f"python examples/gallery.py --redraw --only {name} draws it again"
@@ -243,7 +243,7 @@ def differing(kept: Figure, again: Figure) -> list[str]:
 @pytest.mark.parametrize("name", ["both-sides", "constants", "length", "norms"])
 def test_committed_bounds_are_what_the_library_proves_today(name: str) -> None:
     kept = read(FOLDER / f"{name}.json")
-    folder, script = SCRIPTS[name].script.removesuffix(".py").split("/")
+    folder, script = SCRIPTS[name][0].removesuffix(".py").split("/")
     again = load(folder, script).collect(quick=name != "constants")
     assert again.series or again.facts["steps"]
     assert differing(kept, again) == []
@@ -264,7 +264,7 @@ def test_committed_pictures_are_described(name: str) -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     for text in (f"## {figure.title}\n", f"![{figure.alt}]({name}.png)", figure.caption, f"`{figure.command}`"):
         assert text in page, "python examples/gallery.py --redraw writes the page again"
-    assert SCRIPTS[name].script in figure.command
+    assert SCRIPTS[name][0] in figure.command
 
 
 def test_every_file_of_the_folder_belongs_to_a_figure() -> None:
@@ -301,15 +301,3 @@ def test_a_vector_image_follows_a_dark_theme(tmp_path: Path, monkeypatch: pytest
     assert "@media (prefers-color-scheme: dark)" in text
     assert f"stroke:{names.DARK[names.BROWN]} !important" in text
     assert f"stroke: {names.BROWN.lower()}" in text
-
-
-def test_a_figure_of_the_papers_is_made_by_its_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[list[str]] = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("subprocess.run", lambda words, **_: called.append(words) or SimpleNamespace(returncode=0))
-    assert run("length", "-o", "a.png").exit_code == 0
-    assert called[0][1].endswith("examples/edelman2022/length.py")
-    assert called[0][-2:] == ["-o", "a.png"]
-    refused = run("length", "--depth", "3")
-    assert refused.exit_code == 2
-    assert "next to it only -o and --store" in refused.stderr

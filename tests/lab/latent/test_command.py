@@ -30,7 +30,7 @@ def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     keys = rng.uniform(-1, 1, (30, 1))
     np.savetxt(tmp_path / "pairs.csv", np.hstack([keys, np.sin(3 * keys), np.cos(3 * keys)]), delimiter=",")
     np.save(tmp_path / "asked.npy", np.array([[0.2], [-0.4]]))
-    words = ("infer", str(tmp_path / "pairs.csv"), "--values", "2", "--queries", str(tmp_path / "asked.npy"))
+    words = (str(tmp_path / "pairs.csv"), "--values", "2", "--queries", str(tmp_path / "asked.npy"))
     words += ("--kernel", "rbf", "--set", "width=0.5", "--ridge", "1e-3", "--temperature", "0.05,1")
     found = json.loads(run(*words, "--value-noise", "0.1", "--rkhs-norm", "3", "--format", "json").stdout)
     assert [row["attention"] for row in found[:4]] == ["CME", "softmax tau=0.05", "softmax tau=1", "linear"]
@@ -49,35 +49,16 @@ def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     assert "X3k has an empty premise" in small
     assert "got --rkhs-norm 0.1; raise one of the two" in small
     assert "X3k is infinite" in refused(*words, "--value-noise", "1e308", "--rkhs-norm", "1e308")
-    assert "seed must lie between 0" in refused(*words[:6], "--kernel", "random-rbf", "--set", "seed=-1")
-    assert "random feature pairs must lie" in refused(*words[:6], "--kernel", "random-rbf", "--set", "pairs=1e9")
+    assert "seed must lie between 0" in refused(*words[:5], "--kernel", "random-rbf", "--set", "seed=-1")
+    assert "random feature pairs must lie" in refused(*words[:5], "--kernel", "random-rbf", "--set", "pairs=1e9")
     assert "no parameter 'degree'; it has width" in refused(*words, "--set", "degree=2")
-    assert "and then a value of --values 3" in refused("infer", str(tmp_path / "pairs.csv"), "--values", "3")
-    assert "queries of width 1 do not fit keys of width 2" in refused(*words[:2], *words[4:])
-
-
-def test_bounds() -> None:
-    found = json.loads(run("bound", "--L", "512", "--sphere", "4", "--m", "1e6", "--format", "json").stdout)
-    values = {(one["name"], one["form"]): one["value"] for one in found}
-    assert values["X3", "sharp"] < values["X3", "published"]
-    assert values["X4", "uniform sphere"] < values["X4", "any keys"] < values["X4", "plain"]
-    assert 0 < values["X5", "gap"] < 1
-    assert {one["kind"] for one in found} == {"bound"}
-    near = json.loads(run("bound", "--L", "1e6", "--sphere", "3", "--mean-lipschitz", "1", "--format", "json").stdout)
-    (best,) = (one for one in near if one["form"] == "conditional mean")
-    assert best["parameters"]["bias"] < best["value"] < 2
-    assert "--mean-lipschitz has no effect without --sphere" in refused("bound", "--mean-lipschitz", "1")
-    line = run("bound", "--pretext", "1,0;0,0.1", "--downstream", "1,1").stdout
-    assert "kappa 10" in line
-    assert "any head" in run("bound", "--pretext", "1,0;0,0", "--downstream", "1,1", "--spread", "1").stdout
+    assert "and then a value of --values 3" in refused(str(tmp_path / "pairs.csv"), "--values", "3")
+    assert "queries of width 1 do not fit keys of width 2" in refused(*words[:1], *words[3:])
 
 
 def test_a_known_law_shows_errors_beside_their_bounds() -> None:
     """Every error lies below its bound, which falls with L; another ridge is further from the truth."""
-    found = {
-        L: json.loads(run("infer", "--L", L, "--temperature", "1,0.2", "--format", "json").stdout)
-        for L in ("64", "4096")
-    }
+    found = {L: json.loads(run("--L", L, "--temperature", "1,0.2", "--format", "json").stdout) for L in ("64", "4096")}
     for rows in found.values():
         assert {row["by"] for row in rows} == {"X3", "X3k", "X4"}
         assert len(rows) == 3 * 7
@@ -90,15 +71,15 @@ def test_a_known_law_shows_errors_beside_their_bounds() -> None:
         for name in ("CME", "softmax tau=1")
     )
     assert cme < other / 5
-    worse = json.loads(run("infer", "--L", "4096", "--ridge", "4096", "--format", "json").stdout)
+    worse = json.loads(run("--L", "4096", "--ridge", "4096", "--format", "json").stdout)
     assert np.mean([row["error"] for row in worse if row["attention"] == "CME"]) > 5 * cme
-    assert "softmax tau=1, limit" in run("infer").stdout
+    assert "softmax tau=1, limit" in run().stdout
 
 
 def test_the_first_line_says_whether_a_bound_was_exceeded(capsys: pytest.CaptureFixture[str]) -> None:
     from boundcalc.cli.latent import _verdict
 
-    assert run("infer").stdout.startswith("✓ No error above the bound")
+    assert run().stdout.startswith("✓ No error above the bound")
     row = {"query": 1, "attention": "CME", "error": 0.1, "bound": 0.2, "by": "X3k"}
     for rows, said in (
         ([row], "✓ No error above the bound; the largest is 50% of its bound."),
