@@ -98,7 +98,7 @@ def _pieces(report: Report) -> Mapping[str, float]:
     best = report.best
     if best is None:
         return {}
-    return best.proof("risk" if best.trivial else "gap").shares if best.risk_refusal is None or not best.trivial else {}
+    return best.of("risk" if best.trivial else "gap").shares if best.risk_refusal is None or not best.trivial else {}
 
 
 def _layers(pieces: Mapping[str, float]) -> None:

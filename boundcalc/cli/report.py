@@ -174,7 +174,7 @@ def _unstored(values: Sequence[BoundValue]) -> BoundValue | None:
 def _growths(value: BoundValue) -> dict[str, Growth | None]:
     if value.refusal is not None or value.trivial:
         return {"T": None, "m": None}
-    return {"T": growth(value.proof("gap"), "T"), "m": growth(value.proof("gap"), "m")}
+    return {"T": growth(value.of("gap"), "T"), "m": growth(value.of("gap"), "m")}
 
 
 def _need(setting: Setting, bound: str, quantity: Any, evaluator: Evaluator) -> Needed:

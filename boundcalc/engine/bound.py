@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import log_add
-from boundcalc.base.rounding import log_up, upper, upper_latex
+from boundcalc.base.rounding import upper, upper_latex
 from boundcalc.base.table import as_html, as_text
 from boundcalc.base.validate import choice
-from boundcalc.base.value import Kind, Value
+from boundcalc.base.value import Kind
 from boundcalc.engine.search import Needed
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
     from boundcalc.base.compared import Compared
-    from boundcalc.proof.breakdown import Breakdown
-    from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.floor import Floor
     from boundcalc.statements.strategies import Quantity
 
@@ -31,6 +27,11 @@ FIELDS = (
 """What the JSON of a bound has besides its name and kind; null where it is refused or trivial."""
 
 
+def _part(quantity: Quantity, name: str, doc: str) -> Any:
+    """What the bound of a quantity says of itself, as a property of both."""
+    return property(lambda self: getattr(self.of(quantity), name), doc=doc)
+
+
 @dataclass(frozen=True)
 class BoundValue:
     """A checked upper bound of the generalization gap, and of the risk at the given training error.
@@ -39,8 +40,8 @@ class BoundValue:
         name: the policy or theorem.
         kind: "bound", "a_posteriori" (corrected for what was chosen from the data), "proxy" or "estimate".
         setting: what is bounded.
-        by_gap: the proof of the gap bound, or why there is none.
-        by_risk: the proof of the risk bound, or why there is none; of a proof of the gap the training error is added.
+        by_gap: the checked bound of the gap, or why there is none.
+        by_risk: the checked bound of the risk, or why there is none.
         needed: where the gap is trivial, the first link that would bring it below 1.
     """
 
@@ -64,17 +65,10 @@ class BoundValue:
     @property
     def proofs(self) -> list[Checked]:
         """The proofs of gap and risk, each once."""
-        found = [proof for proof in (self.by_gap, self.by_risk) if isinstance(proof, Checked)]
-        return found[:1] if len(found) == 2 and found[0] is found[1] else found
+        proofs = [proof for proof in (self.by_gap, self.by_risk) if isinstance(proof, Checked)]
+        return proofs[:1] if len(proofs) == 2 and proofs[0].certificate == proofs[1].certificate else proofs
 
-    def proof(self, quantity: str) -> Checked:
-        """The proof of the bound of the gap or the risk; raises `Unsupported` where there is none."""
-        found = self.by_gap if choice("quantity", quantity, ("gap", "risk")) == "gap" else self.by_risk
-        if isinstance(found, Refusal):
-            raise Unsupported(found)
-        return found
-
-    def of(self, quantity: str) -> Value:
+    def of(self, quantity: str) -> Checked:
         """The bound of the gap, or of the risk at the given training error, by itself.
 
         Args:
@@ -86,108 +80,41 @@ class BoundValue:
         Raises:
             Unsupported: where there is none.
         """
-        proof = self.proof(quantity)
-        log, form = proof.log_value, proof.certificate.strategy
-        whole = proof.certificate.quantity == quantity
-        q = self.setting.sample.train_error
-        if not whole:  # a bound of the gap and the training error
-            log, form = (log if q == 0 else log_up(log_add(log, math.log(q)))), f"{form} + train error"
-        saturates = whole and quantity == "risk"  # above 1 its formula is no distance from a bound below 1
-        always = {"always": 1.0, "trivial": proof.trivial, "saturates": saturates, "proof": proof}
-        return Value(self.name, quantity, self.kind, log, form, **always)
+        proof = self.by_gap if choice("quantity", quantity, ("gap", "risk")) == "gap" else self.by_risk
+        if isinstance(proof, Refusal):
+            raise Unsupported(proof)
+        return proof
 
-    @property
-    def trivial(self) -> bool:
-        """Whether every covering argument gives a gap bound above 1; `gap` is then no statement about learning."""
-        return self.proof("gap").trivial
-
-    @property
-    def risk_trivial(self) -> bool:
-        """Whether the risk bound is based on a trivial gap."""
-        return self.proof("risk").trivial
-
-    @property
-    def gap(self) -> float:
-        """Upper bound of the gap, capped at 1."""
-        return self.of("gap").value
-
-    @property
-    def log10(self) -> float:
-        """Base-10 logarithm of the gap bound, uncapped."""
-        return self.of("gap").log10
-
-    @property
-    def risk(self) -> float:
-        """Upper bound of the risk at the given training error, capped at 1."""
-        return self.of("risk").value
-
-    @property
-    def log_risk(self) -> float:
-        """Logarithm of the risk bound, uncapped."""
-        return self.of("risk").log_value
-
-    @property
-    def log10_risk(self) -> float:
-        """Base-10 logarithm of the risk bound, for print."""
-        return self.of("risk").log10
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether the gap bound is 1 (within a thousandth), as for every [0, 1] loss anyway, or trivial."""
-        return self.of("gap").vacuous
-
-    @property
-    def risk_vacuous(self) -> bool:
-        """Whether the risk bound is 1 (within a thousandth), or is based on a trivial gap."""
-        return self.of("risk").vacuous
-
-    @property
-    def strategy(self) -> str:
-        """The theorem of G that bounds the gap."""
-        return self.certificate.strategy
-
-    @property
-    def risk_strategy(self) -> str:
-        """The theorem of G that bounds the risk."""
-        return self.of("risk").form
-
-    @property
-    def dominant(self) -> tuple[str, float] | None:
-        """The piece that costs most of the gap bound, and its part."""
-        return self.proof("gap").dominant
-
-    @property
-    def breakdown(self) -> Breakdown:
-        """The proof of the gap bound taken apart, as it was checked."""
-        return self.proof("gap").breakdown
-
-    @property
-    def certificate(self) -> Certificate:
-        """What the checker re-derives the gap bound from."""
-        return self.proof("gap").certificate
-
-    @property
-    def risk_certificate(self) -> Certificate:
-        """What the checker re-derives the risk bound from."""
-        return self.proof("risk").certificate
+    gap = _part("gap", "value", "Upper bound of the gap, capped at 1.")
+    log10 = _part("gap", "log10", "Base-10 logarithm of the gap bound, uncapped.")
+    risk = _part("risk", "value", "Upper bound of the risk at the given training error, capped at 1.")
+    log_risk = _part("risk", "log_value", "Logarithm of the risk bound, uncapped.")
+    log10_risk = _part("risk", "log10", "Base-10 logarithm of the risk bound, for print.")
+    trivial = _part("gap", "trivial", "Whether every covering argument gives a gap bound above 1.")
+    risk_trivial = _part("risk", "trivial", "Whether the risk bound is based on a trivial gap.")
+    vacuous = _part("gap", "vacuous", "Whether the gap bound is 1 (within a thousandth), or trivial.")
+    risk_vacuous = _part("risk", "vacuous", "Whether the risk bound is 1, or is based on a trivial gap.")
+    strategy = _part("gap", "form", "The theorem of G that bounds the gap.")
+    risk_strategy = _part("risk", "form", "The theorem of G that bounds the risk.")
+    dominant = _part("gap", "dominant", "The piece that costs most of the gap bound, and its part.")
+    breakdown = _part("gap", "breakdown", "The proof of the gap bound taken apart, as it was checked.")
+    certificate = _part("gap", "certificate", "What the checker re-derives the gap bound from.")
+    risk_certificate = _part("risk", "certificate", "What the checker re-derives the risk bound from.")
 
     @cached_property
     def floor(self) -> Floor | None:
         """A proved floor under every distribution-free bound of this gap; None without a construction."""
-        if self.refusal is not None or self.kind != "bound":
-            return None
-        from boundcalc.engine.floors import floor_of
-
-        return floor_of(self.setting)
+        return self._floor("gap")
 
     @cached_property
     def risk_floor(self) -> Floor | None:
         """A proved floor under every distribution-free bound of the risk; None without one or for a refused risk."""
-        if self.refusal is not None or self.kind != "bound" or self.risk_refusal is not None:
-            return None
+        return self._floor("risk") if self.risk_refusal is None else None
+
+    def _floor(self, quantity: Quantity) -> Floor | None:
         from boundcalc.engine.floors import floor_of
 
-        return floor_of(self.setting, "risk")
+        return floor_of(self.setting, quantity) if self.refusal is None and self.kind == "bound" else None
 
     @property
     def ratio(self) -> float | None:
@@ -207,8 +134,7 @@ class BoundValue:
                 return proof
             return replace(proof, certificate=replace(proof.certificate, compared=compared))
 
-        gap = noted(self.by_gap)
-        return replace(self, by_gap=gap, by_risk=gap if self.by_risk is self.by_gap else noted(self.by_risk))
+        return replace(self, by_gap=noted(self.by_gap), by_risk=noted(self.by_risk))
 
     def to_json(self) -> dict[str, Any]:
         """The documented result object; what is refused or trivial has null values."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
@@ -132,16 +131,16 @@ class Evaluator:
     def _settle(
         self, name: str, search: Search, setting: Setting, gaps: Sequence[Candidate], risks: Sequence[Candidate]
     ) -> BoundValue:
-        by_gap = self.prove(gaps)
+        by_gap, q = self.prove(gaps), setting.sample.train_error
         needed = search.first_link() if by_gap.trivial else None
-        plain = BoundValue(name, self.kind, setting, by_gap, self.risk_refusal or by_gap, needed)
         if self.risk_refusal is not None:
-            return plain
-        ways = [replace(plain, by_risk=self.prove(risks))] if risks else []
-        covering = gaps if not by_gap.trivial else [found for found in gaps if not found.certificate.trivial]
+            return BoundValue(name, self.kind, setting, by_gap, self.risk_refusal, needed)
+        ways = [self.prove(risks)] if risks else []
+        covering = gaps if not by_gap.trivial else [gap for gap in gaps if not gap.certificate.trivial]
         if covering:  # a gap proof that compares something, perhaps above the trivial one
-            ways.append(replace(plain, by_risk=self.prove(covering)))
-        return min(ways, key=lambda value: value.log_risk, default=plain)
+            ways.append(self.prove(covering).bounding("risk", q))
+        by_risk = min(ways, key=lambda way: way.log_value, default=by_gap.bounding("risk", q))
+        return BoundValue(name, self.kind, setting, by_gap, by_risk, needed)
 
     def prove(self, found: Sequence[Candidate]) -> Checked:
         """The least value the search claims that the checker confirms."""

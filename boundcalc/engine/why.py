@@ -122,7 +122,7 @@ def why(value: BoundValue, evaluator: Evaluator) -> list[Why]:
 
 def hold(evaluator: Evaluator, value: BoundValue, quantity: Quantity) -> Checked | None:
     """The proof of a quantity, or the first link of one that is trivial; None where there is nothing to hold."""
-    proof = value.proof(quantity)
+    proof = value.of(quantity)
     if not proof.trivial:
         fixed = replace(proof.certificate, measured=None)  # as norms fixed beforehand, which may change
         return (
@@ -157,12 +157,7 @@ class _Account:
 
     def _measure_of(self, proof: Checked) -> float:
         """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
-        if self.saturates:
-            return proof.log_rate
-        q = proof.certificate.setting.sample.train_error
-        if self.quantity == "risk" and proof.certificate.quantity == "gap" and q:
-            return math.log(math.exp(proof.log_value) + q)
-        return proof.log_value
+        return proof.log_rate if self.saturates else proof.bounding(self.quantity).log_value
 
     def _goal(self) -> float:
         """The log rate at which a risk that saturates reaches its target, as the kl inverse gives it."""
@@ -179,7 +174,7 @@ class _Account:
         return Why(
             self.quantity,
             self.held.certificate.strategy,
-            self.value.proof(self.quantity).trivial,
+            self.value.of(self.quantity).trivial,
             -math.inf if level is None else level.count.log,
             tuple(counts),
             self.evaluator.paid.sample.n_train,

@@ -7,6 +7,7 @@ strategy for the value; the search walks backward and works in floats.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,9 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_log
+from boundcalc.base.numbers import log_add
+from boundcalc.base.rounding import log_up
+from boundcalc.base.value import Value
 from boundcalc.layers.facts import PUBLISHED
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Cover, problem_of
 from boundcalc.proof.levels import Booked, Costs, Levels
@@ -37,28 +41,24 @@ _ROOM = 1e-12
 """What rounding may add to a rescaled tolerance."""
 
 
-@dataclass(frozen=True)
-class Checked:
-    """A certificate that passed.
+@dataclass(frozen=True, kw_only=True)
+class Checked(Value):
+    """A certificate that passed: the value that it proves.
 
     Attributes:
-        certificate: what was checked, claiming just what was found.
-        value: a float that is at least the value.
+        certificate: what was checked, claiming just what was derived.
     """
 
     certificate: Certificate
-    value: float
     _run: _Run = field(repr=False, compare=False)
 
-    @property
-    def log_value(self) -> float:
-        """A float that is at least the log of the value."""
-        return self.certificate.log_value
-
-    @property
-    def trivial(self) -> bool:
-        """Whether the proof uses no cover: its value is the range of the loss, not a bound of anything learned."""
-        return self.certificate.trivial
+    def bounding(self, quantity: str, train_error: float | None = None) -> Checked:
+        """The same, or the bound of the risk that follows from one of the gap: with the training error added."""
+        if quantity == self.quantity:
+            return self
+        q = self.certificate.setting.sample.train_error if train_error is None else train_error
+        log_value = log_up(log_add(self.log_value, math.log(q))) if q else self.log_value
+        return replace(self, quantity="risk", log_value=log_value, form=f"{self.form} + train error")
 
     @cached_property
     def log_rate(self) -> float:
@@ -260,7 +260,18 @@ class _Run:
         )
         nats = upper_float(self.price)
         claimed = replace(self.certificate, log_value=upper_log(self.value), levels=levels, nats=nats)
-        return Checked(claimed, upper_float(self.value), self)
+        return Checked(
+            name=claimed.policy,
+            quantity=claimed.quantity,
+            kind=claimed.kind,
+            log_value=claimed.log_value,
+            form=claimed.strategy,
+            always=1.0,
+            trivial=claimed.trivial,
+            saturates=claimed.quantity == "risk",  # above 1 its formula is no distance from a bound below 1
+            certificate=claimed,
+            _run=self,
+        )
 
     def rescaled(self, setting: Setting) -> Certificate:
         """The certificate of another setting: every eps in proportion to what it counts for in the loss."""

@@ -99,7 +99,7 @@ def of_bound(bound: BoundValue) -> Point:
     parts = bound.breakdown
     sizes = {term.formula: math.exp(term.value.log) for term in parts.terms}
     deviation = sum(size for formula, size in sizes.items() if "delta" in formula)
-    point: Point = {"gap": 10**bound.log10, "strategy": bound.strategy, "pieces": dict(bound.proof("gap").shares)}
+    point: Point = {"gap": 10**bound.log10, "strategy": bound.strategy, "pieces": dict(bound.of("gap").shares)}
     if bound.strategy == "chain":
         first = math.exp(parts.levels[0].link.log) if parts.levels[0].link is not None else 0.0
         return point | {"terms": [first, sizes["sum of links"] - first, sizes["2 e_J"], deviation]}

@@ -127,7 +127,7 @@ def test_a_checked_point_is_what_evaluate_says() -> None:
     assert point["gap"] == pytest.approx(10**value.log10, rel=1e-12)
     assert point["strategy"] == value.strategy == "chain"
     assert sum(point["terms"]) == pytest.approx(point["gap"], rel=1e-9)
-    assert point["pieces"] == value.proof("gap").shares
+    assert point["pieces"] == value.of("gap").shares
     assert value.floor is not None
     assert point["floor"] == value.floor.value
     assert "gap" not in checked.checked(COVERED.but(n_train=1000))  # vacuous by every cover

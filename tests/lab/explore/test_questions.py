@@ -95,7 +95,7 @@ def test_shares_of_weight_matrices_are_those_of_the_whole_bound(opened: Browser)
     """More matrices than the page has room for: the rest has a cell of its own, and shares stay what they are."""
     opened.run("set({depth: 12, heads: 16, d: 1024, C: 1, gamma: 0.05, T: 65536, m: 1e11})")
     start = content.at(Setting.of("edelman"), {name: state(opened)[name] for name in content.FIELDS})
-    shares = evaluate(start, "T-free").proof("gap").shares
+    shares = evaluate(start, "T-free").of("gap").shares
     pieces = dict(every(opened, "#pays li", "[e.dataset.piece, Number(e.dataset.share)]"))
     named = {name: share for name, share in pieces.items() if name in shares}
     assert len(shares) > len(named) >= 10
