@@ -84,7 +84,7 @@ def sweep_of(
 
 def measure(store: Path, parts: list[str], methods: tuple[str, ...] = (), **changes: Any) -> list[dict[str, Any]]:
     """Train and certify what the store does not have; one row per certificate."""
-    from boundcalc.lab.train.certify import Asked
+    from boundcalc.lab.train.certify import Request
     from boundcalc.lab.train.run import certify_sweep, run_sweep
     from boundcalc.lab.train.store import Store
 
@@ -94,14 +94,14 @@ def measure(store: Path, parts: list[str], methods: tuple[str, ...] = (), **chan
             for model, names, seeds in _groups(PARTS[part].methods, methods):
                 sweep = sweep_of(part, model, seeds, **changes)
                 run_sweep(sweep, opened)
-                certify_sweep(sweep.trials, opened, [Asked(name, DELTA) for name in names])
+                certify_sweep(sweep.trials, opened, [Request(name, DELTA) for name in names])
                 for record in opened.select(sweep=sweep.name):
                     where = {"part": part, "model": model, "m": record.config["m"], "seed": record.config["seed"]}
                     fresh = {"fresh": record.config["n_test"]}
                     rows += [
                         {**where, **stored["entry"], **fresh}
                         for stored in record.certificates
-                        if stored["asked"] in [Asked(name, DELTA).to_json() for name in names]
+                        if stored["asked"] in [Request(name, DELTA).to_json() for name in names]
                     ]
     return rows
 

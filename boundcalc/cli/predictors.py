@@ -57,22 +57,22 @@ def certify_trial(
 
     Where certificates are written, a run of picks that is killed goes on from FILE.run when the command is given again.
     """
-    from boundcalc.lab.train.certify import Asked, Made
+    from boundcalc.lab.train.certify import Issued, Request
     from boundcalc.lab.train.certify import certify_trial as certify
 
     files = {} if file is None else certificate_files(file, methods)
     entries: list[dict[str, Any]] = []
 
-    def keep(made: Made) -> None:
-        target = files.get(made.asked.method)
-        if made.certificate is not None and target is not None:
-            made.certificate.save(target)
-            if made.asked.method == "rule" and made.network is not None:
-                made.network.save(weights_file(target))
-        where = None if target is None or made.certificate is None else str(target)
-        entries.append({**made.entry, "file": where})
+    def keep(issued: Issued) -> None:
+        target = files.get(issued.request.method)
+        if issued.certificate is not None and target is not None:
+            issued.certificate.save(target)
+            if issued.network is not None:
+                issued.network.save(weights_file(target))
+        where = None if target is None or issued.certificate is None else str(target)
+        entries.append({**issued.entry, "file": where})
 
-    plans = [Asked(name, delta, prefix) for name in wanted(methods)]
+    plans = [Request(name, delta, prefix) for name in wanted(methods)]
     certify(trial, plans, tell=_teller(), resume=unfinished_runs(file, methods).get, done=keep)
     return entries
 

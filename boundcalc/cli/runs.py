@@ -51,7 +51,7 @@ def _open(path: Path) -> Iterator[Any]:
 def list_runs(store_path: Path, runs: tuple[str, ...]) -> None:
     """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
     from boundcalc.cli.text import Line, write_table
-    from boundcalc.lab.train.record import summary_columns
+    from boundcalc.lab.train.store import summary_columns
 
     which = chosen_runs(runs)
     with _open(store_path) as store:

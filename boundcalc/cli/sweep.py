@@ -13,7 +13,7 @@ from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions, store_option
 from boundcalc.cli.predictors import certify_options
 from boundcalc.cli.progress import clock, kept
-from boundcalc.lab.train.certify import Asked, wanted
+from boundcalc.lab.train.certify import Request, wanted
 
 
 @click.command(
@@ -65,7 +65,7 @@ def command(
 
     if not methods:
         refuse_given(dict.fromkeys(("delta", "prefix"), "without --certify, which says by which method"))
-    plans = [Asked(name, delta, prefix) for name in wanted(methods)]
+    plans = [Request(name, delta, prefix) for name in wanted(methods)]
     sweep = _sweep(what, resolve(device), seeds, assignments(changes, "--set"))
     say_positions(sweep.trials)
     if only_list:

@@ -126,10 +126,10 @@ def command(
     outcome = train([trial], live=live)[0]
     live.end(outcome.result)
     if save is not None:
-        from boundcalc.lab.train.model import save as write
         from boundcalc.lab.train.own_row import with_own_row
+        from boundcalc.predictors.rules.certify import StoredNetwork
 
-        write(save, with_own_row(trial.architecture, trial.task.shape), outcome.weights)
+        StoredNetwork(with_own_row(trial.architecture, trial.task.shape), outcome.arrays).save(save)
     if store_path is not None:
         from boundcalc.lab.train.store import Store
 

@@ -28,8 +28,7 @@ from boundcalc.lab.predictions import certify_function, certify_predictions
 from boundcalc.lab.reading import TRIED, Reading, brief, check_data, read_model, reject_incomplete
 from boundcalc.lab.scores import overlapping
 from boundcalc.layers.forward import Fixed
-from boundcalc.predictors.certificate import PredictorCertificate
-from boundcalc.predictors.occam import Decoded
+from boundcalc.predictors.certificate import Certified, PredictorCertificate
 from boundcalc.predictors.scores import Score
 from boundcalc.setting import Setting
 
@@ -198,7 +197,7 @@ def answered(
         made, scores, others = held_out(outputs, tests, test_margins, request, groups)
         certificates |= {} if made is None else {"held-out": made}
         lines += others
-    ways: dict[str, Callable[[], Decoded | PredictorCertificate]] = {
+    ways: dict[str, Callable[[], Certified | PredictorCertificate]] = {
         "occam": lambda: in_few_bits(outputs, known, request),
         "rule": lambda: by_rule(outputs, known, request),
         "p2l": lambda: pick(outputs, known, request),
@@ -212,7 +211,7 @@ def answered(
         except BoundcalcError as error:
             lines.append(Line(method, refusal=str(error)))
             continue
-        if isinstance(made, Decoded):
+        if isinstance(made, Certified):
             made, states[method] = made.certificate, made.state
         certificates[method] = made
         lines.append(of_predictor(method, made))

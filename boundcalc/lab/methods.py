@@ -24,10 +24,8 @@ from boundcalc.lab.predictions import group_names
 from boundcalc.lab.scores import Judged, difference, judge, score
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
-from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue
-from boundcalc.predictors.data import Data
-from boundcalc.predictors.examples import named
-from boundcalc.predictors.occam import Decoded
+from boundcalc.predictors.certificate import Certified, PredictorCertificate, equal_shares, issue
+from boundcalc.predictors.data import Data, named
 from boundcalc.predictors.scores import Score
 from boundcalc.predictors.shorten import refuse_large, shorten
 from boundcalc.setting import Sample, Setting
@@ -122,7 +120,7 @@ def held_out(
     return made, scores, lines
 
 
-def in_few_bits(outputs: Outputs, known: Sequences | None, request: Request) -> Decoded:
+def in_few_bits(outputs: Outputs, known: Sequences | None, request: Request) -> Certified:
     """The weights in few bits: rounded, written down, read again and counted."""
     assert known is not None  # noqa: S101 - method occam is requested only with them
     refuse_large(sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float))

@@ -69,7 +69,7 @@ class Method:
 SHORT = ("n", "errors", "picks", "bits", "nats")
 """Facts that a certificate in short tells."""
 
-_OURS = ("methods", "occam", "pac_bayes", "rules.certify")
+_OURS = ("picking", "occam", "pac_bayes", "rules.certify")
 """Modules that have methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
 
 
@@ -209,6 +209,19 @@ class PredictorCertificate:
     def load(cls, path: Path | str) -> PredictorCertificate:
         """Read a JSON file."""
         return cls.from_json(read_json(path))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Certified:
+    """A certificate and the predictor it is about.
+
+    Attributes:
+        certificate: the claim.
+        state: of the learner that made the predictor, or the weights that were decoded or drawn.
+    """
+
+    certificate: PredictorCertificate
+    state: Any
 
 
 def issue(

@@ -17,17 +17,30 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
+    Certified,
     Method,
     PredictorCertificate,
     equal_shares,
     issue,
+    json_object,
+    object_of,
     read_as,
     sha256_text,
 )
-from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.examples import Answers, evidence_of, of_another_count, readers, refuse_other_examples
+from boundcalc.predictors.data import (
+    Answers,
+    Array,
+    Data,
+    count_again,
+    data_evidence,
+    digest_of_arrays,
+    evidence_of,
+    of_another_count,
+    readers,
+    refuse_other_examples,
+)
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import G7
+from boundcalc.predictors.statements import G7, H
 from boundcalc.predictors.tails import float_limit
 from boundcalc.predictors.updates import Message, message_bits
 
@@ -87,17 +100,9 @@ def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
     return 1.0 if errors >= n else float_limit(errors, n, math.log(delta) - bits * math.log(2))
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """A certificate, and the weights that its message says."""
-
-    certificate: PredictorCertificate
-    state: Mapping[str, Array]
-
-
 def certify_message(
     network: Network, code: Code, message: Message, data: Data, delta: float, *, beside: Sequence[Code] = ()
-) -> Decoded:
+) -> Certified:
     """The certificate of a message: its weights, bits and errors.
 
     `beside` are the other codes that were tried: delta is shared with them.
@@ -114,7 +119,7 @@ def certify_message(
         chosen=0,
         evidence=evidence_of(data, network, message=message.to_json(), weights=digest_of_arrays(weights)),
     )
-    return Decoded(certificate, weights)
+    return Certified(certificate, weights)
 
 
 def _code_of(certificate: PredictorCertificate) -> Code:
@@ -132,21 +137,12 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     return None
 
 
-def count_again(certificate: PredictorCertificate, data: Data, weights: Mapping[str, Array], network: Network) -> int:
-    """The errors of weights on the examples of a certificate; refuses other examples, other weights, another count."""
-    refuse_other_examples(certificate, data)
-    if digest_of_arrays(weights) != certificate.evidence["weights"]:
-        raise CertificateError("the weights that come out are not those of the certificate: their sha256 differs")
-    errors = count_wrong(network.scores(weights, data), len(data))
-    if errors != certificate.facts["errors"]:
-        raise CertificateError(f"{errors} errors are counted, {certificate.facts['errors']} are claimed")
-    return errors
-
-
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     network = network_of(certificate.evidence["recipe"])
     message = Message.from_json(certificate.evidence["message"])
-    errors = count_again(certificate, data, _code_of(certificate).weights(message, network.checkpoint), network)
+    refuse_other_examples(certificate, data)
+    weights = _code_of(certificate).weights(message, network.checkpoint)
+    errors = count_again(certificate, digest_of_arrays(weights), network.scores(weights, data))
     return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
@@ -159,5 +155,30 @@ OCCAM = METHODS.register_builtin(
         lambda entry: Code.from_json(dict(entry)),
         _consistent,
         _establish,
+    )
+)
+
+
+def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    """Establish that the same predictor makes the same errors; `learner_of` gives its `weights` and `scores`."""
+    refuse_other_examples(certificate, data)
+    predictor = learner_of(certificate.evidence["recipe"])
+    count_again(certificate, predictor.weights, predictor.scores(data))
+    return "the same weights answered the same examples: the same errors"
+
+
+def _no_choice(raw: Mapping[str, Any]) -> object:
+    return object_of("an alternative of a given predictor", raw, ())
+
+
+HELD_OUT = METHODS.register_builtin(
+    Method(
+        "held-out",
+        (H,),
+        "given, with its weights",
+        {"data": data_evidence, "recipe": json_object, "weights": sha256_text},
+        _no_choice,
+        of_another_count,
+        _answers_alike,
     )
 )

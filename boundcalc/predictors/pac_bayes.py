@@ -24,6 +24,7 @@ from boundcalc.base.intervals import upper_float
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
+    Certified,
     Method,
     PredictorCertificate,
     digest_of,
@@ -32,9 +33,17 @@ from boundcalc.predictors.certificate import (
     read_as,
     sha256_text,
 )
-from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.examples import evidence_of, of_another_count, readers
-from boundcalc.predictors.occam import Network, count_again
+from boundcalc.predictors.data import (
+    Array,
+    Data,
+    count_again,
+    digest_of_arrays,
+    evidence_of,
+    of_another_count,
+    readers,
+    refuse_other_examples,
+)
+from boundcalc.predictors.occam import Network
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G6_PRIME, count, real
 
@@ -211,17 +220,9 @@ def log_ratio(posterior: Sequence[LatticeLaw], prior: Sequence[LatticeLaw], draw
     return total
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A certificate and the weights that were drawn."""
-
-    certificate: PredictorCertificate
-    state: Mapping[str, Array]
-
-
 def certify_draws(
     network: Network, prior: Prior, posterior: Sequence[LatticeLaw], data: Data, delta: float, draws: int = 4
-) -> Drawn:
+) -> Certified:
     """The best of a few draws whose seeds were fixed before the data; each has an equal share of delta."""
     share = equal_shares(delta, draws)
     best: tuple[float, int, dict[str, Any], dict[str, Array]] | None = None
@@ -250,7 +251,7 @@ def certify_draws(
             weights=digest_of_arrays(best[3]),
         ),
     )
-    return Drawn(certificate, best[3])
+    return Certified(certificate, best[3])
 
 
 def posterior_of(name: str, value: object) -> list[LatticeLaw]:
@@ -302,7 +303,9 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     if not nats <= claimed <= nats + 1e-9 * max(1.0, abs(nats)):
         raise CertificateError(f"the log ratio at the draw is {nats!r}, {claimed!r} is claimed")
     network = network_of(certificate.evidence["recipe"])
-    errors = count_again(certificate, data, prior.weights(drawn, network.checkpoint), network)
+    refuse_other_examples(certificate, data)
+    weights = prior.weights(drawn, network.checkpoint)
+    errors = count_again(certificate, digest_of_arrays(weights), network.scores(weights, data))
     return (
         f"drawn again from the posterior: the same log ratio, weights equal to the bit; {errors} errors counted again"
     )

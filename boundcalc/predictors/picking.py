@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
 from boundcalc.base.schema import write
-from boundcalc.predictors.certificate import PredictorCertificate, issue, plain
-from boundcalc.predictors.data import Data, fixed_order
-from boundcalc.predictors.examples import evidence_of, named
-from boundcalc.predictors.learner import Learner
+from boundcalc.predictors.certificate import (
+    METHODS,
+    Certified,
+    Method,
+    PredictorCertificate,
+    issue,
+    plain,
+    sha256_text,
+)
+from boundcalc.predictors.data import Data, evidence_of, fixed_order, named, readers
 from boundcalc.predictors.plans import Member
-from boundcalc.predictors.runs import Run, Saved, Stop
-from boundcalc.predictors.statements import STATEMENTS
+from boundcalc.predictors.runs import Learner, Run, Saved, Stop
+from boundcalc.predictors.statements import G10R, STATEMENTS, H, count
 
 _Progress = Callable[[Mapping[str, Any]], None]
 
@@ -33,19 +38,6 @@ _OTHERS = 64
 
 class NotReproduced(BoundcalcError):
     """A learner that gave something else when it was run again: nothing can be certified."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Certified:
-    """A certificate and the predictor it is about.
-
-    Attributes:
-        certificate: the claim.
-        state: of the learner that made the predictor.
-    """
-
-    certificate: PredictorCertificate
-    state: Any
 
 
 def pick_to_learn(
@@ -245,3 +237,63 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
             "one shape, and look at no other candidate"
         )
     return again.state
+
+
+def _picks(name: str, value: object) -> list[int]:
+    if not isinstance(value, list):
+        raise CertificateError(f"{name} must be a list of places in the data, got {value!r}")
+    found = [count("a pick", place) for place in cast("list[object]", value)]
+    if len(set(found)) != len(found):
+        raise CertificateError("an example is picked twice")
+    return found
+
+
+_EVIDENCE = readers(picks=_picks, weights=sha256_text)
+
+
+def _consistent(certificate: PredictorCertificate) -> str | None:
+    member = Member.from_json(certificate.taken)
+    examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
+    facts = certificate.facts
+    if facts["n"] != examples - member.prefix:
+        return f"{facts['n']} candidates, but {examples} examples without a prefix of {member.prefix} are others"
+    if any(place >= examples for place in picks):
+        return f"a pick lies beyond the {examples} examples"
+    if facts.get("picks", 0) != len(picks):
+        return f"{facts.get('picks', 0)} picks in the facts, {len(picks)} in the evidence"
+    if certificate.statement != member.statement:
+        return f"the alternative taken is one of {member.statement}, not of {certificate.statement}"
+    if len(picks) != member.stop:
+        return f"{len(picks)} picks, but the alternative taken stops at {member.stop}"
+    if "references" in facts and member.batches and tuple(facts["references"]) != member.references:
+        return "the references are not those of the alternative taken"
+    return None
+
+
+def _holdout(certificate: PredictorCertificate) -> str | None:
+    if any(entry["batches"] for entry in certificate.alternatives):
+        return "holdout picks no examples: a list with picks is method p2l"
+    return _consistent(certificate)
+
+
+def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
+    rerun(learner_of(certificate.evidence["recipe"]), data, certificate)
+    picks = len(certificate.evidence["picks"])
+    what = f"the same {picks} picks" if picks else "the same split"
+    return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
+
+
+HOLDOUT = METHODS.register_builtin(
+    Method("holdout", (H,), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
+)
+P2L = METHODS.register_builtin(
+    Method(
+        "p2l",
+        (H, G10R),
+        "trained on the prefix and the picks",
+        _EVIDENCE,
+        Member.from_json,
+        _consistent,
+        _establish,
+    )
+)

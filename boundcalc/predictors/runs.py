@@ -1,13 +1,13 @@
-"""Runs of a learner that picks its examples: where they stand, and how one that was killed goes on."""
+"""Learners, and runs of one that picks its examples: where they stand, and how one that was killed goes on."""
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,9 +16,40 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.output import write_text
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import digest_of, plain
-from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.learner import Learner
+from boundcalc.predictors.data import Answers, Array, Data, digest_of_arrays
 from boundcalc.predictors.plans import Member
+
+
+class Learner(Answers, Protocol):
+    """A deterministic learner.
+
+    Its state is a function of its recipe, the seed and the examples it was given, in their order: no clock, no global
+    generator, nothing of other examples. A replay refuses a learner that is not (as far as a replay can tell).
+    """
+
+    def start(self, seed: int) -> Any:
+        """The state before any example."""
+        ...
+
+    def fit(self, state: Any, examples: Data, prefix: int) -> Any:
+        """Go on from a state: `examples` are the prefix, if there is one, then all picks so far in their order."""
+        ...
+
+    def scores(self, state: Any, examples: Data) -> Array:
+        """A score per example that looks at this example and the state alone: right where it is above 0."""
+        ...
+
+    def weights(self, state: Any) -> Mapping[str, Array]:
+        """The tensors of the model, copied."""
+        ...
+
+    def dump(self, state: Any) -> bytes:
+        """The state, to go on with after a kill."""
+        ...
+
+    def restore(self, data: bytes) -> Any:
+        """The state from such bytes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

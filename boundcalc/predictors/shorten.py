@@ -14,9 +14,9 @@ import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.predictors.certificate import equal_shares
+from boundcalc.predictors.certificate import Certified, equal_shares
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.occam import Code, Decoded, Network, certify_message, float_risk
+from boundcalc.predictors.occam import Code, Network, certify_message, float_risk
 from boundcalc.predictors.updates import Message, Update
 
 MOST = 2 * 10**6
@@ -107,7 +107,7 @@ def shorten(
     delta: float,
     *,
     rule: RoundingRule | None = None,
-) -> Decoded:
+) -> Certified:
     """The certificate of a rounding of trained weights.
 
     Args:

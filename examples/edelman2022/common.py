@@ -48,7 +48,7 @@ def preset(sweep: str, **changes: Any) -> dict[str, Any]:
 
 def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str] = ()) -> list[Any]:
     """The records of a sweep: what the store does not have is trained, and certified by these methods."""
-    from boundcalc.lab.train.certify import Asked
+    from boundcalc.lab.train.certify import Request
     from boundcalc.lab.train.run import certify_sweep, run_sweep
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import sweep_from_json
@@ -57,7 +57,7 @@ def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str]
     with Store(default_store() if store is None else store) as opened:
         errors: list[str] = list(run_sweep(found, opened).errors)
         if methods and not errors:
-            errors += certify_sweep(found.trials, opened, [Asked(method) for method in methods]).errors
+            errors += certify_sweep(found.trials, opened, [Request(method) for method in methods]).errors
         if errors:
             raise SystemExit(f"sweep {found.name}: {errors[0]}")
         hashes = {trial.hash for trial in found.trials}

@@ -28,7 +28,7 @@ from torch import Tensor
 from boundcalc.base import validate
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab.train.measure import measured_norms
-from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
+from boundcalc.lab.train.optim import StackedOptimiser
 from boundcalc.lab.train.parameters import Init
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack
@@ -129,14 +129,13 @@ def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fit
     rule = Optimisation(lr=plan.lr, batch=0, steps=plan.steps, stop_loss=0.0, balls=balls)
     optimiser = StackedOptimiser(stack.trained, rule)
     stack.require_grad()
-    project_on_balls(stack.trained, balls)
+    optimiser.project()
     for step in range(plan.steps):
         if step == plan.steps * 2 // 3:
             optimiser.rule = replace(rule, lr=plan.lr / 5)
         ahead = stack(x).squeeze(-1) * y
         loss = (1 - ahead / plan.margin).clamp_min(0).mean(1).sum()
-        optimiser.step(stack.gradients(loss))
-        project_on_balls(stack.trained, balls)
+        optimiser.step(loss)
     with torch.no_grad():
         train = _ramp(stack(x).squeeze(-1) * y, plan.margin).view(plan.seeds, plan.starts)
         least, which = train.min(1)

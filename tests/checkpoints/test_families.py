@@ -253,12 +253,13 @@ KINDS: dict[str, dict[str, Any]] = {
 def test_a_trained_model_is_audited_as_it_was_saved(kind: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("safetensors")
-    from boundcalc.lab.train.model import Transformer, save
+    from boundcalc.lab.train.model import Transformer
+    from boundcalc.predictors.rules.certify import StoredNetwork
 
     architecture = Architecture(depth=2, d=8, seq_len=6, **KINDS[kind])
     model = Transformer(architecture)
     path = tmp_path / "model.safetensors"
-    save(path, architecture, model.weights)
+    StoredNetwork.of(model).save(path)
     found = audit(path)
     assert found.architecture == architecture
     assert found.account.balanced

@@ -10,7 +10,7 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, known_methods, read_json
-from boundcalc.predictors.examples import named
+from boundcalc.predictors.data import named
 from boundcalc.predictors.verify import verify_predictor
 from tests.cases.predictors import cases
 from tests.cases.predictors import thresholds as draw

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import PredictorCertificate
+from boundcalc.predictors.certificate import Certified, PredictorCertificate
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.occam import Code, Decoded, certify_message, float_risk
+from boundcalc.predictors.occam import Code, certify_message, float_risk
 from boundcalc.predictors.reference import LAWS, Law, Reference
 from boundcalc.predictors.shorten import shorten
 from boundcalc.predictors.updates import Message, Update
@@ -27,7 +27,7 @@ DATA = draw(5, 80, 0.1)
 BIT = [Message(0, {"votes": Update(0, {place: 1})}) for place in range(BITS)]
 
 
-def made(data: Data = DATA, message: Message = BIT[3], delta: float = 0.05) -> Decoded:
+def made(data: Data = DATA, message: Message = BIT[3], delta: float = 0.05) -> Certified:
     return certify_message(Linear(), CODE, message, data, delta)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.predictors.certificate import Certified
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.picking import Certified, NotReproduced, pick_to_learn, rerun
+from boundcalc.predictors.picking import NotReproduced, pick_to_learn, rerun
 from boundcalc.predictors.plans import (
     Member,
     default_picks,

@@ -15,7 +15,7 @@ from boundcalc.lab.figures.gap import SMALL, curves, least_m, number
 from boundcalc.lab.figures.names import GREEN, GREY, in_order, look
 from boundcalc.lab.figures.runs import measured
 from boundcalc.lab.figures.trials import as_runs, class_of, describe
-from boundcalc.lab.train.record import Record
+from boundcalc.lab.train.store import Record
 from boundcalc.setting import Setting
 
 BOUNDS = ("best", "published")

@@ -14,8 +14,7 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.figures.runs import Run
 from boundcalc.lab.train.bounds import margin_error, setting_of_record
-from boundcalc.lab.train.record import Record
-from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.own_row import with_own_row
-from boundcalc.lab.train.record import Record
+from boundcalc.lab.train.store import Record
 from boundcalc.lab.train.trial import Trial
 from boundcalc.setting import Budget, Norms, Sample, Setting
 

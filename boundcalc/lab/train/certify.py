@@ -1,11 +1,11 @@
-"""Certificates of what a trial's data teach: every method on one bench, for `train`, `sweep` and figures."""
+"""Certificates of what a trial's data teach, by every method, for `train`, `sweep` and figures."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,6 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 
 if TYPE_CHECKING:
-    from boundcalc.lab.train.network import ModelNetwork
-    from boundcalc.lab.train.pickers import ModelLearner
     from boundcalc.lab.train.trial import Trial
     from boundcalc.predictors.certificate import PredictorCertificate
     from boundcalc.predictors.data import Data
@@ -26,7 +24,7 @@ Tell = Callable[[str, Mapping[str, Any] | str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """The request for a certificate: all that, with the trial, determines it.
 
     Attributes:
@@ -47,100 +45,55 @@ class Asked:
 
     def to_json(self) -> dict[str, Any]:
         """As a store keeps it."""
-        return {"method": self.method, "delta": self.delta, "prefix": self.prefix}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
-class Made:
-    """What came of it.
+class Issued:
+    """The answer to a request.
 
     Attributes:
-        asked: the request.
+        request: the request.
         certificate: None where it was refused.
         entry: one entry of `certificates` in the JSON of commands, without the file.
         network: the weights that a rule was proved of; workers do not hand them back.
     """
 
-    asked: Asked
+    request: Request
     certificate: PredictorCertificate | None
     entry: Mapping[str, Any]
     network: StoredNetwork | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """As workers hand it back."""
-        certificate = None if self.certificate is None else self.certificate.to_json()
-        return {"asked": self.asked.to_json(), "certificate": certificate, "entry": dict(self.entry)}
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Made:
-        """What a worker handed back; the certificate is read as strictly as a file."""
-        from boundcalc.predictors.certificate import PredictorCertificate
-
-        certificate = None if data["certificate"] is None else PredictorCertificate.from_json(data["certificate"])
-        return cls(Asked(**data["asked"]), certificate, data["entry"])
-
-
-@dataclass
-class Bench:
-    """One trial's examples, and what several methods share.
-
-    Attributes:
-        trial: the task, the model, how it is trained.
-        asked: what is to be made.
-        tell: receives how far it is.
-        resume: where an unfinished run of picks is kept.
-    """
+@dataclass(frozen=True)
+class _Problem:
+    """What a method certifies: a trial's examples, how many of them to start from, who hears of progress."""
 
     trial: Trial
-    asked: Asked
-    tell: Tell | None = None
-    resume: Path | None = None
-
-    @cached_property
-    def data(self) -> Data:
-        """The training examples."""
-        return examples_of(self.trial)[0]
-
-    @cached_property
-    def test(self) -> Data:
-        """Fresh examples."""
-        return examples_of(self.trial)[1]
-
-    @cached_property
-    def learner(self) -> ModelLearner:
-        """What trains the trial's model from picks."""
-        from boundcalc.lab.train.pickers import learner_of
-
-        return learner_of(self.trial)
-
-    @cached_property
-    def network(self) -> ModelNetwork:
-        """The trial's model as a function of its weights."""
-        from boundcalc.lab.train.network import ModelNetwork
-
-        return ModelNetwork.of(self.trial)
-
-    @cached_property
-    def trained(self) -> StoredNetwork:
-        """The trial's network as plain training gives it."""
-        return trained_network(self.trial)
-
-    def progress(self, state: Mapping[str, Any] | str) -> None:
-        """Pass on how far it is."""
-        if self.tell is not None:
-            self.tell(self.asked.method, state)
+    request: Request
+    data: Data
+    progress: Callable[[Any], None]
+    resume: Path | None
 
     @property
     def prefix(self) -> int:
-        """Examples to start from."""
-        return int(self.asked.prefix * len(self.data))
+        return int(self.request.prefix * len(self.data))
 
-    def starts_from_none(self) -> None:
-        """Refuse a prefix."""
-        if self.asked.prefix:
-            raise InvalidSetting(
-                f"{self.asked.method} learns from all examples and starts from none: leave --prefix out"
-            )
+    def refuse_prefix(self) -> None:
+        if self.request.prefix:
+            name = self.request.method
+            raise InvalidSetting(f"{name} learns from all examples and starts from none: leave --prefix out")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A certificate, and what scores fresh examples with its state."""
+
+    certificate: PredictorCertificate
+    scorer: Any
+    state: Any
+    network: StoredNetwork | None = None
+    facts: Mapping[str, Any] | None = None
 
 
 def examples_of(trial: Trial) -> tuple[Data, Data]:
@@ -165,122 +118,102 @@ def wanted(methods: Iterable[str]) -> list[str]:
 
 def certify_trial(
     trial: Trial,
-    plans: Sequence[Asked],
+    requests: Sequence[Request],
     *,
     tell: Tell | None = None,
     resume: Callable[[str], Path | None] = lambda _: None,
-    done: Callable[[Made], None] = lambda _: None,
-) -> list[Made]:
-    """One certificate, or why there is none, for everything that is asked; `done` is called after each.
+    done: Callable[[Issued], None] = lambda _: None,
+) -> list[Issued]:
+    """One certificate, or why there is none, for every request; `done` is called after each.
 
     Args:
         trial: whose data, model and optimisation.
-        plans: the requests.
+        requests: what to certify by.
         tell: receives how far a method is.
         resume: where a method keeps an unfinished run, by its name.
-        done: given each as it is made.
+        done: receives each answer as it is made.
     """
-    found: list[Made] = []
-    bench: Bench | None = None
-    for asked in plans:
-        if bench is None:
-            bench = Bench(trial, asked, tell, resume(asked.method))
-            examples_of(trial)  # what cannot be had at all is no matter of one method
-        bench.asked, bench.resume = asked, resume(asked.method)
+    answers: list[Issued] = []
+    data, test = examples_of(trial)
+    for request in requests:
+        progress = partial(tell or (lambda *_: None), request.method)
         started = time.process_time()
         try:
-            certificate, error = _MAKE[asked.method](bench)
+            answer = _ANSWERS[request.method](_Problem(trial, request, data, progress, resume(request.method)))
         except BoundcalcError as refusal:
-            made = Made(asked, None, {"method": asked.method, "risk": None, "refused": str(refusal)})
+            issued = Issued(request, None, {"method": request.method, "risk": None, "refused": str(refusal)})
         else:
-            seconds = round(time.process_time() - started, 2)
-            test_error = error(bench.test) if len(bench.test) else None
-            summary = {**certificate.summary(), "test_error": test_error, "cpu_seconds": seconds}
-            made = Made(asked, certificate, summary | _explained(certificate), bench.__dict__.get("trained"))
-        found.append(made)
-        done(made)
-    return found
+            measured = {
+                "test_error": count_wrong(answer.scorer.scores(answer.state, test), len(test)) / len(test),
+                "cpu_seconds": round(time.process_time() - started, 2),
+            }
+            entry = {**answer.certificate.summary(), **measured, **(answer.facts or {})}
+            issued = Issued(request, answer.certificate, entry, answer.network)
+        answers.append(issued)
+        done(issued)
+    return answers
 
 
-def _explained(certificate: PredictorCertificate) -> dict[str, Any]:
-    """What a certificate by a rule says besides its number."""
-    if certificate.method != "rule":
-        return {}
-    from boundcalc.predictors.rules.certify import facts_of_rule
-
-    return facts_of_rule(certificate)
-
-
-_Error = Callable[[Any], float]
-
-
-def _missed(scorer: Any, state: Any) -> _Error:
-    """Share of examples that a predictor gets wrong."""
-    return lambda test: count_wrong(scorer.scores(state, test), len(test)) / len(test)
-
-
-def _holdout(bench: Bench) -> tuple[PredictorCertificate, _Error]:
+def _by_picks(problem: _Problem) -> _Answer:
+    """Holdout, and Pick-to-Learn."""
+    from boundcalc.lab.train.pickers import ModelLearner
     from boundcalc.predictors.picking import pick_to_learn
-    from boundcalc.predictors.plans import default_splits, shared, splits
+    from boundcalc.predictors.plans import default_picks, default_splits, shared, splits
 
-    members = default_splits(len(bench.data), bench.asked.delta, seed=bench.trial.seed)
-    if bench.asked.prefix:
-        members = shared(splits([max(1, bench.prefix)], seed=bench.trial.seed), bench.asked.delta)
-    return _picked(bench, pick_to_learn, members)
-
-
-def _p2l(bench: Bench) -> tuple[PredictorCertificate, _Error]:
-    from boundcalc.predictors.picking import pick_to_learn
-    from boundcalc.predictors.plans import default_picks
-
-    prefix = bench.prefix if bench.asked.prefix else None
-    members = default_picks(len(bench.data), bench.asked.delta, prefix=prefix, seed=bench.trial.seed)
-    return _picked(bench, pick_to_learn, members)
+    request, m, seed, prefix = problem.request, len(problem.data), problem.trial.seed, problem.prefix
+    if request.method == "p2l":
+        members = default_picks(m, request.delta, prefix=prefix if request.prefix else None, seed=seed)
+    elif request.prefix:
+        members = shared(splits([max(1, prefix)], seed=seed), request.delta)
+    else:
+        members = default_splits(m, request.delta, seed=seed)
+    learner = ModelLearner.of(problem.trial)
+    options: dict[str, Any] = {"method": request.method, "progress": problem.progress, "resume": problem.resume}
+    issued = pick_to_learn(learner, problem.data, members, request.delta, **options)
+    return _Answer(issued.certificate, learner, issued.state)
 
 
-def _picked(bench: Bench, pick_to_learn: Any, members: Any) -> tuple[PredictorCertificate, _Error]:
-    method, delta = bench.asked.method, bench.asked.delta
-    made = pick_to_learn(
-        bench.learner, bench.data, members, delta, method=method, progress=bench.progress, resume=bench.resume
-    )
-    return made.certificate, _missed(bench.learner, made.state)
-
-
-def _occam(bench: Bench) -> tuple[PredictorCertificate, _Error]:
+def _occam(problem: _Problem) -> _Answer:
+    from boundcalc.lab.train.network import ModelNetwork
     from boundcalc.lab.train.occam import search
 
-    bench.starts_from_none()
-    made = search(bench.network, bench.data, bench.asked.delta, seed=bench.trial.seed, progress=bench.progress)
-    return made.certificate, _missed(bench.network, made.state)
+    problem.refuse_prefix()
+    network = ModelNetwork.of(problem.trial)
+    issued = search(network, problem.data, problem.request.delta, seed=problem.trial.seed, progress=problem.progress)
+    return _Answer(issued.certificate, network, issued.state)
 
 
-def _pac_bayes(bench: Bench) -> tuple[PredictorCertificate, _Error]:
-    from boundcalc.lab.train.pac_bayes import PosteriorRule, train_posterior
+def _pac_bayes(problem: _Problem) -> _Answer:
+    from boundcalc.lab.train.network import ModelNetwork
+    from boundcalc.lab.train.pac_bayes import DRAWS, train_posterior
     from boundcalc.predictors.pac_bayes import certify_draws
 
-    bench.starts_from_none()
-    found = train_posterior(bench.network, bench.data, seed=bench.trial.seed, progress=bench.progress)
-    made = certify_draws(bench.network, found.prior, found.laws, bench.data, bench.asked.delta, PosteriorRule().draws)
-    return made.certificate, _missed(bench.network, made.state)
+    problem.refuse_prefix()
+    network, data = ModelNetwork.of(problem.trial), problem.data
+    prior, laws = train_posterior(network, data, seed=problem.trial.seed, progress=problem.progress)
+    issued = certify_draws(network, prior, laws, data, problem.request.delta, DRAWS)
+    return _Answer(issued.certificate, network, issued.state)
 
 
-def _rule(bench: Bench) -> tuple[PredictorCertificate, _Error]:
-    from boundcalc.predictors.rules.certify import certificate_of
+def _rule(problem: _Problem) -> _Answer:
+    from boundcalc.lab.train.network import ModelNetwork
+    from boundcalc.lab.train.pickers import ModelLearner
+    from boundcalc.predictors.rules.certify import certificate_of, facts_of_rule
     from boundcalc.predictors.rules.search import explain, follow
     from boundcalc.predictors.rules.tables import tables_of
 
-    network, data, prefix = bench.trained, bench.data, bench.prefix
+    network, data, prefix, say = trained_network(problem.trial), problem.data, problem.prefix, problem.progress
     tables = tables_of(network.architecture, network.weights)
     if prefix:
-        learner = bench.learner
-        first = data.take(range(prefix))
-        weights = learner.weights(learner.fit(learner.start(bench.trial.seed), first, prefix))
-        read_off = explain(tables_of(network.architecture, weights), first.x, first.y, progress=bench.progress).rule
-        found = follow(tables, read_off, progress=bench.progress)
+        learner, first = ModelLearner.of(problem.trial), data.take(range(prefix))
+        weights = learner.weights(learner.fit(learner.start(problem.trial.seed), first, prefix))
+        rule = explain(tables_of(network.architecture, weights), first.x, first.y, progress=say).rule
+        explained = follow(tables, rule, progress=say)
     else:
-        found = explain(tables, data.x, data.y, progress=bench.progress)
-    made = certificate_of(network, found, data, bench.asked.delta, prefix=prefix)
-    return made, _missed(bench.network, network.weights)
+        explained = explain(tables, data.x, data.y, progress=say)
+    certificate = certificate_of(network, explained, data, problem.request.delta, prefix=prefix)
+    answers = ModelNetwork.of(problem.trial)
+    return _Answer(certificate, answers, network.weights, network, facts_of_rule(certificate))
 
 
 def trained_network(trial: Trial) -> StoredNetwork:
@@ -289,16 +222,16 @@ def trained_network(trial: Trial) -> StoredNetwork:
     from boundcalc.lab.train.trainer import train
     from boundcalc.predictors.rules.certify import StoredNetwork
 
-    weights = {name: value.cpu().numpy() for name, value in train([trial])[0].weights.items()}
-    return StoredNetwork(with_own_row(trial.architecture, trial.task.shape), weights, trial.to_json())
+    architecture = with_own_row(trial.architecture, trial.task.shape)
+    return StoredNetwork(architecture, train([trial])[0].arrays, trial.to_json())
 
 
-_MAKE: Mapping[str, Callable[[Bench], tuple[PredictorCertificate, _Error]]] = {
-    "holdout": _holdout,
-    "p2l": _p2l,
+_ANSWERS: Mapping[str, Callable[[_Problem], _Answer]] = {
+    "holdout": _by_picks,
+    "p2l": _by_picks,
     "occam": _occam,
     "pac-bayes": _pac_bayes,
     "rule": _rule,
 }
-METHODS = tuple(_MAKE)
+METHODS = tuple(_ANSWERS)
 """What a trial can be certified by."""

@@ -31,13 +31,6 @@ def torch_device(name: str) -> Any:
     return torch.device(name)
 
 
-def threads() -> int:
-    """Threads torch computes with."""
-    import torch
-
-    return torch.get_num_threads()
-
-
 def versions() -> dict[str, str]:
     """Versions that a result was computed with."""
     import torch

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.output import safetensors_name, write_bytes
 from boundcalc.lab.train.layers import Weights, through
 from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row
 from boundcalc.layers.attention import attentions
@@ -115,36 +113,3 @@ def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tens
     if parameter.law == "sphere":
         return value * (parameter.scale / value.norm(dim=-1, keepdim=True))
     return value * parameter.scale
-
-
-def save(path: Path | str, architecture: Architecture, weights: Mapping[str, Tensor]) -> None:
-    """Write a model as safetensors; the architecture travels in the file's metadata."""
-    import json
-
-    from safetensors.torch import save as as_bytes
-
-    safetensors_name(path)
-    tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
-    metadata = {"format": "boundcalc-model/1", "architecture": json.dumps(architecture.to_json())}
-    write_bytes(path, as_bytes(tensors, metadata))
-
-
-def load(path: Path | str) -> Transformer:
-    """A model from such a file."""
-    import json
-
-    from safetensors import safe_open
-
-    with safe_open(str(path), framework="pt") as file:
-        metadata = file.metadata() or {}
-        if metadata.get("format") != "boundcalc-model/1":
-            raise InvalidSetting(f"{path} is not a model of boundcalc: it has no architecture in its metadata")
-        model = Transformer(Architecture.from_json(json.loads(metadata["architecture"])))
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    if tensors.keys() != model.weights.keys():
-        odd = sorted(tensors.keys() ^ model.weights.keys())
-        raise InvalidSetting(f"{path} does not fit its own architecture: {odd[0]} is missing or too much")
-    with torch.no_grad():
-        for name, value in model.weights.items():
-            value.copy_(tensors[name])
-    return model

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.lab.train.device import threads, versions
+from boundcalc.lab.train.device import versions
 from boundcalc.lab.train.parameters import Init, parameters
-from boundcalc.lab.train.stack import Stack, margins
+from boundcalc.lab.train.stack import Stack, losses, margins, wrongs
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.lab.train.trial import Trial
 from boundcalc.predictors.data import Array, Data
@@ -21,6 +22,12 @@ from boundcalc.setting import Architecture
 
 CHUNK = 1024
 """Examples scored at once."""
+
+
+def refuse_real(shape: Shape) -> None:
+    """Refuse a task whose answers are real numbers."""
+    if shape.answer == "real":
+        raise InvalidSetting("certificates of predictors need answers that are right or wrong, not real numbers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +43,7 @@ class ModelNetwork:
     shape: Shape
 
     def __post_init__(self) -> None:
-        if self.shape.answer == "real":
-            raise InvalidSetting("certificates of predictors need answers that are right or wrong, not real numbers")
+        refuse_real(self.shape)
 
     @property
     def checkpoint(self) -> None:
@@ -56,7 +62,7 @@ class ModelNetwork:
     @property
     def environment(self) -> Mapping[str, Any]:
         """Versions and threads."""
-        return {**versions(), "threads": threads()}
+        return {**versions(), "threads": torch.get_num_threads()}
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> ModelNetwork:
@@ -71,17 +77,50 @@ class ModelNetwork:
         table = parameters(self.architecture, init)
         return Reference({name: Law(p.shape, p.law, float(p.scale)) for name, p in table.items()})
 
-    def stack(self, weights: Mapping[str, Array], dtype: torch.dtype = torch.float64) -> Stack:
-        """One model."""
-        tensors = {name: torch.as_tensor(value, dtype=dtype).unsqueeze(0) for name, value in weights.items()}
-        return Stack(self.architecture, self.shape, tensors)
-
     @torch.no_grad()
     def scores(self, weights: Mapping[str, Array], examples: Data) -> Array:
         """How far the right answer is ahead."""
-        stack = self.stack(weights)
-        x = torch.from_numpy(np.ascontiguousarray(examples.x)).unsqueeze(0)
-        y = torch.from_numpy(np.ascontiguousarray(examples.y)).unsqueeze(0)
+        doubles = {name: torch.as_tensor(value, dtype=torch.float64).unsqueeze(0) for name, value in weights.items()}
+        stack = Stack(self.architecture, self.shape, doubles)
+        x, y = (torch.from_numpy(np.ascontiguousarray(array)).unsqueeze(0) for array in (examples.x, examples.y))
         parts = zip(x.split(CHUNK, 1), y.split(CHUNK, 1), strict=True)
-        found = [margins(self.shape, stack(stack.inputs(part)), answers)[0] for part, answers in parts]
-        return torch.cat(found).numpy()
+        return torch.cat([margins(self.shape, stack(stack.inputs(a)), b)[0] for a, b in parts]).numpy()
+
+
+class Candidates:
+    """Losses and errors of many weights of one model at once, on the same examples: for searches.
+
+    Attributes:
+        network: whose weights.
+        size: of the examples.
+        generator: of all that a search draws.
+    """
+
+    def __init__(self, network: ModelNetwork, data: Data, seed: int) -> None:
+        self.network = network
+        self.x, self.y = (torch.from_numpy(np.ascontiguousarray(array)) for array in (data.x, data.y))
+        self.size = len(data)
+        self.generator = torch.Generator().manual_seed(seed)
+        self._stack: Stack | None = None
+
+    def _outputs(self, weights: Mapping[str, Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs of every candidate, and the answers as often."""
+        if self._stack is None:
+            self._stack = Stack(self.network.architecture, self.network.shape, weights)
+        stack, self._stack.weights = self._stack, dict(weights)
+        count = len(stack)
+        return stack(stack.inputs(x.unsqueeze(0).expand(count, *x.shape))), y.unsqueeze(0).expand(count, -1)
+
+    def some(self, size: int) -> Tensor:
+        """Places of examples, drawn anew."""
+        return torch.randint(self.size, (min(self.size, size),), generator=self.generator)
+
+    def loss(self, weights: Mapping[str, Tensor], places: Tensor, sharpness: float = 1.0) -> Tensor:
+        """Mean loss of every candidate on some examples, its scores multiplied by the sharpness."""
+        outputs, answers = self._outputs(weights, self.x[places], self.y[places])
+        return losses(self.network.shape, sharpness * outputs, answers).mean(1)
+
+    @torch.no_grad()
+    def errors(self, weights: Mapping[str, Tensor], places: Tensor) -> Tensor:
+        """Wrong answers of every candidate on some examples."""
+        return wrongs(self.network.shape, *self._outputs(weights, self.x[places], self.y[places])).sum(1)

@@ -1,95 +1,72 @@
-"""Optimisers of a stack of trials: elementwise, so one fused call serves all; warm-up, clipping, norm balls."""
+"""Optimisers of a stack of trials: torch's own are elementwise, so one call serves all; clipping, norm balls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim.adam import adam
-from torch.optim.adamw import adamw
-from torch.optim.sgd import sgd
 
 from boundcalc.lab.train.trial import Optimisation
 
-_BETAS = (0.9, 0.999)
-_EPS = 1e-8
+_KINDS: Mapping[str, Any] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 
 
 class StackedOptimiser:
-    """Updates tensors whose first dimension counts trials, all by one rule."""
+    """Torch's optimiser of tensors whose first dimension counts trials, with warm-up, clipping and norm balls."""
 
     def __init__(self, weights: Mapping[str, Tensor], rule: Optimisation) -> None:
         self.weights = dict(weights)
         self.rule = rule
-        self.first = {name: torch.zeros_like(w) for name, w in self.weights.items()}
-        self.second = {name: torch.zeros_like(w) for name, w in self.weights.items()}
-        self.step_count = 0
+        self.steps = 0
+        own = {"momentum": rule.momentum} if rule.optimiser == "sgd" else {"fused": True}
+        self.inner = _KINDS[rule.optimiser](self.weights.values(), rule.lr, weight_decay=rule.weight_decay, **own)
 
-    def keep(self, kept: Tensor) -> None:
-        """Drop the state of all other trials; the caller sets the new weights."""
-        self.first = {name: value[kept] for name, value in self.first.items()}
-        self.second = {name: value[kept] for name, value in self.second.items()}
+    def keep(self, kept: Tensor, weights: Mapping[str, Tensor]) -> StackedOptimiser:
+        """The optimiser of these trials alone, which go on where they were."""
+        others = StackedOptimiser(weights, self.rule)
+        others.steps = self.steps
+        for name, weight in self.weights.items():
+            state = self.inner.state[weight].items()
+            others.inner.state[others.weights[name]] = {
+                key: value[kept] if isinstance(value, Tensor) and value.dim() else value for key, value in state
+            }
+        return others
 
-    @torch.no_grad()
-    def step(self, grads: Mapping[str, Tensor]) -> None:
-        """One update of every trial."""
-        rule, names = self.rule, list(self.weights)
-        if rule.clip:
-            _clip_norms(grads, rule.clip)
-        weights, slopes, first = ([part[name] for name in names] for part in (self.weights, grads, self.first))
-        rate = rule.lr * min(1.0, (self.step_count + 1) / rule.warmup) if rule.warmup else rule.lr
-        if rule.optimiser == "sgd":
-            self._sgd(weights, slopes, first, rate)
-        else:
-            update = adamw if rule.optimiser == "adamw" else adam
-            update(
-                weights,
-                slopes,
-                first,
-                [self.second[name] for name in names],
-                [],
-                [torch.tensor(float(self.step_count), device=w.device) for w in weights],
-                foreach=False,
-                capturable=False,
-                differentiable=False,
-                fused=True,
-                amsgrad=False,
-                beta1=_BETAS[0],
-                beta2=_BETAS[1],
-                lr=rate,
-                weight_decay=rule.weight_decay,
-                eps=_EPS,
-                maximize=False,
-            )
-        self.step_count += 1
-
-    def _sgd(self, weights: list[Tensor], slopes: list[Tensor], first: list[Tensor], rate: float) -> None:
-        """SGD, with momentum from the second step on."""
+    def step(self, loss: Tensor) -> None:
+        """One update of every trial by the gradient of a loss."""
         rule = self.rule
-        if rule.momentum and not self.step_count:
-            for buffer, slope, weight in zip(first, slopes, weights, strict=True):
-                buffer.copy_(slope + rule.weight_decay * weight)
-        going = bool(rule.momentum and self.step_count)
-        sgd(
-            weights,
-            slopes,
-            list(first) if going else [None] * len(weights),  # type: ignore[arg-type]
-            weight_decay=rule.weight_decay,
-            momentum=rule.momentum if going else 0.0,
-            lr=rate,
-            dampening=0.0,
-            nesterov=False,
-            maximize=False,
-            foreach=True,
-        )
+        self.inner.zero_grad()
+        loss.backward()
+        if rule.clip:
+            _clip_norms([weight.grad for weight in self.weights.values() if weight.grad is not None], rule.clip)
+        for group in self.inner.param_groups:
+            group["lr"] = rule.lr * min(1.0, (self.steps + 1) / rule.warmup) if rule.warmup else rule.lr
+        self.inner.step()
+        self.steps += 1
+        self.project()
+
+    def project(self) -> None:
+        """Put weights that have left their norm ball back."""
+        if self.rule.balls:
+            project_on_balls(self.weights, self.rule.balls)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, as tensors and numbers."""
+        return {"inner": self.inner.state_dict(), "steps": self.steps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from such a state."""
+        self.inner.load_state_dict(state["inner"])
+        self.steps = state["steps"]
 
 
-def _clip_norms(grads: Mapping[str, Tensor], most: float) -> None:
+def _clip_norms(grads: Sequence[Tensor], most: float) -> None:
     """Scale each trial's gradients so that their joint norm is at most the limit."""
-    total = torch.stack([grad.flatten(1).square().sum(1) for grad in grads.values()]).sum(0).sqrt()
+    total = torch.stack([grad.flatten(1).square().sum(1) for grad in grads]).sum(0).sqrt()
     factor = (most / total.clamp_min(1e-30)).clamp_max(1.0)
-    for grad in grads.values():
+    for grad in grads:
         grad.mul_(factor.view(-1, *([1] * (grad.dim() - 1))))
 
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.train.network import ModelNetwork
+from boundcalc.lab.train.network import Candidates, ModelNetwork
 from boundcalc.lab.train.occam import INIT
 from boundcalc.lab.train.parameters import read_row
 from boundcalc.lab.train.source import substream
-from boundcalc.lab.train.stack import Stack, losses
 from boundcalc.layers.attention import attentions
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior
@@ -34,27 +32,14 @@ _DEVIATIONS = {"positions": 2.0, "b_readout": 3.0}
 """Of the prior."""
 
 
-@dataclass(frozen=True)
-class PosteriorRule:
-    """How a posterior is trained; none of it enters the bound.
-
-    Attributes:
-        restarts: points to start from.
-        start_steps: steps to each.
-        steps: of the posterior.
-        samples: draws per step.
-        batch: examples per step.
-        draws: of the weights, for a single draw; each has its share of delta.
-        l1: weight of the L1 norm on the way to a start.
-    """
-
-    restarts: int = 8
-    start_steps: int = 400
-    steps: int = 900
-    samples: int = 8
-    batch: int = 96
-    draws: int = 8
-    l1: float = 1e-3
+DRAWS = 8
+"""Of the weights, for a single draw; each has its share of delta."""
+_RESTARTS, _START_STEPS = 8, 400
+"""Points to start from, and steps to each."""
+_L1 = 1e-3
+"""Weight of the L1 norm on the way to a start."""
+_STEPS, _SAMPLES, _BATCH = 900, 8, 96
+"""Of the training of the posterior: steps, draws per step, examples per step."""
 
 
 def _prior_for(network: ModelNetwork) -> Prior:
@@ -83,34 +68,25 @@ def _prior_for(network: ModelNetwork) -> Prior:
     return Prior(reference, _SEED, tuple(groups), _EXPONENT)
 
 
-@dataclass(frozen=True)
-class Posterior:
-    """Laws that were made from examples, and the prior they are compared with."""
-
-    prior: Prior
-    laws: tuple[LatticeLaw, ...]
-
-
 def train_posterior(
     network: ModelNetwork,
     data: Data,
     *,
     seed: int = 0,
-    progress: Callable[[str], None] | None = None,
-) -> Posterior:
-    """A posterior that makes its expected loss and its divergence small together."""
-    prior, rule = _prior_for(network), PosteriorRule()
-    say = progress or (lambda _: None)
-    fit = _Fit(network, prior, rule, data, torch.Generator().manual_seed(substream(seed, "pac-bayes")))
-    centre = fit.start()
-    say("found where the posterior starts")
-    centre, deviation = fit.widen(centre)
-    say("trained the posterior")
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[Prior, list[LatticeLaw]]:
+    """A prior, and a posterior that makes its expected loss and its divergence from the prior small together."""
+    prior = _prior_for(network)
+    search = _Search(prior, Candidates(network, data, substream(seed, "pac-bayes")))
+    centre = search.start()
+    progress("found where the posterior starts")
+    centre, deviation = search.widen(centre)
+    progress("trained the posterior")
     laws = [
         _inside(float(c) / prior.step, max(0.02, float(s) / prior.step), law)
         for c, s, law in zip(centre.double(), deviation.double(), prior.laws, strict=True)
     ]
-    return Posterior(prior, tuple(laws))
+    return prior, laws
 
 
 def _inside(centre: float, deviation: float, prior: LatticeLaw) -> LatticeLaw:
@@ -123,24 +99,17 @@ def _inside(centre: float, deviation: float, prior: LatticeLaw) -> LatticeLaw:
     return LatticeLaw(centre, deviation)
 
 
-class _Fit:
-    def __init__(
-        self, network: ModelNetwork, prior: Prior, rule: PosteriorRule, data: Data, generator: torch.Generator
-    ) -> None:
-        self.network, self.prior, self.rule, self.generator = network, prior, rule, generator
-        self.x = torch.from_numpy(np.ascontiguousarray(data.x))
-        self.y = torch.from_numpy(np.ascontiguousarray(data.y))
+class _Search:
+    def __init__(self, prior: Prior, candidates: Candidates) -> None:
+        self.prior, self.candidates = prior, candidates
         drawn = prior.reference.weights(prior.seed)
         self.weights = {name: torch.as_tensor(value, dtype=torch.float32).unsqueeze(0) for name, value in drawn.items()}
-        self.stack = Stack(network.architecture, network.shape, self.weights)
-        shapes = prior.reference.shapes
-        sizes = [group.count(shapes[group.tensor]) for group in prior.groups]
-        self.sizes = sizes
+        self.sizes = [group.count(prior.reference.shapes[group.tensor]) for group in prior.groups]
         self.spread = torch.cat(
-            [torch.full((size,), group.deviation) for size, group in zip(sizes, prior.groups, strict=True)]
+            [torch.full((size,), group.deviation) for size, group in zip(self.sizes, prior.groups, strict=True)]
         )
 
-    def loss(self, coordinates: Tensor, steps: Tensor) -> Tensor:
+    def loss(self, coordinates: Tensor, size: int) -> Tensor:
         """Mean loss of every row of coordinates, on a batch."""
         count = len(coordinates)
         weights = {name: value.expand(count, *value.shape[1:]) for name, value in self.weights.items()}
@@ -148,43 +117,35 @@ class _Fit:
             moved = part.unsqueeze(-1) * torch.tensor(group.direction) if group.direction is not None else part
             value = weights[group.tensor]
             weights[group.tensor] = value + moved.reshape(value.shape)
-        self.stack.weights = weights
-        x, y = self.x[steps], self.y[steps]
-        outputs = self.stack(self.stack.inputs(x.unsqueeze(0).expand(count, *x.shape)))
-        return losses(self.network.shape, _SHARP * outputs, y.unsqueeze(0).expand(count, -1)).mean(1)
-
-    def some(self, size: int) -> Tensor:
-        return torch.randint(len(self.y), (min(len(self.y), size),), generator=self.generator)
+        return self.candidates.loss(weights, self.candidates.some(size), _SHARP)
 
     def start(self) -> Tensor:
         """The best of several points trained with an L1 norm."""
-        rule = self.rule
-        points = torch.randn(rule.restarts, len(self.spread), generator=self.generator) * 0.02
+        points = torch.randn(_RESTARTS, len(self.spread), generator=self.candidates.generator) * 0.02
         points.requires_grad_()
         optimiser = torch.optim.Adam([points], lr=0.05)
-        for _ in range(rule.start_steps):
-            total = self.loss(points, self.some(64)) + rule.l1 * points.abs().sum(1)
+        for _ in range(_START_STEPS):
+            total = self.loss(points, 64) + _L1 * points.abs().sum(1)
             optimiser.zero_grad()
             total.sum().backward()
             optimiser.step()
         with torch.no_grad():
-            energy = (points / self.spread).square().sum(1) / 2 / len(self.y)
-            return points[int((self.loss(points, self.some(2000)) + energy).argmin())].clone()
+            energy = (points / self.spread).square().sum(1) / 2 / self.candidates.size
+            return points[int((self.loss(points, 2000) + energy).argmin())].clone()
 
     def widen(self, centre: Tensor) -> tuple[Tensor, Tensor]:
         """Centre and deviations that make the expected loss and the divergence small together."""
-        rule = self.rule
         centre = centre.clone().requires_grad_()
         large = centre.detach().abs() > 0.5 * centre.detach().abs().max()
         width = (self.spread.log() - torch.where(large, 1.0, 0.3)).requires_grad_()
         optimiser = torch.optim.Adam([centre, width], lr=0.02)
-        for step in range(rule.steps):
-            optimiser.param_groups[0]["lr"] = 0.02 * min(1.0, 2 * (1 - step / rule.steps) + 0.02)
-            noise = torch.randn(rule.samples, len(centre), generator=self.generator)
-            loss = self.loss(centre + width.exp() * noise, self.some(rule.batch)).mean() / math.log(2)
+        for step in range(_STEPS):
+            optimiser.param_groups[0]["lr"] = 0.02 * min(1.0, 2 * (1 - step / _STEPS) + 0.02)
+            noise = torch.randn(_SAMPLES, len(centre), generator=self.candidates.generator)
+            loss = self.loss(centre + width.exp() * noise, _BATCH).mean() / math.log(2)
             ratio = width.exp() / self.spread
             divergence = (0.5 * (ratio.square() + (centre / self.spread).square() - 1) - ratio.log()).sum()
             optimiser.zero_grad()
-            (loss + divergence / len(self.y)).backward()
+            (loss + divergence / self.candidates.size).backward()
             optimiser.step()
         return centre.detach(), width.detach().exp()

@@ -10,7 +10,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,13 +18,14 @@ from torch import Tensor, nn
 
 from boundcalc.base import validate
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.lab.train.device import threads, versions
+from boundcalc.lab.train.device import versions
+from boundcalc.lab.train.network import refuse_real
 from boundcalc.lab.train.optim import StackedOptimiser
 from boundcalc.lab.train.parameters import Init
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins
 from boundcalc.lab.train.tasks import Shape
-from boundcalc.lab.train.trial import Optimisation
+from boundcalc.lab.train.trial import Optimisation, Trial
 from boundcalc.predictors.data import Array, Data
 from boundcalc.setting import Architecture
 
@@ -69,7 +70,7 @@ class _State:
     fits: int = 0
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _TorchLearner(ABC):
     """The loop that both learners share."""
 
@@ -80,7 +81,7 @@ class _TorchLearner(ABC):
     def environment(self) -> Mapping[str, Any]:
         """Versions, threads, and the kernels of the processor."""
         capability = torch.backends.cpu.get_cpu_capability()
-        return {**versions(), "threads": threads(), "device": self.device, "cpu": capability}
+        return {**versions(), "threads": torch.get_num_threads(), "device": self.device, "cpu": capability}
 
     def fit(self, state: _State, examples: Data, prefix: int) -> _State:
         """Train on: many steps on a prefix alone, fewer after a round."""
@@ -107,165 +108,136 @@ class _TorchLearner(ABC):
                 recent = 0.0
         return state
 
+    @torch.no_grad()
     def scores(self, state: _State, examples: Data) -> Array:
         """How far the right answer is ahead."""
         x, y = self._tensors(examples)
-        found: list[Tensor] = []
+        ahead: list[Tensor] = []
         for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
             short = CHUNK - len(part)
             full = torch.cat([part, part[:1].expand(short, *part.shape[1:])]) if short else part
             filled = torch.cat([answers, answers[:1].expand(short)]) if short else answers
-            found.append(self._margins(state, full, filled)[: len(part)])
-        return torch.cat(found).double().cpu().numpy()
+            ahead.append(self._margins(state.model, full, filled)[: len(part)])
+        return torch.cat(ahead).double().cpu().numpy()
 
     @torch.no_grad()
     def _done(self, state: _State, x: Tensor, y: Tensor, enough: float) -> bool:
         loss, ahead = 0.0, True
         for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
-            loss += float(self._mean(state, part, answers)) * len(part)
-            ahead = ahead and bool((self._margins(state, part, answers) > 0).all())
+            loss += float(self._mean(state.model, part, answers)) * len(part)
+            ahead = ahead and bool((self._margins(state.model, part, answers) > 0).all())
         return ahead and loss / len(y) < enough
 
     def _tensors(self, examples: Data) -> tuple[Tensor, Tensor]:
         x = torch.from_numpy(np.ascontiguousarray(examples.x)).to(self.device)
         return x, torch.from_numpy(np.ascontiguousarray(examples.y)).to(self.device)
 
-    @abstractmethod
-    def _step(self, state: _State, x: Tensor, y: Tensor) -> float: ...
+    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
+        loss = self._mean(state.model, x, y)
+        state.optimiser.step(loss)
+        return float(loss.detach())
 
-    @abstractmethod
-    def _set_rate(self, state: _State, lr: float) -> None: ...
-
-    @abstractmethod
-    def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
-        """The loss."""
-
-    @abstractmethod
-    def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor: ...
-
-    @abstractmethod
-    def _tree(self, state: _State) -> dict[str, Any]:
-        """Model and optimiser as tensors and numbers."""
-
-    @abstractmethod
-    def _plant(self, state: _State, tree: dict[str, Any]) -> None:
-        """Put them back."""
+    def _set_rate(self, state: _State, lr: float) -> None:
+        state.optimiser.rule = replace(state.optimiser.rule, lr=lr, warmup=0)
 
     @abstractmethod
     def start(self, seed: int) -> _State:
         """A fresh model."""
 
+    @abstractmethod
+    def _mean(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
+        """The loss."""
+
+    @abstractmethod
+    def _margins(self, model: Any, x: Tensor, y: Tensor) -> Tensor: ...
+
     def dump(self, state: _State) -> bytes:
         """The state as torch writes tensors."""
         out = io.BytesIO()
-        torch.save({"seed": state.seed, "fits": state.fits, "tree": self._tree(state)}, out)
+        parts = {"model": state.model.state_dict(), "optimiser": state.optimiser.state_dict()}
+        torch.save({"seed": state.seed, "fits": state.fits, **parts}, out)
         return out.getvalue()
 
     def restore(self, data: bytes) -> _State:
         """A state that `dump` wrote; objects other than tensors and plain containers are refused."""
-        found = torch.load(io.BytesIO(data), weights_only=True)
-        state = self.start(found["seed"])
-        state.fits = found["fits"]
-        self._plant(state, found["tree"])
+        saved = torch.load(io.BytesIO(data), weights_only=True)
+        state = self.start(saved["seed"])
+        state.fits = saved["fits"]
+        state.model.load_state_dict(saved["model"])
+        state.optimiser.load_state_dict(saved["optimiser"])
         return state
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ModelLearner(_TorchLearner):
     """A model of this package, as `boundcalc train` makes it."""
 
-    architecture: Architecture | None = None
-    shape: Shape | None = None
+    architecture: Architecture
+    shape: Shape
     init: Init = field(default_factory=Init)
     optimisation: Optimisation = field(default_factory=Optimisation)
 
     def __post_init__(self) -> None:
-        if self.architecture is None or self.shape is None:
-            raise InvalidSetting("a ModelLearner needs an architecture and the shape of its task")
-        if self.shape.answer == "real":
-            raise InvalidSetting("certificates of predictors need answers that are right or wrong, not real numbers")
-        rule = self.optimisation
-        if rule.balls:
+        refuse_real(self.shape)
+        if self.optimisation.balls:
             raise InvalidSetting("a ModelLearner trains in float32 or float64 without norm balls: leave --ball out")
 
     @property
     def recipe(self) -> Mapping[str, Any]:
         """All that determines the weights, besides seed and examples."""
-        architecture, shape = self._of()
-        rule = self.optimisation
         names = ("optimiser", "lr", "weight_decay", "momentum", "warmup", "clip", "precision")
         return {
             "kind": "model",
-            "architecture": architecture.to_json(),
-            "shape": asdict(shape),
+            "architecture": self.architecture.to_json(),
+            "shape": asdict(self.shape),
             "init": asdict(self.init),
-            "optimisation": {name: getattr(rule, name) for name in names},
+            "optimisation": {name: getattr(self.optimisation, name) for name in names},
             "rule": asdict(self.rule),
         }
 
     @classmethod
+    def of(cls, trial: Trial, **changes: Any) -> ModelLearner:
+        """The learner that trains a trial's model by its optimisation; `changes` are those of its rule."""
+        rule = trial.optimisation
+        steps = PickRule(batch=rule.batch or 16, prefix_steps=rule.steps, prefix_loss=rule.stop_loss)
+        return cls(
+            rule=replace(steps, **changes),
+            device=trial.device,
+            architecture=trial.architecture,
+            shape=trial.task.shape,
+            init=trial.init,
+            optimisation=rule,
+        )
+
+    @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any], device: str = "cpu") -> ModelLearner:
         """The learner of a certificate."""
+        kinds = {"rule": PickRule, "shape": Shape, "init": Init, "optimisation": Optimisation}
         try:
-            found = cls(
-                rule=PickRule(**recipe["rule"]),
-                device=device,
-                architecture=Architecture.from_json(recipe["architecture"]),
-                shape=Shape(**recipe["shape"]),
-                init=Init(**recipe["init"]),
-                optimisation=Optimisation(**recipe["optimisation"]),
-            )
+            parts: dict[str, Any] = {name: kind(**recipe[name]) for name, kind in kinds.items()}
+            return cls(device=device, architecture=Architecture.from_json(recipe["architecture"]), **parts)
         except (KeyError, TypeError) as error:
             raise CertificateError(f"the recipe of the certificate makes no model: {error}") from None
-        return found
-
-    def _of(self) -> tuple[Architecture, Shape]:
-        return cast("Architecture", self.architecture), cast("Shape", self.shape)
 
     def start(self, seed: int) -> _State:
         """The model of `boundcalc train` with this seed, before its first step."""
-        architecture, shape = self._of()
         generator = torch.Generator(self.device).manual_seed(substream(seed, "init"))
         dtype = torch.float64 if self.optimisation.precision == "float64" else torch.float32
-        stack = Stack.fresh(architecture, shape, self.init, [generator], dtype)
+        stack = Stack.fresh(self.architecture, self.shape, self.init, [generator], dtype)
         stack.require_grad()
         return _State(stack, StackedOptimiser(stack.trained, self.optimisation), seed)
 
-    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
-        loss = self._mean(state, x, y)
-        state.optimiser.step(state.model.gradients(loss))
-        return float(loss.detach())
+    def _mean(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
+        return losses(self.shape, model(model.inputs(x.unsqueeze(0))), y.unsqueeze(0)).mean()
 
-    def _set_rate(self, state: _State, lr: float) -> None:
-        state.optimiser.rule = replace(self.optimisation, lr=lr, warmup=0)
-
-    def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
-        stack = state.model
-        return losses(self._of()[1], stack(stack.inputs(x.unsqueeze(0))), y.unsqueeze(0)).mean()
-
-    @torch.no_grad()
-    def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
-        stack = state.model
-        return margins(self._of()[1], stack(stack.inputs(x.unsqueeze(0))), y.unsqueeze(0))[0]
+    def _margins(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
+        return margins(self.shape, model(model.inputs(x.unsqueeze(0))), y.unsqueeze(0))[0]
 
     def weights(self, state: _State) -> Mapping[str, Array]:
         """The tensors by the names of norms files."""
         return {name: value.cpu().numpy() for name, value in state.model.one(0).items()}
 
-    def _tree(self, state: _State) -> dict[str, Any]:
-        rule = state.optimiser
-        weights = {name: value.detach() for name, value in state.model.weights.items()}
-        return {"weights": weights, "first": rule.first, "second": rule.second, "steps": rule.step_count}
 
-    @torch.no_grad()
-    def _plant(self, state: _State, tree: dict[str, Any]) -> None:
-        for name, value in tree["weights"].items():
-            state.model.weights[name].copy_(value)
-        state.optimiser.first, state.optimiser.second = tree["first"], tree["second"]
-        state.optimiser.step_count = tree["steps"]
-
-
-Make = Callable[[], nn.Module]
 _Loss = Callable[[Tensor, Tensor], Tensor]
 _MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -274,7 +246,7 @@ def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.Adam(weights, lr=1e-3)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ModuleLearner(_TorchLearner):
     """A learner that trains your torch module: `make()` returns a fresh one, with logits or one score as output.
 
@@ -285,14 +257,10 @@ class ModuleLearner(_TorchLearner):
         optimiser: makes the optimiser of the parameters; Adam unless given.
     """
 
-    make: Make | None = None
+    make: Callable[[], nn.Module]
     name: str = "module"
     loss: _Loss | None = None
     optimiser: _MakeOptimiser = _adam
-
-    def __post_init__(self) -> None:
-        if self.make is None:
-            raise InvalidSetting("a ModuleLearner needs make, a function without arguments that returns a torch module")
 
     @property
     def recipe(self) -> Mapping[str, Any]:
@@ -313,7 +281,7 @@ class ModuleLearner(_TorchLearner):
         """A fresh module; torch's own generator is left as it was."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(substream(seed, "init"))
-            module = cast("Make", self.make)().to(self.device)
+            module = self.make().to(self.device)
         return _State(module, self.optimiser(module.parameters()), seed)
 
     def fit(self, state: _State, examples: Data, prefix: int) -> _State:
@@ -331,7 +299,7 @@ class ModuleLearner(_TorchLearner):
         return super().scores(state, examples)
 
     def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
-        loss = self._mean(state, x, y)
+        loss = self._mean(state.model, x, y)
         state.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         state.optimiser.step()
@@ -341,8 +309,8 @@ class ModuleLearner(_TorchLearner):
         for group in state.optimiser.param_groups:
             group["lr"] = lr
 
-    def _mean(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
-        outputs = state.model(x)
+    def _mean(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
+        outputs = model(x)
         if self.loss is not None:
             return self.loss(outputs, y)
         if _binary(outputs):
@@ -350,39 +318,16 @@ class ModuleLearner(_TorchLearner):
             return nn.functional.binary_cross_entropy_with_logits(score, y.to(score.dtype))
         return nn.functional.cross_entropy(outputs, y.long())
 
-    @torch.no_grad()
-    def _margins(self, state: _State, x: Tensor, y: Tensor) -> Tensor:
-        outputs = state.model(x)
-        shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes", width=1)
-        if _binary(outputs):
-            outputs = outputs.reshape(len(y), 1)
-        return margins(shape, outputs.unsqueeze(0), y.unsqueeze(0))[0]
+    def _margins(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
+        outputs = model(x)
+        binary = _binary(outputs)
+        shape = Shape("rows", 1, "binary" if binary else "classes", width=1)
+        return margins(shape, (outputs.reshape(len(y), 1) if binary else outputs).unsqueeze(0), y.unsqueeze(0))[0]
 
     def weights(self, state: _State) -> Mapping[str, Array]:
         """The module's tensors, copied."""
         return {name: value.detach().cpu().numpy().copy() for name, value in state.model.state_dict().items()}
 
-    def _tree(self, state: _State) -> dict[str, Any]:
-        return {"model": state.model.state_dict(), "optimiser": state.optimiser.state_dict()}
-
-    def _plant(self, state: _State, tree: dict[str, Any]) -> None:
-        state.model.load_state_dict(tree["model"])
-        state.optimiser.load_state_dict(tree["optimiser"])
-
 
 def _binary(outputs: Tensor) -> bool:
     return outputs.dim() == 1 or outputs.shape[-1] == 1
-
-
-def learner_of(trial: Any, **changes: Any) -> ModelLearner:
-    """The learner that trains a trial's model by its optimisation."""
-    optimisation = trial.optimisation
-    rule = PickRule(batch=optimisation.batch or 16, prefix_steps=optimisation.steps, prefix_loss=optimisation.stop_loss)
-    return ModelLearner(
-        rule=replace(rule, **changes),
-        device=trial.device,
-        architecture=trial.architecture,
-        shape=trial.task.shape,
-        init=trial.init,
-        optimisation=optimisation,
-    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.progress import Progress
-from boundcalc.lab.train.certify import Asked, Made, certify_trial
+from boundcalc.lab.train.certify import Issued, Request, certify_trial
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, missing
 from boundcalc.lab.train.trial import Trial, canonical
@@ -110,9 +110,8 @@ def _train_stack(configs: Sequence[Mapping[str, Any]]) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
-def _certify(config: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> Any:
-    made = certify_trial(Trial.from_json(config), [Asked(**one) for one in asked])
-    return [one.to_json() for one in made]
+def _certify(config: Mapping[str, Any], requests: Sequence[Request]) -> list[Issued]:
+    return [replace(issued, network=None) for issued in certify_trial(Trial.from_json(config), requests)]
 
 
 def stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
@@ -166,28 +165,27 @@ def run_sweep(
 def certify_sweep(
     trials: Sequence[Trial],
     store: Store,
-    plans: Sequence[Asked],
+    requests: Sequence[Request],
     *,
     workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> Ran:
     """Every certificate of every trial that the store does not have; those of a trial are stored when they are made."""
-    held = store.certified()
-    todo: list[tuple[Trial, list[Asked]]] = []
+    stored = store.certified()
+    todo: list[tuple[Trial, list[Request]]] = []
     for trial in sorted(trials, key=lambda trial: -trial.m):
-        asked = [plan for plan in plans if (trial.hash, canonical(plan.to_json())) not in held]
-        if asked:
-            todo.append((trial, asked))
-    total = len(trials) * len(plans)
-    ran = Ran(total, total - sum(len(asked) for _, asked in todo))
-    calls = [(trial.to_json(), [one.to_json() for one in asked]) for trial, asked in todo]
+        missed = [request for request in requests if (trial.hash, canonical(request.to_json())) not in stored]
+        if missed:
+            todo.append((trial, missed))
+    total = len(trials) * len(requests)
+    ran = Ran(total, total - sum(len(missed) for _, missed in todo))
     shown = _Shown(ran, progress, "certificates")
-    for number, found in (workers or Workers()).results(_certify, calls):
-        for data in found:
-            made = Made.from_json(data)
-            store.add_certificate(made, todo[number][0].hash)
+    calls = [(trial.to_json(), missed) for trial, missed in todo]
+    for number, answers in (workers or Workers()).results(_certify, calls):
+        for issued in answers:
+            store.add_certificate(issued, todo[number][0].hash)
             ran.added += 1
-            ran.failed += made.certificate is None
+            ran.failed += issued.certificate is None
             shown.advance()
     return shown.end()
 

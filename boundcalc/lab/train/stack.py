@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from boundcalc.base.answers import wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
 from boundcalc.lab.train.layers import Weights
-from boundcalc.lab.train.model import draw, forward_last_row, plain
+from boundcalc.lab.train.model import draw, forward_last_row
 from boundcalc.lab.train.own_row import CLS
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.tasks import Shape
@@ -41,10 +41,7 @@ class Stack:
         self.path = path or ("row" if self.plan is None else "bits")
         if self.path == "bits" and self.plan is None:
             raise InvalidSetting("the path 'bits' needs bits, one attention layer and a [CLS] read-out")
-        one: Callable[..., Tensor] = plain if self.path == "plain" else forward_last_row
-        each = torch.func.vmap(lambda weights, x: one(architecture, weights, x))
         self._row = torch.func.vmap(lambda weights, x: forward_last_row(architecture, weights, x))
-        self._each: Callable[..., Tensor] = each
         self.sharp = 0
 
     @classmethod
@@ -84,7 +81,7 @@ class Stack:
     def __call__(self, inputs: Tensor) -> Tensor:
         """Outputs (models, n, classes) for inputs made by `inputs`."""
         if self.plan is None or self.path != "bits":
-            return self._each(self.weights, inputs)
+            return self._row(self.weights, inputs)
         out, spread = bit_forward(self.plan, self.weights, inputs)
         too_sharp = ~(spread <= reach(out.dtype))
         if not bool(too_sharp.any()):
@@ -110,14 +107,15 @@ class Stack:
                     parts.append(bit_forward(self.plan, some, mine)[0])
         return torch.cat(parts)[torch.cat(order).argsort()]
 
-    def gradients(self, loss: Tensor) -> dict[str, Tensor]:
-        """Of the trained tensors; zeros where the loss does not depend on one."""
-        trained = self.trained
-        slopes = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-        return {
-            name: torch.zeros_like(value) if slope is None else slope.contiguous()
-            for (name, value), slope in zip(trained.items(), slopes, strict=True)
-        }
+    def state_dict(self) -> dict[str, Tensor]:
+        """The weights, as they are saved."""
+        return {name: value.detach() for name, value in self.weights.items()}
+
+    @torch.no_grad()
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Take over saved weights."""
+        for name, value in state.items():
+            self.weights[name].copy_(value)
 
     def keep(self, kept: Tensor) -> None:
         """Drop the other models."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.lab.train.record import Record, content_of, digest_of, summary_columns
 from boundcalc.lab.train.trial import Trial, canonical
 
 if TYPE_CHECKING:
-    from boundcalc.lab.train.certify import Made
+    from boundcalc.lab.train.certify import Issued
 
 _WAIT = 60.0
 """Seconds to wait for another writer."""
@@ -34,6 +35,59 @@ _TABLES = (
 
 class StoreError(BoundcalcError):
     """A store that cannot be read or written."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A stored trial."""
+
+    hash: str
+    config: dict[str, Any]
+    result: dict[str, Any]
+    digest: str
+    created: float
+    certificates: tuple[Mapping[str, Any], ...] = ()
+    """Of what the trial's data taught: what was asked, the entry in short, the certificate (None: refused)."""
+
+    @property
+    def trial(self) -> Trial:
+        """The trial, ready to be run again."""
+        return Trial.from_json(self.config)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "hash": self.hash,
+            "config": self.config,
+            "result": self.result,
+            "digest": self.digest,
+            "created": self.created,
+            **({"certificates": list(self.certificates)} if self.certificates else {}),
+        }
+
+
+def digest_of(key: str, config: str, result: str) -> str:
+    """What proves that a record is as it was written."""
+    return hashlib.sha256("\n".join((key, config, result)).encode()).hexdigest()
+
+
+def summary_columns(config: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    """What `list` shows and filters by; all of it follows from the record."""
+    task = config["task"]
+    name = task.get("function") if task["task"] == "boolean" else task["task"]
+    length = task.get("T", task.get("L", config["architecture"].get("seq_len")))
+    return {
+        "task": name,
+        "T": length,
+        "m": config["m"],
+        "seed": config["seed"],
+        "depth": config["architecture"].get("depth", 2),
+        "status": result["status"],
+        "steps": result["steps"],
+        "train_error": result["train"]["error"],
+        "test_error": result["test"]["error"],
+        "gap": result["gap"],
+    }
 
 
 class Store:
@@ -98,9 +152,7 @@ class Store:
 
     def add(self, trial: Trial, result: Mapping[str, Any], *, sweep: str = "") -> bool:
         """Store a finished trial; False when it was there already."""
-        return self._insert(trial.hash, trial.to_json(), result, sweep)
-
-    def _insert(self, key: str, config: Mapping[str, Any], result: Mapping[str, Any], sweep: str = "") -> bool:
+        key, config = trial.hash, trial.to_json()
         texts = canonical(config), canonical(result)
         columns = {
             **dict(zip(("hash", "config", "result"), (key, *texts), strict=True)),
@@ -116,16 +168,12 @@ class Store:
                 self.connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep, key))
         return done.rowcount == 1
 
-    def add_certificate(self, made: Made, key: str) -> None:
+    def add_certificate(self, issued: Issued, key: str) -> None:
         """Store what came of certifying a trial, a refusal too; what was there is left."""
-        certificate = None if made.certificate is None else made.certificate.to_json()
-        self._insert_certificate(key, made.asked.to_json(), made.entry, certificate)
-
-    def _insert_certificate(
-        self, key: str, asked: Mapping[str, Any], entry: Mapping[str, Any], certificate: Mapping[str, Any] | None
-    ) -> None:
-        wanted, content = canonical(asked), content_of({"entry": entry, "certificate": certificate})
-        row = key, wanted, content, digest_of(key, wanted, content), time.time()
+        certificate = None if issued.certificate is None else issued.certificate.to_json()
+        request = canonical(issued.request.to_json())
+        content = canonical({"entry": issued.entry, "certificate": certificate})
+        row = key, request, content, digest_of(key, request, content), time.time()
         with self._transaction():
             self.connection.execute("INSERT OR IGNORE INTO certificates VALUES (?, ?, ?, ?, ?)", row)
 
@@ -156,10 +204,6 @@ class Store:
     def certified(self) -> set[tuple[str, str]]:
         """Trials that have been certified, with the request as canonical JSON."""
         return {(row[0], row[1]) for row in self._fetch_all("SELECT hash, asked FROM certificates")}
-
-    def tasks(self) -> dict[str, int]:
-        """Names of tasks, and how many trials there are of each."""
-        return dict(self._fetch_all("SELECT task, count(*) FROM trials GROUP BY task ORDER BY task"))
 
     def sweeps(self) -> dict[str, int]:
         """Names of sweeps, and how many of their trials are stored."""

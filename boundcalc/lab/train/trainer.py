@@ -15,9 +15,9 @@ from torch import Tensor
 from boundcalc.base.answers import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.data import Examples
-from boundcalc.lab.train.device import threads, torch_device, versions
+from boundcalc.lab.train.device import torch_device, versions
 from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
-from boundcalc.lab.train.optim import StackedOptimiser, project_on_balls
+from boundcalc.lab.train.optim import StackedOptimiser
 from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins, with_read_row, wrongs
@@ -77,13 +77,12 @@ def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
 def train(
     trials: Sequence[Trial],
     *,
-    path: str | None = None,
     live: _Live | None = None,
 ) -> list[Outcome]:
     """Train trials of one `stack_key` together; the outcomes are in the order of the trials."""
     if len({stack_key(trial) for trial in trials}) != 1:
         raise InvalidSetting("only trials that differ in seed and m can be trained in one stack")
-    return _Training(trials, torch_device(trials[0].device), path, live).run()
+    return _Training(trials, torch_device(trials[0].device), live).run()
 
 
 class _Training:
@@ -91,7 +90,6 @@ class _Training:
         self,
         trials: Sequence[Trial],
         device: torch.device,
-        path: str | None,
         live: _Live | None,
     ) -> None:
         self.trials = list(trials)
@@ -107,12 +105,10 @@ class _Training:
             first.init,
             generators,
             _DTYPES[self.rule.precision],
-            path=path,
         )
         self.stack.require_grad()
         self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
-        if self.rule.balls:
-            project_on_balls(self.stack.trained, self.rule.balls)
+        self.optimiser.project()
         self.active = list(range(len(trials)))
         self.recent = torch.zeros(len(trials), device=device)
         self.curves: list[list[dict[str, float]]] = [[] for _ in trials]
@@ -163,9 +159,7 @@ class _Training:
     def _step(self) -> Tensor:
         inputs, y = self._batch()
         loss = losses(self.shape, self.stack(inputs), y).mean(1)
-        self.optimiser.step(self.stack.gradients(loss.sum()))
-        if self.rule.balls:
-            project_on_balls(self.optimiser.weights, self.rule.balls)
+        self.optimiser.step(loss.sum())
         return loss.detach()
 
     def _check(self, step: int, reached: set[int], last: bool) -> dict[int, str]:
@@ -197,7 +191,6 @@ class _Training:
                 self.stack.architecture,
                 self.shape,
                 {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()},
-                path=self.stack.path,
             )
             examples = self.examples[self.active[position]]
             if which == "train":
@@ -270,8 +263,7 @@ class _Training:
         if kept:
             index = torch.tensor(kept, device=self.device)
             self.stack.keep(index)
-            self.optimiser.keep(index)
-            self.optimiser.weights = self.stack.trained
+            self.optimiser = self.optimiser.keep(index, self.stack.trained)
             self.recent = self.recent[index]
         self._all = None
 
@@ -298,7 +290,7 @@ class _Training:
             "sharp_steps": self.stack.sharp,
             "stack": [{"m": trial.m, "seed": trial.seed} for trial in self.trials],
             "device": str(self.device),
-            "threads": threads(),
+            "threads": torch.get_num_threads(),
             "versions": versions(),
         }
         result["gap"] = result["test"]["error"] - result["train"]["error"]

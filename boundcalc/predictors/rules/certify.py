@@ -23,8 +23,7 @@ from boundcalc.predictors.certificate import (
     plain,
     sha256_text,
 )
-from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.examples import named, readers, refuse_other_examples
+from boundcalc.predictors.data import Array, Data, digest_of_arrays, named, readers, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, Proved, prove
 from boundcalc.predictors.rules.code import CODE, Rule
 from boundcalc.predictors.rules.fails import Counterexample

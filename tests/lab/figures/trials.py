@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.answers import clopper_pearson
-from boundcalc.lab.train.record import digest_of
-from boundcalc.lab.train.store import Store
+from boundcalc.lab.train.certify import Issued, Request
+from boundcalc.lab.train.store import Store, digest_of
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
 
@@ -86,10 +86,10 @@ def over_m(**fixed: Any) -> list[dict[str, Any]]:
 def store(path: Path, records: list[dict[str, Any]], sweep: str = "made-up") -> str:
     """A store of the trials, as a sweep of this name."""
     with Store(path) as opened:
-        for each in records:
-            opened._insert(each["hash"], each["config"], each["result"])
-            for stored in each.get("certificates", ()):
-                opened._insert_certificate(each["hash"], stored["asked"], stored["entry"], stored["certificate"])
+        for made_up in records:
+            opened.add(Trial.from_json(made_up["config"]), made_up["result"])
+            for stored in made_up.get("certificates", ()):
+                opened.add_certificate(Issued(Request(**stored["asked"]), None, stored["entry"]), made_up["hash"])
         opened.enrol(sweep, [record["hash"] for record in records])
     return str(path)
 

@@ -210,7 +210,8 @@ def test_a_file_of_weights_is_a_model_with_the_same_scores(text: str, tmp_path: 
     """Layer by layer on written-out rows, in torch, in single precision."""
     pytest.importorskip("safetensors")
     torch = pytest.importorskip("torch")
-    from boundcalc.lab.train.model import load
+    from boundcalc.lab.train.model import plain
+    from boundcalc.predictors.rules.certify import StoredNetwork
 
     function = parse(text).minimised()
     network = construct(function, 10, possible_kinds(function)[-1]).network
@@ -219,5 +220,7 @@ def test_a_file_of_weights_is_a_model_with_the_same_scores(text: str, tmp_path: 
     rows = network.encoding.rows(bits)
     assert np.linalg.norm(rows, axis=-1).max() <= 1 + 1e-15
     with torch.no_grad():
-        scores = load(tmp_path / "weights.safetensors")(torch.from_numpy(rows).float()).squeeze(-1).numpy()
+        stored = StoredNetwork.load(tmp_path / "weights.safetensors")
+        weights = {name: torch.from_numpy(value).float() for name, value in stored.weights.items()}
+        scores = plain(stored.architecture, weights, torch.from_numpy(rows).float()).squeeze(-1).numpy()
     assert np.allclose(scores, network.scores(bits), atol=1e-4)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 
-from boundcalc.lab.train.certify import Asked, Made
+from boundcalc.lab.train.certify import Issued, Request
 from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
@@ -26,7 +26,7 @@ DATA = {
     "n_test": 100,
     "seeds": 2,
 }
-PLANS = [Asked("holdout"), Asked("p2l")]
+PLANS = [Request("holdout"), Request("p2l")]
 
 
 def sweep() -> Sweep:
@@ -50,7 +50,7 @@ def store(made_once: Path, tmp_path: Path) -> Path:
 
 def test_certificates_are_kept_with_their_trials_and_made_once(store: Path) -> None:
     with Store(store) as opened:
-        again = certify_sweep(sweep().trials, opened, [*PLANS, Asked("holdout", 0.1)])
+        again = certify_sweep(sweep().trials, opened, [*PLANS, Request("holdout", 0.1)])
         assert (again.present, again.added) == (4, 2)
         records = list(opened.select(sweep="tiny"))
         assert opened.verify() == []
@@ -68,16 +68,16 @@ def test_certificates_are_kept_with_their_trials_and_made_once(store: Path) -> N
 
 def test_what_a_killed_sweep_has_made_is_kept(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Store.add_certificate
-    kept: list[Made] = []
+    kept: list[Issued] = []
 
-    def dying(self: Store, made: Made, key: str) -> None:
+    def dying(self: Store, made: Issued, key: str) -> None:
         if len(kept) == 3:
             raise KeyboardInterrupt
         kept.append(made)
         own(self, made, key)
 
     monkeypatch.setattr(Store, "add_certificate", dying)
-    plans = [Asked("holdout", delta) for delta in (0.2, 0.3)]
+    plans = [Request("holdout", delta) for delta in (0.2, 0.3)]
     with Store(store) as opened, pytest.raises(KeyboardInterrupt):
         certify_sweep(sweep().trials, opened, plans)
     monkeypatch.setattr(Store, "add_certificate", own)

@@ -12,14 +12,13 @@ from torch import nn
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.lab.train.data import Examples
-from boundcalc.lab.train.pickers import CHUNK, ModelLearner, ModuleLearner, PickRule, learner_of
+from boundcalc.lab.train.pickers import CHUNK, ModelLearner, ModuleLearner, PickRule
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.predictors.data import Data
-from boundcalc.predictors.learner import Learner
 from boundcalc.predictors.picking import NotReproduced, pick_to_learn
 from boundcalc.predictors.plans import default_picks, shared, splits, stops
-from boundcalc.predictors.runs import Run
+from boundcalc.predictors.runs import Learner, Run
 from boundcalc.predictors.verify import verify_predictor
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)
@@ -148,7 +147,7 @@ def test_a_conjunction_is_certified_from_picks() -> None:
     found = Examples(trial, torch.device("cpu"))
     assert found.train is not None
     data, test = (Data(x.numpy(), y.numpy()) for x, y in (found.train, found.test))
-    learner = learner_of(trial, round_lr=3e-3)
+    learner = ModelLearner.of(trial, round_lr=3e-3)
     made = pick_to_learn(learner, data, default_picks(300, 0.05), 0.05)
     assert made.certificate.risk < 0.3
     assert float((learner.scores(made.state, test) <= 0).mean()) <= made.certificate.risk
@@ -158,9 +157,5 @@ def test_what_cannot_be_right_or_wrong_is_refused() -> None:
     task = task_from_json({"task": "gaussian-linear", "L": 4})
     with pytest.raises(InvalidSetting, match="right or wrong"):
         ModelLearner(architecture=model_for(task, d=8, heads=2), shape=task.shape)
-    with pytest.raises(InvalidSetting, match="needs make"):
-        ModuleLearner()
-    with pytest.raises(InvalidSetting, match="needs an architecture"):
-        ModelLearner()
     with pytest.raises(InvalidSetting, match="round_steps"):
         replace(QUICK, round_steps=0)

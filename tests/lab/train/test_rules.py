@@ -19,7 +19,6 @@ from boundcalc import explain_network
 from boundcalc.base.errors import CertificateError
 from boundcalc.cli import main
 from boundcalc.lab.train.certify import examples_of, trained_network
-from boundcalc.lab.train.model import load
 from boundcalc.lab.train.presets import PRESETS
 from boundcalc.lab.train.sweep import sweep_from_json
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
@@ -138,11 +137,10 @@ def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     said = " ".join(with_data.output.split())
     assert "for the real-number function of the stored weights and for its float32 pass" in said
     # one altered weight: of a position that the rule reads
-    model = load("rule.safetensors")
     position = Rule.from_json(json.loads(Path("rule.json").read_text())["evidence"]["rule"]).positions[0]
     stored = StoredNetwork.load("rule.safetensors")
     weights = {name: value.copy() for name, value in stored.weights.items()}
-    weights["positions"][position + 1] = model.weights["positions"][0].detach().numpy()
+    weights["positions"][position + 1] = weights["positions"][0]
     StoredNetwork(stored.architecture, weights).save("altered.safetensors")
     refused = CliRunner().invoke(main, ["verify", "rule.json", "--model", "altered.safetensors"])
     assert refused.exit_code == 1

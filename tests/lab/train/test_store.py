@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.lab.train.store import Store, StoreError
+from boundcalc.lab.train.store import Store, StoreError, digest_of
 from boundcalc.lab.train.sweep import missing, sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
 from boundcalc.lab.train.trial import Trial, canonical, model_for
@@ -131,7 +131,10 @@ def test_verify_sees_a_change(tmp_path: Path, column: str) -> None:
 
 def test_verify_sees_a_hash_that_is_not_the_configurations(tmp_path: Path) -> None:
     with Store(tmp_path / "runs.db") as store:
-        store._insert("0" * 32, trial().to_json(), result())
+        store.add(trial(), result())
+        key = "0" * 32
+        texts = store.connection.execute("SELECT config, result FROM trials").fetchone()
+        store.connection.execute("UPDATE trials SET hash = ?, digest = ?", (key, digest_of(key, *texts)))
         assert "hash is not that" in store.verify()[0]
 
 

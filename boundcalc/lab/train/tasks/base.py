@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -124,7 +124,8 @@ class _Tasks(Registry["type[Task]"]):
 TASKS = _Tasks("task")
 """Every kind of task by name; `register` adds one."""
 
-_SHORT: dict[str, Callable[..., Task]] = {}
+ALIASES: dict[str, Mapping[str, Any]] = {}
+"""Other names: the kind that each stands for, and the fields that it sets."""
 
 
 Kind = TypeVar("Kind", bound=Task)
@@ -136,14 +137,9 @@ def register_builtin(cls: type[Kind]) -> type[Kind]:
     return cls
 
 
-def alias(name: str, build: Callable[..., Task]) -> None:
-    """Another name, for a kind with some of its fields set."""
-    _SHORT[name] = build
-
-
 def task_names() -> list[str]:
     """All names a file or the command line may use."""
-    return sorted({*TASKS, *_SHORT})
+    return sorted({*TASKS, *ALIASES})
 
 
 def task_from_json(data: object) -> Task:
@@ -156,11 +152,13 @@ def task_from_json(data: object) -> Task:
 
         return own_task(data["task"], values)
     name = validate.choice("task", data["task"], task_names())
-    build = _SHORT.get(name, TASKS.get(name))
-    known = [f.name for f in fields(TASKS[name] if name in TASKS else TASKS["boolean"])]
-    validate.known_keys(f"task {name!r}", values, known)
-    assert build is not None  # noqa: S101 - `choice` saw the name in one of the two
+    fixed = {"task": name, **ALIASES.get(name, {})}
+    kind = TASKS[fixed.pop("task")]
+    for field in fixed.keys() & values.keys():
+        if values[field] != fixed[field]:
+            raise InvalidSetting(f"task {name!r} sets {field} to {fixed[field]!r}: leave it out")
+    validate.known_keys(f"task {name!r}", values, [f.name for f in fields(kind)])
     try:
-        return build(**values)
+        return kind(**{**fixed, **values})
     except TypeError as error:
         raise InvalidSetting(f"task {name!r}: {error}") from None

@@ -12,7 +12,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction, from_table
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks.base import Risk, Shape, Task, alias, register_builtin
+from boundcalc.lab.train.tasks.base import ALIASES, Risk, Shape, Task, register_builtin
 
 _NAMED = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
 
@@ -69,8 +69,6 @@ class BooleanTask(Task):
             raise InvalidSetting(
                 f"the function has {arity} variables but s = {self.s}: leave s out, or make them agree"
             )
-        if arity > self.T:
-            raise InvalidSetting(f"s = {arity} coordinates cannot hide among T = {self.T}: choose s <= T")
         if self.law == "balanced" and self.table.constant:
             raise InvalidSetting("a constant function has no balanced law: use law 'natural'")
         if self.coordinates is not None:
@@ -90,7 +88,7 @@ class BooleanTask(Task):
 
     def rows_of(self, value: int) -> list[int]:
         """Rows of the truth table with a value."""
-        return [row for row, found in enumerate(self.table.table) if found == value]
+        return [row for row, bit in enumerate(self.table.table) if bit == value]
 
     @property
     def shape(self) -> Shape:
@@ -138,15 +136,4 @@ def _below(u: Any, count: int) -> Any:
     return index % count
 
 
-def _alias(name: str) -> None:
-    def build(**values: Any) -> Task:
-        chosen: dict[str, Any] = {"function": name} | values
-        if chosen["function"] != name:
-            raise InvalidSetting(f"task {name!r} is a function: leave out function, or make the task 'boolean'")
-        return BooleanTask(**chosen)
-
-    alias(name, build)
-
-
-for _name in _NAMED:
-    _alias(_name)
+ALIASES.update({name: {"task": "boolean", "function": name} for name in _NAMED})
