@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.system import Number
-from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, halved, one_slot, total, vector_target
+from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, halved, total, vector_target
 from boundcalc.layers.normaliser import normaliser_constants
 
 if TYPE_CHECKING:
     from boundcalc.layers.attention import Attention
+
+
+Cover = tuple[str, Number, tuple[Target, ...]]
+"""What is trained, the error per eps of what is made of it, and the ways to cover it."""
+_OF_VALUES = ("W_V", "b_V")
+_GROUPED = ("W_K", "b_K", *_OF_VALUES)
+"""Maps that grouped queries share."""
 
 
 class _Scores(NamedTuple):
@@ -22,75 +28,52 @@ class _Scores(NamedTuple):
     Attributes:
         largest: the largest score before the temperature.
         slope: their error per error of a row.
-        covers: (kind, their error per eps, targets) of what is trained.
+        covers: of what is trained.
         sharp: the factor of |W_V| in a sharper Lipschitz factor of softmax heads (L7), where it holds.
         published: the Lipschitz factor's slope as the literature prints it (PUB), where it differs.
     """
 
     largest: Number
     slope: Number
-    covers: tuple[tuple[str, Number, tuple[Target, ...]], ...]
+    covers: tuple[Cover, ...]
     sharp: Number | None = None
     published: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """One kind of head: how many, its Lipschitz factor, value radius and covers.
+class _Head(NamedTuple):
+    """One kind of head: how many, its Lipschitz factor, its longest output, its largest error, score and covers."""
 
-    `inside` is what a shift of the weights moves: the values without an offset that a conserved mass carries along;
-    `score_error` the output error per unit of uniform score error.
-    """
-
-    count: int
+    number: int
     lipschitz: Number
-    value_radius: Number
-    inside: Number
-    score_error: Number
-    mass: Number
-    scores: _Scores
-    value: Target
-    offset: Number | None
+    radius: Number
+    wrong: Number
+    score: Number
+    covers: tuple[Cover, ...]
 
 
 def facts(layer: Attention, at: Context) -> Facts:
     """L7, L8 and the score covers S1-S5."""
     heads, ns = _heads(layer, at), at.ns
 
-    def gather(values: Sequence[Number]) -> Number:
+    def gather(values: Iterable[Number]) -> Number:
         """Errors of heads add up when outputs are summed; side by side they add as squares."""
+        pairs = zip(heads, values, strict=True)
         if layer.combine == "concat":
-            return ns.sqrt(total([head.count * value**2 for head, value in zip(heads, values, strict=True)]))
-        return total([head.count * value for head, value in zip(heads, values, strict=True)])
+            return ns.sqrt(total([head.number * value**2 for head, value in pairs]))
+        return total([head.number * value for head, value in pairs])
 
     slots: list[Slot] = []
-    wrong = gather([2 * head.mass * head.inside for head in heads])
+    wrong = gather(head.wrong for head in heads)
     bends = layer.normaliser.name in ("softmax", "softmax1") and "L1" not in at.published  # modulus 2 tanh(e/2) (S5)
-    for index, (kind, _, targets) in enumerate(heads[0].scores.covers):
-        covers = [head.scores.covers[index] for head in heads]
-        sensitivity = gather([head.score_error * cover[1] for head, cover in zip(heads, covers, strict=True)])
-        shared = kind in ("W_K", "b_K")
-        members = tuple(
-            Member(_distinct(layer, head.count, shared), cover[2]) for head, cover in zip(heads, covers, strict=True)
-        )
-        if kind.endswith(".gain"):
+    for index, (kind, _, targets) in enumerate(heads[0].covers):
+        covers = [head.covers[index] for head in heads]
+        grouped = layer.groups if kind in _GROUPED else layer.heads
+        counts = (-(-head.number * grouped // layer.heads) for head in heads)  # distinct maps
+        members = tuple(Member(count, cover[2]) for count, cover in zip(counts, covers, strict=True))
+        if kind.endswith((".gain", "_offsets")):
             members = (Member(1, targets),)  # one for all heads
-        slots.append(Slot(kind, sensitivity, members, wrong, saturates=kind == "q" and bends))
-    if layer.buckets is not None:
-        covered = at.weights.gain("score_offsets", layer.block)[1]
-        table = vector_target(ns, "gain", layer.buckets * layer.heads, covered)
-        steep = gather([head.score_error for head in heads])
-        slots.append(replace(one_slot("score_offsets", steep, table), cap=wrong))
-    ones = gather([ns.number(1) for _ in heads])
-    slots.append(Slot("W_V", ones, tuple(Member(_distinct(layer, h.count, True), (h.value,)) for h in heads)))
-    if layer.v_bias:
-        targets = [vector_target(ns, "vector", layer.out, head.offset) for head in heads]
-        members = zip(heads, targets, strict=True)
-        masses = gather([head.mass for head in heads])
-        slots.append(
-            Slot("b_V", masses, tuple(Member(_distinct(layer, h.count, True), (target,)) for h, target in members))
-        )
-    radius = gather([head.mass * head.value_radius for head in heads])
+        cap = None if kind in _OF_VALUES else wrong
+        slots.append(Slot(kind, gather(cover[1] for cover in covers), members, cap, kind == "q" and bends))
     uses = {
         "L1": layer.normaliser.name in ("softmax", "softmax1"),
         "L2": True,
@@ -105,7 +88,10 @@ def facts(layer: Attention, at: Context) -> Facts:
         "S5": layer.qk == "fixed",
     }
     used = tuple(name for name, holds in uses.items() if holds)
-    return Facts(radius, gather([head.lipschitz for head in heads]), tuple(slots), used)
+    radius, lipschitz = (
+        gather(values) for values in zip(*((head.radius, head.lipschitz) for head in heads), strict=True)
+    )
+    return Facts(radius, lipschitz, tuple(slots), used)
 
 
 def reach(layer: Attention, at: Context) -> Number:
@@ -113,7 +99,7 @@ def reach(layer: Attention, at: Context) -> Number:
     radius, name = facts(layer, at).radius, layer.normaliser.name
     if name not in ("sigmoid", "softmax1"):
         return radius
-    score = reduce(at.ns.maximum, [head.scores.largest for head in _heads(layer, at)])
+    score = reduce(at.ns.maximum, [head.score for head in _heads(layer, at)])
     count = 1 if name == "sigmoid" else at.seq_len
     return radius * count / (count + at.ns.exp(-score / _tau(layer, at)))
 
@@ -127,11 +113,6 @@ def split(layer: Attention, at: Context) -> Number | None:
         for head, count in _groups(layer, at)
     ]
     return at.radius * total(sizes)
-
-
-def _distinct(layer: Attention, count: int, shared: bool) -> int:
-    """How many distinct maps serve so many query heads (grouped queries share keys and values)."""
-    return -(-count * layer.groups // layer.heads) if shared else count
 
 
 def _tau(layer: Attention, at: Context) -> Number:
@@ -181,13 +162,21 @@ def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     offset, covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
     inside = b * c_v if name == "softmax" else b * c_v + offset
     if "L7" in at.published and scores.published is not None:
-        steep = 2 * c if name == "custom" else 4 / tau
-        lipschitz = c_v * mass + steep * inside * scores.published
+        printed = 2 * c if name == "custom" else 4 / tau
+        lipschitz = c_v * mass + printed * inside * scores.published
     elif scores.sharp is not None and "L7" not in at.published and layer.cap is None and _is_softmax(layer):
         lipschitz = c_v * scores.sharp
     else:
         lipschitz = c_v * mass + c * inside * scores.slope
-    return _Head(count, lipschitz, b * c_v + offset, inside, c * inside, mass, scores, value, covered)
+    steep = c * inside  # the output's error per error of all scores
+    covers = [(kind, steep * error, targets) for kind, error, targets in scores.covers]
+    if layer.buckets is not None:
+        near = at.weights.gain("score_offsets", layer.block)[1]
+        covers.append(("score_offsets", steep, (vector_target(ns, "gain", layer.buckets * layer.heads, near),)))
+    covers.append(("W_V", ns.number(1), (value,)))
+    if layer.v_bias:
+        covers.append(("b_V", mass, (vector_target(ns, "vector", layer.out, covered),)))
+    return _Head(count, lipschitz, mass * (b * c_v + offset), 2 * mass * inside, scores.largest, tuple(covers))
 
 
 def _is_softmax(layer: Attention) -> bool:
@@ -216,7 +205,7 @@ def _joint(layer: Attention, at: Context, head: int | None) -> _Scores:
 def _split(layer: Attention, at: Context, head: int | None) -> _Scores:
     """S4, and L13 where queries and keys are normalised."""
     q, k = _side(layer, at, "Q", head, at.rows), _side(layer, at, "K", head, at.seq_len)
-    covers: list[tuple[str, Number, tuple[Target, ...]]] = []
+    covers: list[Cover] = []
     for mine, theirs in zip(q.covers, k.covers, strict=True):
         covers += [(mine[0], k.largest * mine[1], mine[2]), (theirs[0], q.largest * theirs[1], theirs[2])]
     return _Scores(q.largest * k.largest, q.slope * k.largest + q.largest * k.slope, tuple(covers))
@@ -231,7 +220,7 @@ def _side(layer: Attention, at: Context, name: str, head: int | None, points: in
     if layer.qk_bias:
         size, offset = at.weights.vector(f"b_{name}", layer.block, head)
         reach = reach + size
-    gains: list[tuple[str, Number, tuple[Target, ...]]] = []
+    gains: list[Cover] = []
     if layer.qk_eps is not None:
         eps = ns.number(layer.qk_eps)
         kind, together = f"norm_{name}.gain", layer.normalised(layer.heads if name == "Q" else layer.groups)
