@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Literal
 
 from boundcalc.base.system import Number, NumberSystem
@@ -186,7 +188,4 @@ def offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Con
 
 def total(values: Sequence[Number]) -> Number:
     """The sum, in any number system."""
-    added = values[0]
-    for value in values[1:]:
-        added = added + value
-    return added
+    return reduce(add, values)
