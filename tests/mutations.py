@@ -166,7 +166,7 @@ STATEMENTS = [
     Mutation("G3 with 4 pi", "statements/gap.py", "ns.log(2 * ns.pi * x", "ns.log(4 * ns.pi * x", _BINOMIAL),
     Mutation(
         "G13 with a bit less",
-        "statements/gap.py",
+        "statements/strategies/coverless.py",
         "weights * ns.number(bits) *",
         "weights * ns.number(bits - 1) *",
         "tests/soundness/test_stored.py",

@@ -32,29 +32,27 @@ def majorant(y: Real) -> Real:
     return MP.log(1 + y**2) if y >= num(1.9803) else min(num(0.804743) * y, MP.log(1 + num(1.9803) ** 2))
 
 
-def _missed(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> Real:
-    """I at eps' = 1/y for a budget of 1."""
-    a, n = num(params["a"]), num(d * k)
-    eps = 1 / num(y)
-    own = n * MP.log(eps) + entropy_used(d, k, a)
-    c2 = eps**2 * d / (d + k + 1 + 2 * a)  # by the mean of |u_j|^2 of a column
-    s = num(params["s"])
-    if name == "T13":
-        rho, power = num(params["r"]) * c2, num(d) / 2 + s
-        mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
-        levels = k * majorant(1 / (k * MP.sqrt(rho + c2)))
-        return k * mass + power * (k * MP.log(1 + c2 / rho) + levels) - own
+def columns(d: int, k: int, size: Real, c2: Real, s: Real, r: Real) -> Real:
+    """T13, V2: the mean of -log p, p of Student columns, at (2,1) norm `size` and noise of mean square c2 a column."""
+    rho, power = r * c2, num(d) / 2 + s
+    mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
+    return k * (mass + power * (MP.log(1 + 1 / r) + majorant(size / (k * MP.sqrt(rho + c2)))))
+
+
+def matrix(d: int, k: int, size: Real, c2: Real, s: Real, r: Real) -> Real:
+    """T14, V3: the same for the matrix-t law and the nuclear norm; c2 is that of a row or column on the longer side."""
     low, high = min(d, k), max(d, k)
-    c2 = eps**2 * high / (d + k + 1 + 2 * a)
-    rho, beta = num(params["r"]) * c2, num(d + k - 1) / 2 + s
-    mass = n / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
-    levels = low * majorant(1 / (low * MP.sqrt(rho + c2)))
-    return mass + beta * (low * MP.log(1 + c2 / rho) + levels) - own
+    rho, beta = r * c2, num(d + k - 1) / 2 + s
+    mass = num(d * k) / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
+    return mass + beta * low * (MP.log(1 + 1 / r) + majorant(size / (low * MP.sqrt(rho + c2))))
 
 
 def count(name: str, d: int, k: int, y: Real, params: Mapping[str, Real]) -> Real:
-    """I + log L + e^-I / L at eps = 1/y."""
-    t = num(params["t"])
-    chance = _missed(name, d, k, num(y) / (1 - t), params)
-    net = num(d * k) * MP.log(1 + 2 * num(y) / t)
-    return chance + MP.log(net) + MP.exp(-chance) / net
+    """I + log L + e^-I / L at eps = 1/y for a budget of 1, I at (1-t) eps."""
+    a, s, r, t = (num(params[name]) for name in ("a", "s", "r", "t"))
+    eps, n = (1 - t) / num(y), num(d * k)
+    law, side = (columns, d) if name == "T13" else (matrix, max(d, k))
+    c2 = eps**2 * side / (d + k + 1 + 2 * a)  # by the mean of |u_j|^2 of a column
+    missed = law(d, k, num(1), c2, s, r) - n * MP.log(eps) - entropy_used(d, k, a)
+    net = n * MP.log(1 + 2 * num(y) / t)
+    return missed + MP.log(net) + MP.exp(-missed) / net

@@ -1,20 +1,19 @@
 """Theorem K and K2 in 50 digits: the expected largest gap of a network whose projections never act."""
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 from .attention import joint_scores
 from .layers import flat
 from .numbers import MP, Real, demand, num
 from .setting import Budget, Setting
-from .strict import KINDS, Record, ranged, read
+from .strict import KINDS, Record, ranged, record
 from .walk import Walk
 
 _HALF = num(1) / 2
-_MOST_CELLS = 20_000
+_MOST_CELLS = 40_000
 _SMALLEST = 2.0**-24
 _LARGEST_SCORE = 2
 _LARGEST_RANGE = 100
@@ -28,24 +27,13 @@ Block = namedtuple("Block", "op fro value value_fro value_columns hidden hidden_
 Frobenius)."""
 
 
-def _tuning(where: str, data: Any) -> Record:
-    return read("curvature:chance1 split:chance kernel:kernel strata:strata?*", where, data)
-
-
-def _kernel(where: str, data: Any) -> Record:
-    return read("bound:modest weights:modest*", where, data)
-
-
-def _strata(where: str, data: Any) -> Record:
-    return read("edges:share* stretch:modest*", where, data)
-
-
-def _chance1(where: str, data: Any) -> Any:
-    demand(isinstance(data, float | int) and not isinstance(data, bool) and 0 < data <= 1, f"{where} lies in (0, 1]")
-    return data
-
-
-KINDS.update(modest=ranged(0, 1e100, apart=True), tuning=_tuning, kernel=_kernel, strata=_strata, chance1=_chance1)
+KINDS.update(
+    modest=ranged(0, 1e100, apart=True),
+    curvature=ranged(5e-324, 1),
+    kernel=record("bound:modest weights:modest*"),
+    strata=record("edges:share* stretch:modest*"),
+    tuning=record("curvature:curvature split:chance kernel:kernel strata:strata?*"),
+)
 
 
 def expected_gap(setting: Setting, about: Record, tuning: Record | None) -> Real:
@@ -236,19 +224,31 @@ def _prove_strata(strata: Record, hull: Real) -> None:
     up = MP.exp(hull)
     for b, stretch in zip(edges[1:], strata.stretch, strict=True):
         bend, limit = hull * num(b) ** 2, num(stretch) ** 2
-        cells, seen = [(0.0, 1.0)], 0
-        while cells:
-            low, high = cells.pop()
-            seen += 1
-            demand(seen <= _MOST_CELLS and high - low >= _SMALLEST, "the stretch of a column is not shown")
-            x, y = num(low), num(high)
+
+        def small(x: Real, y: Real, bend: Real = bend, limit: Real = limit) -> bool:
             zeros = [(1 - bend * x) ** 2, (1 - bend * y) ** 2]
             least = num(0) if bend * x <= 1 <= bend * y else min(zeros)
             one, less = (1 + bend * (1 - x)) ** 2, (1 + bend * (1 - y)) ** 2
             steep = (y * one + (1 - x) * max(zeros)) * (1 + up) - x * (less - max(zeros))
             w = min(num(1), max(1 / (x + (1 - x) * up), 2 * least / steep))
-            if (steep * w - least) / (up * w**2) > limit:
-                cells += [(low, (low + high) / 2), ((low + high) / 2, high)]
+            return (steep * w - least) / (up * w**2) <= limit
+
+        _subdivided(small, ((0.0, 1.0),), "the stretch of a column")
+
+
+def _subdivided(small: Callable[..., bool], ends: Sequence[tuple[float, float]], what: str) -> None:
+    """Something is small between such ends of one or two numbers: in every one of some cells, whose ends are exact."""
+    cells, seen = [ends], 0
+    while cells:
+        cell = cells.pop()
+        seen += 1
+        widths = [high - low for low, high in cell]
+        demand(seen <= _MOST_CELLS and max(widths) >= _SMALLEST, f"{what} is not shown")
+        if not small(*(num(end) for pair in cell for end in pair)):
+            axis = 0 if len(cell) == 1 or 2 * widths[0] >= widths[1] else 1
+            low, high = cell[axis]
+            middle = (low + high) / 2
+            cells += [(*cell[:axis], half, *cell[axis + 1 :]) for half in ((low, middle), (middle, high))]
 
 
 def _prove_kernel(kernel: Record, fro: Real, most: Real, be: Real, p: Real) -> None:
@@ -272,14 +272,10 @@ def _prove_kernel(kernel: Record, fro: Real, most: Real, be: Real, p: Real) -> N
     shares = [1 / num(weight) for weight in kernel.weights]
     limit = num(kernel.bound) ** 2 / sum(map(num, kernel.weights))
     ratio = be / al
-    cells, seen = [(0.0, 1.0, 0.0, 1.0)], 0
-    while cells:
-        s0, s1, f0, f1 = cells.pop()
-        if f0 > 1 - s0 * s0:
-            continue
-        seen += 1
-        demand(seen <= _MOST_CELLS and max(s1 - s0, f1 - f0) >= _SMALLEST, "the complexity of block 1 is not shown")
-        a, b, c, d = map(num, (s0, s1, f0, f1))
+
+    def small(a: Real, b: Real, c: Real, d: Real) -> bool:
+        if c > 1 - a**2:
+            return True
         room = 1 - a**2
         d = min(d, room)
         q = [num(0), num(0)] + [room * ((1 + b) ** (j - 1) + (1 - a) ** (j - 1)) / 2 for j in range(2, orders + 2)]
@@ -299,7 +295,6 @@ def _prove_kernel(kernel: Record, fro: Real, most: Real, be: Real, p: Real) -> N
             terms.append(of_n * powers[n] * q[n + 1] * inverse[n])
             terms += [of_z * powers[n] * z[n]] if n > 1 else []
         terms.append(MP.sqrt(room) * rests[1])
-        if sum(term**2 * share for term, share in zip(terms, shares, strict=True)) > limit:
-            s, f = (s0 + s1) / 2, (f0 + f1) / 2
-            wide = 2 * (s1 - s0) >= f1 - f0
-            cells += [(s0, s, f0, f1), (s, s1, f0, f1)] if wide else [(s0, s1, f0, f), (s0, s1, f, f1)]
+        return sum(term**2 * share for term, share in zip(terms, shares, strict=True)) <= limit
+
+    _subdivided(small, ((0.0, 1.0), (0.0, 1.0)), "the complexity of block 1")

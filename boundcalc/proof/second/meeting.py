@@ -14,13 +14,12 @@ from .setting import (
     kind_and_block,
     looks_up,
     placed,
+    products,
     read_places,
     reads_out,
-    trained,
     used,
     weights_of,
 )
-from .walk import Walk
 
 
 def joined(setting: Setting) -> Setting:
@@ -71,30 +70,44 @@ class _Made:
     """Budgets of products in a setting."""
 
     def __init__(self, setting: Setting) -> None:
-        self.given = setting
+        self.given, self.walk = setting, walk_through(setting)
         self.uses = used(setting)
         self.budgets: dict[str, Budget] = {}
-        self._places: set[tuple[str, int | None]] = set()
 
     def alone(self, kind: str | None, block: int | None) -> bool:
         """Whether a place of the norms, if there is one, is that of one layer."""
         same = sum(number for (other, _), number in self.uses.items() if other == kind)
         return kind is None or (self.uses[kind, block] == 1 and (block is not None or same == 1))
 
+    def norms(self, layer: Layer) -> Sizes:
+        """Of the matrix of a linear map."""
+        return self.walk.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)[0]
+
+    def length(self, kind: str | None, block: int | None, head: int | None = None) -> Real:
+        """Of an offset; 0 where there is none."""
+        return self.walk.offset(kind, block, head)[0]
+
     def put(self, kind: str, block: int | None, head: int | None, size: Any) -> None:
         """The budget of a product, by its norms, or of an offset, by its length."""
         made = _rounded(size) if isinstance(size, Sizes) else Budget(op=grown(size))
         self.budgets[placed(kind, block, head)] = made
-        self._places.add((kind, block))
+
+    def put_least(self, kind: str, block: int | None, name: str, most: Real) -> None:
+        """What follows of one norm of a product, or what is given of it if that is less, and all else that is given."""
+        given = self.walk.budget(kind, block) or Budget()
+        own = getattr(given, name)
+        least = grown(most) if own is None else min(own, grown(most))
+        self.budgets[placed(kind, block)] = given._replace(**{name: least})
 
     def setting(self, stages: tuple[Layer, ...]) -> Setting:
         """The setting of other layers: what was made, and of what was given all that is still read."""
         if not self.budgets:
             return self.given
-        norms = self.given.norms
-        kept = {key: size for key, size in norms.budgets.items() if kind_and_block(key) not in self._places}
+        norms, places = self.given.norms, {kind_and_block(key) for key in self.budgets}
+        kept = {key: size for key, size in norms.budgets.items() if kind_and_block(key) not in places}
         new = norms._replace(budgets={**kept, **self.budgets})
         read = {key for _, key in read_places(new, weights_of(stages))}
+        read |= {new.place(each.kind, each.block) for each in products(stages)}
         new = new._replace(budgets={key: size for key, size in new.budgets.items() if key in read})
         return self.given._replace(stages=stages, norms=new)
 
@@ -115,7 +128,8 @@ class _Joining:
     """One setting's maps made one wherever they follow each other, in branches too."""
 
     def __init__(self, setting: Setting) -> None:
-        self.setting, self.walk, self.made = setting, walk_through(setting), _Made(setting)
+        self.setting, self.made = setting, _Made(setting)
+        self.walk = self.made.walk
         self.products: dict[int, tuple[Layer, Sizes, Real | None]] = {}
 
     def joined(self) -> Setting:
@@ -138,8 +152,7 @@ class _Joining:
         """Norms of a linear map, which may be a product, and the length of its offset."""
         if id(layer) in self.products:
             return self.products[id(layer)][1:]
-        size = self.walk.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out)[0]
-        return size, None if layer.bias is None else self.walk.offset(layer.bias, layer.block)[0]
+        return self.made.norms(layer), None if layer.bias is None else self.made.length(layer.bias, layer.block)
 
     def _idle(self, layer: Layer) -> bool:
         """Whether a layer does nothing, but for pooling."""
@@ -188,7 +201,7 @@ class _Joining:
             own = walk.matrix(kind, block, head, layer.d, columns)[0]
             made.put(kind, block, head, _times(a, own))
             if c is not None or offset:
-                added = walk.offset(name if offset else None, block, head)[0]
+                added = made.length(name if offset else None, block, head)
                 made.put(name, block, head, (c or num(0)) * own.op + added)
 
         for head in range(layer.heads) if self.setting.norms.headed else (None,):
@@ -219,7 +232,7 @@ def _numbers(layer: Layer, d: int) -> int:
 
 def _out_of_heads(setting: Setting) -> Setting:
     """Output projections in the value maps, where that leaves fewer numbers; else the same."""
-    made, walk = _Made(setting), walk_through(setting)
+    made = _Made(setting)
 
     def one(heads: Layer, after: Layer) -> bool:
         offsets = [("b_V" if heads.v_bias else None, heads.block), (after.bias, after.block)]
@@ -231,16 +244,16 @@ def _out_of_heads(setting: Setting) -> Setting:
 
     def join(heads: Layer, after: Layer) -> Layer:
         own = list(range(heads.heads)) if setting.norms.headed else [None]
-        w_o = walk.matrix(after.kind, after.block, None, after.d_in, after.d_out)[0]
+        w_o = made.norms(after)
         for head in own:
-            value = walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0]
+            value = made.walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0]
             made.put("W_V", heads.block, head, _times(value, w_o))
         moved = heads.v_bias or after.bias is not None
         if moved:
-            each = [walk.offset("b_V" if heads.v_bias else None, heads.block, head)[0] for head in own]
+            each = [made.length("b_V" if heads.v_bias else None, heads.block, head) for head in own]
             each = each if len(own) == heads.heads else each * heads.heads
             side = MP.sqrt(sum(size**2 for size in each)) if heads.combine == "concat" else sum(each, start=num(0))
-            added = side * w_o.op + walk.offset(after.bias, after.block)[0]
+            added = side * w_o.op + made.length(after.bias, after.block)
             for head in own:
                 made.put("b_V", heads.block, head, added / heads.heads)
         return heads.but(d_value=after.d_out, combine="sum", v_bias=moved)
@@ -254,40 +267,28 @@ def _out_of_heads(setting: Setting) -> Setting:
     return made.setting(_rewritten(setting.stages, meets))
 
 
-_TABLES = ("token_scores", "position_scores", "token_values", "position_values")
-
-
 def looked_up(setting: Setting) -> Setting:
     """The class with tables for the first attention's scores and values, where its row has no data; else the same."""
     parts = looks_up(setting.stages)
     if parts is None:
         return setting
     first, heads, output = parts
-    walk = walk_through(setting)
-    words, places = (walk.vector(("row", "op", "fro", "two_one"), kind)[0] for kind in ("embedding", "positions"))
+    made = _Made(setting)
+    words, places = (made.walk.vector(("row", "op", "fro", "two_one"), kind)[0] for kind in ("embedding", "positions"))
     query, value, carried = num(0), num(0), num(0)
     for head in range(heads.heads):  # one by one, alike or not
-        query = max(query, joint_scores(walk, heads, head)[0].op)
-        value += walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0].op ** 2
-        carried += walk.offset("b_V" if heads.v_bias else None, heads.block, head)[0] ** 2
+        query = max(query, joint_scores(made.walk, heads, head)[0].op)
+        value += made.walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0].op ** 2
+        carried += made.length("b_V" if heads.v_bias else None, heads.block, head) ** 2
     row = words + places
     query *= MP.sqrt(row**2 + (1 if heads.qk_bias else 0)) / num(heads.normaliser.temperature or 1)
-    after, spread = walk.matrix(output.kind, output.block, None, output.d_in, output.d_out)[0], MP.sqrt(value)
-    added = row + MP.sqrt(carried) * after.op + walk.offset(output.bias, output.block)[0]
-    limits = dict(zip(_TABLES, (words * query, places * query, words * spread, places * spread), strict=True))
-    made = {
-        kind: _least(walk, kind, None, "sup" if "scores" in kind else "heads", size) for kind, size in limits.items()
-    }
-    made[placed("first_row", output.block)] = _least(walk, "first_row", output.block, "op", added)
+    for side, long in (("token", words), ("position", places)):
+        made.put_least(f"{side}_scores", None, "sup", long * query)
+        made.put_least(f"{side}_values", None, "heads", long * MP.sqrt(value))
+    added = row + MP.sqrt(carried) * made.norms(output).op + made.length(output.bias, output.block)
+    made.put_least("first_row", output.block, "op", added)
     lookup = Layer(label="lookup", vocabulary=first.vocabulary, heads=heads.heads, d_value=heads.out)
-    pool = Layer(label="pool", how="cls")
-    return _other(setting, (lookup, pool, output.but(bias="first_row"), *setting.stages[2:]), made)
-
-
-def _least(walk: Walk, kind: str, block: int | None, name: str, size: Real) -> Budget:
-    given, most = walk.budget(kind, block) or Budget(), grown(size)
-    own = getattr(given, name)
-    return given._replace(**{name: most if own is None else min(own, most)})
+    return made.setting((lookup, Layer(label="pool", how="cls"), output.but(bias="first_row"), *setting.stages[2:]))
 
 
 def read_out(setting: Setting) -> Setting:
@@ -296,49 +297,29 @@ def read_out(setting: Setting) -> Setting:
     if parts is None:
         return setting
     before, part, last, pools, readout = parts
+    made = _Made(setting)
     own = [(name, layer.block) for layer in (last, readout) for name in (layer.kind, layer.bias) if name is not None]
-    if any(used(setting)[place] > 1 for place in own):
+    if any(made.uses[place] > 1 for place in own):
         return setting
-    walk = walk_through(setting)
-    a = walk.matrix(last.kind, last.block, None, last.d_in, last.d_out)[0]
-    r = walk.matrix(readout.kind, readout.block, None, readout.d_in, readout.d_out)[0]
-    kind = f"{last.kind}_to_readout"
-    made = {placed(kind, last.block): _product(walk, kind, last, readout, a, r)}
+    kind, a, r = f"{last.kind}_to_readout", made.norms(last), made.norms(readout)
+    product, given = _times(a, r), made.walk.budget(kind, last.block)
+    if given is not None:  # the least of what follows and of what is given
+        sizes = Sizes.of(given, last.d_in, readout.d_out)
+        product = Sizes(product.d, product.k, *map(min, product[2:], sizes[2:]))
+    made.put(kind, last.block, None, product)
     name = readout.bias
     if last.bias is not None:
         name = readout.bias or "b_readout"
-        constant = walk.offset(last.bias, last.block)[0] * r.op + walk.offset(readout.bias, readout.block)[0]
-        made[placed(name, readout.block)] = Budget(op=grown(constant))
+        moved = made.length(last.bias, last.block) * r.op + made.length(readout.bias, readout.block)
+        made.put(name, readout.block, None, moved)
     inside = list(part.branch[:-1])
     two = [layer.label for layer in inside[-2:]] == ["linear", "activation"] and inside[-2].block == last.block
     if two and readout.d_out == 1:
         first, act = inside[-2:]
-        own = {"first": first.kind, "bias": first.bias, "d": first.d_in, "d_ff": first.d_out, "block": first.block}
-        inside = [*inside[:-2], Layer(label="hidden", last=kind, activation=act.name, **own)]
+        shape = {"d": first.d_in, "d_ff": first.d_out, "block": first.block, "bias": first.bias}
+        unit = Layer(label="hidden", first=first.kind, last=kind, activation=act.name, **shape)
+        inside = [*inside[:-2], unit]
     else:
         inside.append(linear(kind, last.d_in, readout.d_out, None, last.block))
     both = residual(inside, [[readout.but(bias=name)]], skip=False)
-    return _other(setting, (*before, both, *pools), made)
-
-
-def _product(walk: Walk, kind: str, last: Layer, readout: Layer, a: Sizes, r: Sizes) -> Budget:
-    """What follows of AR, and what is given of it."""
-    product, given = _times(a, r), walk.budget(kind, last.block)
-    if given is not None:
-        sizes = Sizes.of(given, last.d_in, readout.d_out)
-        names = ("op", "fro", "two_one", "two_one_t", "nuclear", "rank")
-        product = product._replace(**{name: min(getattr(product, name), getattr(sizes, name)) for name in names})
-    return _rounded(product)
-
-
-def _other(setting: Setting, stages: tuple[Layer, ...], made: dict[str, Budget]) -> Setting:
-    """The setting of other layers: what was made, and of what was given all that is still there."""
-    there = {(each.kind, each.block) for each in trained(stages)}
-    there |= {(f"{kind}_to_readout", block) for kind, block in there}
-    own = {kind_and_block(key)[0] for key in made}
-    kept: dict[str, Budget] = {}
-    for key, budget in setting.norms.budgets.items():
-        kind, block = kind_and_block(key)
-        if kind not in own and any(other == kind and block in (None, number) for other, number in there):
-            kept[key] = budget
-    return setting._replace(stages=stages, norms=setting.norms._replace(budgets={**kept, **made}))
+    return made.setting((*before, both, *pools))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .centres import majorant, multigamma
+from . import centres
 from .covers import View
 from .numbers import MP, Real, demand, num, within
 
@@ -57,17 +57,9 @@ def against(law: str, view: View, sigma: Real, given: Mapping[str, Any]) -> Real
     if law == "V1":
         square = whole[view.kind] * sizes.op**2 if view.kind in whole else sizes.fro**2
         return n / 2 * MP.log(1 + square / (n * sigma**2))
-    own = n / 2 * MP.log(2 * MP.pi * MP.e * sigma**2)
-    if law == "V3":
-        s, r = num(given["s"]), num(given["r"])
-        low, high = min(d, k), max(d, k)
-        rho, beta = r * high * sigma**2, num(d + k - 1) / 2 + s
-        mass = n / 2 * MP.log(MP.pi * rho) + multigamma(beta - num(high) / 2, low) - multigamma(beta, low)
-        largest = majorant(sizes.nuclear / (low * MP.sqrt(rho + high * sigma**2)))
-        return mass + beta * low * (MP.log(1 + high * sigma**2 / rho) + largest) - own
-    demand(k > 1, "V2 is for several columns")
-    s, r = num(given["s"]), num(given["r"])
-    rho, power = r * d * sigma**2, num(d) / 2 + s
-    mass = MP.loggamma(s) + num(d) / 2 * MP.log(MP.pi * rho) - MP.loggamma(power)
-    largest = majorant(sizes.two_one / (k * MP.sqrt(rho + d * sigma**2)))
-    return k * (mass + power * (MP.log(1 + d * sigma**2 / rho) + largest)) - own
+    demand(law == "V3" or k > 1, "V2 is for several columns")
+    mean, side, size = (
+        (centres.matrix, max(d, k), sizes.nuclear) if law == "V3" else (centres.columns, d, sizes.two_one)
+    )
+    entropy = n / 2 * MP.log(2 * MP.pi * MP.e * sigma**2)
+    return mean(d, k, size, side * sigma**2, num(given["s"]), num(given["r"])) - entropy

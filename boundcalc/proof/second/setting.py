@@ -137,7 +137,7 @@ def _account(setting: Setting) -> None:
     places = list(read_places(norms, weights_of(setting.stages)))
     missing = [weight.kind for weight, key in places if key is None]
     demand(norms.C is not None or not missing, f"{missing[:1]} have no budget")
-    places += [(weight, norms.place(weight.kind, weight.block)) for weight in _products(setting.stages)]
+    places += [(weight, norms.place(weight.kind, weight.block)) for weight in products(setting.stages)]
     read: dict[str | None, set[str]] = {}
     for weight, key in places:
         read[key] = read.get(key, set()) | set(_READ[weight.role].split())
@@ -182,7 +182,8 @@ def reads_out(layers: Sequence[Layer]) -> tuple[tuple[Layer, ...], Layer, Layer,
     return (tuple(front), part, last, tuple(pools), readout) if fewer else None
 
 
-def _products(layers: Sequence[Layer]) -> Iterator[Weight]:
+def products(layers: Sequence[Layer]) -> Iterator[Weight]:
+    """Which of them a network has."""
     first, last = looks_up(layers), reads_out(layers)
     if first is not None:
         yield from weights(Layer(label="lookup", vocabulary=0, heads=0, d_value=0))

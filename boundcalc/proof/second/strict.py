@@ -63,6 +63,11 @@ def read(line: str, where: str, data: Any, may: str = "", made: type[Record] = R
     return made(**{name: value({**needs, **more}[name], f"{where}.{name}", each) for name, each in given.items()})
 
 
+def record(line: str) -> Callable[[str, Any], Any]:
+    """A reader of objects with the fields of a line."""
+    return lambda where, data: read(line, where, data)
+
+
 def value(word: str, where: str, data: Any) -> Any:
     """A value of a kind; "kind?" may be null, "kind*" is a list of them, "a|b" one of some words."""
     if word[-1] == "?":
