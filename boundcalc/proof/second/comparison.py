@@ -75,12 +75,17 @@ def risk_by_comparison(q: Real, expected: Real, log_inverse: Real, m: Real) -> R
     return ((slope + MP.sqrt(slope**2 + 4 * linear * (q + e))) / (2 * linear)) ** 2
 
 
+def plain_heads(about: Record) -> bool:
+    """Whether a network is one of relu and softmax heads on vectors, with one output, its projections acting or not."""
+    style = about.layers is None and about.style == "edelman" and about.normaliser.name == "softmax"
+    plain = style and about.activation == "relu" and about.normalisation in ("ball", "none") and about.classes == 1
+    inputs = about.vocabulary or about.d_patch or about.embedding_norm or about.pooler or about.positions != "none"
+    return plain and not (inputs or about.causal)
+
+
 def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real, bool]:
     """The norms of every block, and whether projections may act; refuses networks that theorem K is not about."""
-    plain = about.layers is None and about.style == "edelman" and about.normaliser.name == "softmax"
-    plain = plain and about.activation == "relu" and about.normalisation in ("ball", "none") and about.classes == 1
-    inputs = about.vocabulary or about.d_patch or about.embedding_norm or about.pooler or about.positions != "none"
-    demand(plain and not about.causal and not inputs, "theorem K is about relu networks of softmax heads on vectors")
+    demand(plain_heads(about), "theorem K is about relu networks of softmax heads on vectors")
     walk, d = Walk(setting, None, 1), about.d
     blocks: list[Block] = []
     radius, ball = Fraction(about.input_radius), about.normalisation == "ball"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .certificate import STATEMENTS
+from .comparison import plain_heads
 from .numbers import MP, Real, demand, num
 from .setting import Budget, Setting, read_setting, trained
 from .strict import Record, read
@@ -60,43 +61,29 @@ class _Class:
 
     def _residual(self) -> None:
         a, kinds = self.about, {key.partition("[")[0] for key in self.setting.norms.budgets}
-        demand(max(a.vocabulary, a.d_patch) >= 2, "floors of residual styles are about tokens or patches")
-        demand(a.positions != "fixed" and a.own_row is None, "floors are about inputs whose rows may all be alike")
-        demand(a.variance_floor == 0, "floors are about classes without a floor of the variance")
-        demand(a.bits is None or a.bits >= 16, "floors are about weights of 16 bits or more")
-        demand(
-            kinds <= {each.kind for each in trained(self.setting.stages)}, "floors are about norms of single matrices"
-        )
+        alike = max(a.vocabulary, a.d_patch) >= 2 and a.positions != "fixed" and a.own_row is None
+        demand(alike, "floors of residual styles are about tokens or patches in rows that may all be alike")
+        fits = a.variance_floor == 0 and (a.bits is None or a.bits >= 16)
+        demand(fits, "floors are about no floor of the variance and weights of 16 bits or more")
+        single = kinds <= {each.kind for each in trained(self.setting.stages)}
+        demand(single, "floors are about norms of single matrices")
 
     def _plain(self) -> None:
-        a = self.about
-        plain = a.style == "edelman" and a.activation == "relu"
-        inputs = a.vocabulary or a.d_patch or a.embedding_norm or a.pooler or a.positions != "none" or a.causal
-        demand(plain and not inputs and a.classes == 1, "floors are about relu networks of softmax heads on vectors")
-        demand(a.bits is None, "floors are about any real weights")
-        demand(a.normalisation in ("ball", "none") and a.d >= 4 and a.seq_len >= 2, "floors are about other networks")
-        kinds = {key.partition("[")[0] for key in self.setting.norms.budgets}
+        a, kinds = self.about, {key.partition("[")[0] for key in self.setting.norms.budgets}
+        demand(plain_heads(a), "floors are about relu networks of softmax heads on vectors")
+        demand(a.bits is None and a.d >= 4 and a.seq_len >= 2, "floors are about any real weights, and not too few")
         demand(not kinds & {"W_Q", "W_K"}, "floors are about norms of W_QK")
         self.tau = num(a.normaliser.temperature or 1)
         self.one = [(self.scale("W_V", block), self.scale("W_1", block)) for block in range(a.depth)]
         self.readout = self.scale("readout", None)
 
-    def scale(
-        self,
-        kind: str,
-        block: int | None,
-        fro: Real = 1,
-        columns: Real = 1,
-        rows: Real = 1,
-        entries: Real = 1,
-        rank: int = 1,
-    ) -> Real:
-        """The largest factor of a matrix with these norms, of which the spectral is at most the Frobenius norm."""
+    def scale(self, kind: str, block: int | None, fro: Real = 1, rank: int = 1, **others: Real) -> Real:
+        """The largest factor of a matrix with these norms (1 if not given), the spectral at most the Frobenius norm."""
         norms = self.setting.norms
         key = norms.place(kind, block, 0 if kind in ("W_QK", "W_V") else None)
         knob = Budget(op=norms.C, two_one=norms.C, row=norms.C)
         budget = knob if key is None else norms.budgets[key]
-        sizes = {"op": fro, "fro": fro, "two_one": columns, "two_one_t": rows, "one_one": entries}
+        sizes = {"op": fro, "fro": fro, "two_one": 1, "two_one_t": 1, "one_one": 1} | others
         if kind == "embedding" and budget.row is not None:
             sizes["row"] = num(1)
         found = [num(getattr(budget, name)) / size for name, size in sizes.items() if getattr(budget, name) is not None]
@@ -113,12 +100,12 @@ class _Class:
         rank = min(k, rows)
         if rank > (self.about.d_head or self.about.d):
             return num(0)
-        sizes = {"fro": 1 / MP.sqrt(k), "rows": rows / MP.sqrt(num(k) * n), "entries": MP.sqrt(n), "rank": rank}
-        return self.scale("W_QK", 0, **sizes) / self.tau
+        others = {"two_one_t": rows / MP.sqrt(num(k) * n), "one_one": MP.sqrt(n)}
+        return self.scale("W_QK", 0, 1 / MP.sqrt(k), rank, **others) / self.tau
 
     def column(self, entries: Real) -> Real:
         """The factor of a unit value column whose entries sum to so much."""
-        return self.scale("W_V", 0, rows=entries, entries=entries)
+        return self.scale("W_V", 0, two_one_t=entries, one_one=entries)
 
     def layer(self, block: int, z: Real, value: Real | None = None) -> Real:
         """One channel of a block."""
@@ -148,7 +135,8 @@ def _n(c: _Class, n: int) -> Real:
     a, d, root = c.about, c.about.d, MP.sqrt(n)
     demand(2 <= n <= (a.vocabulary or a.d_patch), "there are not so many tokens or directions")
     first = "embedding" if a.vocabulary else "W_patch"
-    x, y = _stored(c, c.scale(first, None, root, root, num(n), num(n))) * (1 if a.vocabulary else c.radius), num(0)
+    entry = _stored(c, c.scale(first, None, root, two_one=root, two_one_t=num(n), one_one=num(n)))
+    x, y = entry * (1 if a.vocabulary else c.radius), num(0)
 
     def single(kind: str, block: int | None = None) -> Real:
         return _stored(c, c.scale(kind, block))

@@ -25,7 +25,12 @@ from .setting import (
 def joined(setting: Setting) -> Setting:
     """The larger class; refuses one in which no maps meet."""
     larger = setting
-    for step in (looked_up, read_out, lambda given: _Joining(given).joined(), _out_of_heads):
+    for step in (
+        looked_up,
+        read_out,
+        lambda given: (pairs := _Joining(given)).setting(_rewritten(given.stages, pairs.meets)),
+        _out_of_heads,
+    ):
         larger = step(larger)
     demand(larger is not setting, "no maps meet")
     return larger
@@ -124,19 +129,19 @@ def _rewritten(layers: Iterable[Layer], meets: Callable[[list[Layer], Layer], bo
     return tuple(out)
 
 
-class _Joining:
+_ROW_MAPS = {"W_QK", "W_Q", "W_K", "W_V", "q", "b_Q", "b_K", "b_V"}
+"""What attention multiplies its rows with, or adds to the products."""
+
+
+class _Joining(_Made):
     """One setting's maps made one wherever they follow each other, in branches too."""
 
     def __init__(self, setting: Setting) -> None:
-        self.setting, self.made = setting, _Made(setting)
-        self.walk = self.made.walk
+        super().__init__(setting)
         self.products: dict[int, tuple[Layer, Sizes, Real | None]] = {}
 
-    def joined(self) -> Setting:
-        """The setting with every two maps that meet made one."""
-        return self.made.setting(_rewritten(self.setting.stages, self._meets))
-
-    def _meets(self, out: list[Layer], layer: Layer) -> bool:
+    def meets(self, out: list[Layer], layer: Layer) -> bool:
+        """Whether a layer is made one with the map before it, which is changed then."""
         i = next((i for i in range(len(out), 0, -1) if not self._idle(out[i - 1])), 0)
         pools = [each for each in out[i:] if each.label == "pool"]
         before = out[i - 1] if i and out[i - 1].label == "linear" else None
@@ -152,7 +157,7 @@ class _Joining:
         """Norms of a linear map, which may be a product, and the length of its offset."""
         if id(layer) in self.products:
             return self.products[id(layer)][1:]
-        return self.made.norms(layer), None if layer.bias is None else self.made.length(layer.bias, layer.block)
+        return self.norms(layer), None if layer.bias is None else self.length(layer.bias, layer.block)
 
     def _idle(self, layer: Layer) -> bool:
         """Whether a layer does nothing, but for pooling."""
@@ -163,62 +168,64 @@ class _Joining:
 
     def _one(self, first: Layer, second: Layer) -> bool:
         d, n, k = first.d_in, first.d_out, second.d_out
-        if d * k >= d * n + n * k or not self.made.alone(second.kind, second.block):
+        if d * k >= d * n + n * k or not self.alone(second.kind, second.block):
             return False
         if second.bias is not None:
-            return self.made.alone(second.bias, second.block)
-        return first.bias is None or self.made.uses[f"b_{second.kind}", second.block] == 0
+            return self.alone(second.bias, second.block)
+        return first.bias is None or self.uses[f"b_{second.kind}", second.block] == 0
 
     def _times(self, first: Layer, second: Layer) -> Layer:
         (a, c), (b, e) = self._of(first), self._of(second)
         name = (second.bias or f"b_{second.kind}") if c is not None or e is not None else None
         both, size = second.but(d_in=first.d_in, bias=name), _times(a, b)
-        self.made.put(second.kind, second.block, None, size)
+        self.put(second.kind, second.block, None, size)
         offset = None if name is None else (c or num(0)) * b.op + (e or num(0))
         if name is not None:
-            self.made.put(name, second.block, None, offset)
+            self.put(name, second.block, None, offset)
         self.products[id(both)] = (both, size, offset)
         return both
 
     def _reads(self, first: Layer, layer: Layer) -> bool:
-        factored = layer.qk == "joint" and layer.d_head is not None
-        sides = ["W_Q", "W_K", *(["b_Q"] if layer.qk_bias else [])]
-        if factored and {kind_and_block(key)[0] for key in self.setting.norms.budgets} & set(sides):
+        own = list(weights_of((layer,)))
+        factors = {factor.kind for weight in own for factor in weight.factors}
+        if factors & {kind_and_block(key)[0] for key in self.given.norms.budgets}:
             return False
         if layer.qk != "split" and (first.bias is not None or layer.qk_bias) and not layer.keys_alone:
             return False
         if _numbers(layer, first.d_in) >= _numbers(layer, layer.d) + first.d_in * first.d_out:
             return False
-        apart = sides + (["b_K"] if layer.qk_bias else [])
-        kinds = {"joint": ["W_QK", *(sides if factored else [])], "split": apart, "fixed": ["q"]}[layer.qk]
-        kinds += ["W_V", *(["b_V"] if layer.v_bias else [])]
-        return all(self.made.alone(kind, layer.block) for kind in kinds)
+        return all(self.alone(kind, layer.block) for kind in _ROW_MAPS & ({weight.kind for weight in own} | factors))
 
     def _behind(self, first: Layer, layer: Layer) -> Layer:
-        (a, c), walk, made, block = self._of(first), self.walk, self.made, layer.block
+        (a, c), walk, block = self._of(first), self.walk, layer.block
 
         def side(kind: str, name: str, columns: int, offset: bool, head: int | None) -> None:
             own = walk.matrix(kind, block, head, layer.d, columns)[0]
-            made.put(kind, block, head, _times(a, own))
+            self.put(kind, block, head, _times(a, own))
             if c is not None or offset:
-                added = made.length(name if offset else None, block, head)
-                made.put(name, block, head, (c or num(0)) * own.op + added)
+                added = self.length(name if offset else None, block, head)
+                self.put(name, block, head, (c or num(0)) * own.op + added)
 
-        for head in range(layer.heads) if self.setting.norms.headed else (None,):
+        for head in range(layer.heads) if self.given.norms.headed else (None,):
             side("W_V", "b_V", layer.out, layer.v_bias, head)
             if layer.qk == "split":
                 side("W_Q", "b_Q", layer.d_head, layer.qk_bias, head)
                 side("W_K", "b_K", layer.d_head, layer.qk_bias, head)
             elif layer.qk == "fixed":
-                made.put("q", block, head, _times(a, walk.matrix("q", block, head, layer.d, 1)[0]))
+                self.put("q", block, head, _times(a, walk.matrix("q", block, head, layer.d, 1)[0]))
             else:
                 rows = layer.d + 1 if layer.qk_bias else layer.d
                 score = walk.matrix("W_QK", block, head, rows, layer.d, layer.d_head)[0]
                 left = _stacked(a, c, layer.d) if c is not None else a
                 left = _cornered(left, sharp=c is None) if layer.qk_bias else left
-                made.put("W_QK", block, head, _times(_times(left, score), _turned(a)))
+                self.put("W_QK", block, head, _times(_times(left, score), _turned(a)))
         biased = layer.qk_bias or (c is not None and layer.qk != "fixed")
         return layer.but(d=first.d_in, d_value=layer.out, qk_bias=biased, v_bias=layer.v_bias or c is not None)
+
+
+def _consecutive(setting: Setting) -> Setting:
+    made = _Joining(setting)
+    return made.setting(_rewritten(setting.stages, made.meets))
 
 
 def _numbers(layer: Layer, d: int) -> int:
