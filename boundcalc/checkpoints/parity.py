@@ -34,10 +34,11 @@ SINGLE = 4e-6
 
 @dataclass(frozen=True)
 class Place:
-    """Rows that were compared with each other: what leaves a layer, or enters it, and how far they were apart."""
+    """Rows that were compared: what leaves a layer, or enters it, how far they were apart, and the layer's number."""
 
     name: str
     apart: float
+    step: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,13 @@ class Parity:
     def worst(self) -> float:
         """The largest difference anywhere."""
         return max([*(place.apart for place in self.places), *([] if self.outputs is None else [self.outputs])])
+
+    @property
+    def first_difference(self) -> int | None:
+        """The first place that does not agree; the number of places where the outputs alone do not."""
+        apart = [place.apart for place in self.places]
+        apart += [math.inf if not apart else 0.0] if self.outputs is None else [self.outputs]
+        return next((index for index, far in enumerate(apart) if not far <= self.tolerance), None)
 
     @property
     def compared(self) -> Compared:
@@ -130,59 +138,40 @@ def compare_passes(
     recorded: Recorded, model: Model, architecture: Architecture, *, fixed: Fixed | None = None
 ) -> Parity:
     """A recorded pass against the architecture's."""
-    found = _beside(recorded, model, architecture, fixed)
-    for index, (place, _) in enumerate(found.places):
-        if not place.apart <= found.tolerance:
-            raise CheckpointError(_parted(found.places, index, found.steps))
-    if not found.outputs <= found.tolerance:
-        last = found.places[-1][0].name if found.places else None
-        after = f"agree up to {last} and differ" if last else "show no inner layer to compare and differ"
-        raise CheckpointError(
-            f"the module and the architecture as described {after} at the outputs, by {found.outputs:.1g} of the "
-            "largest: a bound of the description would not be about this module; correct the mapping or the options"
-        )
-    places = tuple(place for place, _ in found.places)
-    outputs = None if recorded.outputs is None else found.outputs
-    name = called(recorded.module)
-    return Parity(outputs, places, found.unseen, found.tolerance, found.sequences, found.row, name)
+    parity, steps = _pass_apart(recorded, model, architecture, fixed)
+    at, places = parity.first_difference, parity.places
+    if at is None:
+        return parity
+    if at < len(places):
+        raise CheckpointError(_parted(places, at, steps))
+    after = f"agree up to {places[-1].name} and differ" if places else "show no inner layer to compare and differ"
+    raise CheckpointError(
+        f"the module and the architecture as described {after} at the outputs, by {parity.outputs or math.inf:.1g} of "
+        "the largest: a bound of the description would not be about this module; correct the mapping or the options"
+    )
 
 
 def agreeing(recorded: Recorded, model: Model, architecture: Architecture, *, all_agree: int) -> int:
     """How many places agree before the first that does not; `all_agree` where all do and the outputs too."""
-    found = _beside(recorded, model, architecture, None)
-    places = [place.apart <= found.tolerance for place, _ in found.places]
-    if all(places) and found.outputs <= found.tolerance:
-        return all_agree
-    return places.index(False) if False in places else len(places)
+    at = _pass_apart(recorded, model, architecture, None)[0].first_difference
+    return all_agree if at is None else at
 
 
-@dataclass(frozen=True)
-class _Beside:
-    """The two passes side by side; every place with the number of its step."""
-
-    outputs: float
-    places: list[tuple[Place, int]]
-    unseen: tuple[str, ...]
-    tolerance: float
-    sequences: tuple[int, int]
-    row: int | None
-    steps: list[Step]
-
-
-def _beside(recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None) -> _Beside:
+def _pass_apart(
+    recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None
+) -> tuple[Parity, list[Step]]:
+    """How far the two passes are apart, and the steps of the architecture's."""
     rows = rows_read(model, recorded.x, recorded.calls)
     network = Network(model, architecture, fixed_beside(recorded.module, model) if fixed is None else fixed)
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     ours, steps = network.trace(rows, every_row=every_row)
-    output, row = 0.0, None
+    output, row = None, None
     if recorded.outputs is not None:
         output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
     places, unseen = _inside(model, steps, recorded.calls, row)
-    if recorded.outputs is None:
-        output = places[-1][0].apart if places else math.inf
     single = recorded.single or (model.family.rotate is not None and _single_tables(recorded.module))
-    tolerance = SINGLE if single else ROUNDING
-    return _Beside(output, places, tuple(unseen), tolerance, (len(rows), rows.shape[1]), row, steps)
+    tolerance, size = SINGLE if single else ROUNDING, (len(rows), rows.shape[1])
+    return Parity(output, tuple(places), tuple(unseen), tolerance, size, row, called(recorded.module)), steps
 
 
 def _single_tables(module: Any) -> bool:
@@ -225,11 +214,9 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
     )
 
 
-def _inside(
-    model: Model, steps: Sequence[Step], seen: Calls, row: int | None
-) -> tuple[list[tuple[Place, int]], list[str]]:
-    """What enters and leaves every layer that is a part of the module, with its step; and the layers that are none."""
-    found: list[tuple[Place, int]] = []
+def _inside(model: Model, steps: Sequence[Step], seen: Calls, row: int | None) -> tuple[list[Place], list[str]]:
+    """What enters and leaves every layer that is a part of the module; and the layers that are none."""
+    places: list[Place] = []
     unseen: list[str] = []
     met: dict[str, int] = {}
     for index, step in enumerate(steps):
@@ -240,7 +227,7 @@ def _inside(
         call = met.get(owner, 0)
         met[owner] = call + 1
         both = ((f"what enters {label}", seen.reads, step.reads), (f"what leaves {label}", seen.makes, step.makes))
-        before = len(found)
+        before = len(places)
         for what, theirs, ours in both:
             calls = theirs.get(owner, [])
             if (
@@ -251,10 +238,10 @@ def _inside(
                 continue
             apart = _rows_apart(ours, calls[call], row, tokens_before(model))
             if apart is not None:
-                found.append((Place(f"{what} ({owner})", apart), index))
-        if len(found) == before:
+                places.append(Place(f"{what} ({owner})", apart, index))
+        if len(places) == before:
             unseen.append(label)
-    return found, unseen
+    return places, unseen
 
 
 def _names(model: Model, layer: Layer) -> tuple[str, str, bool] | None:
@@ -295,14 +282,14 @@ def _rows_apart(ours: Rows, theirs: Rows, row: int | None, before: int) -> float
     return None
 
 
-def _parted(found: Sequence[tuple[Place, int]], index: int, steps: Sequence[Step]) -> str:
+def _parted(places: Sequence[Place], index: int, steps: Sequence[Step]) -> str:
     """After which layer the two part, and what the description has there."""
-    place, step = found[index]
-    start = found[index - 1][1] if index else -1
-    entered = index > 0 and found[index - 1][0].name.startswith("what enters")
-    between = steps[start + (not entered) : step + (not place.name.startswith("what enters"))]
-    words = ", ".join(dict.fromkeys(each.layer.brief() for each in between)) or "nothing"
-    up_to = f"agree up to {found[index - 1][0].name}" if index else "part at the start"
+    place, last = places[index], places[index - 1] if index else None
+    start = -1 if last is None else last.step
+    entered = last is not None and last.name.startswith("what enters")
+    between = steps[start + (not entered) : place.step + (not place.name.startswith("what enters"))]
+    words = ", ".join(dict.fromkeys(step.layer.brief() for step in between)) or "nothing"
+    up_to = f"agree up to {last.name}" if last is not None else "part at the start"
     return (
         f"the module and the architecture as described {up_to}, and differ in {place.name}, by {place.apart:.1g} of "
         f"the largest entry; between the two the description has {words}: a bound of it would not be about this "

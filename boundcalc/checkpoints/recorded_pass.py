@@ -150,6 +150,21 @@ def end_token(model: Model, vocabulary: int) -> int | None:
     return vocabulary - 1 if end == 2 else end
 
 
+def some_inputs(module: Any) -> list[Any]:
+    """Tokens that every table of the module has; else images of as many patches as a table has rows, or rows."""
+    sizes = [part.num_embeddings for part in module.modules() if hasattr(part, "num_embeddings")]
+    if sizes:
+        return [np.arange(8).reshape(2, 4) % min(sizes)]
+    rng, first = np.random.default_rng(0), next((part for part in module.modules() if hasattr(part, "weight")), None)
+    shape = () if first is None else tuple(first.weight.shape)
+    if len(shape) == 4:
+        d, (_, channels, tall, wide) = shape[0], shape
+        tables = [value.shape[-2] for value in module.parameters() if value.ndim > 1 and value.shape[-1] == d]
+        sides = sorted({math.isqrt(rows) for rows in tables} - {1})
+        return [rng.uniform(-1, 1, (2, channels, side * tall, side * wide)) for side in sides]
+    return [rng.standard_normal((2, 4, shape[1])) / math.sqrt(shape[1])] if len(shape) == 2 else []
+
+
 def patch_map(model: Model) -> str | None:
     """The part of the module that maps patches which it cuts itself, where this is a linear map and no convolution."""
     if not model.has("W_patch") or len(model.place("W_patch").tensor.shape) != 2:

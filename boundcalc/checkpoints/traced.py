@@ -21,7 +21,7 @@ from boundcalc.checkpoints.families.mapping import shortened
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.modules import as_arrays, bare, of_double, ready
 from boundcalc.checkpoints.readers import Checkpoint
-from boundcalc.checkpoints.recorded_pass import Call
+from boundcalc.checkpoints.recorded_pass import Call, some_inputs
 
 _PRODUCTS = ("matmul", "rmatmul", "bmm", "einsum", "baddbmm")
 _SUMS = ("add", "radd", "iadd")
@@ -189,25 +189,10 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
     return [each for each in flat if isinstance(each, torch.Tensor)]
 
 
-def _some_inputs(module: Any) -> list[Any]:
-    """Tokens that every table of the module has; else images of as many patches as a table has rows, or rows."""
-    sizes = [part.num_embeddings for part in module.modules() if hasattr(part, "num_embeddings")]
-    if sizes:
-        return [np.arange(8).reshape(2, 4) % min(sizes)]
-    rng, first = np.random.default_rng(0), next((part for part in module.modules() if hasattr(part, "weight")), None)
-    shape = () if first is None else tuple(first.weight.shape)
-    if len(shape) == 4:
-        d, (_, channels, tall, wide) = shape[0], shape
-        tables = [value.shape[-2] for value in module.parameters() if value.ndim > 1 and value.shape[-1] == d]
-        sides = sorted({math.isqrt(rows) for rows in tables} - {1})
-        return [rng.uniform(-1, 1, (2, channels, side * tall, side * wide)) for side in sides]
-    return [rng.standard_normal((2, 4, shape[1])) / math.sqrt(shape[1])] if len(shape) == 2 else []
-
-
 def trace_of(module: Any, inputs: Any, call: Call | None = None) -> Trace:
     """The steps of a forward pass."""
     copy, why = of_double(bare(module)), ": no table or map shows its inputs; give some (--data, inputs=)"
-    for batch in _some_inputs(copy) if inputs is None else [inputs]:
+    for batch in some_inputs(copy) if inputs is None else [inputs]:
         try:
             return _followed(copy, as_arrays(batch), call)
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:

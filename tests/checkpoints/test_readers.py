@@ -180,11 +180,9 @@ def test_a_config_beside_any_weights_is_read(tmp_path: Path, name: str) -> None:
 def test_truncated_files(tmp_path: Path) -> None:
     good = handmade.safetensors(tensors())
     header = 8 + struct.unpack("<Q", good[:8])[0]
-    for length in (0, 5, 8, header - 3):
+    for length in (0, 5, 8, header - 3, header, len(good) - 1):
         refused(written(tmp_path, good[:length]), "not a whole safetensors file")
-    for length in (header, len(good) - 1):
-        refused(written(tmp_path, good[:length]), "truncated")
-    refused(written(tmp_path, good + b"xx"), "belong to no tensor")
+    refused(written(tmp_path, good + b"xx"), "not a whole safetensors file")
 
 
 def test_lying_headers(tmp_path: Path) -> None:
@@ -194,20 +192,17 @@ def test_lying_headers(tmp_path: Path) -> None:
 
     entry = {"dtype": "F32", "shape": [4, 4], "data_offsets": [0, 64]}
     assert open_checkpoint(header({"w": entry})).tensors["w"].shape == (4, 4)
-    refused(header({"w": entry | {"shape": [4, 5]}}), "needs 80 bytes")
-    refused(header({"w": entry | {"shape": [-4, -4]}}), "impossible sizes")
-    refused(header({"w": entry | {"shape": [2**40, 2**40]}}), "needs")
-    refused(header({"w": entry | {"data_offsets": [0, 2**70]}}), "impossible sizes")
-    refused(header({"w": entry | {"dtype": "F128"}}), "damaged")
-    refused(header({"w": entry, "x": entry}), "starts at byte 0")
-    refused(header({"w": {"dtype": "F32", "shape": [2, 4], "data_offsets": [32, 64]}}), "starts at byte 32")
-    refused(header({"w": 3}), "damaged")
-    refused(header([1, 2]), "no table")
-    refused(header(b'{"w": 1, "w": 2}'), "given twice")
-    refused(header(b"[" * 100_000), "damaged")
+    wrong = ({"shape": [4, 5]}, {"shape": [-4, -4]}, {"shape": [2**40, 2**40]}, {"data_offsets": [0, 2**70]})
+    begun_late = {"dtype": "F32", "shape": [2, 4], "data_offsets": [32, 64]}
+    tables = [{"w": entry | change} for change in (*wrong, {"dtype": "F128"})]
+    tables += [{"w": entry, "x": entry}, {"w": begun_late}, {"w": 3}, [1, 2], b'{"w": 1, "w": 2}', b"[" * 100_000]
+    for table in tables:
+        refused(header(table), "not a whole safetensors file")
+    refused(header({"w": {"dtype": "F8_E8M0", "shape": [64], "data_offsets": [0, 64]}}), "not a type of weights")
+    twice = json.dumps(entry)
+    refused(header(f'{{"w": {twice}, "w": {twice}}}'.encode(), b"\0" * 128), "not a whole safetensors file")
     refused(header({}, b""), "no tensors")
-    huge = written(tmp_path, struct.pack("<Q", 10**12) + b"{}")
-    refused(huge, "header claims")
+    refused(written(tmp_path, struct.pack("<Q", 10**12) + b"{}"), "at most 10,000,000")
 
 
 @pytest.mark.parametrize("shard", ["../outside.safetensors", "/etc/passwd", "sub/w.safetensors", "..", "", 7, "a\\b"])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from boundcalc.base.registry import Registry
 from boundcalc.base.validate import choice
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.config import NOT_YET as NOT_YET
 from boundcalc.checkpoints.families.native import NATIVE, family_of
 from boundcalc.checkpoints.families.read import family_files
 from boundcalc.checkpoints.families.table import Family as Family
@@ -17,30 +16,6 @@ from boundcalc.setting import Architecture
 
 FAMILIES: Registry[Family] = Registry("family", (*family_files(), NATIVE))
 """Every adapter by name; `register` adds one."""
-
-_EXPERTS = (
-    "it routes rows to some of its experts: where two entries of the gate cross another expert is chosen and the "
-    "output jumps, so that no Lipschitz factor exists"
-)
-_RELATIVE = "it adds learned products with relative positions to the scores: needs a layer for that"
-NOT_YET: Mapping[str, str] = {
-    "deberta": _RELATIVE,
-    "deberta-v2": _RELATIVE,
-    "nemotron": "relu(x)^2 is not Lipschitz: its slope grows with the radius",
-    "t5gemma": "its decoder attends to another sequence: needs a layer for that",
-    **dict.fromkeys(
-        ("clip", "siglip"),
-        "it answers with the cosine of two towers, and x / |x| has no Lipschitz constant near 0; save one tower alone",
-    ),
-    "whisper": "its two convolutions over time are linear maps of three rows each, by at most sqrt(3) times their norm "
-    "Lipschitz: needs a layer that cuts windows of rows",
-    "mamba": "it has no attention: a recurrence over all rows, whose Lipschitz factor grows with T",
-    **dict.fromkeys(
-        ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "deepseek_v2", "deepseek_v3", "gpt_oss", "switch_transformers"),
-        _EXPERTS,
-    ),
-}
-"""Known types that the calculus has no layer for, and why."""
 
 
 def family_for(checkpoint: Checkpoint, name: str | None = None) -> Family:

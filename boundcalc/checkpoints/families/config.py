@@ -9,75 +9,25 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 
-NEUTRAL = re.compile(
-    r"model_type|transformers_version|_?name_or_path|(torch_)?dtype|use_bfloat16|return_dict"
-    r"|output_(attentions|hidden_states|past)"
-    r"|torchscript|use_cache|cache_implementation|_?attn_implementation\w*|chunk_size_feed_forward|pretraining_tp"
-    r"|gradient_checkpointing|initializer_\w+|init_std|id2label|label2id|_?num_labels|problem_type|finetuning_task"
-    r"|\w+_token_id"
-    r"|tokenizer_class|prefix|task_specific_params|max_sequence_length|model_max_length|\w*(dropout|pdrop)\w*|layerdrop"
-    r"|summary_\w+"
-    r"|rope_theta|rotary_\w+|rope_interleaved|(use_)?sliding_window|max_window_layers|use_bidirectional_attention"
-    r"|unsloth_version|pooler_(fc_size|num_attention_heads|num_fc_layers|size_per_head|type)|directionality"
-    # sizes, which the tensors say
-    r"|num_hidden_layers|n_layers?|num_layers|num_attention_heads|n_heads?|num_heads|head_dim|d_kv|num_key_value_heads"
-    r"|hidden_size"
-    r"|n_embe?d|d_model|dim|intermediate_size|n_inner|d_ff|hidden_dim|ffn_dim|ffn_hidden_size|attention_bias"
-    r"|qkv_bias|mlp_bias"
-    r"|enable_bias|bias|norm_bias|num_ln_in_parallel_attn|vocab_size|embedding_size"
-    r"|word_embed_proj_dim|max_position_embeddings|n_positions|n_ctx|type_vocab_size|relative_attention_num_buckets"
-    r"|num_channels"
-    r"|patch_size|image_size|architectures"
-    # how text is drawn from logits
-    r"|max_length|min_length|do_sample|early_stopping|num_beam\w*|diversity_penalty|temperature|top_[kp]|typical_p"
-    r"|\w+_penalty"
-    r"|(encoder_)?no_repeat_ngram_size|bad_words_ids|num_return_sequences|output_scores|return_dict_in_generate"
-    r"|remove_invalid_values|(begin_)?suppress_tokens|tf_legacy_loss"
-)
-"""Fields that change no bounded function: training, storage, text, other outputs. Masks (L7) and angles (S4) cost
-nothing."""
-
-ONLY: Mapping[str, tuple[Any, ...]] = {
-    "is_encoder_decoder": (False,),
-    "add_cross_attention": (False,),
-    "cross_attention_hidden_size": (),
-    "tie_encoder_decoder": (False,),
-    "pruned_heads": ({},),
-    "auto_map": (),
-    "use_mrope": (False,),
-    "position_embedding_type": ("absolute",),
-    "is_decoder": (False,),
-    "partial_rotary_factor": (1, 1.0),
-}
+_FIELDS = tomllib.loads((Path(__file__).parents[1] / "fields.toml").read_text(encoding="utf-8"))
+NEUTRAL = re.compile(_FIELDS["neutral"], re.VERBOSE)
+"""Fields that change no bounded function."""
+ONLY: Mapping[str, tuple[Any, ...]] = {name: tuple(values) for name, values in _FIELDS["only"].items()}
 """Fields of any family, and the values that leave the function as it is described."""
-
-_ATTENTION = {"full_attention", "sliding_attention"}
-ACTIVATIONS: Mapping[str, str] = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_python": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_accurate": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "quick_gelu": "quick_gelu",
-    "silu": "silu",
-    "swish": "silu",
-    "mish": "mish",
-    "tanh": "tanh",
-    "linear": "identity",
-    "gated-gelu": "gelu_tanh",  # T5's words for gated parts
-    "gated-relu": "relu",
-    "gated-silu": "silu",
-}
+ACTIVATIONS: Mapping[str, str] = _FIELDS["activations"]
 """Names of activations in config.json, and ours."""
+NOT_YET: Mapping[str, str] = {kind: why for why, kinds in _FIELDS["not_yet"].items() for kind in kinds}
+"""Known types that the calculus has no layer for, and why."""
+_ATTENTION = {"full_attention", "sliding_attention"}
 
 
 def activation(name: object) -> str:
