@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,86 +30,128 @@ from boundcalc.setting import (
 )
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The blocks of a model.
+class Blocks:
+    """The blocks of a model, from the tensors of the first one and the parameters of the family (`setting_of`).
 
-    Attributes:
-        d: width of a row.
-        heads: query heads; kv_heads of keys and values.
-        d_head: width of a head.
-        d_ff: hidden width.
-        norm: "layernorm" or "rmsnorm", with eps; `around_one`: its gains are 1 + w.
-        first: whether the normalisation comes before each sublayer. What a sublayer adds is normalised too, before it
-            is added, where the file has gains for that ("norm_attention_out", "norm_ffn_out").
-        bare: whether a sublayer without gains in the file has no normalisation, and the file lacks nothing.
-        replaced: whether the normalised rows, not those before, are what a sublayer adds to.
-        rope: whether queries and keys are rotated; alibi: whether fixed numbers are added to scores.
-        cap: the scores' soft cap.
-        normalised: whether queries and keys are normalised, head by head or over the whole width.
-        buckets: how many learned numbers each head adds to its scores.
-        temperature: what scores are divided by.
-        parallel: whether attention and feed-forward part read the same rows, each through a normalisation or both
-            through one.
+    `first`: the normalisation comes before each sublayer; what a sublayer adds is normalised too where the file has
+    gains for that ("norm_attention_out", "norm_ffn_out"). `bare`: a sublayer without gains has no normalisation.
+    `replaced`: the normalised rows, not those before, are what a sublayer adds to. `parallel`: attention and
+    feed-forward part read the same rows, each through a normalisation or both through one. `norm`: "layernorm" or
+    "rmsnorm", with `eps`; `around_one`: its gains are 1 + w. `normalised`: queries and keys are, by "head" or over the
+    "width". `rope`: they turn with positions; `alibi`: fixed numbers are added to scores; `buckets`: learned ones;
+    `cap`: the scores' soft cap.
     """
 
-    d: int
-    heads: int
-    d_head: int
-    d_ff: int
-    activation: str
-    eps: float
-    temperature: float
-    norm: str = "layernorm"
-    first: bool = False
-    bare: bool = False
-    kv_heads: int | None = None
-    gated: bool = False
-    rope: bool = False
-    causal: bool = False
-    parallel: bool = False
-    around_one: bool = False
-    replaced: bool = False
-    alibi: bool = False
-    cap: float | None = None
-    normalised: Literal["head", "width"] | None = None
-    buckets: int | None = None
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        outputs, self.d = model.shape("W_O", 0)
+        self.width, keys = model.head_width(outputs), model.shape("W_K", 0)[1]
+        if keys % self.width:
+            where = model.checkpoint.where
+            raise CheckpointError(f"{where}: {keys} outputs of keys do not make heads of width {self.width}")
+        self.groups, self.hidden, self.gated = keys // self.width, model.shape("W_1", 0)[1], model.has("W_3", 0)
+        said = model.setting_of("activation")
+        self.activation, self.eps = activation(said), model.number("eps")
+        if model.flag("gated_by_name"):
+            self._doubt_activation(str(said))
+        self.temperature = _temperature(model, self.width)
 
+    def _doubt_activation(self, said: str) -> None:
+        """T5 says three times whether its feed-forward part is gated, and by what."""
+        settings = self.model.settings
+        inner, gated = settings.get("dense_act_fn"), settings.get("is_gated_act")
+        if self.gated != said.startswith("gated-") or gated not in (None, self.gated):
+            settings.doubts.append(f"feed_forward_proj = {said!r:.40}, and the file has {1 + self.gated} maps into it")
+        if inner is not None and activation(inner) != self.activation:
+            settings.doubts.append(f"dense_act_fn = {inner!r:.40}, feed_forward_proj = {said!r:.40}")
 
-def shape_of(model: Model) -> Shape:
-    """The blocks, from the tensors of the first one and the parameters of the family."""
-    d, (outputs, _) = model.shape("W_O", 0)[1], model.shape("W_O", 0)
-    d_head, keys = model.head_width(outputs), model.shape("W_K", 0)[1]
-    if keys % d_head:
-        raise CheckpointError(f"{model.checkpoint.where}: {keys} outputs of keys do not make heads of width {d_head}")
-    flags = ("first", "bare", "rope", "causal", "parallel", "around_one", "replaced", "alibi")
-    cap, gated, act = model.setting_of("cap"), model.has("W_3", 0), model.setting_of("activation")
-    if model.flag("gated_by_name"):
-        kind, said = activation(act), {name: model.settings.get(name) for name in ("dense_act_fn", "is_gated_act")}
-        if gated != str(act).startswith("gated-") or said["is_gated_act"] not in (None, gated):
-            model.settings.doubts.append(
-                f"feed_forward_proj = {act!r:.40}, and the file has {1 + gated} maps into that part"
+    def __iter__(self) -> Iterator[Layer]:
+        for index in range(self.model.depth):
+            yield from self.block(index)
+
+    def block(self, index: int) -> Iterator[Layer]:
+        """One block, as the checkpoint has it."""
+        model, attends, forward = self.model, self._attention(index), self._feed_forward(index)
+        if model.flag("parallel") and model.has("norm_ffn.gain", index):
+            first, second = (self.norm(kind, index) for kind in ("norm_attention", "norm_ffn"))
+            yield Residual((first, *attends), ((second, *forward),))
+            return
+        if model.flag("parallel"):
+            yield Residual((self.norm("norm_attention", index), Residual(attends, (forward,), skip=False)))
+            return
+        for kind, branch in (("norm_attention", attends), ("norm_ffn", forward)):
+            there = model.has(f"{kind}.gain", index) or not model.flag("bare")
+            norm = (self.norm(kind, index),) if there else ()
+            if model.has(f"{kind}_out.gain", index):
+                branch = (*branch, self.norm(f"{kind}_out", index))
+            if not model.flag("first"):
+                yield from (Residual(branch), *norm)
+            elif model.flag("replaced"):
+                yield from (*norm, Residual(branch))
+            else:
+                yield Residual((*norm, *branch))
+
+    def _attention(self, index: int) -> tuple[Layer, ...]:
+        model, heads, cap = self.model, self.model.heads, self.model.setting_of("cap")
+        rope, normalised = model.flag("rope"), model.setting_of("normalised")
+        buckets = model.shape("score_offsets")[0] if model.setting_of("buckets") else None
+        if rope and model.has("b_Q", index) != model.has("b_K", index):
+            raise CheckpointError(
+                f"block {index} has an offset of queries or of keys alone, which is not supported with RoPE"
             )
-        if said["dense_act_fn"] is not None and activation(said["dense_act_fn"]) != kind:
-            model.settings.doubts.append(
-                f"dense_act_fn = {said['dense_act_fn']!r:.40}, feed_forward_proj = {act!r:.40}"
+        attention = Attention(
+            d=self.d,
+            heads=heads,
+            d_head=self.width,
+            d_value=self.width,
+            kv_heads=self.groups if self.groups != heads else None,
+            qk="split" if rope else "joint",
+            combine="concat",
+            normaliser=Normaliser("softmax", self.temperature),
+            causal=model.flag("causal"),
+            qk_bias=model.has("b_Q", index),
+            v_bias=model.has("b_V", index),
+            block=index,
+            offsets="fixed" if model.flag("alibi") else "none" if buckets is None else "learned",
+            cap=None if cap is None else positive("the soft cap of scores", cap),
+            buckets=buckets,
+            qk_norm=normalised or "none",
+            qk_eps=self.eps if normalised else None,
+        )
+        return attention, self.linear("W_O", heads * self.width, self.d, index)
+
+    def _feed_forward(self, index: int) -> tuple[Layer, ...]:
+        if not self.gated:
+            first, last = self.linear("W_1", self.d, self.hidden, index), self.linear("W_2", self.hidden, self.d, index)
+            return first, Activation(self.activation), last
+        offsets = [name for name in ("b_1", "b_3", "b_2") if self.model.has(name, index)]
+        if len(offsets) not in (0, 3):
+            raise CheckpointError(
+                f"block {index} has {' and '.join(offsets)} alone: a gated feed-forward part has all three or none"
             )
-    return Shape(
-        d=d,
-        heads=model.heads,
-        d_head=d_head,
-        d_ff=model.shape("W_1", 0)[1],
-        activation=activation(act),
-        eps=model.number("eps"),
-        temperature=_temperature(model, d_head),
-        norm=model.setting_of("norm") or "layernorm",
-        kv_heads=keys // d_head,
-        gated=gated,
-        cap=None if cap is None else positive("the soft cap of scores", cap),
-        normalised=model.setting_of("normalised"),
-        buckets=model.shape("score_offsets")[0] if model.setting_of("buckets") else None,
-        **{name: model.flag(name) for name in flags},
-    )
+        return (GatedFeedForward(self.d, self.hidden, self.activation, block=index, bias=bool(offsets)),)
+
+    def linear(self, kind: str, into: int, out: int, block: int | None = None) -> Linear:
+        """A map, with an offset if the checkpoint has one."""
+        offset = f"b_{kind.removeprefix('W_')}"
+        return Linear(kind, into, out, bias=offset if self.model.has(offset, block) else None, block=block)
+
+    def norm(self, kind: str, block: int | None = None, d: int | None = None) -> LayerNorm:
+        """A LayerNorm, with an offset if the checkpoint has one."""
+        centred, around_one = self.model.setting_of("norm") != "rmsnorm", self.model.flag("around_one")
+        offset = self.model.has(f"{kind}.offset", block)
+        return LayerNorm(
+            kind, d or self.d, self.eps, centred, gain=True, offset=offset, block=block, around_one=around_one
+        )
+
+    def pooling(self, at: int) -> Iterator[Layer]:
+        """Attention by a trained query, so that all rows are one, and a feed-forward part."""
+        tau, heads, offset = Normaliser("softmax", math.sqrt(self.width)), self.model.heads, self.model.has("b_V", at)
+        yield Attention(
+            self.d, heads, d_value=self.width, qk="fixed", combine="concat", normaliser=tau, v_bias=offset, block=at
+        )
+        yield self.linear("W_O", self.d, self.d, at)
+        yield Residual((self.norm("norm_ffn", at), *self._feed_forward(at)))
 
 
 def _temperature(model: Model, d_head: int) -> float:
@@ -128,108 +169,7 @@ def _temperature(model: Model, d_head: int) -> float:
     return temperature if factor == 1 else temperature / factor**2 * (1 - 2.0**-50)
 
 
-def block(model: Model, shape: Shape, index: int) -> Iterator[Layer]:
-    """One block, as the checkpoint has it."""
-
-    def bias(name: str) -> str | None:
-        return name if model.has(name, index) else None
-
-    if shape.rope and model.has("b_Q", index) != model.has("b_K", index):
-        raise CheckpointError(
-            f"block {index} has an offset of queries or of keys alone, which is not supported with RoPE"
-        )
-    attention = Attention(
-        d=shape.d,
-        heads=shape.heads,
-        d_head=shape.d_head,
-        d_value=shape.d_head,
-        kv_heads=shape.kv_heads if shape.kv_heads != shape.heads else None,
-        qk="split" if shape.rope else "joint",
-        combine="concat",
-        normaliser=Normaliser("softmax", shape.temperature),
-        causal=shape.causal,
-        qk_bias=bias("b_Q") is not None,
-        v_bias=bias("b_V") is not None,
-        block=index,
-        offsets="fixed" if shape.alibi else "none" if shape.buckets is None else "learned",
-        cap=shape.cap,
-        buckets=shape.buckets,
-        qk_norm=shape.normalised or "none",
-        qk_eps=shape.eps if shape.normalised else None,
-    )
-    output = Linear("W_O", shape.heads * shape.d_head, shape.d, bias=bias("b_O"), block=index)
-    if shape.gated:
-        given = [name for name in ("b_1", "b_3", "b_2") if bias(name)]
-        if len(given) not in (0, 3):
-            raise CheckpointError(
-                f"block {index} has {' and '.join(given)} alone: a gated feed-forward part has all three offsets or "
-                "none"
-            )
-        gated = GatedFeedForward(shape.d, shape.d_ff, shape.activation, block=index, bias=bool(given))
-        forward: tuple[Layer, ...] = (gated,)
-    else:
-        forward = (
-            Linear("W_1", shape.d, shape.d_ff, bias=bias("b_1"), block=index),
-            Activation(shape.activation),
-            Linear("W_2", shape.d_ff, shape.d, bias=bias("b_2"), block=index),
-        )
-    if shape.parallel and model.has("norm_ffn.gain", index):
-        first, second = (normalisation(model, kind, shape, index) for kind in ("norm_attention", "norm_ffn"))
-        yield Residual((first, attention, output), ((second, *forward),))
-        return
-    if shape.parallel:
-        both = Residual((attention, output), (forward,), skip=False)
-        yield Residual((normalisation(model, "norm_attention", shape, index), both))
-        return
-    for kind, branch in (("norm_attention", (attention, output)), ("norm_ffn", forward)):
-        there = model.has(f"{kind}.gain", index) or not shape.bare
-        before = (normalisation(model, kind, shape, index),) if there else ()
-        after = f"{kind}_out"
-        if model.has(f"{after}.gain", index):
-            branch = (*branch, normalisation(model, after, shape, index))
-        if shape.first and not shape.replaced:
-            yield Residual((*before, *branch))
-        elif shape.first:
-            yield from before
-            yield Residual(branch)
-        else:
-            yield Residual(branch)
-            yield from before
-
-
-def normalisation(model: Model, kind: str, shape: Shape, index: int | None = None) -> LayerNorm:
-    """A LayerNorm, with an offset if the checkpoint has one."""
-    centred = shape.norm == "layernorm"
-    offset = model.has(f"{kind}.offset", index)
-    return LayerNorm(
-        kind,
-        shape.d,
-        shape.eps,
-        centred,
-        gain=True,
-        offset=offset,
-        block=index,
-        around_one=shape.around_one,
-    )
-
-
-def pooling(model: Model, shape: Shape) -> Iterator[Layer]:
-    """Attention by a trained query, so that all rows are one, and a feed-forward part."""
-    at, d = model.depth, shape.d
-    tau = Normaliser("softmax", math.sqrt(shape.d_head))
-    heads, width = shape.heads, shape.d_head
-    yield Attention(
-        d, heads, d_value=width, qk="fixed", combine="concat", normaliser=tau, v_bias=model.has("b_V", at), block=at
-    )
-    yield Linear("W_O", d, d, bias="b_O" if model.has("b_O", at) else None, block=at)
-    first, second = (
-        Linear(f"W_{i}", *model.shape(f"W_{i}", at), bias=f"b_{i}" if model.has(f"b_{i}", at) else None, block=at)
-        for i in (1, 2)
-    )
-    yield Residual((normalisation(model, "norm_ffn", shape, at), first, Activation(shape.activation), second))
-
-
-def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
+def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits."""
     tied_to_embedding = _tied(model)
     sentence = model.settings.get(POOLING)
@@ -240,30 +180,23 @@ def read_out(model: Model, shape: Shape, d: int) -> tuple[list[Layer], int]:
         return [*layers, Linear("readout", d, classes)], classes
     if model.has("W_transform"):
         into, d = model.shape("W_transform")
-        layers.append(Linear("W_transform", into, d, bias=_bias(model, "b_transform")))
+        layers.append(blocks.linear("W_transform", into, d))
         layers.append(Activation(activation(model.setting_of("transform") or model.setting_of("activation"))))
-        layers.append(LayerNorm("norm_transform", d, shape.eps, offset=model.has("norm_transform.offset")))
+        layers.append(LayerNorm("norm_transform", d, blocks.eps, offset=model.has("norm_transform.offset")))
     elif model.has("W_pool"):
         into, d = model.shape("W_pool")
-        layers += [
-            Linear("W_pool", into, d, bias=_bias(model, "b_pool")),
-            Activation(activation(model.setting_of("pooler") or "tanh")),
-        ]
+        layers += [blocks.linear("W_pool", into, d), Activation(activation(model.setting_of("pooler") or "tanh"))]
     if model.has("readout"):
         classes = model.shape("readout")[1]
     elif tied_to_embedding:
         classes = model.shape("embedding")[0]
     else:
         classes = model.option("classes") or 1
-    layers.append(Linear("readout", d, classes, bias=_bias(model, "b_readout")))
+    layers.append(blocks.linear("readout", d, classes))
     cap = model.setting_of("final_cap")
     if cap is not None and model.head != "ForSequenceClassification":
         layers.append(SoftCap(classes, positive("the soft cap of logits", cap)))
     return layers, classes
-
-
-def _bias(model: Model, name: str) -> str | None:
-    return name if model.has(name) else None
 
 
 def _tied(model: Model) -> bool:
@@ -312,32 +245,32 @@ def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding,
 
 def stack(model: Model) -> Architecture:
     """Tables or patches, blocks of one shape, perhaps a last normalisation, and a read-out."""
-    shape, roles = shape_of(model), set(model.family.tensors.values())
+    blocks, roles = Blocks(model), set(model.family.tensors.values())
     limit = model.setting_of("longest")
-    narrow = model.shape("embedding")[1] if "embedding" in roles else shape.d
+    narrow = model.shape("embedding")[1] if "embedding" in roles else blocks.d
     table = model.table_shape("positions")[1] if model.has("positions") else narrow
     front, seq_len = tables(model, table, None if limit is None else size(model.family.reads["longest"][0], limit))
     layers: list[Layer] = [front]
     if model.has("W_patch"):
         width, d = model.shape("W_patch")
-        layers = [Linear("W_patch", width, d, bias=_bias(model, "b_patch")), front]
+        layers = [blocks.linear("W_patch", width, d), front]
     if "norm_embedding.gain" in roles:
-        layers.append(normalisation(model, "norm_embedding", replace(shape, d=table)))
+        layers.append(blocks.norm("norm_embedding", d=table))
     if model.has("W_in"):  # tables that are narrower than a row: all of them, or the tokens alone
-        wider = Linear("W_in", *model.shape("W_in"), bias=_bias(model, "b_in"))
+        into, out = model.shape("W_in")
+        wider = blocks.linear("W_in", into, out)
         apart = [Embedding(front.vocabulary, narrow), wider, replace(front, vocabulary=0)]
         layers = apart if table != narrow else [*layers, wider]
-    for index in range(model.depth):
-        layers += block(model, shape, index)
-    if shape.first and "norm_final.gain" in roles:
-        layers.append(normalisation(model, "norm_final", shape))
+    layers += blocks
+    if model.flag("first") and "norm_final.gain" in roles:
+        layers.append(blocks.norm("norm_final"))
     if model.has("probe", model.depth):
-        layers += pooling(model, shape)
-    d = shape.d
+        layers += blocks.pooling(model.depth)
+    d = blocks.d
     if model.has("W_out"):
         d = model.shape("W_out")[1]
-        layers.append(Linear("W_out", shape.d, d))
-    tail, classes = read_out(model, shape, d)
+        layers.append(Linear("W_out", blocks.d, d))
+    tail, classes = read_out(model, blocks, d)
     radius = 1.0
     if model.has("W_patch"):  # pixels in [-1, 1] unless the user says otherwise
         radius = model.option("input_radius") or math.nextafter(math.sqrt(model.shape("W_patch")[0]), math.inf)
