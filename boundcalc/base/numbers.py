@@ -99,7 +99,8 @@ class LogFloat:
         return LogFloat(self.log, -self.sign)
 
     def __sub__(self, other: float | LogFloat) -> LogFloat:
-        return self + -LogFloat.of(other)
+        b = other if type(other) is LogFloat else LogFloat.of(other)
+        return self + LogFloat(b.log, -b.sign)
 
     def __rsub__(self, other: float | LogFloat) -> LogFloat:
         return -self + other

@@ -149,14 +149,15 @@ class TradeOff:
 
     def __init__(self, items: Sequence[Item], log_start: float) -> None:
         self.items = items
-        self._log_lambda, first, _ = bracket(items, log_start)
-        self._points = [first]
+        self._log_start, self._log_lambda = log_start, 0.0
+        self._points: list[Point] = []
         self._step = 3 * _SPACING
         self._exhausted = False
 
     @property
     def first(self) -> float:
         """Log of the log count of the coarsest vertex that covers anything."""
+        self.until(-math.inf)
         while self._points[-1].log_count == -math.inf and not self._exhausted:
             self._extend()
         return next((point.log_count for point in self._points if point.log_count > -math.inf), 0.0)
@@ -167,6 +168,9 @@ class TradeOff:
         A last link costs at least e sqrt(2 log N/m) and gains less than 2 e.
         """
         most = log_m + math.log(2)
+        if not self._points:
+            self._log_lambda, first, _ = bracket(self.items, self._log_start)
+            self._points.append(first)
         many = _MOST_POINTS + math.ceil(max(0.0, log_m - _LOG_MANY) / (2 * _SPACING))  # scales fall like 1/sqrt(m)
         while self._points[-1].log_count < most and len(self._points) < many and not self._exhausted:
             self._extend()

@@ -59,7 +59,7 @@ class Chains:
         self._items = items
         self._residuals = [_residual(item) if refining else None for item in items]
         self._pairs: dict[tuple[int, int], float] = {}  # by id: points are kept in curves
-        self._ready: dict[int, list[int]] = {}
+        self._ready: dict[int, list[tuple[int, _Residual]]] = {}
         self._fresh: dict[int, list[float]] = {}
 
     def best(self, start: float, points: Sequence[Point], m: int) -> list[Link]:
@@ -78,7 +78,9 @@ class Chains:
             for i in range(j - 1, -1, -1) if best < math.inf else ():
                 bound = values[i] + scales[i] * whole
                 if values[i] < best and points[i].log_scale - here.log_scale <= _FARTHEST:
-                    bound = values[i] + scales[i] * math.sqrt(self._added(points[i], here)) * root
+                    added = self._pairs.get((id(points[i]), id(here)))
+                    added = self._added(points[i], here) if added is None else added
+                    bound = values[i] + scales[i] * math.sqrt(added) * root
                 if bound < best:
                     best, back = bound, i
             values.append(best)
@@ -94,16 +96,8 @@ class Chains:
 
     def link(self, before: Point | None, here: Point) -> Link:
         """One level of a chain, behind another, with exact counts."""
-        counts = {k: _fresh(here, k) for k in range(len(self._items))}
-        refined: set[int] = set()
-        for k in () if before is None else self._refinable(before):
-            residual = self._residuals[k]
-            if counts[k] and before is not None and residual is not None:
-                more = residual.cost(before.shares[k] - here.shares[k], exact=True)
-                if more < counts[k]:
-                    counts[k] = more
-                    refined.add(k)
-        return Link(here, frozenset(refined), sum(counts.values()))
+        counts, refined = self._counts(before, here, _fresh(here), exact=True)
+        return Link(here, frozenset(refined), sum(counts))
 
     def covers(self, link: Link) -> dict[str, Cover]:
         """A level's covers, some of them of what the level before has left."""
@@ -116,31 +110,37 @@ class Chains:
 
     def _added(self, before: Point, here: Point) -> float:
         """The log count that a point adds to another, about."""
-        key = (id(before), id(here))
-        if key not in self._pairs:
-            if id(here) not in self._fresh:
-                self._fresh[id(here)] = [_fresh(here, k) for k in range(len(self._items))]
-            counts = list(self._fresh[id(here)])
-            for k in self._refinable(before):
-                residual = self._residuals[k]
-                if counts[k] and residual is not None:
-                    counts[k] = min(counts[k], residual.cost(before.shares[k] - here.shares[k]))
-            self._pairs[key] = sum(counts)
-        return self._pairs[key]
+        if id(here) not in self._fresh:
+            self._fresh[id(here)] = _fresh(here)
+        added = self._pairs[id(before), id(here)] = sum(self._counts(before, here, self._fresh[id(here)])[0])
+        return added
 
-    def _refinable(self, before: Point) -> list[int]:
+    def _counts(
+        self, before: Point | None, here: Point, fresh: Sequence[float], *, exact: bool = False
+    ) -> tuple[list[float], list[int]]:
+        """The log count of every item behind another point, and which items refine what that one has left."""
+        counts, refined = list(fresh), list[int]()
+        for k, residual in () if before is None else self._refinable(before):
+            if counts[k] and before is not None:
+                more = residual.cost(before.shares[k] - here.shares[k], exact=exact)
+                if more < counts[k]:
+                    counts[k] = more
+                    refined.append(k)
+        return counts, refined
+
+    def _refinable(self, before: Point) -> list[tuple[int, _Residual]]:
         """The items that a finer level may refine: those that are covered in the metric of their residual."""
         if id(before) not in self._ready:
             self._ready[id(before)] = [
-                k
+                (k, residual)
                 for k, (item, residual) in enumerate(zip(self._items, self._residuals, strict=True))
                 if residual is not None and residual.left_by(item.cheapest(before.shares[k]))
             ]
         return self._ready[id(before)]
 
 
-def _fresh(point: Point, k: int) -> float:
-    return math.exp(min(point.costs[k], _MOST_COUNT))
+def _fresh(point: Point) -> list[float]:
+    return [math.exp(min(cost, _MOST_COUNT)) for cost in point.costs]
 
 
 def _residual(item: Item) -> _Residual | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
@@ -53,7 +54,10 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, evaluator:
     """
     names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
     evaluator = evaluator or Evaluator(setting)
-    return Comparison(evaluator.value(name) for name in names)
+    values = Comparison()
+    for name in names:
+        values.append(evaluator.value(name))
+    return values
 
 
 class Evaluator:
@@ -93,15 +97,6 @@ class Evaluator:
 
         `best` also takes the narrower policies' candidates, which its own search may miss, unless it is asked alone.
         """
-        own = self._search(name, quantity)
-        if isinstance(own, Refusal):
-            raise Unsupported(own)
-        if name != "best" or alone:
-            return own
-        others = [self._search(part.name, quantity) for part in POLICIES.values() if part.form != "published"]
-        return [found for part in others if not isinstance(part, Refusal) for found in part]
-
-    def _search(self, name: str, quantity: Quantity) -> list[Candidate] | Refusal:
         key = (name, quantity)
         if key not in self._candidates:
             search = self.search(name)
@@ -109,7 +104,15 @@ class Evaluator:
                 self._candidates[key] = list(search.gaps() if quantity == "gap" else search.risks())
             except Unsupported as error:
                 self._candidates[key] = error.refusal
-        return self._candidates[key]
+        own = self._candidates[key]
+        if isinstance(own, Refusal):
+            raise Unsupported(own)
+        candidates = list(own)
+        for part in POLICIES.values() if name == "best" and not alone else ():
+            if part.form != "published" and part.name != name:
+                with suppress(Unsupported):
+                    candidates += self.candidates(part.name, quantity)
+        return candidates
 
     def value(self, name: str) -> BoundValue:
         """A policy's checked gap and risk."""

@@ -64,7 +64,7 @@ class Cost:
 
     def best(self, u: float) -> float:
         """The log y that minimises cost + e^(u - log y); linear between nodes of u."""
-        offset, factor = self._asymptote
+        *_, offset, factor = self._far
         far = (u - offset) * factor
         if far >= _LAST * _STEP:
             return far
@@ -83,24 +83,21 @@ class Cost:
             return large.log if large.sign > 0 else -math.inf
 
     @cached_property
-    def _ends(self) -> tuple[float, float, bool]:
-        """The log cost far out, how much larger it is twice as far (log), and whether it is a power of y."""
+    def _far(self) -> tuple[float, float, float, float]:
+        """Far out: the log cost, how much larger it is twice as far (log), and two numbers of the best log y.
+
+        That is (u - offset) * factor: e^c y^p costs p e^(c + p log y) = e^(u - log y) there.
+        """
         near = self._computed(_FAR)
         more = self._computed(2 * _FAR) - near
-        return near, more, more > _POWER
-
-    @cached_property
-    def _asymptote(self) -> tuple[float, float]:
-        """The best log y far out is (u - offset) * factor: e^c y^p costs p e^(c + p log y) = e^(u - log y) there."""
-        near, more, power = self._ends
-        if power:
-            return near - more + math.log(more / _FAR), 1 / (1 + more / _FAR)
-        return near + math.log(math.expm1(more) / _FAR), 1.0
+        if more > _POWER:
+            return near, more, near - more + math.log(more / _FAR), 1 / (1 + more / _FAR)
+        return near, more, near + math.log(math.expm1(more) / _FAR), 1.0
 
     def _beyond(self, log_y: float) -> float:
-        near, more, power = self._ends
+        near, more, *_ = self._far
         part = log_y / _FAR - 1
-        return near + (part * more if power else math.log1p(part * math.expm1(more)))
+        return near + (part * more if more > _POWER else math.log1p(part * math.expm1(more)))
 
     def _node(self, i: int) -> float:
         return max(_NOTHING, self._computed(max(i * _STEP, 1e-9)))
@@ -112,7 +109,7 @@ class Cost:
 
     def _search(self, place: int) -> float:
         """The log y that minimises cost + e^(u - log y) at a node of u, by a parabola through three nodes."""
-        u, (offset, factor), slopes = place * _STEP, self._asymptote, self._slopes
+        u, slopes, (*_, offset, factor) = place * _STEP, self._slopes, self._far
         i = min(_LAST, max(0, round((u - offset) * factor / _STEP)))
         while i < _LAST and slopes[i] < u:
             i += 1
@@ -215,7 +212,7 @@ class Item:
 
 
 def _reach(options: Sequence[Option]) -> float:
-    return max((option.log_reach for option in options), default=-math.inf)
+    return max([option.log_reach for option in options], default=-math.inf)
 
 
 def build_items(network: Network, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:

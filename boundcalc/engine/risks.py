@@ -28,13 +28,15 @@ _MOST_COUNT = 600.0
 """Logs of log counts that floats can hold."""
 
 
-def candidates(search: Search) -> Iterator[Candidate]:
+def candidates(search: Search, only: str | None = None) -> Iterator[Candidate]:
     """Certificates by covers and by noise at half the margin.
 
     Noise on a merged map is as good as on its parts, but for references, which products forget.
     """
     referred = any(budget.distance is not None for budget in search.setting.norms.budgets.values())
     for strategy in STRATEGIES.values():
+        if only not in (None, strategy.name):
+            continue
         if not isinstance(strategy, MarginStrategy) or strategy.stored or strategy.refuses(search.setting) is not None:
             continue
         for part in search.classes if not strategy.noisy or referred else search.classes[:1]:

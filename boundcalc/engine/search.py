@@ -203,50 +203,51 @@ class Search:
     def curve(self) -> TradeOff:
         """Allocations from coarse to fine."""
         items = self.items()
-        return self.once(("curve", lemmas_of(items)), lambda: TradeOff(items, self.log_start))
+        key = ("curve", lemmas_of(items))
+        if key not in self.shared:
+            self.shared[key] = TradeOff(items, self.log_start)
+        return self.shared[key]
 
     # -- candidates
 
     def gaps(self, only: str | None = None) -> Iterator[Candidate]:
         """Candidate certificates for the gap; perhaps of one strategy alone."""
-        return self._beside("gap", only, self._covering)
-
-    def risks(self, only: str | None = None) -> Iterator[Candidate]:
-        """Candidate certificates for the risk at the given margin training error; perhaps of one strategy alone."""
-        if self.closed is not None or self.has_empty_premise:
-            return iter(())
-        return self._beside("risk", only, lambda: risks.candidates(self))
-
-    def _beside(
-        self, quantity: Quantity, only: str | None, covering: Callable[[], Iterator[Candidate]]
-    ) -> Iterator[Candidate]:
-        """Candidates without covers, then those by covers, which some piece may be without."""
-        coverless = [
-            candidate
-            for candidate in (*self._stored(quantity), *self._compared(quantity))
-            if only in (None, candidate.strategy)
-        ]
+        coverless = self._coverless("gap", only)
         yield from coverless
-        if not self.policy.lemmas:
-            refused = self.policy.refuses(self.setting)
-            if refused is not None:
-                raise Unsupported(refused)
-            return
         try:
-            yield from (candidate for candidate in covering() if only in (None, candidate.strategy))
+            if self.closed is not None:
+                yield self._closed_form(self.closed)
+            elif self.policy.lemmas and only in (None, Chain.name):
+                for search in self.classes:
+                    yield search.chain()
         except Unsupported:
             if not coverless:
                 raise
 
-    def _covering(self) -> Iterator[Candidate]:
-        """Closed forms, or chains."""
-        if self.closed is not None:
-            strategy = self.closed
-            log_value, level = closed_form(self, strategy)
-            yield Candidate(log_value, strategy.name, lambda: self.certificate(strategy, (level,)))
+    def risks(self, only: str | None = None) -> Iterator[Candidate]:
+        """Candidate certificates for the risk at the given margin training error; perhaps of one strategy alone."""
+        if self.closed is not None or self.has_empty_premise:
             return
-        for search in self.classes:
-            yield search.chain()
+        coverless = self._coverless("risk", only)
+        yield from coverless
+        try:
+            if self.policy.lemmas:
+                yield from risks.candidates(self, only)
+        except Unsupported:
+            if not coverless:
+                raise
+
+    def _coverless(self, quantity: Quantity, only: str | None) -> list[Candidate]:
+        """Candidates without covers, which apply where some piece has none; a policy of these alone is refused here."""
+        refused = None if self.policy.lemmas else self.policy.refuses(self.setting)
+        if refused is not None:
+            raise Unsupported(refused)
+        candidates = (*self._stored(quantity), *self._compared(quantity))
+        return [candidate for candidate in candidates if only in (None, candidate.strategy)]
+
+    def _closed_form(self, strategy: Strategy) -> Candidate:
+        log_value, level = closed_form(self, strategy)
+        return Candidate(log_value, strategy.name, lambda: self.certificate(strategy, (level,)))
 
     def _stored(self, quantity: Quantity) -> Iterator[Candidate]:
         """G13."""

@@ -78,7 +78,7 @@ class State(NamedTuple):
         if not any(entries):
             return "zero", 0.0
         largest = max(map(abs, entries))
-        a, b, c, d = (entry / largest for entry in entries)
+        a, b, c, d = [entry / largest for entry in entries]
         x, y = -c - a, -d - b
         length = x * x + y * y
         share = min(1.0, max(0.0, -(a * x + b * y) / length)) if length > 0 else 0.0
@@ -102,7 +102,7 @@ def best(states: Iterable[State]) -> list[State]:
     """Of every way to write the label the state with the largest margin."""
     best: dict[str, tuple[float, State]] = {}
     for state in states:
-        if all(entry.is_finite() for row in state.rows for entry in row):
+        if all([entry.is_finite() for row in state.rows for entry in row]):
             kind, apart = state.judged()
             if kind not in best or apart > best[kind][0]:
                 best[kind] = apart, state

@@ -8,7 +8,7 @@ Grids let the gamma functions of a matrix, which depend on its sides and a param
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from operator import add
 
@@ -87,8 +87,6 @@ def _moves(count: int, stride: int) -> Sequence[_Place]:
     return [tuple(sign * by for by in move) for move in axes for sign in (1, -1)]
 
 
-def _neighbours(place: _Place, stride: int) -> Iterator[_Place]:
-    for move in _moves(len(place), stride):
-        moved = tuple(map(add, place, move))
-        if min(moved) >= 0 and max(moved) <= _HIGHEST:
-            yield moved
+def _neighbours(place: _Place, stride: int) -> list[_Place]:
+    moved = [tuple(map(add, place, move)) for move in _moves(len(place), stride)]
+    return [place for place in moved if min(place) >= 0 and max(place) <= _HIGHEST]
