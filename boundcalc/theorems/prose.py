@@ -16,6 +16,8 @@ _FENCE = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _STRONG = re.compile(r"(?<!\w)(?:\*\*([^*]+)\*\*|\*([^*]+)\*)(?!\w)")
 _PARTS = re.compile(r"(\$[^$]+\$|`[^`]+`)")
+_FIRST = 0xE000
+"""The first sign of Unicode's private use: signs stand for mathematics and code while the words are changed."""
 
 # -- on a terminal
 
@@ -151,11 +153,14 @@ def plain(text: str) -> str:
     """Prose with mathematics as a terminal shows it."""
     text = _BLOCK.sub(lambda block: f"\n    {_math(block[1])}\n", text)
     text = _FENCE.sub(lambda block: re.sub(r"^", "    ", block[1], flags=re.MULTILINE), text)
-    text = _outside(text, lambda words: _STRONG.sub(lambda found: found[1] or found[2], _LINK.sub(r"\1", words)))
-    text = _PARTS.sub(
-        lambda part: _math(part[0][1:-1]) if part[0][0] == "$" else part[0][1:-1], "\n".join(_joined(text))
-    )
+    text = _around(text, _unmarked, lambda part: _math(part[1:-1]) if part[0] == "$" else part[1:-1])
     return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def _unmarked(words: str) -> str:
+    """Words without marks of emphasis and links, in whole lines."""
+    words = _STRONG.sub(lambda mark: mark[1] or mark[2], _LINK.sub(r"\1", words))
+    return "\n".join(_joined(words))
 
 
 def _joined(text: str) -> list[str]:
@@ -170,16 +175,23 @@ def _joined(text: str) -> list[str]:
     return lines
 
 
-def _outside(text: str, change: Callable[[str], str]) -> str:
-    """Text changed where it is neither mathematics nor code."""
-    return "".join(part if part[:1] in ("$", "`") else change(part) for part in _PARTS.split(text))
+def _around(text: str, change: Callable[[str], str], show: Callable[[str], str]) -> str:
+    """Text changed around its mathematics and code, which `show` writes; emphasis and links may hold both."""
+    parts: list[str] = []
+
+    def keep(part: re.Match[str]) -> str:
+        parts.append(part[0])
+        return chr(_FIRST + len(parts) - 1)
+
+    changed = change(_PARTS.sub(keep, text))
+    return re.sub("[\ue000-\uf8ff]", lambda place: show(parts[ord(place[0]) - _FIRST]), changed)
 
 
 # -- in an article
 
 _ESCAPES = {
     **{"\\": r"\textbackslash{}", "_": r"\_", "^": r"\^{}", "%": r"\%", "&": r"\&", "#": r"\#", "{": r"\{", "}": r"\}"},
-    **{"$": r"\$", "~": r"\~{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "∎": ""},
+    **{"$": r"\$", "~": r"\~{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "∎": r"\qed{}"},
 }
 _CITED = re.compile(r"\[([a-z]+\d{4})(?:, ([^\]]+))?\]")
 _QUOTED = re.compile(r'"([^"]*)"')
@@ -217,6 +229,8 @@ def _tex_block(block: str) -> str:
 
 _WIDEST = 60
 """Glyphs of a display that fit on a line of an article."""
+_SHORT = 8
+"""Glyphs of a left-hand side that takes no more room than the indent of the line below."""
 _QUADS = re.compile(r"(?<=[,;])\s*\\q?quad(?![a-zA-Z])")
 _CODE = re.compile(r"^```(?!math)\w+$.*?^```$\n?", re.MULTILINE | re.DOTALL)
 
@@ -230,7 +244,9 @@ def _display(math: str) -> str:
         pieces = _at_relations(part.strip()) if _glyphs(part) > _WIDEST else [part.strip()]
         for number, piece in enumerate(pieces):
             between = "" if number else "\\quad "
-            if lines and _glyphs(joined := f"{lines[-1]}{between}{piece}") <= _WIDEST:
+            if number == 1 and _glyphs(pieces[0]) <= _SHORT and _glyphs(piece) <= _WIDEST + 2 * _SHORT:
+                lines[-1] += piece  # a short left-hand side does not stand alone
+            elif lines and _glyphs(joined := f"{lines[-1]}{between}{piece}") <= _WIDEST:
                 lines[-1] = joined
             else:
                 lines.append(f"\\qquad{{}}{piece}" if number else piece)
@@ -258,15 +274,7 @@ def _glyphs(math: str) -> int:
 
 
 def _tex_line(line: str) -> str:
-    out = ""
-    for part in _PARTS.split(line):
-        if part.startswith("$"):
-            out += part
-        elif part.startswith("`"):
-            out += f"\\texttt{{{_escaped(part[1:-1])}}}"
-        else:
-            out += _tex_words(part)
-    return out
+    return _around(line, _tex_words, lambda part: part if part[0] == "$" else f"\\texttt{{{_escaped(part[1:-1])}}}")
 
 
 def _tex_words(words: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from boundcalc.cli import main
 from boundcalc.statements.texts import STATEMENTS
 from boundcalc.theorems import THEOREMS
 from boundcalc.theorems.derivation import derive
+from boundcalc.theorems.prose import plain, tex
 from boundcalc.theorems.render import article as article_of
 from boundcalc.theorems.render import files
 
@@ -197,3 +199,26 @@ def test_at_one_block_nothing_of_the_others_is_left() -> None:
     at = {"C": 1.3, "T": 64, "m": 10**6, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
     known = {symbol.name for symbol in derivation.formula.inputs}
     assert derivation.formula.value(**{k: v for k, v in at.items() if k in known}) == whole.value(depth=1, **at)
+
+
+def marks_left(texts: Iterable[str]) -> list[str]:
+    """Asterisks of emphasis that a text keeps outside its mathematics, on a terminal or in an article."""
+    shown = [re.sub(r"\$[^$]*\$", "", tex(text)) for text in texts]
+    return [line for line in shown if re.search(r"(?<![\\\w])\*\w", line)]
+
+
+def test_emphasis_may_hold_mathematics() -> None:
+    text = "*Norms of $l$ in `a_b`.* As [T2 of $x*y*z$](#t)."
+    assert tex(text) == r"\emph{Norms of $l$ in \texttt{a\_b}.} As T2 of $x*y*z$."
+    assert plain(text) == "Norms of l in a_b. As T2 of x*y*z."
+    theory = [f"{entry.says}\n\n{entry.proof}" for entry in STATEMENTS.values()]
+    assert len(theory) > 40
+    assert marks_left(theory) == []
+    assert len(marks_left(["A *word and another."])) == 1
+
+
+def test_proofs_end_in_a_square_and_no_short_side_stands_alone() -> None:
+    assert tex("This is the claim. ∎").endswith(r"\qed{}")
+    shown = tex("```math\nG=\\min\\lbrace " + "+".join(["x"] * 32) + "\\rbrace=1\n```\n")
+    assert r"G=\min" in shown
+    assert "gather" in shown
