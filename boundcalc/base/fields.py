@@ -112,7 +112,7 @@ _LEFT_OUT = (None, False, 0, "none")
 
 
 class Described:
-    """A frozen dataclass with fields that nothing reads beside certain values of others: `unread` says which."""
+    """A frozen dataclass with fields that nothing reads under certain values of others: `unread` says which."""
 
     __slots__ = ()
 
