@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
@@ -63,54 +63,35 @@ def _finite(name: str, text: str) -> float:
 
 
 def _spaced(name: str, text: str) -> list[float]:
+    """first:last:x2 (a factor), first:last:log7 or first:last:lin4 (so many points)."""
     parts = text.split(":")
     if len(parts) != 3:
         raise InvalidSetting(f"sweep {name}: a range is first:last:STEP with STEP x2, log7 or lin4; got {text!r}")
     first, last, step = _finite(name, parts[0]), _finite(name, parts[1]), parts[2].strip()
-    if step.startswith("x"):
-        return _geometric(name, first, last, _finite(name, step[1:]))
-    for word, space in (("log", _logarithmic), ("lin", _linear)):
-        if step.startswith(word):
-            count = _finite(name, step[3:])
-            if count != int(count) or not (2 if first != last else 1) <= count <= MOST_POINTS:
-                raise InvalidSetting(f"sweep {name}: {step!r} must name 2 to 10^6 points, such as {word}7")
-            return space(name, first, last, int(count))
-    raise InvalidSetting(f"sweep {name}: STEP is x2 (a factor), log7 or lin4 (numbers of points); got {step!r}")
-
-
-def _both_positive(name: str, first: float, last: float) -> None:
-    if first <= 0 or last <= 0:
+    if not step.startswith("lin") and min(first, last) <= 0:
         raise InvalidSetting(
             f"sweep {name}: a geometric range needs ends above 0, got {short(first)}:{short(last)}; use linN"
         )
-
-
-def _geometric(name: str, first: float, last: float, factor: float) -> list[float]:
-    _both_positive(name, first, last)
-    if factor <= 0 or factor == 1 or (last != first and (last > first) != (factor > 1)):
-        way = "above 1" if last > first else "between 0 and 1"
-        raise InvalidSetting(
-            f"sweep {name}: from {short(first)} to {short(last)} the factor must be {way}, got x{short(factor)}"
-        )
-    count = math.floor(math.log(last / first) / math.log(factor) + 1e-9) + 1
+    if step.startswith("x"):
+        factor = _finite(name, step[1:])
+        if factor <= 0 or factor == 1 or (last != first and (last > first) != (factor > 1)):
+            way = "above 1" if last > first else "between 0 and 1"
+            raise InvalidSetting(
+                f"sweep {name}: from {short(first)} to {short(last)} the factor must be {way}, got x{short(factor)}"
+            )
+        count = math.floor(math.log(last / first) / math.log(factor) + 1e-9) + 1
+    elif step[:3] in ("log", "lin"):
+        factor, size = 0.0, _finite(name, step[3:])
+        if size != int(size) or not (2 if first != last else 1) <= size <= MOST_POINTS:
+            raise InvalidSetting(f"sweep {name}: {step!r} must name 2 to 10^6 points, such as {step[:3]}7")
+        count = int(size)
+    else:
+        raise InvalidSetting(f"sweep {name}: STEP is x2 (a factor), log7 or lin4 (numbers of points); got {step!r}")
     if count > MOST_POINTS:
-        raise InvalidSetting(
-            f"sweep {name}: x{short(factor)} makes {count} points, 10^6 are allowed: take a larger factor"
-        )
-    return [first * factor**i for i in range(count)]
-
-
-def _logarithmic(name: str, first: float, last: float, count: int) -> list[float]:
-    _both_positive(name, first, last)
-    return _between(first, last, count, lambda share: first * (last / first) ** share)
-
-
-def _linear(name: str, first: float, last: float, count: int) -> list[float]:
-    del name
-    return _between(first, last, count, lambda share: first + (last - first) * share)
-
-
-def _between(first: float, last: float, count: int, at: Callable[[float], float]) -> list[float]:
-    """Both ends exactly, the rest to 12 digits."""
-    inner = [float(near(at(i / (count - 1)), 12)) for i in range(1, count - 1)]
-    return [first, *inner, last][:count]
+        raise InvalidSetting(f"sweep {name}: {step} makes {count} points, 10^6 are allowed: take a larger factor")
+    if factor:
+        return [first * factor**i for i in range(count)]
+    shares = (i / (count - 1) for i in range(1, count - 1))
+    linear = step.startswith("lin")
+    inner = (first + (last - first) * share if linear else first * (last / first) ** share for share in shares)
+    return [first, *(float(near(value, 12)) for value in inner), last][:count]  # the ends exactly

@@ -61,7 +61,7 @@ def command(name: str | None, form: str) -> None:
 
 def _list(group: str | None, form: str) -> None:
     """The names of a group, or of theorems, policies and presets, and how many others there are."""
-    listed = {name: list(entries(name)) for name in ([group] if group else GROUPS)}
+    listed = {name: entries(name) for name in ([group] if group else GROUPS)}
     if form == "json":
         write_json([entry._asdict() for several in listed.values() for entry in several])
         return

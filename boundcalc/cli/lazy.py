@@ -134,9 +134,6 @@ def _usage(error: click.UsageError) -> NoReturn:
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         known = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
         text = f"no option {error.option_name}{_field(error) or hint(error.option_name, known)}"
-    stray = _STRAY.search(text)
-    if stray is not None and error.ctx is not None:
-        text += _option_of(stray[1], error.ctx.command)
     if type(error).__name__ == "NoArgsIsHelpError":
         click.echo(error.format_message(), err=True)
     else:
@@ -155,18 +152,6 @@ def _field(error: click.NoSuchOption) -> str:
 
 _LONG = 1000
 """Letters of a word that is no name or path."""
-_STRAY = re.compile(r"unexpected extra arguments? \(([^\s)]+)")
-
-
-def _option_of(word: str, command: click.Command) -> str:
-    """The option that a word without one may have been meant for."""
-    from boundcalc.theorems import BOUNDS, THEOREMS
-
-    named = {"bounds", "bound"} if word in BOUNDS or word in THEOREMS else set[str | None]()
-    for option in (each for each in command.params if isinstance(each, click.Option)):
-        if option.name in named or (isinstance(option.type, click.Choice) and word in option.type.choices):
-            return f"; did you mean {option.opts[0]} {word}?"
-    return ""
 
 
 def _say(text: str) -> None:

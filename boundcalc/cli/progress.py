@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from boundcalc.checkpoints.audit import Progress as Told
 
-_PATIENCE = 1.0
-"""Seconds after which the bar of a grid appears."""
-
 
 def _bar(what: str, *columns: ProgressColumn | str, transient: bool = False) -> Progress:
     """A text, a bar, and what stands behind it; transient: gone when it is full."""
@@ -30,26 +27,13 @@ def _bar(what: str, *columns: ProgressColumn | str, transient: bool = False) -> 
 
 
 def counted(points: Iterator[Any], total: int) -> Iterator[Any]:
-    """The points of a grid, with a bar once they take long, if there is a terminal."""
+    """The points of a grid, with a bar if there is a terminal."""
     if not sys.stderr.isatty():
-        yield from points
-        return
-    started = time.monotonic()
-    done = 0
-    for point in points:
-        yield point
-        done += 1
-        if time.monotonic() - started > _PATIENCE:
-            break
-    if done == total:
-        return
-    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+        return points
+    from rich.console import Console
+    from rich.progress import track
 
-    with _bar("sweep", MofNCompleteColumn(), TimeRemainingColumn(), transient=True) as bar:
-        task = bar.add_task("sweep", total=total, completed=done)
-        for point in points:
-            yield point
-            bar.advance(task)
+    return iter(track(points, "sweep", total, console=Console(stderr=True), transient=True))
 
 
 @contextmanager
@@ -127,28 +111,18 @@ class _Bar(Silent):
         self.bar.stop()
 
 
-def _say_kept(store: Any, trials: Iterable[Any]) -> None:
-    """After an interruption: the finished trials, and how to go on."""
-    kept = len(store.hashes() & {trial.hash for trial in trials})
-    click.echo(f"\ninterrupted: {kept} trials kept in {store.path}; run the same command again to go on", err=True)
-
-
 @contextmanager
-def watched() -> Iterator[Silent]:
-    """A bar on a terminal, lines elsewhere; the terminal is left as it was."""
+def kept(store: Any, trials: Iterable[Any]) -> Iterator[Silent]:
+    """A bar on a terminal, lines elsewhere, for trials that a store takes one by one.
+
+    After an interruption the number of the finished ones. The terminal is left as it was.
+    """
     progress = _Bar() if sys.stderr.isatty() else _Log()
     try:
         yield progress
+    except KeyboardInterrupt:
+        count = len(store.hashes() & {trial.hash for trial in trials})
+        click.echo(f"\ninterrupted: {count} trials kept in {store.path}; run the same command again to go on", err=True)
+        raise
     finally:
         progress.stop()
-
-
-@contextmanager
-def kept(store: Any, trials: Iterable[Any]) -> Iterator[Any]:
-    """The same for trials that a store takes one by one: an interruption lists the finished ones."""
-    with watched() as progress:
-        try:
-            yield progress
-        except KeyboardInterrupt:
-            _say_kept(store, trials)
-            raise

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 
 from boundcalc.base.table import fitted, folded
 
-if TYPE_CHECKING:
-    from rich.tree import Tree
-
 _PARAGRAPH = 100
 """Most characters of a line of text."""
 _PIPED = 80
 """Characters of a line of text in a pipe."""
-_WIDE = 200
 _GAP = 3
 
 
@@ -124,13 +119,3 @@ def bar(share: float) -> str:
     """A share of a whole as a bar of at most ten characters, to an eighth of one."""
     eighths = round(80 * min(max(share, 0.0), 1.0))
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-
-
-def say_tree(tree: Tree) -> None:
-    """Print a tree, as wide as the terminal; wide where there is none."""
-    from rich.console import Console
-
-    out = Console(width=room() or _WIDE, file=io.StringIO(), markup=False, highlight=False, emoji=False)
-    with out.capture() as lines:
-        out.print(tree)
-    click.echo("\n".join(line.rstrip() for line in lines.get().splitlines()))

@@ -2,66 +2,61 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import click
+
 from boundcalc.base.rounding import percent
 from boundcalc.cli.report import Report
-from boundcalc.cli.text import bar, say, say_tree
+from boundcalc.cli.text import bar, room, say
 from boundcalc.cli.values import upper
 from boundcalc.proof.breakdown import Breakdown, LevelParts, Part
 from boundcalc.statements.strategies import STRATEGIES
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
-
     from boundcalc.base.numbers import LogFloat
-    from boundcalc.engine.bound import BoundValue
 
 _LN10 = 2.302585092994046
 _MOST_PIECES = 12
 """Pieces of a level that are shown; the rest are summed up."""
+_WIDE = 200
 
 
 def show_proofs(report: Report, *, all_bounds: bool) -> None:
     """Print the proofs of the best bound, or of all that were requested."""
-    best = report.best
     for row in report.rows:
         value = row.value
-        if value.refusal is not None or not (all_bounds or value is best):
+        if value.refusal is not None or not (all_bounds or value is report.best):
             continue
-        for tree in _trees(value):
+        proofs = [proof for proof in value.proofs if not proof.trivial]
+        if not proofs:
+            say(f"\n{value.name}: gap trivial: every covering argument gives a bound above 1")
+        for proof in proofs:
             say()
-            say_tree(tree)
+            _show(value.name, proof.breakdown)
     say("\nboundcalc explain NAME shows a statement in full.")
 
 
-def _trees(value: BoundValue) -> list[Tree]:
-    proofs = [proof for proof in value.proofs if not proof.trivial]
-    if not proofs:
-        from rich.text import Text
-        from rich.tree import Tree
-
-        return [Tree(Text(f"{value.name}: gap trivial: every covering argument gives a bound above 1"))]
-    return [_tree(value.name, proof.breakdown) for proof in proofs]
-
-
-def _tree(name: str, parts: Breakdown) -> Tree:
-    from rich.text import Text
-    from rich.tree import Tree
-
+def _show(name: str, parts: Breakdown) -> None:
+    """The value, what it is made of, and what that is made of, each below and to the right."""
     certificate = parts.certificate
-    tree = Tree(Text(f"{name}: {certificate.quantity} <= {_number(parts.value)} by {certificate.strategy}"))
-    how = tree.add(Text(parts.formula))
-    for term in parts.terms:
-        how.add(Text(f"{term.formula} = {_number(term.value)}" + (f"   [{term.statement}]" if term.statement else "")))
     counted = STRATEGIES[certificate.strategy].counted
+    lines = [(0, f"{name}: {certificate.quantity} <= {_number(parts.value)} by {certificate.strategy}")]
+    lines.append((1, parts.formula))
+    for term in parts.terms:
+        by = f"   [{term.statement}]" if term.statement else ""
+        lines.append((2, f"{term.formula} = {_number(term.value)}{by}"))
     for j, level in enumerate(parts.levels, start=1):
-        branch = tree.add(Text(_level_line(j, len(parts.levels), level, counted)))
-        for text in _piece_lines(level.parts, counted):
-            branch.add(Text(text))
-    tree.add(Text("statements: " + " ".join(_counted(parts.statements))))
-    return tree
+        lines.append((1, _level_line(j, len(parts.levels), level, counted)))
+        lines += [(2, text) for text in _piece_lines(level.parts, counted)]
+    lines.append((1, "statements: " + " ".join(dict.fromkeys(parts.statements))))
+    for depth, text in lines:
+        hanging = "  " * depth
+        click.echo(
+            "\n".join(textwrap.wrap(text, room() or _WIDE, initial_indent=hanging, subsequent_indent=hanging + "  "))
+        )
 
 
 def _level_line(j: int, count: int, level: LevelParts, counted: str) -> str:
@@ -82,10 +77,6 @@ def _piece_lines(parts: Sequence[Part], counted: str) -> list[str]:
     if rest:
         lines.append(f"and {rest} more pieces with {percent(1 - sum(part.share for part in shown))} of {counted}")
     return lines
-
-
-def _counted(names: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(names))
 
 
 def _number(x: LogFloat) -> str:
