@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boundcalc.theorems.symbols import ALIASES, BY_NAME, plain
+from boundcalc.theorems import symbols
+from boundcalc.theorems.symbols import BY_NAME, plain
 
 if TYPE_CHECKING:
     import sympy
 
 
 def __getattr__(name: str) -> sympy.Symbol:
-    entry = BY_NAME.get(ALIASES.get(name, name))
-    if entry is None:
-        raise AttributeError(f"no formula has a symbol {name!r}; there are {', '.join(BY_NAME)}")
-    return plain(entry.symbol)
+    return plain(getattr(symbols, name))
 
 
 def __dir__() -> list[str]:

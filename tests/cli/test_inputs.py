@@ -12,8 +12,7 @@ from boundcalc.theorems import BOUNDS, THEOREMS
 
 from .conftest import Run
 
-POINT = {"C_V": 1, "K_V": 4, "K_QK": 2, "L_s": 1, "epsilon": 0.1, "A_s": 3, "A_in": 5, "B_in": 1, "L_out": 1}
-POINT |= {"c_n": 1, "mu": 1, "s": 3, "kappa_w": 3, "e_pre": 0.01}
+POINT = {"C_V": 1, "K_V": 4, "K_QK": 2, "L_s": 1, "epsilon": 0.1, "kappa_w": 3, "e_pre": 0.01}
 ALONE = [name for name in THEOREMS if name not in BOUNDS]
 
 

@@ -17,11 +17,11 @@ from boundcalc.theorems.code import at
 from boundcalc.theorems.formula import Formula
 from boundcalc.theorems.symbols import ALIASES, BY_NAME, ENTRIES
 
-_FALLING = frozenset({"m", "gamma", "epsilon", "delta", "target", "L", "temperature"})
+_FALLING = frozenset({"m", "gamma", "epsilon", "delta", "L", "temperature"})
 """Inputs in which bounds fall; in all others they rise."""
-_UNORDERED = frozenset({"p", "smoothness", "rho"})
+_UNORDERED = frozenset({"smoothness", "rho"})
 """A power has no direction, nor has a regularisation: they trade one size for another."""
-_SINGLE_VALUED = frozenset({"s", "p", "delta", "target", "smoothness"})
+_SINGLE_VALUED = frozenset({"delta", "smoothness"})
 """Inputs that do not go to infinity, or whose exponential drowns everything else."""
 _DIGITS = 40
 _FAR = mpf(10) ** (10**6)
@@ -38,10 +38,7 @@ def typical(formula: Formula, **values: Any) -> dict[str, Any]:
         "depth": mpf(3),
         "d": mpf(64),
         "heads": mpf(2),
-        "s": mpf(3),
-        "rank": mpf(4),
         "m": mpf(10) ** 6,
-        "p": mpf(1),
     }
     chosen = middle | {name: mpf(value) for name, value in values.items()}
     return {symbol.name: chosen[symbol.name] for symbol in formula.inputs}
