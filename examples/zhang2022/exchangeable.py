@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom, hypergeom
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.statements.latent import finite_mixture_distance
+from boundcalc.lab.latent.formulas import finite_mixture_distance
 
 QUICK = {"n": (6, 10)}
 

@@ -11,8 +11,8 @@ import pytest
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.latent.attention import attend
+from boundcalc.lab.latent.formulas import finite_mixture_distance
 from boundcalc.lab.latent.kernels import Exponential
-from boundcalc.statements.latent import finite_mixture_distance
 from tests.examples.scripts import EXAMPLES, load, quick
 
 torch = pytest.importorskip("torch")

@@ -16,8 +16,9 @@ import sympy
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.lab.latent import formulas
 from boundcalc.setting import Setting
-from boundcalc.statements import gap, latent
+from boundcalc.statements import gap
 from boundcalc.statements.comparison.closed import closed, expected_gap
 from boundcalc.statements.comparison.network import network_of
 from boundcalc.theorems import THEOREMS, symbols
@@ -109,7 +110,7 @@ def _radius_without_rho(random: Random) -> tuple[arb, arb]:
     rho, r, kappa, most, g = (
         arb(random.uniform(*ends)) for ends in ((1e-3, 9), (0.51, 1.5), (0.1, 3), (0.1, 3), (0.1, 3))
     )
-    return latent.cme_summands(INTERVAL, rho, r, kappa, most, g)[1], 2 * kappa * most + kappa ** (2 * r + 1) * g
+    return formulas.cme_summands(INTERVAL, rho, r, kappa, most, g)[1], 2 * kappa * most + kappa ** (2 * r + 1) * g
 
 
 def _psi(random: Random) -> tuple[arb, arb]:
@@ -128,7 +129,7 @@ def _real_root(random: Random) -> tuple[arb, arb]:
 def _below_hoeffding(random: Random) -> tuple[arb, arb]:
     """The Chernoff bound at its best tilt: exp(-tilt t + tilt^2 b^2/(2n)) at t is delta/2."""
     radius, ell, n = (arb(10 ** random.uniform(*ends)) for ends in ((-2, 2), (-1, 2), (0, 6)))
-    t = latent.hilbert_hoeffding(INTERVAL, radius, ell, n)
+    t = formulas.hilbert_hoeffding(INTERVAL, radius, ell, n)
     tilt = t * n / radius**2
     return ell, tilt * t - tilt**2 * radius**2 / (2 * n) + arb("1e-20") * ell
 
@@ -155,7 +156,7 @@ def _checked_is_no_larger(formula: Formula) -> Trial:
         else:  # the least over a grid around anything the optimum may be
             regs = [arb(10) ** (arb(i) / 8) for i in range(-64, 17)]
         ell = (2 / point["delta"]).log()
-        left = INTERVAL.minimum(*(latent.cme_error(INTERVAL, point["L"], x, r, kappa, most, g, ell) for x in regs))
+        left = INTERVAL.minimum(*(formulas.cme_error(INTERVAL, point["L"], x, r, kappa, most, g, ell) for x in regs))
         right = value(point)
         return left, right if "rho" in point else right * arb("1.05")  # the grid misses the optimum by a little
 
@@ -169,7 +170,7 @@ def _sharp_is_no_larger(formula: Formula) -> Trial:
     def trial(random: Random) -> tuple[arb, arb]:
         point = random_point(formula, random)
         ratio, ell = (2 / point["temperature"]).exp(), (2 / point["delta"]).log()
-        sharp = latent.softmax_error(INTERVAL, point["L"], ratio, point["M"], ell)
+        sharp = formulas.softmax_error(INTERVAL, point["L"], ratio, point["M"], ell)
         always = 2 * point["M"]
         return (INTERVAL.minimum(sharp, always) if sharp.is_finite() else arb(0)), value(point)
 
@@ -193,7 +194,7 @@ def carried_over(random: Random) -> tuple[arb, arb]:
     """X6 of the calculus against its formula, both ways at once."""
     formula = THEOREMS["X6"].formula("any_head_error")
     point = random_point(formula, random)
-    found = latent.transfer_error(INTERVAL, *(point[name] for name in ("head", "e_pre", "missed", "spread")))
+    found = formulas.transfer_error(INTERVAL, *(point[name] for name in ("head", "e_pre", "missed", "spread")))
     return found, on_intervals(formula)(point) * (1 + arb("1e-12"))
 
 

@@ -11,10 +11,10 @@ import pytest
 import boundcalc.theorems as theorems
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
+from boundcalc.lab.latent.formulas import excess_risk
 from boundcalc.proof.checker import check
 from boundcalc.setting import Architecture, Attention, Budget, Norms, Sample, Setting
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.latent import excess_risk, learning_gap
 from boundcalc.statements.network import Network
 from boundcalc.theorems import Policy
 
@@ -44,7 +44,8 @@ def test_x5_in_symbolic_depth_is_at_least_the_sum(depth: int) -> None:
         dimensions.append(member.multiplicity * target.size)
         stretches.append(2 * piece.gain * target.radius * target.norms.op)
     inverse = float(mpmath.log(20))
-    want = learning_gap(FLOAT, dimensions, stretches, inverse, 10**7)
+    counts = (p * math.log1p(len(stretches) * 10**7 * s) for p, s in zip(dimensions, stretches, strict=True))
+    want = 2e-7 + math.sqrt((sum(counts) + inverse) / 2e7)
     values = POINT | {"depth": depth}
     got = theorems.zhang2022.gap.value(**values)
     assert want <= got * (1 + 1e-12)

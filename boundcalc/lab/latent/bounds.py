@@ -13,7 +13,7 @@ from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, NumberSystem, golden
 from boundcalc.base.value import Value
-from boundcalc.statements import latent
+from boundcalc.lab.latent import formulas
 
 _STEPS = 80
 _WIDEST = 60.0
@@ -66,7 +66,7 @@ def cme_bound(
     n, delta, most = _common(n, delta, most)
     validate.positive("source norm |g|", source, zero=True)
     validate.positive("kappa", kappa)
-    refusal = latent.rough(smoothness)
+    refusal = formulas.rough(smoothness)
     if refusal is not None:
         raise Unsupported(refusal)
     if published and smoothness > 1:
@@ -75,20 +75,20 @@ def cme_bound(
     rest = (smoothness, kappa, most, source)
     in_floats, exact = _log_term(FLOAT, delta), _log_term(INTERVAL, delta)
     if published:
-        chosen = _ridge(lambda x: latent.cme_error_published(FLOAT, n, x, *rest, in_floats), reg, source)
-        value = latent.cme_error_published(INTERVAL, arb(n), chosen, *rest, exact)
+        chosen = _ridge(lambda x: formulas.cme_error_published(FLOAT, n, x, *rest, in_floats), reg, source)
+        value = formulas.cme_error_published(INTERVAL, arb(n), chosen, *rest, exact)
         return _made("X3", "published", _value(value), inputs, {"reg": chosen}, "|f_hat - f*| in RKHS norm")
 
     def at(x: float, tilt: float | None = None) -> float:
-        return latent.cme_error(FLOAT, n, x, *rest, in_floats, tilt)
+        return formulas.cme_error(FLOAT, n, x, *rest, in_floats, tilt)
 
     chosen = _ridge(at, reg, source)
-    variance, radius = latent.cme_summands(FLOAT, chosen, *rest)
+    variance, radius = formulas.cme_summands(FLOAT, chosen, *rest)
     del radius
     tilt = _least(lambda x: at(chosen, x), math.sqrt(2 * in_floats / (n * variance)))
     value = min(
-        _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact)),
-        _value(latent.cme_error(INTERVAL, arb(n), chosen, *rest, exact, arb(tilt))),
+        _value(formulas.cme_error(INTERVAL, arb(n), chosen, *rest, exact)),
+        _value(formulas.cme_error(INTERVAL, arb(n), chosen, *rest, exact, arb(tilt))),
     )
     return _made("X3", "sharp", value, inputs, {"reg": chosen, "tilt": tilt}, "|f_hat - f*| in RKHS norm")
 
@@ -135,7 +135,7 @@ def key_bound(
         tail = arb(dimension).sqrt() + (2 * (1 / arb(delta)).log()).sqrt()
         value = spread * alpha * tail + size * distance
     else:
-        value = latent.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, _log_term(INTERVAL, delta))
+        value = formulas.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, _log_term(INTERVAL, delta))
     inputs = {"alpha": weights, "power": power, "noise": noise, "norm": norm, "delta": delta, "gaussian": gaussian}
     return _made("X3k", "gaussian" if gaussian else "bounded", _value(value), inputs, {}, "|f_hat(q) - f*(q)|")
 
@@ -155,7 +155,7 @@ def softmax_bound(
     always = upper_float(2 * INTERVAL.number(most))
     if plain:
         ratio = (2 / arb(tau)).exp()
-        value = latent.softmax_error_hoeffding(INTERVAL, arb(n), ratio, INTERVAL.number(most), exact)
+        value = formulas.softmax_error_hoeffding(INTERVAL, arb(n), ratio, INTERVAL.number(most), exact)
         return _made("X4", "plain", _value(value, always), inputs, {}, "|attention - its limit|", always)
     moments = _ball_moments(tau) if sphere is None else _sphere_moments(tau, validate.size("p", sphere, least=2))
     second, spread, top = (float(x.upper()) for x in moments)
@@ -164,10 +164,10 @@ def softmax_bound(
         tilt, value = math.nan, arb("nan")
     else:
         tilt = _least(
-            lambda x: latent.self_normalised_error(FLOAT, n, second, spread, top, in_floats, x),
-            latent.default_tilt(FLOAT, n, spread, in_floats),
+            lambda x: formulas.self_normalised_error(FLOAT, n, second, spread, top, in_floats, x),
+            formulas.default_tilt(FLOAT, n, spread, in_floats),
         )
-        value = INTERVAL.number(most) * latent.self_normalised_error(INTERVAL, arb(n), *moments, exact, arb(tilt))
+        value = INTERVAL.number(most) * formulas.self_normalised_error(INTERVAL, arb(n), *moments, exact, arb(tilt))
     form = "any keys" if sphere is None else "uniform sphere"
     limit = _value(value, always)
     chosen = {} if limit == always else {"tilt": tilt}  # two means of values are never further apart
@@ -175,7 +175,7 @@ def softmax_bound(
 
 
 def _ball_moments(tau: float) -> tuple[arb, arb, arb]:
-    return latent.softmax_moments(INTERVAL, (2 / arb(tau)).exp())
+    return formulas.softmax_moments(INTERVAL, (2 / arb(tau)).exp())
 
 
 def _sphere_mass(kappa: arb, p: int) -> arb:

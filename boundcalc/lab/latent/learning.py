@@ -6,8 +6,9 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.numbers import Number
 from boundcalc.base.value import Value
+from boundcalc.lab.latent import formulas
 from boundcalc.setting import Setting
-from boundcalc.statements import gap, latent
+from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.network import Network, Piece
 from boundcalc.statements.targets import Target
@@ -30,7 +31,7 @@ def learning_bound(setting: Setting, *, excess: bool = False) -> Value:
     value = gap.gap_uniform_single(INTERVAL, 1 / m, count, log_inverse_delta, m)
     quantity = "generalization gap"
     if excess:
-        value = latent.excess_risk(INTERVAL, value, log_inverse_delta, m)
+        value = formulas.excess_risk(INTERVAL, value, log_inverse_delta, m)
         quantity = "excess risk of an empirical minimiser, with probability 1 - 2 delta"
     inputs = {"m": setting.sample.n_train, "T": setting.architecture.seq_len, "delta": setting.sample.delta}
     chosen = {"entropy": upper_float(count), "pieces": float(len(lowered.pieces))}

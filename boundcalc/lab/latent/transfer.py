@@ -15,7 +15,7 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.value import Value
-from boundcalc.statements import latent
+from boundcalc.lab.latent import formulas
 
 _Array = NDArray[Any]
 _ROW_SPACE_TOLERANCE = 1e-8
@@ -121,7 +121,7 @@ def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: flo
     kind = "estimate" if measured else "bound"
     chosen = {"kappa": conditioning.kappa, "kappa_worst": conditioning.worst, "rank": float(conditioning.rank)}
     if exact is not None:
-        value = latent.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
+        value = formulas.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
         top = upper_float(value)
         inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
         return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, top, "w M^+", inputs, chosen)
@@ -150,7 +150,7 @@ def head_bound(
     for column, target in zip(m.T, w, strict=True):
         entry = sum((x * arb(float(y)) for x, y in zip(balls, column, strict=True)), -arb(float(target)))
         missed = missed + entry * entry
-    value = latent.transfer_error(INTERVAL, size, arb(float(pretext_error)), missed.sqrt(), arb(float(spread)))
+    value = formulas.transfer_error(INTERVAL, size, arb(float(pretext_error)), missed.sqrt(), arb(float(spread)))
     chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
     inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
     kind = "estimate" if measured else "bound"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.lab.latent import formulas
 from boundcalc.lab.latent.bounds import (
     cme_bound,
     conditional_mean_bound,
@@ -22,7 +23,6 @@ from boundcalc.lab.latent.bounds import (
     softmax_bound,
     sphere_shrinkage,
 )
-from boundcalc.statements import latent
 from tests.examples.scripts import load
 
 Array = NDArray[np.float64]
@@ -65,13 +65,13 @@ def test_x0_covers(dimension: int, delta: float) -> None:
     log = math.log(2 / delta)
     for n in (20, 200):
         errors = hard_means(np.random.default_rng(n), n, dimension)
-        assert not exceeded(errors, latent.hilbert_hoeffding(FLOAT, 1.0, log, n), delta)
-        bernstein = latent.hilbert_bernstein(FLOAT, 1.0, 1.0, log, n)
+        assert not exceeded(errors, formulas.hilbert_hoeffding(FLOAT, 1.0, log, n), delta)
+        bernstein = formulas.hilbert_bernstein(FLOAT, 1.0, 1.0, log, n)
         assert not exceeded(errors, bernstein, delta)
         for tilt in (0.5, 1.0, 2.0):
             chosen = tilt * math.sqrt(2 * log / n)
-            assert not exceeded(errors, latent.hilbert_bennett(FLOAT, 1.0, 1.0, log, n, chosen), delta)
-        assert exceeded(errors, 0.35 * latent.hilbert_hoeffding(FLOAT, 1.0, log, n), delta)
+            assert not exceeded(errors, formulas.hilbert_bennett(FLOAT, 1.0, 1.0, log, n, chosen), delta)
+        assert exceeded(errors, 0.35 * formulas.hilbert_hoeffding(FLOAT, 1.0, log, n), delta)
 
 
 def test_x0_with_rare_large_terms() -> None:
@@ -81,11 +81,11 @@ def test_x0_with_rare_large_terms() -> None:
     errors = np.abs(counts[0] - counts[1]) / n  # terms are +1, -1 with probability ~ rate each
     variance = 2 * rate
     log = math.log(2 / DELTA)
-    bound = latent.hilbert_bernstein(FLOAT, variance, 1.0, log, n)
+    bound = formulas.hilbert_bernstein(FLOAT, variance, 1.0, log, n)
     assert not exceeded(errors, bound)
-    assert bound < 0.4 * latent.hilbert_hoeffding(FLOAT, 1.0, log, n)
+    assert bound < 0.4 * formulas.hilbert_hoeffding(FLOAT, 1.0, log, n)
     assert exceeded(errors, 0.5 * bound)
-    grid = [latent.hilbert_bennett(FLOAT, variance, 1.0, log, n, t) for t in np.geomspace(0.05, 20, 60)]
+    grid = [formulas.hilbert_bennett(FLOAT, variance, 1.0, log, n, t) for t in np.geomspace(0.05, 20, 60)]
     assert 0.9 * bound < min(grid) <= bound
 
 
@@ -127,7 +127,7 @@ def test_x3_with_all_pairs_is_the_worst_regularisation_bias(smoothness: float, r
     more."""
     a = smoothness - 0.5
     worst = max(reg * s**a / (s + reg) for s in np.exp(np.linspace(-30, 30, 60_001)) * reg)
-    bound = latent.cme_error(FLOAT, 1e40, reg, smoothness, 1.0, 1.0, 2.0, math.log(40))
+    bound = formulas.cme_error(FLOAT, 1e40, reg, smoothness, 1.0, 1.0, 2.0, math.log(40))
     assert bound == pytest.approx(2.0 * worst, rel=1e-6)
 
 
@@ -137,8 +137,8 @@ def test_x3_is_never_above_the_published_form() -> None:
         kappa, most, source, reg = np.exp(rng.uniform(-3, 3, 4))
         n, delta, r = int(np.exp(rng.uniform(0, 12))), float(rng.uniform(0.001, 0.5)), float(rng.uniform(0.51, 1))
         log = math.log(2 / delta)
-        ours = latent.cme_error(FLOAT, n, reg, r, kappa, most, source, log)
-        published = latent.cme_error_published(FLOAT, n, reg, r, kappa, most, source, log)
+        ours = formulas.cme_error(FLOAT, n, reg, r, kappa, most, source, log)
+        published = formulas.cme_error_published(FLOAT, n, reg, r, kappa, most, source, log)
         assert ours <= published
 
 
@@ -176,7 +176,7 @@ def test_the_moments_of_x4_are_not_exceeded_and_nearly_reached() -> None:
     """Search over laws of (w, v): E w^2 <= second W^2 and E w^2 |v - mu|^2 <= spread W^2."""
     rng = np.random.default_rng(4)
     for ratio in (1.5, 4.0, 20.0, 400.0):
-        second, spread, _ = latent.softmax_moments(FLOAT, ratio)
+        second, spread, _ = formulas.softmax_moments(FLOAT, ratio)
         best_second = best_spread = 0.0
         for trial in range(4000):
             atoms = int(rng.integers(2, 5))
@@ -251,7 +251,7 @@ def test_values_are_checked_from_above() -> None:
         found = cme_bound(n, source=0.7, smoothness=1.25, kappa=1.3, most=2.0)
         tilt, reg = found.parameters["tilt"], found.parameters["reg"]
         rest = (1.25, 1.3, 2.0, 0.7, math.log(2 / 0.05))
-        plain = min(latent.cme_error(FLOAT, n, reg, *rest), latent.cme_error(FLOAT, n, reg, *rest, tilt))
+        plain = min(formulas.cme_error(FLOAT, n, reg, *rest), formulas.cme_error(FLOAT, n, reg, *rest, tilt))
         assert plain * (1 - 1e-12) <= found.value <= plain * (1 + 1e-12)
         assert found.kind == "bound"
         assert found.to_json()["value"] == found.value

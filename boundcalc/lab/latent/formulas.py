@@ -1,4 +1,4 @@
-"""X: attention as inference in a latent-variable model: formulas for every number system, and statements.
+"""X: attention as inference in a latent-variable model: formulas for every number system.
 
 Here n is the number of key-value pairs a query sees (L in the papers) and `log_term` is log(2/delta).
 Parameters called `tilt` come from Chernoff's method: any value above 0 is valid, so they are searched for
@@ -6,8 +6,6 @@ in floats and the value is checked at what was found.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
@@ -162,25 +160,6 @@ def softmax_error_hoeffding(ns: NumberSystem, n: Number, ratio: Number, most: Nu
     return hilbert_hoeffding(ns, 2 * ratio * most, log_term, n)
 
 
-def learning_gap(
-    ns: NumberSystem,
-    dimensions: Sequence[Number],
-    stretches: Sequence[Number],
-    log_inverse_delta: Number,
-    m: Number,
-) -> Number:
-    """X5: 2/m + sqrt((sum_j p_j log(1 + J m s_j) + log(1/delta))/(2m)).
-
-    s_j is 2 L_l kappa_j b_j B_j for a full matrix (T4, p_j = dk), 4 L_l kappa_j b_j B_j for one of rank r
-    (T5, p_j = r(d+k)).
-    """
-    pieces = len(dimensions)
-    entropy = ns.number(0)
-    for dimension, stretch in zip(dimensions, stretches, strict=True):
-        entropy = entropy + dimension * ns.log1p(pieces * m * stretch)
-    return 2 / m + ns.sqrt((entropy + log_inverse_delta) / (2 * m))
-
-
 def excess_risk(ns: NumberSystem, gap: Number, log_inverse_delta: Number, m: Number) -> Number:
     """X5: an empirical minimiser against the best of the class: one more Hoeffding term, probability 1 - 2 delta."""
     return gap + ns.sqrt(log_inverse_delta / (2 * m))
@@ -198,27 +177,9 @@ def transfer_error(
     return (head * ns.sqrt(pretext_error) + missed * spread) ** 2
 
 
-def _ridge(ns: NumberSystem, noise_variance: Number, prior_variance: Number) -> Number:
-    """X2: the ridge at which CME attention is the posterior mean."""
-    return ns.number(noise_variance) / ns.number(prior_variance)
-
-
 def rough(smoothness: float) -> Refusal | None:
     """X3: why it does not apply to a smoothness, or None."""
     if 0.5 < smoothness <= 1.5:
         return None
     need = "1/2 < r <= 3/2 (above 3/2 ridge regression saturates: use r = 3/2)"
     return Refusal("X3", f"smoothness r = {smoothness:g}", need)
-
-
-LATENT: dict[str, Callable[..., Number]] = {
-    "X0": hilbert_bernstein,
-    "X1": finite_mixture_distance,
-    "X2": _ridge,
-    "X3": cme_error,
-    "X3k": cme_error_given_keys,
-    "X4": softmax_error,
-    "X5": learning_gap,
-    "X6": transfer_error,
-}
-"""The statements of X by name: values in any number system (the first argument)."""
