@@ -21,7 +21,8 @@ from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, Recorded, patch_map, record, rows_read
-from boundcalc.checkpoints.traced import mappings, trace_of
+from boundcalc.checkpoints.trace_roles import mappings
+from boundcalc.checkpoints.traced import trace_of
 
 _Change = Mapping[str, Any]
 _MOST = 4000
@@ -149,6 +150,10 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
         {"architecture.activation": name}
         for name in dict.fromkeys((said["activation"], "gelu", "gelu_tanh", "relu", "silu", "mish", "quick_gelu"))
     ]
+    if "qk_eps" in mapping:
+        found["queries"] = [
+            {"qk_eps": eps} for eps in dict.fromkeys((mapping["qk_eps"], *_epsilons(module), 1e-5, 1e-6))
+        ]
     if "pooler" in mapping:
         found["pooler"] = [{"pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
     if "classes" in said:

@@ -4,17 +4,19 @@ reason."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.describe import describe
 from boundcalc.checkpoints.families.mapping import shortened
 from boundcalc.checkpoints.readers import open_checkpoint
 from tests.checkpoints.layouts import TimmViT, nn, torch
-from tests.checkpoints.live import seeded
+from tests.checkpoints.live import SMALL, hf, seeded
 from tests.lab.certify import models
 
 RNG = np.random.default_rng(0)
@@ -86,6 +88,122 @@ def test_names_that_say_nothing() -> None:
         audit(module, mapping=wrong)
 
 
+class Scaled(nn.Module):
+    """LayerScale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(0.1 + 0.05 * torch.randn(16))
+
+    def forward(self, x: Any) -> Any:
+        return self.gamma * x
+
+
+class RootMeanSquare(nn.Module):
+    """As it is written by hand, with an epsilon that no module of torch says."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.eps, self.weight = 1e-3, nn.Parameter(1 + 0.1 * torch.randn(width))
+
+    def forward(self, x: Any) -> Any:
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+class Variant(nn.Module):
+    """A block with `scale` of what is added, or with queries and keys that `norm` makes."""
+
+    def __init__(self, norm: Callable[[], Any] = nn.Identity, scale: Callable[[], Any] = nn.Identity) -> None:
+        super().__init__()
+        self.first, self.second, self.fused, self.out = nn.LayerNorm(16), nn.LayerNorm(16), nn.Linear(16, 48), Look().e
+        self.up, self.down, self.scales = nn.Linear(16, 24), nn.Linear(24, 16), nn.ModuleList([scale(), scale()])
+        self.norms = nn.ModuleList([norm(), norm()]) if isinstance(norm(), nn.Module) else [norm(), norm()]
+
+    def forward(self, x: Any) -> Any:
+        n, rows, _ = x.shape
+        q, k, v = (part.view(n, rows, 4, 4).transpose(1, 2) for part in self.fused(self.first(x)).chunk(3, -1))
+        y = nn.functional.scaled_dot_product_attention(self.norms[0](q), self.norms[1](k), v, is_causal=True)
+        x = x + self.scales[0](self.out(y.transpose(1, 2).flatten(2)))
+        return x + self.scales[1](self.down(nn.functional.gelu(self.up(self.second(x)))))
+
+
+class Stacked(nn.Module):
+    """Blocks, or one that is read three times."""
+
+    def __init__(self, *blocks: Any) -> None:
+        super().__init__()
+        self.tokens, self.places, self.blocks = nn.Embedding(11, 16), nn.Embedding(8, 16), nn.ModuleList(blocks)
+        self.last, self.head = nn.LayerNorm(16), nn.Linear(16, 5)
+
+    def forward(self, x: Any) -> Any:
+        y = self.tokens(x) + self.places(torch.arange(x.shape[1]))
+        for block in [*self.blocks] * (3 if len(self.blocks) == 1 else 1):
+            y = block(y)
+        return self.head(self.last(y))
+
+
+VARIANTS: dict[str, Callable[[], Any]] = {
+    "shared blocks": lambda: Stacked(Variant()),
+    "LayerScale": lambda: Stacked(Variant(scale=Scaled), Variant(scale=Scaled)),
+    "normalised queries": lambda: Stacked(*(Variant(lambda: nn.RMSNorm(4, eps=1e-4)) for _ in range(2))),
+    "normalised by hand": lambda: Stacked(*(Variant(lambda: RootMeanSquare(4)) for _ in range(2))),
+    "all three": lambda: Stacked(Variant(lambda: RootMeanSquare(4), Scaled)),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_few_models_have_is_described_too(name: str) -> None:
+    module = seeded(VARIANTS[name])
+    mapping, parity = describe(module, open_checkpoint(module), inputs=TOKENS)
+    assert parity.worst <= 1e-9
+    found = audit(module, mapping=mapping, seed=1)
+    assert found.account.balanced
+    assert found.account.total == sum(value.numel() for value in module.parameters())
+    assert len({key for key in found.measured if key.startswith("W_1[")}) == (3 if len(module.blocks) == 1 else 2)
+    wrong = {"shared": {}, "qk_eps": {"qk_eps": 0.5}}
+    for change in [wrong[key] for key in wrong if key in mapping]:  # the negative controls
+        other = {key: value for key, value in mapping.items() if change or key != "shared"} | change
+        with pytest.raises(BoundcalcError):
+            audit(module, mapping=other)
+    if "LayerScale" in name:
+        block = module.blocks[1].double()
+        w = (block.out.weight * block.scales[0].gamma[:, None]).detach().numpy()
+        assert found.measured["W_O[1]"].op == pytest.approx(np.linalg.norm(w, 2), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("norm", "why"),
+    [
+        (lambda: nn.LayerNorm(4), "queries and keys are centred"),
+        (lambda: nn.RMSNorm(4, elementwise_affine=False), "normalised without gains"),
+        (lambda: partial(nn.functional.normalize, dim=-1), "no Lipschitz constant near 0"),
+    ],
+)
+def test_queries_that_are_normalised_otherwise_are_refused(norm: Callable[[], Any], why: str) -> None:
+    module = seeded(lambda: Stacked(Variant(norm), Variant(norm)))
+    with pytest.raises(CheckpointError, match=why):
+        describe(module, open_checkpoint(module), inputs=TOKENS)
+
+
+def test_an_encoder_inside_of_a_module_is_described() -> None:
+    """BERT's table of token types, and its pooler, which the classifier around it does not read."""
+
+    class Classifier(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.out = hf.BertModel(hf.BertConfig(**SMALL)), nn.Linear(SMALL["hidden_size"], 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.out(self.encoder(x).last_hidden_state.mean(1))
+
+    module = seeded(Classifier)
+    mapping, parity = describe(module, open_checkpoint(module), inputs=TOKENS)
+    assert parity.worst <= 1e-9
+    assert mapping["tensors"]["encoder.embeddings.token_type_embeddings.weight"] == "segments"
+    assert mapping["ignored"]["encoder.pooler.dense.weight"] == "the forward pass does not read it"
+    assert audit(module, mapping=mapping, seed=1).architecture.stages[0].segments == 2  # type: ignore[union-attr]
+
+
 class Bare(nn.Module):
     """Parameters without modules, as they are written on a page."""
 
@@ -124,41 +242,28 @@ def test_patterns_stand_for_blocks_that_a_number_tells_apart() -> None:
     assert short == {"h.{b}.q.weight": "W_Q.T"} | {name: roles[name] for name in ("odd.weight", "h.1.o.weight", "e")}
 
 
-class Scaled(Part):
-    def __init__(self) -> None:
-        super().__init__()
-        self.gamma = nn.Parameter(torch.ones(16))
-
-    def forward(self, x: Any) -> Any:
-        return x + self.gamma * self.s(self.y(x))
-
-
 class Within(nn.Module):
     """A layer between a table and a read-out."""
 
-    def __init__(self, layer: Callable[[], Any], times: int = 1) -> None:
+    def __init__(self, layer: Callable[[], Any]) -> None:
         super().__init__()
-        self.table, self.layer, self.out, self.times = nn.Embedding(11, 16), layer(), nn.Linear(16, 2), times
+        self.table, self.layer, self.out = nn.Embedding(11, 16), layer(), nn.Linear(16, 2)
 
     def forward(self, x: Any) -> Any:
-        x = self.table(x)
-        for _ in range(self.times):
-            x = self.layer(x)
+        x = self.layer(self.table(x))
         return self.out(x[0][:, -1] if isinstance(x, tuple) else x[:, -1])
 
 
 @pytest.mark.parametrize(
-    ("layer", "times", "reason"),
+    ("layer", "reason"),
     [
-        (lambda: nn.LSTM(16, 16, batch_first=True), 1, "layer.weight_ih_l0 enters lstm"),
-        (lambda: nn.Sequential(nn.Linear(16, 16), nn.Tanh()), 1, "shows no attention"),
-        (Scaled, 1, "layer.gamma enters mul"),
-        (Part, 2, "layer.y.weight is read in two places"),
-        (Look, 1, "its layers come in the order attention, map: no style"),
+        (lambda: nn.LSTM(16, 16, batch_first=True), "layer.weight_ih_l0 enters lstm"),
+        (lambda: nn.Sequential(nn.Linear(16, 16), nn.Tanh()), "shows no attention"),
+        (Look, "its layers come in the order attention, map: no style"),
     ],
 )
-def test_what_is_not_described_says_why(layer: Callable[[], Any], times: int, reason: str) -> None:
-    module = seeded(lambda: Within(layer, times))
+def test_what_is_not_described_says_why(layer: Callable[[], Any], reason: str) -> None:
+    module = seeded(lambda: Within(layer))
     with pytest.raises(CheckpointError, match=reason):
         describe(module, open_checkpoint(module), inputs=TOKENS)
 

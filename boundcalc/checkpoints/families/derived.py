@@ -72,4 +72,4 @@ def stacked(heads: list[Tensor], transposed: bool) -> Tensor:
 def times(place: Place, scale: Tensor) -> Place:
     """A map, or its offset, with its outputs scaled one by one."""
     rows = place.transposed and len(place.tensor.shape) > 1
-    return derived(place, lambda values, by: values * (by[:, None] if rows else by), scale)
+    return derived(place, lambda values, by: values * (by.reshape(-1, 1) if rows else by.ravel()), scale)

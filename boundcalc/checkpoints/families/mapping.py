@@ -25,17 +25,26 @@ from boundcalc.checkpoints.families.native import said_otherwise
 from boundcalc.checkpoints.families.table import Family, Model
 from boundcalc.layers.attention import attentions
 from boundcalc.layers.base import weights_of
-from boundcalc.setting import Activation, Architecture, Layer, Linear, Normaliser
+from boundcalc.setting import Activation, Architecture, Attention, Embedding, Layer, Linear, Normaliser
 from boundcalc.setting.norms import place_of
 
 _MAPS = ("W_Q", "W_K", "W_V", "W_QKV", "W_O", "W_1", "W_2", "W_3", "W_13", "W_patch", "W_pool", "readout")
-_GAINS = tuple(f"norm_{place}.gain" for place in ("embedding", "attention", "ffn", "final"))
+_GAINS = tuple(f"norm_{place}.gain" for place in ("embedding", "attention", "ffn", "final", "Q", "K"))
+_SCALES = ("outputs_of.W_O", "outputs_of.W_2")
 ROLES = frozenset(
-    ("embedding", "positions", "segments", "class_token", *(r for m in (*_MAPS, *_GAINS) for r in (m, offset_of(m))))
+    (
+        "embedding",
+        "positions",
+        "segments",
+        "class_token",
+        *_SCALES,
+        *(r for m in (*_MAPS, *_GAINS) for r in (m, offset_of(m))),
+    )
 )
 """What a tensor of a mapping may be, besides the weights of the architecture (docs/weights.md)."""
 
-_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary", "plain_norms", "pooler")
+_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary")
+_KEYS += ("plain_norms", "pooler", "qk_eps", "shared")
 
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:
@@ -82,6 +91,11 @@ def _mapping_family(data: Any, where: str) -> Family:
             f"{where}: 'rotary' says how queries and keys turn, and the architecture has no rope: set rope to true"
         )
     plain = flag(f"{where}: plain_norms", raw.get("plain_norms", False))
+    shared = flag(f"{where}: shared", raw.get("shared", False))
+
+    qk_eps = None if "qk_eps" not in raw else positive(f"{where}: qk_eps", raw["qk_eps"])
+    if ("norm_Q.gain" in tensors.values()) != (qk_eps is not None):
+        raise InvalidSetting(f"{where}: normalised queries and keys have tensors norm_Q.gain, norm_K.gain and a qk_eps")
 
     pooler = raw.get("pooler")
     if pooler is not None:
@@ -96,7 +110,7 @@ def _mapping_family(data: Any, where: str) -> Family:
             if getattr(model.options, name, None) is None:
                 value = getattr(built, name)
                 model.settings.assumed[name] = value.name if isinstance(value, Normaliser) else value
-        built = built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where)
+        built = built if "layers" in said else _fitted(model, built, said.get("bias"), plain, where, qk_eps)
         return said_otherwise(model, built if pooler is None else _pooled(model, built, pooler))
 
     return Family(
@@ -106,6 +120,7 @@ def _mapping_family(data: Any, where: str) -> Family:
         build,
         ignored,
         tuple(prefixes),
+        fixed={"depth": architecture.depth} if shared else {},
         described=True,
         by_group=fused == "by head",
         scales={role: (lambda _, factor=float(factor): factor) for role, factor in scales.items()},
@@ -154,12 +169,14 @@ def _check_roles(where: str, tensors: Mapping[str, str], architecture: Architect
             choice(f"{where}: role of {pattern}", role.removesuffix(".T"), sorted(known))
 
 
-def _fitted(model: Model, architecture: Architecture, bias: bool | None, plain: bool, where: str) -> Architecture:
+def _fitted(
+    model: Model, architecture: Architecture, bias: bool | None, plain: bool, where: str, qk_eps: float | None
+) -> Architecture:
     """The architecture with the offsets and gains that have tensors, one by one: heads often have none where maps do.
 
     A normalisation without any tensor is not there, unless the mapping says that there are `plain` ones.
     """
-    stages = _with_offsets(model, architecture.stages, plain)
+    stages = _with_offsets(model, architecture.stages, plain, qk_eps)
     if stages == architecture.stages:
         return architecture
     offsets = [role for role, _ in model.places if role.startswith("b_") or role.endswith(".offset")]
@@ -186,13 +203,18 @@ def _pooled(model: Model, architecture: Architecture, activation: str) -> Archit
     return Architecture(layers=tuple(stages), seq_len=architecture.seq_len, classes=architecture.classes, **radius)
 
 
-def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool) -> tuple[Layer, ...]:
+def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool, qk_eps: float | None) -> tuple[Layer, ...]:
     found: list[Layer] = []
     for layer in layers:
         if layer.branches:
-            found.append(layer.over(lambda branch: _with_offsets(model, branch, plain)))
+            found.append(layer.over(lambda branch: _with_offsets(model, branch, plain, qk_eps)))
             continue
         fitted = layer.fitted(partial(model.has, block=layer.where()))
+        if isinstance(fitted, Embedding) and model.has("segments"):
+            fitted = replace(fitted, segments=model.shape("segments")[0])
+        if isinstance(fitted, Attention) and qk_eps is not None:
+            alone = model.place("norm_Q.gain", layer.where()).tensor.size == fitted.d_head
+            fitted = replace(fitted, qk="split", qk_norm="head" if alone else "width", qk_eps=qk_eps)
         if plain or fitted.weights(1) or not layer.weights(1):
             found.append(fitted)
     return tuple(found)

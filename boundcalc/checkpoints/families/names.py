@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 _WRAPPERS = ("module.", "model.")
 """What data-parallel training and Lightning put before every name; torch.compile puts _orig_mod. anywhere."""
@@ -37,6 +38,17 @@ POOLING_HEAD = "pooling "
 def block_count(places: Iterable[tuple[str, int | None]]) -> int:
     """One more than the largest block number of some (role, block)."""
     return 1 + max((block for _, block in places if block is not None), default=-1)
+
+
+def read_again(places: Mapping[tuple[str, int | None], Any], depth: int) -> dict[tuple[str, int | None], Any]:
+    """The blocks up to `depth` that share the stored ones, which they read in turn."""
+    stored = block_count(places)
+    return {
+        (role, at): place
+        for (role, block), place in places.items()
+        if block is not None
+        for at in range(block + stored, depth, stored)
+    }
 
 
 def with_offsets(modules: Mapping[str, str]) -> dict[str, str]:

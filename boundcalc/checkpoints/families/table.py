@@ -15,7 +15,7 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
 from boundcalc.checkpoints.families.derived import Place, derived, sliced, stacked, times
-from boundcalc.checkpoints.families.names import POOLING_HEAD, block_count, block_of, compiled, stripped
+from boundcalc.checkpoints.families.names import POOLING_HEAD, block_count, block_of, compiled, read_again, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
 from boundcalc.setting import Architecture
@@ -196,6 +196,7 @@ class Model:
                 stacked([heads[at] for at in range(len(heads))], role.endswith(".T")), role.endswith(".T")
             )
         self._fold(places, ignored)
+        places |= read_again(places, self.family.fixed.get("depth", 0))
         return _Sorted(places, ignored, unknown, gave)
 
     def _fold(self, places: dict[tuple[str, int | None], Place], ignored: dict[str, str]) -> None:
