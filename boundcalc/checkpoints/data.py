@@ -126,25 +126,25 @@ def _examples_in(path: Path, groups: str | None) -> Sequences:
         with plain_arrays(path) as file:
             fields = {name: file[name] for name in file.files if name not in ours}
         return of_fields(fields, str(path), groups)
-    if path.suffix == ".csv":
-        return _columns(_csv(path), str(path), groups)
-    if path.suffix == ".parquet":
-        return _columns(read_parquet(path), str(path), groups)
+    if path.suffix in (".csv", ".parquet"):
+        return _columns(read_columns(path), str(path), groups)
     raise InvalidSetting(f"{path} has no known ending: need {FILES}")
 
 
-def _csv(path: Path) -> dict[str, list[Any]]:
+def read_columns(path: Path) -> dict[str, list[Any]]:
+    """The columns of a CSV (text) or Parquet file by their names."""
+    if path.suffix == ".parquet":
+        return _parquet(path)
     try:
         rows = read_table(path)
     except OSError as error:
-        raise InvalidSetting(f"cannot read {path}: {error}") from None
+        raise InvalidSetting(f"cannot read {path}: {error.strerror or error}") from None
     if len(rows) < 2 or all(_number(cell) is not None for cell in rows[0]):
         raise InvalidSetting(f"{path} needs a first line of names, such as x,y, and a line for each example")
     return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
 
 
-def read_parquet(path: Path) -> dict[str, list[Any]]:
-    """The columns of a Parquet file."""
+def _parquet(path: Path) -> dict[str, list[Any]]:
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.modules import as_arrays, bare, of_double, ready

@@ -18,7 +18,7 @@ from boundcalc.cli.values import NUMBER, WHOLE
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
     from boundcalc.checkpoints.examples import Sequences
-    from boundcalc.lab.reading import Reading
+    from boundcalc.lab.outputs import Outputs
 
 _OPTIONS = (
     click.option(
@@ -80,7 +80,7 @@ def take(
     inspect: Callable[..., None] | None = None,
     data: Sequences | None = None,
     bits: int | None = None,
-) -> Reading:
+) -> Outputs:
     """The model as it was read.
 
     With `data`, inputs to compare on, a module that is not described answers all the same.

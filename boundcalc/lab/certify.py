@@ -25,7 +25,7 @@ from boundcalc.lab.certification import Certification, Line, of_predictor
 from boundcalc.lab.methods import WHY_NOT, Request, by_rule, held_out, in_few_bits, norm_bounds, pick, setting_at
 from boundcalc.lab.outputs import Examples, Outputs, token_before
 from boundcalc.lab.predictions import certify_function, certify_predictions
-from boundcalc.lab.reading import TRIED, Reading, brief, check_data, read_model, reject_incomplete
+from boundcalc.lab.reading import TRIED, brief, check_data, read_model, reject_incomplete
 from boundcalc.lab.scores import overlapping
 from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.certificate import Certified, PredictorCertificate
@@ -120,7 +120,7 @@ def certify(
     say("reading the model")
     chosen = chosen_family(family, mapping)
     seen: Any = known or tests  # wanted_methods refuses to do without both
-    reading = read_model(
+    outputs = read_model(
         model,
         module,
         family=chosen,
@@ -146,10 +146,8 @@ def certify(
         against,
         None if isinstance(groups, str) else groups,
         looks,
-        fixed,
-        call,
     )
-    return answered(reading, known, tests, request, say)
+    return answered(outputs, known, tests, request, say)
 
 
 def with_groups(test: Any, groups: Any) -> Sequences | None:
@@ -160,7 +158,7 @@ def with_groups(test: Any, groups: Any) -> Sequences | None:
 
 
 def answered(
-    reading: Reading,
+    outputs: Outputs,
     known: Sequences | None,
     tests: Sequences | None,
     request: Request,
@@ -169,17 +167,14 @@ def answered(
     """The table of a model that was read, compared and measured."""
     delta, methods = request.delta, request.methods
     groups = request.groups if tests is None or tests.groups is None else tests.groups
-    outputs = Outputs(
-        reading.checkpoint, reading.name, reading.live, reading.model, reading.audit, request.fixed, request.call
-    )
     progress("margins")
     outputs, why_not, (margins, test_margins) = _margins(outputs, known, tests)
-    why_not, found = why_not or reading.why_not, outputs.found
+    why_not, found = why_not or outputs.why_not, outputs.audit
     notes = [] if known is None else [*known.notes, *([] if tests is None else _shared(known, tests))]
     notes += [] if tests is None or groups is not None else overlapping(tests.x)
     put = None if found is None or known is None else token_before(known, found)
     notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
-    notes += [] if reading.mapping is None or found is None else [f"described as {brief(reading.mapping)}"]
+    notes += [] if outputs.mapping is None or found is None else [f"described as {brief(outputs.mapping)}"]
     setting, values, lines = None, (), list[Line]()
     if "norms" in methods and found is None:
         lines.append(Line("norms: best", refusal=f"not described: {why_not}"))
@@ -219,7 +214,7 @@ def answered(
         if method not in methods:
             lines.append(Line(method, refusal=why if known else "it needs the training data"))
     return Certification(
-        reading.name,
+        outputs.where,
         tuple(lines),
         delta,
         found,
@@ -229,7 +224,7 @@ def answered(
         scores,
         None if margins is None else (count_wrong(margins.values, len(margins.values)), len(margins.values)),
         tuple(notes),
-        reading.mapping,
+        outputs.mapping,
         states,
         outputs,
     )
@@ -242,13 +237,13 @@ def _margins(
     both = (known, tests)
     try:
         for examples in both:
-            if examples is not None and outputs.found is not None:
-                check_data(examples, outputs.found, outputs.model, live=outputs.live is not None)
+            if examples is not None and outputs.audit is not None:
+                check_data(examples, outputs.audit, outputs.model, live=outputs.live is not None)
         return outputs, "", [None if each is None else outputs.margins_of_function(each) for each in both]
     except BoundcalcError as error:
-        if outputs.found is None or outputs.live is None or isinstance(error, NoFunction):
+        if outputs.audit is None or outputs.live is None or isinstance(error, NoFunction):
             raise
-        plain = replace(outputs, model=None, found=None)
+        plain = replace(outputs, model=None, audit=None)
         return plain, str(error), [None if each is None else plain.margins_of_function(each) for each in both]
 
 

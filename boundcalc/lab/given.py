@@ -75,10 +75,10 @@ class GivenNetwork:
             same[name] = next((first[key] for key in keys if key in first), name)
             first |= dict.fromkeys(keys, same[name])
         trained = {name: _numbers(tensors[name]) for name in dict.fromkeys(same.values())}
-        if outputs.found is None:  # vectors that are no offsets
+        if outputs.audit is None:  # vectors that are no offsets
             gains = {name for name, value in trained.items() if value.ndim == 1 and name.endswith("weight")}
         else:
-            lines = outputs.found.account.lines
+            lines = outputs.audit.account.lines
             gains = {line.tensor for line in lines if line.role.partition("[")[0].endswith(".gain")}
         before, what = _before(trained, reference, make, seed)
         return cls(outputs, trained, same, frozenset(gains & set(trained)), before, what)

@@ -14,16 +14,14 @@ from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.checkpoints.recorded_pass import Call
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of
-from boundcalc.lab.certification import Line, of_bound, of_predictor, of_score
+from boundcalc.lab.certification import Line, of_bound, of_predictor
 from boundcalc.lab.given import GivenNetwork
 from boundcalc.lab.outputs import Examples, Outputs
-from boundcalc.lab.predictions import group_names
-from boundcalc.lab.scores import Judged, difference, judge, score
+from boundcalc.lab.predictions import group_names, score_lines
+from boundcalc.lab.scores import Judged, judge
 from boundcalc.layers.embedding import token_tables
-from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.certificate import Certified, PredictorCertificate, equal_shares, issue
 from boundcalc.predictors.data import Data, named
 from boundcalc.predictors.scores import Score
@@ -48,8 +46,6 @@ class Request:
     against: Any = None
     groups: Any = None
     looks: int = 1
-    fixed: Fixed | None = None
-    call: Call | None = None
 
 
 def setting_at(class_of: Setting, margins: Margins, request: Request) -> Setting:
@@ -88,36 +84,33 @@ def held_out(
         return Judged(by.where, losses, tuple(map(str, tests.y)), group_names(groups, len(tests)))
 
     own, delta, looks, against = judged(outputs, margins), request.delta, request.looks, request.against
-    scores, lines, made = {"error": score(own, delta, looks)}, list[Line](), None
-    if groups is None:
-        made = issue(
-            "held-out",
-            "H",
-            {"errors": int(own.losses.sum()), "n": len(tests)},
-            delta=delta,
-            alternatives=({"delta": equal_shares(delta, looks)},),
-            chosen=0,
-            evidence={
-                "data": named(Examples.of(tests)),
-                "recipe": {"kind": "given", **outputs.recipe},
-                "weights": outputs.weights,
-            },
-        )
-        evidence = of_score("held-out", scores["error"]).based_on.partition(": ")[2]
-        lines.append(replace(of_predictor("held-out", made), based_on=f"H: {evidence}"))
-    else:
-        lines.append(of_score("held-out", scores["error"]))
-    if against is not None:
-        if hasattr(against, "state_dict"):
-            from boundcalc.checkpoints.readers import open_checkpoint
+    other = None
+    if hasattr(against, "state_dict"):
+        from boundcalc.checkpoints.readers import open_checkpoint
 
-            by = Outputs(open_checkpoint(against), type(against).__name__, against)
-            other = judged(by, by.margins_of_function(tests))
-        else:
-            other = judge(against, list(tests.x), tests.y, "the other")
-        scores["difference"] = difference(own, replace(other, groups=own.groups), delta, looks)
-        lines.append(of_score(f"against {other.name}", scores["difference"]))
-    return made, scores, lines
+        by = Outputs(open_checkpoint(against), type(against).__name__, against)
+        other = judged(by, by.margins_of_function(tests))
+    elif against is not None:
+        other = judge(against, list(tests.x), tests.y, "the other")
+    scores, lines = score_lines(own, other, delta, looks)
+    if groups is not None:
+        return None, scores, lines
+    certificate = issue(
+        "held-out",
+        "H",
+        {"errors": int(own.losses.sum()), "n": len(tests)},
+        delta=delta,
+        alternatives=({"delta": equal_shares(delta, looks)},),
+        chosen=0,
+        evidence={
+            "data": named(Examples.of(tests)),
+            "recipe": {"kind": "given", **outputs.recipe},
+            "weights": outputs.weights,
+        },
+    )
+    evidence = lines[0].based_on.partition(": ")[2]
+    lines[0] = replace(of_predictor("held-out", certificate), based_on=f"H: {evidence}")
+    return certificate, scores, lines
 
 
 def in_few_bits(outputs: Outputs, known: Sequences | None, request: Request) -> Certified:
@@ -152,11 +145,11 @@ def by_rule(outputs: Outputs, known: Sequences | None, request: Request) -> Pred
     from boundcalc.predictors.rules.certify import StoredNetwork, explain_network
 
     assert known is not None  # noqa: S101 - asked with the training data alone
-    why_not = why_no_rule(outputs.found)
-    if outputs.found is None or why_not:
+    why_not = why_no_rule(outputs.audit)
+    if outputs.audit is None or why_not:
         raise InvalidSetting(why_not)
     tensors = outputs.checkpoint.tensors
-    network = StoredNetwork(outputs.found.architecture, {name: tensor.fetch() for name, tensor in tensors.items()})
+    network = StoredNetwork(outputs.audit.architecture, {name: tensor.fetch() for name, tensor in tensors.items()})
     found = explain_network(network, Data(*known.arrays), delta=request.delta, seconds=_SECONDS)
     if found.certificate is None:
         raise InvalidSetting(f"no rule was proved of it within {_SECONDS} seconds; --by rule alone searches longer")

@@ -5,7 +5,7 @@ A module that nothing describes answers all the same: what needs no architecture
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -66,41 +66,45 @@ class Examples(Sequences):
 
 @dataclass(frozen=True)
 class Outputs:
-    """What the model answers: the module where it is at hand, else the architecture as described.
+    """A model that was read, and what it answers: the module where it is at hand, else the architecture as described.
 
     Attributes:
         checkpoint: its tensors.
         where: what it is called.
         live: the module, where it is at hand.
         model: the checkpoint as it is described; None where nothing describes it.
-        found: its audit, likewise.
+        audit: its norms, likewise.
         fixed: what is fixed before the data, where the module does not say it.
         call: how the module is called, where module(x) is not it.
+        mapping: how it was described, where no family was known for it.
+        why_not: why it is not described.
     """
 
     checkpoint: Checkpoint
     where: str
     live: Any
     model: Model | None = None
-    found: Audit | None = None
+    audit: Audit | None = None
     fixed: Fixed | None = None
     call: Call | None = None
+    mapping: Mapping[str, Any] | None = None
+    why_not: str = ""
 
     @property
     def parity(self) -> Parity | None:
         """The forward check."""
-        return None if self.found is None else self.found.parity
+        return None if self.audit is None else self.audit.parity
 
     @property
     def recipe(self) -> dict[str, Any]:
         """What answers, as certificates record it."""
         by = "the architecture as described" if self.live is None else f"the module {called(self.live)}"
-        compared = None if self.found is None else self.found.compared
+        compared = None if self.audit is None else self.audit.compared
         described = self.live is None
         return {
             "name": Path(self.where).name,
             "answers": by,
-            "architecture": self.found.architecture.to_json() if self.found is not None and described else None,
+            "architecture": self.audit.architecture.to_json() if self.audit is not None and described else None,
             "forward_check": None if compared is None else write(compared, complete=True),
         }
 
@@ -131,12 +135,12 @@ class Outputs:
         return margins_of(out, data.y, 2 * tolerance * float(np.abs(out).max(initial=0)))
 
     def __call__(self, data: Sequences) -> Any:
-        return self._run(self._network() if self.live is None else self._module(), data)
+        return self._run(self._described() if self.live is None else self._module(), data)
 
     def _run(self, run: Callable[[Any], Any], data: Sequences, most: int = 256) -> Any:
         """The answers of a function of batches, in the order of the data."""
         answers: list[Any] = [None] * len(data)
-        first = None if self.found is None else token_before(data, self.found)
+        first = None if self.audit is None else token_before(data, self.audit)
         for places, x in data.batches(most):
             self._check_images(x)
             out = run(x if first is None else np.insert(x, 0, first, axis=1))
@@ -162,7 +166,7 @@ class Outputs:
             "in another batch": lambda: self._run(run, few),
         }
         if self.parity is not None and self.parity.outputs is not None:
-            ways["by the description"] = lambda: self._run(self._beside(), described)
+            ways["by the description"] = lambda: self._run(self._described(), described)
         tolerance = ROUNDING if self.parity is None else self.parity.tolerance
         for how, ask in ways.items():
             again = ask()
@@ -189,37 +193,34 @@ class Outputs:
     def _check_images(self, x: Any) -> None:
         if (
             self.model is None
-            or self.found is None
+            or self.audit is None
             or (x.ndim != 4 and (self.live is None or not patch_map(self.model)))
         ):
             return
         rows = self._rows(self.model, x)
-        longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.found.architecture.input_radius
+        longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.audit.architecture.input_radius
         if longest > radius * (1 + ROUNDING):
             raise InvalidSetting(
                 f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels "
                 "in [-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
             )
-        longest_allowed = self.found.architecture.seq_len
+        longest_allowed = self.audit.architecture.seq_len
         whole = rows.shape == x.shape  # rows that stand in the data, of any number up to T
         if rows.shape[1] > longest_allowed or (rows.shape[1] != longest_allowed and not whole):
             raise InvalidSetting(f"images of {rows.shape[1]} rows, but T is {longest_allowed}")
 
-    def _network(self) -> Callable[[Any], Any]:
-        assert self.model is not None  # noqa: S101 - without a module there is a description
-        assert self.found is not None  # noqa: S101
-        last = is_causal(self.found.architecture.stages) or self.model.family.fixed.get("last")
-        fixed = self.fixed or Fixed(rotate=self.model.family.rotate, row=-1 if last else 0)
-        network, model = Network(self.model, self.found.architecture, fixed), self.model
-        return lambda x: network(self._rows(model, x))
-
-    def _beside(self) -> Callable[[Any], Any]:
-        """The description, read out where the module reads out."""
-        assert self.model is not None  # noqa: S101 - what was compared is described
-        assert self.found is not None  # noqa: S101
+    def _described(self) -> Callable[[Any], Any]:
+        """The description; next to a module read out where that reads out."""
+        model, audit = self.model, self.audit
+        assert model is not None  # noqa: S101 - without a module there is a description
+        assert audit is not None  # noqa: S101
         row = self.parity.row if self.parity else None
-        fixed = replace(self.fixed or fixed_beside(self.live, self.model), row=row or 0)
-        network, model = Network(self.model, self.found.architecture, fixed), self.model
+        if self.live is None:
+            last = is_causal(audit.architecture.stages) or model.family.fixed.get("last")
+            fixed = self.fixed or Fixed(rotate=model.family.rotate, row=-1 if last else 0)
+        else:
+            fixed = replace(self.fixed or fixed_beside(self.live, model), row=row or 0)
+        network = Network(model, audit.architecture, fixed)
         return lambda x: at_row(network(self._rows(model, x)), row)
 
     def _module(self) -> Callable[[Any], Any]:

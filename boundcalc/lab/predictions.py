@@ -9,6 +9,7 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.certification import Certification, Line, of_score
 from boundcalc.lab.scores import WEIGHTS, Judged, difference, judge, read_predictions, score
+from boundcalc.predictors.scores import Score
 
 
 def certify_predictions(
@@ -64,12 +65,17 @@ def group_names(groups: Any, n: int) -> tuple[str, ...] | None:
     return names
 
 
-def _scored(found: Judged, other: Judged | None, delta: float, looks: int) -> Certification:
-    """The lines of one predictor's test examples."""
-    scores = {"error": score(found, delta, looks)}
+def score_lines(own: Judged, other: Judged | None, delta: float, looks: int) -> tuple[dict[str, Score], list[Line]]:
+    """The score of one predictor's test examples, and of its difference from another, with their lines."""
+    scores = {"error": score(own, delta, looks)}
     lines = [of_score("held-out", scores["error"])]
     if other is not None:
-        scores["difference"] = difference(found, replace(other, groups=found.groups), delta, looks)
+        scores["difference"] = difference(own, replace(other, groups=own.groups), delta, looks)
         lines.append(of_score(f"against {other.name}", scores["difference"]))
+    return scores, lines
+
+
+def _scored(own: Judged, other: Judged | None, delta: float, looks: int) -> Certification:
+    scores, lines = score_lines(own, other, delta, looks)
     lines += [Line(method, refusal="only its answers are known, no weights") for method in _NEED_WEIGHTS]
-    return Certification(found.name, tuple(lines), delta, scores=scores, notes=found.notes)
+    return Certification(own.name, tuple(lines), delta, scores=scores, notes=own.notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +22,12 @@ from boundcalc.checkpoints.modules import bare, called
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, end_token, patch_map
-from boundcalc.lab.outputs import token_before
+from boundcalc.lab.outputs import Outputs, token_before
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
 
 TRIED = 4
 """Sequences of the data in the forward check."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A model that was read.
-
-    Attributes:
-        name: of the model.
-        checkpoint: its tensors.
-        live: its module, where it is at hand.
-        model: the checkpoint as it is described; None where nothing describes it.
-        audit: its norms, likewise.
-        mapping: how it was described, where no family was known for it.
-        why_not: why it is not described.
-    """
-
-    name: str
-    checkpoint: Checkpoint
-    live: Any
-    model: Model | None = None
-    audit: Audit | None = None
-    mapping: Mapping[str, Any] | None = None
-    why_not: str = ""
 
 
 def read_model(
@@ -70,7 +47,7 @@ def read_model(
     bits: int | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda _: None,
-) -> Reading:
+) -> Outputs:
     """The tensors, the module where there is one, how the model is described, and its norms.
 
     Args:
@@ -110,14 +87,15 @@ def read_model(
             parity=parity,
         )
         found = found if bits is None else found.with_bits(bits)
-        return Reading(name, checkpoint, live, seen, replace(found, where=name, why_not=why_not), mapping)
+        found = replace(found, where=name, why_not=why_not)
+        return Outputs(checkpoint, name, live, seen, found, fixed, call, mapping)
     except BoundcalcError as error:
         if described_only or isinstance(error, NoReadOut | NotRun):
             raise
         live = hand.load() if live is None and hand.load is not None else live
         if live is None:
             raise
-        return Reading(name, checkpoint, live, why_not=str(error))
+        return Outputs(checkpoint, name, live, fixed=fixed, call=call, why_not=str(error))
 
 
 def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import read_table
+from boundcalc.checkpoints.data import read_columns
 from boundcalc.predictors.data import digest_of_arrays
 from boundcalc.predictors.scores import Score
 
@@ -125,7 +125,8 @@ def read_predictions(
         answers: the column to judge, where not the usual one.
         largest: the largest weight that an example can have, where there is a column of weights.
     """
-    table = _table(Path(path))
+    columns = read_columns(Path(path))
+    table = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in columns.items()}
     label = next((name for name in LABELS if name in table), None)
     named = answers or next((name for name in (*ANSWERS, "scores", *GRADES) if name in table), None)
     parts = sorted((name for name in table if name.startswith("score_")), key=lambda name: (len(name), name))
@@ -252,22 +253,6 @@ def _weights(
     if not any(found):
         raise InvalidSetting(f"{path}: every example has weight 0")
     return tuple(found), float(largest)
-
-
-def _table(path: Path) -> dict[str, list[str]]:
-    if path.suffix == ".parquet":
-        from boundcalc.checkpoints.data import read_parquet
-
-        return {
-            name: ["" if cell is None else str(cell) for cell in cells] for name, cells in read_parquet(path).items()
-        }
-    try:
-        rows = read_table(path)
-    except OSError as error:
-        raise InvalidSetting(f"cannot read {path}: {error.strerror or error}") from None
-    if len(rows) < 2:
-        raise InvalidSetting(f"{path} needs a first line of names, such as answer,label, and a line for each example")
-    return {name: [row[at] for row in rows[1:]] for at, name in enumerate(rows[0])}
 
 
 def _repeated(table: Mapping[str, Sequence[str]]) -> list[str]:
