@@ -109,7 +109,7 @@ def test_it_is_searched_checked_written_run_and_trained() -> None:
 
 
 def test_it_is_known_in_few_places() -> None:
-    """Of SoftCap, which is the same layer, who names the class: its file, and the lists of what is exported.
+    """Of SoftCap, which is the same layer, who names the class: its file, and the list of what is exported.
 
     Beside them a family that has such layers, and the networks with a margin that are built (which any layer may do
     without).
@@ -119,7 +119,7 @@ def test_it_is_known_in_few_places() -> None:
         ["grep", "-rlw", "SoftCap", str(root), "--include=*.py"], capture_output=True, text=True, check=True
     )
     places = {Path(line).relative_to(root).as_posix() for line in found.stdout.split()}
-    room = {"layers/softcap.py", "layers/__init__.py", "setting/__init__.py"}
+    room = {"layers/softcap.py", "layers/__init__.py"}
     assert {place for place in places if not place.startswith(("checkpoints/families/", "engine/"))} == room
 
 
