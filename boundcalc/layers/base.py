@@ -44,6 +44,13 @@ matrix as well; "factor": one of two whose product is what is covered, not its d
 "values": what heads look up."""
 
 
+def place_named(kind: str, block: int | None = None, head: int | None = None) -> str:
+    """The key of a budget: what `boundcalc.setting.norms.place_of` takes apart."""
+    if block is None:
+        return kind
+    return f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """Trained arrays of one kind in one layer: what a norm budget may be given for.

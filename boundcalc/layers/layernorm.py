@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.fields import Count, Length, Name, Size
 from boundcalc.base.system import Number
-from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, place_named, register_layer
 from boundcalc.layers.facts import Context, Facts, Slot, offset_slot, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -95,9 +95,9 @@ class LayerNorm(EveryRow):
         radius = float(at.radius)
         most = 0.0 if self.centred and self.d == 1 else radius * radius / self.d
         if self.variance_floor * (1 - _ROUNDING) > most:
-            name = self.kind if self.block is None else f"{self.kind}[{self.block}]"
+            where = place_named(self.kind, self.block)
             raise InvalidSetting(
-                f"no network has a variance of {self.variance_floor:g} before {name}: rows x there have |x| <= "
+                f"no network has a variance of {self.variance_floor:g} before {where}: rows x there have |x| <= "
                 f"{radius:.4g} and a variance of at most {most:.4g}; lower the variance_floor (0 for none)"
             )
 

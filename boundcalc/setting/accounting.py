@@ -49,7 +49,7 @@ def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, s
 
 def refuse_missing(norms: Norms, architecture: Architecture) -> None:
     """Refuses norms that leave weights without a budget and without the knob: all of them at once."""
-    if norms.C is not None or not isinstance(architecture.depth, int):
+    if norms.C is not None:
         return
     weights = weights_of(architecture.stages, architecture.seq_len)
     missing = [weight.kind for weight, key in lookups(norms, weights) if key is None]
@@ -81,15 +81,10 @@ def _check_places(norms: Norms, weights: Sequence[Weight]) -> None:
 def _why_unread(key: str, norms: Norms, weights: Sequence[Weight]) -> str:
     """What is read in the place of a budget that is not."""
     kind, block, head = place_of(key)
-    inner = [other for other in norms.budgets if other != key and _within(place_of(other), (kind, block, head))]
+    longer = f"{key}[" if block is None else f"{key[:-1]},"
+    inner = [other for other in norms.budgets if other.startswith(longer)]
     if inner:
         return f"it would be ignored, as every place it stands for has a budget of its own ({', '.join(inner[:3])})"
     holders = [w for w in weights if any(each.kind == kind and block in (None, each.block) for each in w.all)]
     names = dict.fromkeys(each.kind for w in holders for each in w.read(norms, head))
     return f"it would be ignored: what is read there is {', '.join(names)}"
-
-
-def _within(inner: tuple[str, int | None, int | None], outer: tuple[str, int | None, int | None]) -> bool:
-    return inner[0] == outer[0] and all(
-        mine in (None, theirs) for mine, theirs in zip(outer[1:], inner[1:], strict=True)
-    )

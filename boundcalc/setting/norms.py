@@ -13,6 +13,7 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.fields import Count, Length, Positive, check_fields, declare
 from boundcalc.base.schema import first_of, read, write
+from boundcalc.layers.base import place_named as place_named
 
 SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")
 """The limits of a budget that are norms of the matrix itself."""
@@ -125,13 +126,6 @@ def place_of(key: str) -> tuple[str, int | None, int | None]:
         )
     block, head = found["block"], found["head"]
     return found["kind"], None if block is None else int(block), None if head is None else int(head)
-
-
-def place_named(kind: str, block: int | None = None, head: int | None = None) -> str:
-    """The key of a budget: what `place_of` takes apart."""
-    if block is None:
-        return kind
-    return f"{kind}[{block}]" if head is None else f"{kind}[{block},{head}]"
 
 
 @dataclass(frozen=True)

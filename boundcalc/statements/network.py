@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.layers.base import rows_used
+from boundcalc.layers.base import place_named, rows_used
 from boundcalc.layers.facts import Context, Facts, Member, Slot, total
 from boundcalc.setting import Layer, Setting
 from boundcalc.statements.weights import Weights
@@ -129,7 +129,7 @@ class Network:
             slots: list[tuple[str, Slot]] = []
             for slot in step.facts.slots:
                 block = step.layer.where()
-                name = slot.kind if block is None else f"{slot.kind}[{block}]"
+                name = place_named(slot.kind, block)
                 numbers[name] += 1
                 slots.append((name if numbers[name] == 1 else f"{name}#{numbers[name]}", slot))
             self._steps.append(_Stage(step.facts.lipschitz, tuple(slots)))
