@@ -129,23 +129,23 @@ class Described:
                 if name or value != f.default:  # an array is of what is read
                     raise InvalidSetting(f"{f.name} = {validate.shown(value)} would change nothing: {reason}")
 
-    def with_fields(self, **given: Any) -> Self:
+    def with_fields(self, **changes: Any) -> Self:
         """The same with some fields changed; what was there before counts as a default."""
-        return self.from_defaults({f.name: getattr(self, f.name) for f in fields(cast("Any", self))}, given)
+        return self.from_defaults({f.name: getattr(self, f.name) for f in fields(cast("Any", self))}, changes)
 
     @classmethod
-    def from_defaults(cls, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
+    def from_defaults(cls, defaults: Mapping[str, Any], changes: Mapping[str, Any]) -> Self:
         """An instance of what is given, and of defaults as far as anything reads them besides it.
 
         What is given and not read is refused, unless it says that something is left out, which it is.
         """
         plain = {f.name: f.default for f in fields(cast("Any", cls))}
-        values = {name: {**plain, **defaults, **given}[name] for name in plain}
+        values = {name: {**plain, **defaults, **changes}[name] for name in plain}
         unchecked: Any = SimpleNamespace(**values)
         if values.get("layers") is None:  # listed layers go with nothing else
-            values |= {name: plain[name] for name in plain if name not in given and cls.unread(unchecked, name)}
+            values |= {name: plain[name] for name in plain if name not in changes and cls.unread(unchecked, name)}
         new = cls(**values)
-        for name, value in given.items():
+        for name, value in changes.items():
             if value not in _LEFT_OUT and not (isinstance(value, tuple) and not value):
                 new.refuse_unread(name)
         return new

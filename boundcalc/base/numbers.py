@@ -76,9 +76,9 @@ class LogFloat:
     def of(x: float | LogFloat) -> LogFloat:
         if isinstance(x, LogFloat):
             return x
-        known = _SMALL.get(x)
-        if known is not None:
-            return known
+        small = _SMALL.get(x)
+        if small is not None:
+            return small
         return LogFloat(math.log(abs(x)), 1 if x > 0 else -1)
 
     def __add__(self, other: float | LogFloat) -> LogFloat:

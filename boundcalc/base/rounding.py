@@ -71,8 +71,8 @@ def log10_up(log: float) -> float:
 
 def value_up(log: float) -> float:
     """The upper bound e^log, at most 1."""
-    found = 1.0 if log >= 0 else math.exp(log)
-    return min(1.0, log_up(found))
+    value = 1.0 if log >= 0 else math.exp(log)
+    return min(1.0, log_up(value))
 
 
 def at_least(x: float) -> str:
@@ -93,8 +93,8 @@ def short(x: float) -> str:
 def confidence(delta: float) -> str:
     """The probability 1 - delta: delta rounded up to four digits, taken from 1; never shown as 1."""
     above = Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(delta))
-    found = 1 - above
-    return f"1 - {above.normalize():g}" if len(str(found)) > 14 else f"{found.normalize():f}"
+    level = 1 - above
+    return f"1 - {above.normalize():g}" if len(str(level)) > 14 else f"{level.normalize():f}"
 
 
 def _plain(x: float, digits: int, rounding: str) -> str:
@@ -109,11 +109,11 @@ def _plain(x: float, digits: int, rounding: str) -> str:
 
 def _shown(x: Decimal, digits: int, rounding: str) -> str:
     """So many digits of a positive number."""
-    found = Context(prec=digits, rounding=rounding, Emin=-(10**4), Emax=10**4).plus(x)
-    exponent = found.adjusted()
+    rounded = Context(prec=digits, rounding=rounding, Emin=-(10**4), Emax=10**4).plus(x)
+    exponent = rounded.adjusted()
     if not -4 <= exponent < 6:
-        return _power(f"{found.scaleb(-exponent):.{digits - 1}f}", exponent)
-    return f"{found:.{max(0, digits - 1 - exponent)}f}"
+        return _power(f"{rounded.scaleb(-exponent):.{digits - 1}f}", exponent)
+    return f"{rounded:.{max(0, digits - 1 - exponent)}f}"
 
 
 def _power(head: str, exponent: int) -> str:
@@ -125,11 +125,11 @@ def _size(x: float, rounding: str) -> str:
     """Up to six digits of a number, which stands for itself: its shortest decimal, not its binary value."""
     if isinstance(x, float) and not math.isfinite(x):
         return str(x)
-    found = Context(prec=6, rounding=rounding).create_decimal(repr(x) if isinstance(x, float) else x).normalize()
-    exponent = found.adjusted() if found else 0
-    head = found.scaleb(-exponent).normalize()
+    rounded = Context(prec=6, rounding=rounding).create_decimal(repr(x) if isinstance(x, float) else x).normalize()
+    exponent = rounded.adjusted() if rounded else 0
+    head = rounded.scaleb(-exponent).normalize()
     if exponent >= 5 and abs(head) == 1:
         return f"{'-' * (head < 0)}10^{exponent}"
     if -5 < exponent < 6:
-        return f"{found:f}"
+        return f"{rounded:f}"
     return _power(f"{head:f}", exponent)

@@ -46,43 +46,43 @@ def letter(name: str) -> str:
     return _LETTER_OF.get(name, name)
 
 
-def spelling(name: str, known: Iterable[str]) -> str:
+def spelling(name: str, options: Iterable[str]) -> str:
     """The known name that a letter stands for, or the letter that a field's name stands for; else the name itself."""
-    names = frozenset(known)
+    names = frozenset(options)
     return next((word for word in (name, LETTERS.get(name), letter(name)) if word in names), name)
 
 
-def hint(name: str, known: Iterable[str]) -> str:
+def hint(name: str, options: Iterable[str]) -> str:
     """The end of a message about an unknown name: the known name it is closest to."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), n=1)
+    near = get_close_matches(name, list(options), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def choice(name: str, value: object, options: Iterable[str]) -> str:
     """One of the given words."""
-    known = tuple(options)
-    word = spelling(value, known) if isinstance(value, str) else None
-    if word not in known:
-        raise InvalidSetting(f"{name} must be one of {', '.join(known)}; got {shown(value)}{hint(str(value), known)}")
+    words = tuple(options)
+    word = spelling(value, words) if isinstance(value, str) else None
+    if word not in words:
+        raise InvalidSetting(f"{name} must be one of {', '.join(words)}; got {shown(value)}{hint(str(value), words)}")
     return word
 
 
-def known_keys(where: str, data: object, known: Iterable[str]) -> Mapping[str, Any]:
+def known_keys(where: str, data: object, options: Iterable[str]) -> Mapping[str, Any]:
     """A JSON object that has no key besides the known ones, by which spellings of them are replaced."""
     if not isinstance(data, Mapping):
         raise InvalidSetting(f"{where} must be a JSON object, got {shown(data)}")
-    names = tuple(known)
-    found: dict[str, Any] = {}
+    names = tuple(options)
+    values: dict[str, Any] = {}
     for key, value in data.items():
         name = spelling(str(key), names)
         if name not in names:
             raise InvalidSetting(f"{where} has no {shown(key)}{hint(str(key), names)}; it knows {', '.join(names)}")
-        if name in found:
+        if name in values:
             raise InvalidSetting(f"{where} gives {name} twice: {key} is another name of it; leave one out")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def brief(values: Mapping[str, Any]) -> str:
@@ -191,11 +191,11 @@ def _read_tuple(args: tuple[Any, ...], data: object, where: str) -> tuple[Any, .
 
 
 def _object(kind: Any, data: object, where: str) -> Any:
-    known = {json_name(f): f for f in fields(kind)}
+    declared = {json_name(f): f for f in fields(kind)}
     values: dict[str, Any] = {}
-    for key, value in known_keys(where, data, known).items():
-        values[known[key].name] = _read(_hints(kind)[known[key].name], value, f"{where}.{key}")
-    missing = [key for key, f in known.items() if f.name not in values and f.default is MISSING is f.default_factory]
+    for key, value in known_keys(where, data, declared).items():
+        values[declared[key].name] = _read(_hints(kind)[declared[key].name], value, f"{where}.{key}")
+    missing = [key for key, f in declared.items() if f.name not in values and f.default is MISSING is f.default_factory]
     if missing:
         raise InvalidSetting(f"{where} does not give {missing[0]!r}")
     try:
@@ -211,24 +211,24 @@ def _is_number(value: object) -> bool:
     return isinstance(value, float) and value - value == 0
 
 
-def refuse_difference(where: str, given: object, full: object) -> None:
+def refuse_difference(where: str, data: object, full: object) -> None:
     """Refuses JSON that is not what it should be, naming the first such place."""
     if isinstance(full, dict):
-        if not isinstance(given, Mapping):
+        if not isinstance(data, Mapping):
             raise InvalidSetting(f"{where} must be a JSON object")
         for key in full:
-            if key not in given:
+            if key not in data:
                 raise InvalidSetting(f"{where} does not give {key!r}, and nothing may be left to defaults")
-        for key, value in cast("Mapping[str, object]", given).items():
+        for key, value in cast("Mapping[str, object]", data).items():
             if key not in full:
                 raise InvalidSetting(f"{where} has a field {shown(key)} that nothing reads")
             refuse_difference(f"{where}.{key:.60}", value, full[key])
     elif isinstance(full, list):
-        if not isinstance(given, list | tuple) or len(given) != len(full):
+        if not isinstance(data, list | tuple) or len(data) != len(full):
             raise InvalidSetting(f"{where} must be a list of {len(full)}")
-        for i, (a, b) in enumerate(zip(given, full, strict=True)):
+        for i, (a, b) in enumerate(zip(data, full, strict=True)):
             refuse_difference(f"{where}[{i}]", a, b)
     else:
-        whole = isinstance(given, int) or not isinstance(full, int)  # 8.0 is not how 8 is written
-        if given != full or not whole or isinstance(given, bool) != isinstance(full, bool):
-            raise InvalidSetting(f"{where} = {shown(given)} does not fit the rest: it must be {shown(full)}")
+        whole = isinstance(data, int) or not isinstance(full, int)  # 8.0 is not how 8 is written
+        if data != full or not whole or isinstance(data, bool) != isinstance(full, bool):
+            raise InvalidSetting(f"{where} = {shown(data)} does not fit the rest: it must be {shown(full)}")

@@ -221,8 +221,8 @@ class Attention(Layer):
         """Scores (n, heads, queries, keys), not yet divided."""
         xp, kind = run.xp, self.scores.kind
         if self.qk == "fixed":
-            asked = _of_heads(x, weights, run, kind, None).swapaxes(2, 3)
-            return xp.repeat_interleave(asked, queries.shape[1], 2)
+            query = _of_heads(x, weights, run, kind, None).swapaxes(2, 3)
+            return xp.repeat_interleave(query, queries.shape[1], 2)
         if self.qk == "joint" and (self.d_head is None or run.source.has(self, kind)):
             joint = weights(kind)
             left, right = (

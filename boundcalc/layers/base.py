@@ -89,15 +89,15 @@ class Weight:
     def read(self, norms: Norms, head: int | None = None) -> tuple[Weight, ...]:
         """What is looked up for one head (or for all alike): itself, or its factors where one of them has a budget."""
         mine = norms.place(self.kind, self.block, head)
-        given = [key for factor in self.factors if (key := norms.place(factor.kind, self.block, head)) is not None]
-        if mine is not None and given:
+        keys = [key for factor in self.factors if (key := norms.place(factor.kind, self.block, head)) is not None]
+        if mine is not None and keys:
             names = " and ".join(factor.kind for factor in self.factors if factor.role == "factor")
             where = "the layer without a number" if self.block is None else f"block {self.block}"
             raise InvalidSetting(
-                f"norms of {mine} and of {given[0]}: {self.kind} is the product of {names}; give budgets for the "
+                f"norms of {mine} and of {keys[0]}: {self.kind} is the product of {names}; give budgets for the "
                 f"product or for its factors, not for both ({where}{'' if head is None else f', head {head}'})"
             )
-        return self.factors if given else (self,)
+        return self.factors if keys else (self,)
 
     @property
     def limits(self) -> frozenset[str]:

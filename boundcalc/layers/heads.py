@@ -116,10 +116,10 @@ def split(layer: Attention, at: Context) -> Number | None:
 
 
 def _tau(layer: Attention, at: Context) -> Number:
-    given = layer.normaliser.temperature
-    if given is None and layer.qk == "split":
+    temperature = layer.normaliser.temperature
+    if temperature is None and layer.qk == "split":
         return at.ns.sqrt(at.ns.number(layer.d_head or 1))
-    return at.ns.number(1.0 if given is None else given)
+    return at.ns.number(1.0 if temperature is None else temperature)
 
 
 def _groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
@@ -128,13 +128,13 @@ def _groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     Certificates list covers in this order.
     """
     norms = at.weights.norms
-    kinds = [each.kind for weight in layer.weights(at.seq_len) for each in weight.all]
+    kinds = [part.kind for weight in layer.weights(at.seq_len) for part in weight.all]
     places = (
         [[norms.place(kind, layer.block, head) for kind in kinds] for head in range(layer.heads)]
         if norms.headed
         else []
     )
-    own = [place for each in places for place in each if place and "," in place]
+    own = [place for keys in places for place in keys if place and "," in place]
     if not own:
         return [(None, layer.heads)]
     if layer.groups != layer.heads or layer.qk_norm == "width":
@@ -142,8 +142,8 @@ def _groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
         what = "grouped queries" if grouped else "queries and keys of all heads normalised together"
         raise Unsupported(Refusal(what, f"a budget for {own[0]} alone", "the same budgets for every head"))
     alike: dict[str, list[int]] = {}
-    for head, each in enumerate(places):
-        alike.setdefault(repr([place and norms.budgets[place] for place in each]), []).append(head)
+    for head, keys in enumerate(places):
+        alike.setdefault(repr([place and norms.budgets[place] for place in keys]), []).append(head)
     return [(members[0], len(members)) for members in alike.values()]
 
 

@@ -36,7 +36,7 @@ class Residual(Layer):
 
     def over(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
         return replace(
-            self, branch=tuple(remade(self.branch)), beside=tuple(tuple(remade(each)) for each in self.beside)
+            self, branch=tuple(remade(self.branch)), beside=tuple(tuple(remade(branch)) for branch in self.beside)
         )
 
     def brief(self) -> str:
@@ -51,11 +51,11 @@ class Residual(Layer):
         if len(read) > 1:
             raise InvalidSetting(f"branches of a residual read the same rows, but not of width {read[0]} and {read[1]}")
         same = (None, None) in ends  # X itself, or its entries changed
-        made = list(dict.fromkeys([*(read if same else ()), *(makes for _, makes in ends if makes is not None)]))
-        if len(made) > 1:
-            gets = "tokens" if made[0] == TOKENS else f"rows of width {made[0]}"
-            raise InvalidSetting(f"a residual adds rows of width {made[1]} to {gets}")
-        width = made[0] if made else None
+        widths = list(dict.fromkeys([*(read if same else ()), *(makes for _, makes in ends if makes is not None)]))
+        if len(widths) > 1:
+            gets = "tokens" if widths[0] == TOKENS else f"rows of width {widths[0]}"
+            raise InvalidSetting(f"a residual adds rows of width {widths[1]} to {gets}")
+        width = widths[0] if widths else None
         return (read[0] if read else width if same else None), width
 
     def rows_before(self, rows: int, seq_len: int) -> int:

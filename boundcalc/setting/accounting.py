@@ -18,7 +18,7 @@ def account(norms: Norms, architecture: Architecture) -> None:
     products = list(products_of(architecture.stages, architecture.seq_len))
     _check_places(norms, [*weights, *products])
     read = {key: weight for weight, key in lookups(norms, weights) if key is not None}
-    read |= {key: each for each in products if (key := norms.place(each.kind, each.block)) is not None}
+    read |= {key: product for product in products if (key := norms.place(product.kind, product.block)) is not None}
     for key, budget in norms.budgets.items():
         if key not in read:
             raise InvalidSetting(f"norms of {key}: {_why_unread(key, norms, weights)}")
@@ -43,8 +43,8 @@ def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, s
     for weight in weights:
         heads = range(weight.heads) if norms.headed and weight.heads else (None,)
         for head in heads:
-            for each in weight.read(norms, head):
-                yield each, norms.place(each.kind, each.block, head)
+            for part in weight.read(norms, head):
+                yield part, norms.place(part.kind, part.block, head)
 
 
 def refuse_missing(norms: Norms, architecture: Architecture) -> None:
@@ -65,8 +65,8 @@ def _check_places(norms: Norms, weights: Sequence[Weight]) -> None:
     """Kinds, blocks and heads that exist."""
     places: dict[str, dict[int | None, int]] = {}
     for weight in weights:
-        for each in weight.all:
-            places.setdefault(each.kind, {})[each.block] = each.heads
+        for part in weight.all:
+            places.setdefault(part.kind, {})[part.block] = part.heads
     for key in norms.budgets:
         kind, block, head = place_of(key)
         blocks = places[validate.choice(f"norms of {key}: the kind", kind, places)]
@@ -85,6 +85,6 @@ def _why_unread(key: str, norms: Norms, weights: Sequence[Weight]) -> str:
     inner = [other for other in norms.budgets if other.startswith(longer)]
     if inner:
         return f"it would be ignored, as every place it stands for has a budget of its own ({', '.join(inner[:3])})"
-    holders = [w for w in weights if any(each.kind == kind and block in (None, each.block) for each in w.all)]
-    names = dict.fromkeys(each.kind for w in holders for each in w.read(norms, head))
+    holders = [w for w in weights if any(part.kind == kind and block in (None, part.block) for part in w.all)]
+    names = dict.fromkeys(part.kind for w in holders for part in w.read(norms, head))
     return f"it would be ignored: what is read there is {', '.join(names)}"

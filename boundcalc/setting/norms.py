@@ -66,8 +66,8 @@ class Budget:
             if not 0 < validate.positive("Schatten p", p) <= 2:
                 raise InvalidSetting(f"Schatten p must lie in (0, 2], got {p!r}")
             validate.positive("Schatten sum", total, zero=True)
-        given = [(name, getattr(self, name)) for name in _ORDER if getattr(self, name) is not None]
-        for (small, low), (large, high) in itertools.pairwise(given):
+        limits = [(name, getattr(self, name)) for name in _ORDER if getattr(self, name) is not None]
+        for (small, low), (large, high) in itertools.pairwise(limits):
             if high < low:
                 raise InvalidSetting(
                     f"norms contradict: {_SYMBOL[large]} = {high:g} is below {_SYMBOL[small]} = {low:g}, "
@@ -119,13 +119,13 @@ def place_of(key: str) -> tuple[str, int | None, int | None]:
     There is one way to write a place, so that two keys are two places.
     A key that is spelt otherwise would never be looked up, and the knob C be used instead.
     """
-    found = _KEY.fullmatch(key) if isinstance(key, str) else None
-    if found is None:
+    match = _KEY.fullmatch(key) if isinstance(key, str) else None
+    if match is None:
         raise InvalidSetting(
             f"a norm's key is like W_V, W_V[3] or W_V[3,0], without spaces and leading zeros; got {validate.shown(key)}"
         )
-    block, head = found["block"], found["head"]
-    return found["kind"], None if block is None else int(block), None if head is None else int(head)
+    block, head = match["block"], match["head"]
+    return match["kind"], None if block is None else int(block), None if head is None else int(head)
 
 
 @dataclass(frozen=True)
