@@ -52,3 +52,14 @@ def test_mathematics_becomes_mathml_whole_or_not_at_all(monkeypatch: pytest.Monk
     assert len(formulas) > 20
     for formula in formulas:
         assert "<math" in mathml.mathml(formula, display=True)
+
+
+def bare_names(text: str) -> list[str]:
+    """Links that show the name of a file in place of a title."""
+    return re.findall(r"\[`?[\w/.-]+\.md`?\]\(", text)
+
+
+def test_links_show_titles_of_pages() -> None:
+    pages = [*PAGES, *(ROOT / "docs").rglob("*.md"), ROOT / "figures" / "README.md"]
+    assert {page.name: found for page in pages if (found := bare_names(page.read_text(encoding="utf-8")))} == {}
+    assert bare_names("See [a/theory.md](theory.md#k) or [Theory](theory.md).") == ["[a/theory.md]("]
