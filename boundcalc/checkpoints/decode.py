@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +10,6 @@ from numpy.typing import NDArray
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import FLOATS, Array, Tensor
 from boundcalc.norms.matrix import Floats, Native, Stored, check_finite
-
-
-@cache
-def float8_values(dtype: str) -> NDArray[np.float32]:
-    """The 256 values of a float8 type, by its definition: sign, exponent, fraction.
-
-    e4m3 is the "fn" variant: no infinities, all ones is NaN. e5m2 follows IEEE.
-    """
-    bits, bias = (3, 7) if dtype == "float8_e4m3" else (2, 15)
-    values = np.empty(256, np.float32)
-    for byte in range(256):
-        sign = -1.0 if byte & 0x80 else 1.0
-        exponent = (byte & 0x7F) >> bits
-        fraction = (byte & ((1 << bits) - 1)) / (1 << bits)
-        scale = 2.0 ** (max(exponent, 1) - bias)
-        values[byte] = sign * scale * (fraction + (exponent > 0))
-        if dtype == "float8_e4m3" and (byte & 0x7F) == 0x7F:
-            values[byte] = np.nan
-        elif dtype == "float8_e5m2" and exponent == 31:
-            values[byte] = np.nan if fraction else sign * np.inf
-    return values
 
 
 def to_float(stored: Array, dtype: str) -> NDArray[np.float32] | Floats:
@@ -42,8 +20,6 @@ def to_float(stored: Array, dtype: str) -> NDArray[np.float32] | Floats:
         wide = stored.astype(np.uint32)
         wide <<= 16
         return wide.view(np.float32)
-    if dtype in ("float8_e4m3", "float8_e5m2"):
-        return float8_values(dtype)[stored]
     if dtype in FLOATS:
         return np.asarray(stored, np.float32)
     raise CheckpointError(f"{dtype} is not a type of weights")

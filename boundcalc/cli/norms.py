@@ -32,9 +32,9 @@ Examples:
   boundcalc norms later/ --out norms.json && boundcalc eval --setting setting.json --norms norms.json
   boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
   boundcalc norms mine.pt --template mine.json --compare model.py:make
-  boundcalc norms model.npz --mapping mine.json --format csv > norms.csv
+  boundcalc norms model.pt --mapping mine.json --format csv > norms.csv
 
-MODEL is a .safetensors, .pt, .bin, .ckpt or .npz file, an index of shards, or a directory as save_pretrained writes it.
+MODEL is a .safetensors, .pt, .bin or .ckpt file, an index of shards, or a directory as save_pretrained writes it.
 Nothing in it is executed. Every norm is an upper bound of the exact one.""",
 )
 @click.argument("model", type=Input())

@@ -5,7 +5,6 @@ BOUNDCALC_FUZZ=5000 tries as many of each kind.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Callable
@@ -25,18 +24,10 @@ TRIES = int(os.environ.get("BOUNDCALC_FUZZ", "120"))
 LONGEST = 600
 
 
-def npz(tensors: dict[str, Any], save: Callable[..., None] = np.savez) -> bytes:
-    out = io.BytesIO()
-    save(out, **{name: np.asarray(t, np.float32) if t.dtype.kind == "f" else t for name, t in tensors.items()})
-    return out.getvalue()
-
-
 FORMATS: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "safetensors": handmade.safetensors,
     "pt": handmade.torch_zip,
     "old.pt": handmade.torch_pickles,
-    "npz": npz,
-    "packed.npz": lambda tensors: npz(tensors, np.savez_compressed),
 }
 
 

@@ -15,14 +15,14 @@ from click.testing import CliRunner
 import boundcalc
 from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import CheckpointError, audit, open_checkpoint
-from boundcalc.checkpoints.decode import float8_values, read
+from boundcalc.checkpoints.decode import read, to_float
 from boundcalc.checkpoints.readers import Checkpoint
-from boundcalc.checkpoints.readers.base import TORCH_NAMES
+from boundcalc.checkpoints.readers.base import STORED
 from boundcalc.cli import main
 from boundcalc.setting import Pool
 from tests.checkpoints import handmade
 
-TYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
+TYPES = ("float64", "float32", "float16", "bfloat16")
 
 
 def tensors(seed: int = 0) -> dict[str, handmade.Array]:
@@ -46,26 +46,15 @@ def test_safetensors_of_every_type(tmp_path: Path, dtype: str) -> None:
     same(found, tensors(), dtype)
     assert not found.tensors["n"].is_float
     values = read(found.tensors["a"])
-    exact = {"float64": 0.0, "float32": 1e-7, "float16": 1e-3, "bfloat16": 1e-2}.get(dtype, 0.3)
+    exact = {"float64": 0.0, "float32": 1e-7, "float16": 1e-3, "bfloat16": 1e-2}[dtype]
     assert np.allclose(values, tensors()["a"], rtol=exact, atol=exact)
 
 
 def test_narrow_types_are_decoded_exactly() -> None:
-    from boundcalc.checkpoints.decode import to_float
-
     bits = np.arange(2**16, dtype=np.uint16)
     values = to_float(bits, "bfloat16")
     assert values.dtype == np.float32
     assert np.array_equal(values.view(np.uint32) >> 16, bits.astype(np.uint32))
-    e4m3, e5m2 = float8_values("float8_e4m3"), float8_values("float8_e5m2")
-    assert (e4m3[0x7E], e4m3[0x01], e4m3[0x38], e4m3[0xB8]) == (448.0, 2.0**-9, 1.0, -1.0)
-    assert (e5m2[0x7B], e5m2[0x01], e5m2[0x3C], e5m2[0x7C]) == (57344.0, 2.0**-16, 1.0, np.inf)
-    assert np.isnan(e4m3[0x7F])
-    assert np.isfinite(e4m3).sum() == 254
-    assert np.array_equal(
-        e5m2[np.isfinite(e5m2)],
-        np.array([b * 256 for b in range(256)], "<u2").view("<f2").astype("f4")[np.isfinite(e5m2)],
-    )
 
 
 @pytest.mark.parametrize("wrapper", [None, "state_dict", "model"])
@@ -74,13 +63,6 @@ def test_torch_files(tmp_path: Path, dtype: str, wrapper: str | None) -> None:
     path = tmp_path / "w.pt"
     path.write_bytes(handmade.torch_zip(tensors(), dtype, wrapper))
     same(open_checkpoint(path), tensors(), dtype)
-
-
-def test_npz(tmp_path: Path) -> None:
-    path = tmp_path / "w.npz"
-    t = tensors()
-    np.savez(path, a=t["a"].astype("f4"), b=t["b"].astype("f4"), n=t["n"], s=t["s"].astype("f4"))
-    same(open_checkpoint(path), tensors(), "float32")
 
 
 def test_shards_and_directories(tmp_path: Path) -> None:
@@ -127,21 +109,6 @@ def test_a_payload_is_refused_without_running_it(tmp_path: Path, ending: str, ba
     assert not target.exists()
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("os", "system"),
-        ("builtins", "eval"),
-        ("torch", "load"),
-        ("torch.storage", "_load_from_bytes"),
-        ("numpy", "load"),
-    ],
-)
-def test_no_other_name_is_ever_looked_up(tmp_path: Path, module: str, name: str) -> None:
-    script = f"\x80\x02c{module}\n{name}\n.".encode("latin-1")
-    refused(written(tmp_path, handmade.zipped(script), "w.pt"), "none of its code was run")
-
-
 def test_torch_reads_the_same_from_its_old_files(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     whole = torch.randn(4, 6)
@@ -163,14 +130,10 @@ def test_tied_tensors_of_a_file_are_one_parameter(tmp_path: Path) -> None:
     assert found["a"].storage == found["b"].storage != found["c"].storage
 
 
-@pytest.mark.parametrize("name", ["w.npz", "w.ckpt", "other.safetensors", "w.pt"])
+@pytest.mark.parametrize("name", ["w.ckpt", "other.safetensors", "w.pt"])
 def test_a_config_beside_any_weights_is_read(tmp_path: Path, name: str) -> None:
     """cases.md F8: only names that save_pretrained writes were looked beside."""
-    import io
-
-    packed = io.BytesIO()
-    np.savez(packed, **tensors())  # pyright: ignore[reportArgumentType]
-    content = {".npz": packed.getvalue(), ".safetensors": handmade.safetensors(tensors())}
+    content = {".safetensors": handmade.safetensors(tensors())}
     path = written(tmp_path, content.get(Path(name).suffix, handmade.torch_zip(tensors())), name)
     assert open_checkpoint(path).config == {}
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
@@ -198,7 +161,7 @@ def test_lying_headers(tmp_path: Path) -> None:
     tables += [{"w": entry, "x": entry}, {"w": begun_late}, {"w": 3}, [1, 2], b'{"w": 1, "w": 2}', b"[" * 100_000]
     for table in tables:
         refused(header(table), "not a whole safetensors file")
-    refused(header({"w": {"dtype": "F8_E8M0", "shape": [64], "data_offsets": [0, 64]}}), "not a type of weights")
+    refused(header({"w": {"dtype": "F8_E8M0", "shape": [64], "data_offsets": [0, 64]}}), "no type of weights")
     twice = json.dumps(entry)
     refused(header(f'{{"w": {twice}, "w": {twice}}}'.encode(), b"\0" * 128), "not a whole safetensors file")
     refused(header({}, b""), "no tensors")
@@ -239,10 +202,6 @@ def test_other_places_and_objects(tmp_path: Path) -> None:
     refused(tmp_path / "nothing", "no file or directory")
     refused(tmp_path, "has none of")
     refused(written(tmp_path, b"", "w.gguf"), "no known ending")
-    np.savez(tmp_path / "o.npz", w=np.array([{}], dtype=object))
-    refused(tmp_path / "o.npz", "Python objects")
-    np.savez(tmp_path / "c.npz", w=np.ones(2, complex))
-    refused(tmp_path / "c.npz", "not a type of weights")
     refused(written(tmp_path, handmade.zipped(b"\x80\x02K\x01."), "w.pt"), "not a table of tensors")
     refused(written(tmp_path, handmade.zipped(b"\x80\x02garbage"), "w.pt"), "not a whole file of torch.save|more than")
 
@@ -257,13 +216,13 @@ def test_weights_that_are_not_finite(tmp_path: Path, bad: float) -> None:
         read(open_checkpoint(path).tensors["w"])
 
 
-@pytest.mark.parametrize("name", TORCH_NAMES)
+@pytest.mark.parametrize("name", STORED)
 def test_every_type_of_torch_is_read_alike_from_a_module_and_its_file(name: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     state = {"w": torch.ones(2, 3), "other": torch.zeros(3).to(getattr(torch, name))}
     torch.save(state, tmp_path / "m.pt")
     live, stored = open_checkpoint(state).tensors, open_checkpoint(tmp_path / "m.pt").tensors
-    assert live["other"].dtype == stored["other"].dtype == TORCH_NAMES[name]
+    assert live["other"].dtype == stored["other"].dtype == name
     assert np.array_equal(live["other"].fetch(), stored["other"].fetch())
 
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from boundcalc.checkpoints import audit
 from boundcalc.checkpoints.families import FAMILIES, Family
@@ -66,7 +66,7 @@ def test_its_laws_hold_and_a_wrong_table_is_seen() -> None:
 @pytest.mark.usefixtures("registered")
 def test_a_checkpoint_finds_it_by_its_type(tmp_path: Path) -> None:
     here = example()
-    arrays: dict[str, Any] = dict(here.tensors)
-    np.savez(tmp_path / "model.npz", **arrays)
+    arrays = {name: np.ascontiguousarray(tensor) for name, tensor in here.tensors.items()}
+    save_file(arrays, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(here.config))
-    assert audit(tmp_path / "model.npz").family == "mine"
+    assert audit(tmp_path / "model.safetensors").family == "mine"

@@ -22,8 +22,6 @@ STORED: Mapping[str, np.dtype[Any]] = {
     "float32": np.dtype("<f4"),
     "float16": np.dtype("<f2"),
     "bfloat16": np.dtype("<u2"),
-    "float8_e4m3": np.dtype("u1"),
-    "float8_e5m2": np.dtype("u1"),
     "int64": np.dtype("<i8"),
     "int32": np.dtype("<i4"),
     "int16": np.dtype("<i2"),
@@ -34,12 +32,10 @@ STORED: Mapping[str, np.dtype[Any]] = {
     "uint64": np.dtype("<u8"),
     "bool": np.dtype("?"),
 }
-"""How each type of number is stored; NumPy has no bfloat16 or float8, so these are read as bits."""
+"""How each type of number is stored; NumPy has no bfloat16, so its bits are read. Floats of 8 bits are codes
+that a scale multiplies, and are refused."""
 
-TORCH_NAMES: Mapping[str, str] = {"float8_e4m3fn" if name == "float8_e4m3" else name: name for name in STORED}
-"""What torch calls them."""
-
-FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3", "float8_e5m2")
+FLOATS = ("float64", "float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,11 @@ from boundcalc.base.files import read_json
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-from boundcalc.checkpoints.readers.npz import open_npz
 from boundcalc.checkpoints.readers.pickled import open_torch
 from boundcalc.checkpoints.readers.safetensors import open_safetensors
 
 _READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
     ".safetensors": open_safetensors,
-    ".npz": open_npz,
     **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), open_torch),
 }
 _IN_DIRECTORY = (
@@ -38,18 +36,20 @@ def open_checkpoint(source: object) -> Checkpoint:
         return open_module(source)
     path = Path(source)
     reading(path)
-    if path.is_dir():
-        return _directory(path)
-    if not path.is_file():
+    folder = path if path.is_dir() else path.parent
+    file = next((folder / name for name in _IN_DIRECTORY if (folder / name).is_file()), path) if path.is_dir() else path
+    if file in (folder, *(folder / name for name in _IN_DIRECTORY)) or file.name.startswith("adapter_model."):
+        _refuse_adapter(folder)
+    if file == folder:
+        raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
+    if not file.is_file():
         raise CheckpointError(f"no file or directory {path}: point at a checkpoint file or a save_pretrained directory")
-    if path.name in _IN_DIRECTORY or path.name.startswith("adapter_model."):
-        _refuse_adapter(path.parent)
-    found = _index(path) if path.name.endswith(".index.json") else _file(path)
-    if not found.config and (path.parent / "config.json").is_file():
-        found = replace(found, config=_read_config(path.parent / "config.json"))
-    if path.name in _IN_DIRECTORY:
-        found = _with_pooling(found, path.parent)
-    return _plain(found)
+    found, config = _index(file) if file.name.endswith(".index.json") else _file(file), folder / "config.json"
+    if config.is_file() and (path == folder or not found.config):
+        found = replace(found, config={**found.config, **_read_config(config)})
+    if file.name in _IN_DIRECTORY:
+        found = _with_pooling(found, folder)
+    return _plain(replace(found, where=str(path)))
 
 
 def _file(path: Path) -> Checkpoint:
@@ -120,18 +120,6 @@ def _plain(found: Checkpoint) -> Checkpoint:
         f"{found.where} is quantised ({method}, {why}): its numbers are codes and no weights; point at the model "
         "before quantisation"
     )
-
-
-def _directory(path: Path) -> Checkpoint:
-    _refuse_adapter(path)
-    for name in _IN_DIRECTORY:
-        file = path / name
-        if file.is_file():
-            found = _index(file) if name.endswith(".json") else _file(file)
-            config = path / "config.json"
-            said = {**found.config, **(_read_config(config) if config.is_file() else {})}
-            return _plain(_with_pooling(replace(found, where=str(path), config=said), path))
-    raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
 
 
 def find_weights_folder(path: Path) -> Path | None:

@@ -7,9 +7,7 @@ from functools import partial
 from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.readers.base import TORCH_NAMES, Array, Checkpoint, Tensor
-
-_BITS = {"bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
+from boundcalc.checkpoints.readers.base import STORED, Array, Checkpoint, Tensor
 
 
 def open_module(module: Any, where: str | None = None) -> Checkpoint:
@@ -21,11 +19,10 @@ def open_module(module: Any, where: str | None = None) -> Checkpoint:
         settings["architectures"] = [type(module).__name__]  # which the library writes when it saves the model
     tensors: dict[str, Tensor] = {}
     for name, value in state.items():
-        dtype = TORCH_NAMES.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
-        if dtype is None or not hasattr(value, "data_ptr"):
-            what = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+        dtype = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+        if dtype not in STORED or not hasattr(value, "data_ptr"):
             raise CheckpointError(
-                f"{where or type(module).__name__}: {name} is {what}, not a tensor of plain numbers; of a quantised "
+                f"{where or type(module).__name__}: {name} is {dtype}, not a tensor of plain numbers; of a quantised "
                 "model, take the one before quantisation"
             )
         storage = f"{value.data_ptr()}:{tuple(value.stride())}"
@@ -39,6 +36,4 @@ def _fetch(value: Any, dtype: str) -> Array:
     import torch
 
     plain = value.detach().cpu()
-    if dtype in _BITS:
-        plain = plain.view(getattr(torch, _BITS[dtype]))
-    return plain.numpy()
+    return (plain.view(torch.uint16) if dtype == "bfloat16" else plain).numpy()

@@ -18,8 +18,7 @@ _MOST_HEADER = 10_000_000
 
 _KINDS = {"F": "float", "BF": "bfloat", "I": "int", "U": "uint"}
 _TYPES = {f"{short}{bits}": f"{kind}{bits}" for short, kind in _KINDS.items() for bits in (8, 16, 32, 64)}
-_TYPES = {short: kind for short, kind in _TYPES.items() if kind in STORED}
-_TYPES |= {"F8_E4M3": "float8_e4m3", "F8_E5M2": "float8_e5m2", "BOOL": "bool"}
+_TYPES = {short: kind for short, kind in _TYPES.items() if kind in STORED} | {"BOOL": "bool"}
 
 
 def open_safetensors(path: Path) -> Checkpoint:
@@ -46,7 +45,10 @@ def open_safetensors(path: Path) -> Checkpoint:
 
 def _tensor(path: Path, name: str, entry: dict[str, Any], start: int) -> Tensor:
     if entry["dtype"] not in _TYPES:
-        raise CheckpointError(f"{path}: {name!r:.80} has type {entry['dtype']}, which is not a type of weights")
+        raise CheckpointError(
+            f"{path}: {name!r:.80} has type {entry['dtype']}, which is no type of weights: of a "
+            "quantised model, take the one before quantisation"
+        )
     dtype, shape, first = _TYPES[entry["dtype"]], tuple(entry["shape"]), start + entry["data_offsets"][0]
     return Tensor(name, shape, dtype, partial(_fetch, path, first, dtype, shape), f"{path.name}:{first}")
 

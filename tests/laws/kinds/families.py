@@ -7,10 +7,11 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import save_file
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Audit, Options, audit
@@ -50,10 +51,10 @@ class FamilyExample:
 
 def _audit(family: Family, at: FamilyExample) -> Audit:
     with tempfile.TemporaryDirectory() as folder:
-        np.savez(Path(folder) / "model.npz", **cast("dict[str, Any]", dict(at.tensors)))
+        save_file({name: np.ascontiguousarray(t) for name, t in at.tensors.items()}, Path(folder) / "m.safetensors")
         (Path(folder) / "config.json").write_text(json.dumps(dict(at.config)), encoding="utf-8")
         found = family.name if FAMILIES.get(family.name) is family else family  # by its name, as a user's file finds it
-        return audit(Path(folder) / "model.npz", family=found, options=at.options)
+        return audit(Path(folder) / "m.safetensors", family=found, options=at.options)
 
 
 def every_tensor_has_a_place(family: Family, at: FamilyExample) -> str | None:
