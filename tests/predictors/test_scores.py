@@ -98,11 +98,14 @@ def test_differences_are_covered(delta: float) -> None:
     assert worst["test"] <= delta + 1e-12
 
 
+LONG = pytest.mark.parametrize("n", [5, pytest.param(6, marks=pytest.mark.slow)])
+
+
 @pytest.mark.parametrize("delta", [0.5, 0.05])
 @pytest.mark.parametrize("values", [(0.0, 1.0), (0.0, 0.5, 1.0), (0.2, 0.3, 0.9)], ids=str)
-def test_means_are_covered(delta: float, values: tuple[float, ...]) -> None:
-    """Every sample of 6 losses from a few values, in every order."""
-    n = 6
+@LONG
+def test_means_are_covered(n: int, delta: float, values: tuple[float, ...]) -> None:
+    """Every sample of n losses from a few values, in every order."""
     found = {x: Score("loss", {"losses": list(x)}, delta) for x in itertools.product(values, repeat=n)}
     rng, least = np.random.default_rng(0), 1.0
     for _ in range(12):
@@ -124,9 +127,10 @@ def weighted(pairs: Sequence[tuple[float, float]], delta: float, largest: float 
 @pytest.mark.parametrize(
     "values", [[(0.0, 1.0), (1.0, 1.0), (0.0, 0.25)], [(1.0, 0.5), (0.0, 1.0), (0.4, 0.0)]], ids=str
 )
-def test_weighted_means_are_covered(delta: float, values: list[tuple[float, float]]) -> None:
-    """Every sample of 6 pairs of a loss and its weight, in every order; the truth is E[w x] / E[w]."""
-    found = {x: weighted(x, delta) for x in itertools.product(values, repeat=6) if any(w for _, w in x)}
+@LONG
+def test_weighted_means_are_covered(n: int, delta: float, values: list[tuple[float, float]]) -> None:
+    """Every sample of n pairs of a loss and its weight, in every order; the truth is E[w x] / E[w]."""
+    found = {x: weighted(x, delta) for x in itertools.product(values, repeat=n) if any(w for _, w in x)}
     rng, least, forgotten = np.random.default_rng(0), 1.0, 1.0
     for _ in range(16):
         chances = rng.dirichlet(np.full(len(values), 0.7))
@@ -268,7 +272,7 @@ def most_allowed(sizes: Sequence[int], p: float, share: float) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("cases", [50, pytest.param(CASES, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [10, pytest.param(CASES, marks=pytest.mark.slow)])
 def test_plans_are_those_of_another_computation(cases: int) -> None:
     """On random questions: the first n that is enough, and from where on every n is."""
     rng = np.random.default_rng(0)

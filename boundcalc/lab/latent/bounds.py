@@ -200,32 +200,3 @@ def sphere_shrinkage(tau: float, p: int) -> tuple[float, float]:
     x = kappa**2 / 4
     ratio = kappa / p * x.hypgeom_0f1(arb(p) / 2 + 1) / x.hypgeom_0f1(arb(p) / 2)
     return float(ratio.lower()), upper_float(ratio)
-
-
-def softmax_bias(tau: float, p: int, lipschitz: float) -> float:
-    """At most this far is softmax attention's limit from a conditional mean with this Lipschitz constant on the sphere.
-
-    |mu - f*(q)| <= Lip E_w|k - q| <= Lip sqrt(2 (1 - A)).
-    """
-    low, _ = sphere_shrinkage(tau, p)
-    return upper_float(INTERVAL.number(lipschitz) * (2 * (1 - arb(low))).sqrt())
-
-
-def conditional_mean_bound(n: int, p: int, *, lipschitz: float, most: float = 1.0, delta: float = 0.05) -> Value:
-    """X4 on the uniform sphere plus the bias: softmax attention against a conditional mean, at the best temperature."""
-
-    def parts(tau: float) -> tuple[Value, float]:
-        return softmax_bound(n, tau=tau, most=most, delta=delta, sphere=p), softmax_bias(tau, p, lipschitz)
-
-    def total(tau: float) -> float:
-        sampled, bias = parts(tau)
-        return sampled.value + bias
-
-    validate.positive("Lipschitz constant", lipschitz, zero=True)
-    tau = min((0.002 * 1.15**i for i in range(57)), key=total)
-    sampled, bias = parts(tau)
-    always = upper_float(2 * INTERVAL.number(most))
-    value = _value(arb(sampled.value) + arb(bias), always)
-    inputs = {"L": n, "M": most, "delta": delta, "sphere": p, "lipschitz": lipschitz}
-    chosen = {"tau": tau, "bias": bias}
-    return _made("X4", "conditional mean", value, inputs, chosen, "|attention - the conditional mean|", always)

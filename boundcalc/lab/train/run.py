@@ -28,18 +28,31 @@ class Ran:
     Attributes:
         total: trials, or certificates.
         present: those that were in the store.
+        progress: what is told of each.
         added: those that were made.
         failed: diverged trials, or refused certificates, among those added.
-        seconds: duration.
+        seconds: duration until the last was stored.
         errors: of stacks that failed.
     """
 
     total: int
     present: int
+    progress: Progress
     added: int = 0
     failed: int = 0
     seconds: float = 0.0
     errors: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self._started = time.monotonic()
+
+    def count(self, *, failed: bool, new: bool = True) -> None:
+        """One more is stored: report it, with a guess of the seconds left."""
+        self.added += new
+        self.failed += failed
+        self.seconds = time.monotonic() - self._started
+        done = self.present + self.added
+        self.progress.advance(1, done, self.total, (self.total - done) * self.seconds / max(1, self.added))
 
 
 @dataclass(frozen=True)
@@ -146,20 +159,19 @@ def run_sweep(
     """Train what the store does not have; the trials of every finished stack are stored at once."""
     present = store.hashes()
     todo = missing(sweep.trials, present)
-    ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo))
+    ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo), progress or Progress())
+    ran.progress.begin(ran.present, ran.total, "trials")
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
     stacks = stacks_of(todo, stack)
     calls = [([trial.to_json() for trial in each],) for each in stacks]
-    shown = _Shown(ran, progress, "trials")
     for number, found in (workers or Workers()).results(_train_stack, calls):
         if isinstance(found, str):
             ran.errors.append(f"{len(stacks[number])} trials like {stacks[number][0].hash[:12]}: {found}")
             continue
         for trial, result in zip(stacks[number], found, strict=True):
-            ran.added += store.add(trial, result, sweep=sweep.name)
-            ran.failed += result["status"] == "diverged"
-            shown.advance()
-    return shown.end()
+            new = store.add(trial, result, sweep=sweep.name)
+            ran.count(new=new, failed=result["status"] == "diverged")
+    return ran
 
 
 def certify_sweep(
@@ -178,33 +190,11 @@ def certify_sweep(
         if missed:
             todo.append((trial, missed))
     total = len(trials) * len(requests)
-    ran = Ran(total, total - sum(len(missed) for _, missed in todo))
-    shown = _Shown(ran, progress, "certificates")
+    ran = Ran(total, total - sum(len(missed) for _, missed in todo), progress or Progress())
+    ran.progress.begin(ran.present, ran.total, "certificates")
     calls = [(trial.to_json(), missed) for trial, missed in todo]
     for number, answers in (workers or Workers()).results(_certify, calls):
         for issued in answers:
             store.add_certificate(issued, todo[number][0].hash)
-            ran.added += 1
-            ran.failed += issued.certificate is None
-            shown.advance()
-    return shown.end()
-
-
-class _Shown:
-    """Progress of a run, with a guess of the seconds left."""
-
-    def __init__(self, ran: Ran, progress: Progress | None, what: str) -> None:
-        self.ran, self.progress, self.started = ran, progress or Progress(), time.monotonic()
-        self.progress.begin(ran.present, ran.total, what)
-
-    def advance(self) -> None:
-        """One more is stored."""
-        ran = self.ran
-        done = ran.present + ran.added
-        left = (ran.total - done) * (time.monotonic() - self.started) / max(1, ran.added)
-        self.progress.advance(1, done, ran.total, left)
-
-    def end(self) -> Ran:
-        """What the run did, with its duration."""
-        self.ran.seconds = time.monotonic() - self.started
-        return self.ran
+            ran.count(failed=issued.certificate is None)
+    return ran

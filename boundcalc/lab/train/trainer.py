@@ -116,7 +116,6 @@ class _Training:
         self.outcomes: list[Outcome | None] = [None] * len(trials)
         self.points = _curve_points(self.rule.steps, self.rule.curve_every)
         self._all: tuple[Tensor, Tensor] | None = None
-        self._batch = self._whole if first.full_batch else self._mini
 
     def run(self) -> list[Outcome]:
         step = 0
@@ -145,16 +144,16 @@ class _Training:
                 clock = time.process_time()
         return [outcome for outcome in self.outcomes if outcome is not None]
 
-    def _mini(self) -> tuple[Tensor, Tensor]:
-        size = self.trials[self.active[0]].batch
-        parts = [self.examples[index].batch(size) for index in self.active]
-        return self.stack.inputs(torch.stack([x for x, _ in parts])), torch.stack([y for _, y in parts])
-
-    def _whole(self) -> tuple[Tensor, Tensor]:
-        if self._all is None:
-            sets = [pair for index in self.active if (pair := self.examples[index].train) is not None]
-            self._all = self.stack.inputs(torch.stack([x for x, _ in sets])), torch.stack([y for _, y in sets])
-        return self._all
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """The next inputs and answers of every trial; where every step sees all of them, they are made once."""
+        if self._all is not None:
+            return self._all
+        trial = self.trials[self.active[0]]
+        examples = [self.examples[index] for index in self.active]
+        parts = [whole.train if trial.full_batch and whole.train else whole.batch(trial.batch) for whole in examples]
+        batch = self.stack.inputs(torch.stack([x for x, _ in parts])), torch.stack([y for _, y in parts])
+        self._all = batch if trial.full_batch else None
+        return batch
 
     def _step(self) -> Tensor:
         inputs, y = self._batch()
@@ -185,7 +184,8 @@ class _Training:
     def _measure(self, positions: Sequence[int], which: str, most: int) -> list[dict[str, Any]]:
         """Mean loss, errors and margins of some models of the stack on their training or test examples."""
         found: list[dict[str, Any]] = []
-        size = max(16, _ENTRIES // (2 * self.shape.rows * max(1, self._row_cost())))
+        cost = 1 if self.stack.path == "bits" else self.stack.architecture.d  # numbers that a row of input becomes
+        size = max(16, _ENTRIES // (2 * self.shape.rows * cost))
         for position in positions:
             one = Stack(
                 self.stack.architecture,
@@ -215,10 +215,6 @@ class _Training:
                 }
             )
         return found
-
-    def _row_cost(self) -> int:
-        """How many numbers a row of input becomes."""
-        return 1 if self.stack.path == "bits" else self.stack.architecture.d
 
     def _point(self, step: int, positions: Sequence[int]) -> set[int]:
         """Record a point of some curves; positions whose test error is low enough to stop."""
