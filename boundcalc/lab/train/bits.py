@@ -62,8 +62,8 @@ class BitPlan:
 def bit_plan(architecture: Architecture) -> BitPlan | None:
     """The cut, or None where the architecture does not allow it."""
     stages = architecture.stages
-    found = list(attentions(stages))
-    if len(found) != 1 or found[0].causal or found[0].cap is not None or not reads_one_row(architecture):
+    mixers = list(attentions(stages))
+    if len(mixers) != 1 or mixers[0].causal or mixers[0].cap is not None or not reads_one_row(architecture):
         return None
     embedding = next(embeddings(stages[:1]), None)
     if embedding is None or embedding.vocabulary != CLS + 1:
@@ -72,16 +72,16 @@ def bit_plan(architecture: Architecture) -> BitPlan | None:
     front = stages[1:at]
     tail = tuple(stage for stage in stages[at + 1 :] if not isinstance(stage, Pool))
     stage = stages[at]
-    if stage is not found[0]:
+    if stage is not mixers[0]:
         skip, *branches = stage.branches
-        if skip or len(branches) != 1 or not any(layer is found[0] for layer in branches[0]):
+        if skip or len(branches) != 1 or not any(layer is mixers[0] for layer in branches[0]):
             return None
-        cut = branches[0].index(found[0])
+        cut = branches[0].index(mixers[0])
         inside, after = branches[0][:cut], branches[0][cut + 1 :]
     else:
         inside, after = (), ()
-    additive = not front and not inside and embedding.positions != "none" and found[0].normaliser.name in _EXPONENTIAL
-    return BitPlan(embedding, front, inside, found[0], after, stage is not found[0], tail, additive)
+    additive = not front and not inside and embedding.positions != "none" and mixers[0].normaliser.name in _EXPONENTIAL
+    return BitPlan(embedding, front, inside, mixers[0], after, stage is not mixers[0], tail, additive)
 
 
 def two_sided(bits: Tensor, dtype: torch.dtype) -> Tensor:

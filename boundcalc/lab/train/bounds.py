@@ -20,8 +20,8 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
     """
     if "head_norms" in result:
         raise InvalidSetting("this trial's norms were estimated by an earlier version, not certified: train it again")
-    seen = min(1.0, result["train"]["n"] / trial.m)
-    train_error = seen * margin_error(result, margin) + 1 - seen
+    measured_share = min(1.0, result["train"]["n"] / trial.m)
+    train_error = measured_share * margin_error(result, margin) + 1 - measured_share
     return Setting(
         with_own_row(trial.architecture, trial.task.shape),
         Norms.from_json(result["norms"]),
@@ -31,11 +31,11 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
 
 def by_block(result: Mapping[str, Any]) -> dict[str, Budget]:
     """The measured budgets of a result, of the heads of a block the largest."""
-    found: dict[str, Budget] = {}
+    budgets: dict[str, Budget] = {}
     for key, budget in Norms.from_json(result["norms"]).budgets.items():
         place = key.partition(",")[0] + "]" if "," in key else key
-        found[place] = found[place].join(budget) if place in found else budget
-    return found
+        budgets[place] = budgets[place].join(budget) if place in budgets else budget
+    return budgets
 
 
 def margin_error(result: Mapping[str, Any], margin: float) -> float:

@@ -39,21 +39,21 @@ def attention_mass(
     """
     tokens = tokens[:_PROBE]
     rows = torch.tensor([c + 1 for c in coordinates], device=tokens.device)
-    found: list[dict[str, float]] = []
+    masses: list[dict[str, float]] = []
     for layer in attentions(architecture.stages):
         _, x = rows_before(architecture, weights, tokens, layer.block or 0)
         mix = weights_of_read(layer, weights, x, read_row(architecture))
         total = mix.abs().sum(-1).clamp_min(1e-30)
         share = (mix[..., rows].abs().sum(-1) / total).mean(0)
         size = head_sizes(architecture, weights, layer.block, mix, x)
-        found.append(
+        masses.append(
             {
                 "best_head": float(share.max()),
                 "mean": float(share.mean()),
                 "value_weighted": float((share * size).sum() / size.sum().clamp_min(1e-30)),
             }
         )
-    return found
+    return masses
 
 
 def head_sizes(architecture: Architecture, weights: Weights, block: int | None, mix: Tensor, x: Tensor) -> Tensor:

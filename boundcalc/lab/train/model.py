@@ -74,13 +74,13 @@ def rows_before(architecture: Architecture, weights: Weights, x: Tensor, block: 
     """The attention layer of a block and the rows it reads."""
     read = read_row(architecture)
     for index, stage in enumerate(architecture.stages):
-        found = [layer for layer in attentions((stage,)) if layer.block == block]
-        if found:
+        matches = [layer for layer in attentions((stage,)) if layer.block == block]
+        if matches:
             x = through(architecture.stages[:index], weights, x, read)
-            branch = next((branch for branch in stage.branches if found[0] in branch), None)
+            branch = next((branch for branch in stage.branches if matches[0] in branch), None)
             if branch is not None:
-                x = through(branch[: branch.index(found[0])], weights, x, read)
-            return found[0], x
+                x = through(branch[: branch.index(matches[0])], weights, x, read)
+            return matches[0], x
     raise InvalidSetting(f"there is no attention in block {block}")
 
 

@@ -158,8 +158,8 @@ def _trained_positions(run: _Search) -> tuple[Tensor, Tensor]:
     """Rows of rank-one updates, trained with the read-out so that its threshold may move; and their losses."""
     weights = run.references(range(_RESTARTS))
     count, size, width = weights["positions"].shape
-    seen = torch.ones(size)
-    seen[read_row(run.network.architecture)] = 0.0  # what is read out is there in every example
+    visible = torch.ones(size)
+    visible[read_row(run.network.architecture)] = 0.0  # what is read out is there in every example
     rows = torch.zeros(count, size).normal_(std=0.01, generator=run.candidates.generator)
     across = torch.randn(count, width, generator=run.candidates.generator) * 0.3
     free = {name: torch.zeros_like(weights[name]) for name in ("readout", "b_readout") if name in weights}
@@ -169,14 +169,14 @@ def _trained_positions(run: _Search) -> tuple[Tensor, Tensor]:
     optimiser = torch.optim.Adam(leaves, lr=_RATE)
     recent = torch.ones(count)
     for _ in range(_STEPS):
-        table = weights["positions"] + (rows * seen).unsqueeze(-1) * across.unsqueeze(1)
+        table = weights["positions"] + (rows * visible).unsqueeze(-1) * across.unsqueeze(1)
         moved = {**weights, "positions": table, **{name: weights[name] + free[name] for name in free}}
         losses = run.candidates.loss(moved, run.candidates.some(_BATCH)) + _L1 * rows.abs().sum(1)
         optimiser.zero_grad()
         losses.sum().backward()
         optimiser.step()
         recent = 0.9 * recent + 0.1 * losses.detach()
-    return (rows * seen).detach(), recent
+    return (rows * visible).detach(), recent
 
 
 def _sparse(run: _Search, progress: Callable[[str], None]) -> tuple[float, Message | None]:

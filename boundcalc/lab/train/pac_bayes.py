@@ -55,8 +55,8 @@ def _prior_for(network: ModelNetwork) -> Prior:
     block = layer.block
     if layer.d_head is None:
         joint = weights[f"W_QK[{block}]"][0]
-        asked = np.append(row, 1.0) if layer.qk_bias else row
-        direction = asked @ joint
+        query = np.append(row, 1.0) if layer.qk_bias else row
+        direction = query @ joint
     else:
         direction = weights[f"W_K[{block}]"][0] @ (row @ weights[f"W_Q[{block}]"][0])
     direction = direction / math.sqrt(math.fsum(x * x for x in direction.tolist()))

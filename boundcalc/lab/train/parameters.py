@@ -61,12 +61,12 @@ def weight_name(kind: str, block: int | None) -> str:
 def parameters(architecture: Architecture, init: Init | None = None) -> dict[str, Parameter]:
     """Every tensor of a model, input to read-out."""
     _trainable(architecture)
-    found: dict[str, Parameter] = {}
+    table: dict[str, Parameter] = {}
     for parameter in _of_layers(architecture.stages, architecture.seq_len, init or Init()):
-        if parameter.name in found:
+        if parameter.name in table:
             raise InvalidSetting(f"two layers have weights called {parameter.name}: give them different blocks")
-        found[parameter.name] = parameter
-    return found
+        table[parameter.name] = parameter
+    return table
 
 
 def _trainable(architecture: Architecture) -> None:

@@ -163,12 +163,12 @@ def run_sweep(
     ran.progress.begin(ran.present, ran.total, "trials")
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
     stacks = stacks_of(todo, stack)
-    calls = [([trial.to_json() for trial in each],) for each in stacks]
-    for number, found in (workers or Workers()).results(_train_stack, calls):
-        if isinstance(found, str):
-            ran.errors.append(f"{len(stacks[number])} trials like {stacks[number][0].hash[:12]}: {found}")
+    calls = [([trial.to_json() for trial in trials],) for trials in stacks]
+    for number, results in (workers or Workers()).results(_train_stack, calls):
+        if isinstance(results, str):
+            ran.errors.append(f"{len(stacks[number])} trials like {stacks[number][0].hash[:12]}: {results}")
             continue
-        for trial, result in zip(stacks[number], found, strict=True):
+        for trial, result in zip(stacks[number], results, strict=True):
             new = store.add(trial, result, sweep=sweep.name)
             ran.count(new=new, failed=result["status"] == "diverged")
     return ran

@@ -57,7 +57,7 @@ class Stack:
         """Models at their start, one per generator."""
         table = parameters(architecture, init)
         drawn = [{name: draw(p, generator) for name, p in table.items()} for generator in generators]
-        stacked = {name: torch.stack([one[name] for one in drawn]).to(dtype) for name in table}
+        stacked = {name: torch.stack([start[name] for start in drawn]).to(dtype) for name in table}
         return cls(architecture, shape, stacked, **options)
 
     @property
@@ -97,14 +97,14 @@ class Stack:
         for sharp in (False, True):
             which = (too_sharp == sharp).nonzero().flatten()
             if len(which):
-                some = {name: value[which] for name, value in self.weights.items()}
-                mine = sides[which]
+                few_weights = {name: value[which] for name, value in self.weights.items()}
+                few_sides = sides[which]
                 order.append(which)
                 if sharp:
-                    tokens = with_read_row(mine[..., 1, :])
-                    parts.append(torch.cat([self._row(some, few) for few in tokens.split(_FEW, 1)], 1))
+                    tokens = with_read_row(few_sides[..., 1, :])
+                    parts.append(torch.cat([self._row(few_weights, few) for few in tokens.split(_FEW, 1)], 1))
                 else:
-                    parts.append(bit_forward(self.plan, some, mine)[0])
+                    parts.append(bit_forward(self.plan, few_weights, few_sides)[0])
         return torch.cat(parts)[torch.cat(order).argsort()]
 
     def state_dict(self) -> dict[str, Tensor]:

@@ -215,11 +215,11 @@ class Store:
         """The one hash that begins so."""
         if not prefix or set(prefix) - set("0123456789abcdef"):
             raise InvalidSetting(f"a trial is named by the first digits of its hash, got {prefix!r}")
-        found = [key for key in self.hashes() if key.startswith(prefix)]
-        if len(found) != 1:
-            what = "no trial begins" if not found else f"{len(found)} trials begin"
+        matches = [key for key in self.hashes() if key.startswith(prefix)]
+        if len(matches) != 1:
+            what = "no trial begins" if not matches else f"{len(matches)} trials begin"
             raise InvalidSetting(f"{what} with {prefix!r}: see `boundcalc runs list --store {self.path}`")
-        return found[0]
+        return matches[0]
 
     def find(self, prefix: str) -> Record:
         """The one trial whose hash begins so."""
@@ -239,18 +239,17 @@ class Store:
                 if digest_of(key, config, result) != digest:
                     self._leave_out(f"{key[:12]} was changed after it was written", key)
                     continue
-                told = json.loads(config), json.loads(result)
-                yield Record(key, *told, digest, created, self._certificates(key))
+                yield Record(key, json.loads(config), json.loads(result), digest, created, self._certificates(key))
 
     def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
         query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
-        found: list[Mapping[str, Any]] = []
+        certificates: list[Mapping[str, Any]] = []
         for asked, content, digest in self._fetch_all(query, (key,)):
             if digest_of(key, asked, content) == digest:
-                found.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
+                certificates.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
             else:
                 self._leave_out(f"a certificate of {key[:12]} was changed after it was written", key)
-        return tuple(found)
+        return tuple(certificates)
 
     def _leave_out(self, why: str, key: str) -> None:
         text = f"{why}: `boundcalc runs rm {key[:12]}`, then train it again"

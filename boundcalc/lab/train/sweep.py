@@ -75,10 +75,10 @@ def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -
     )
 
 
-def _seeds(given: object) -> Sequence[int]:
-    if isinstance(given, list) and given:
-        return [validate.size("seed", seed, least=0) for seed in given]
-    return range(validate.size("seeds", given))
+def _seeds(value: object) -> Sequence[int]:
+    if isinstance(value, list) and value:
+        return [validate.size("seed", seed, least=0) for seed in value]
+    return range(validate.size("seeds", value))
 
 
 def _points(grid: object) -> int:
@@ -112,10 +112,10 @@ def _named(key: str) -> str:
 def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int, device: str) -> Trial:
     parts: dict[str, dict[str, Any]] = {}
     for part in _PARTS:
-        given = raw.get(part, {})
-        if not isinstance(given, Mapping):
-            raise InvalidSetting(f"{part!r} of a sweep must be an object, got {given!r}")
-        parts[part] = dict(given)
+        value = raw.get(part, {})
+        if not isinstance(value, Mapping):
+            raise InvalidSetting(f"{part!r} of a sweep must be an object, got {value!r}")
+        parts[part] = dict(value)
     m = values.pop("m", raw.get("m"))
     for key, value in values.items():
         part, _, name = key.partition(".")

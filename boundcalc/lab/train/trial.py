@@ -118,10 +118,10 @@ class Trial:
         if self.task.size is not None and self.m >= self.task.size:
             raise InvalidSetting(f"m = {self.m} leaves no test example among {self.task.size}: choose a smaller m")
         weights = parameters(self.architecture)
-        known = {key for name in weights for key in (name, name.partition("[")[0])}
-        known |= {key.replace("W_Q", "W_QK") for key in known if key.startswith("W_Q") and "W_QK" not in key}
+        names = {key for name in weights for key in (name, name.partition("[")[0])}
+        names |= {key.replace("W_Q", "W_QK") for key in names if key.startswith("W_Q") and "W_QK" not in key}
         for kind in self.optimisation.balls:
-            validate.choice("the weights of a ball", kind, sorted(known))
+            validate.choice("the weights of a ball", kind, sorted(names))
         if self.device == "mps" and self.optimisation.precision == "float64":
             raise InvalidSetting("the device mps has no float64: use precision float32")
 
@@ -253,13 +253,13 @@ def model_for(task: Task, **changes: Any) -> Architecture:
         defaults["normalisation"] = "ball"
     if shape.inputs != "rows":
         defaults["positions"] = "learned"
-    known = [f.name for f in fields(Architecture)]
-    values = {**validate.known_keys("model", changes, known), **of_task}
-    given = values.get("normaliser")
-    if isinstance(given, str):
-        values["normaliser"] = Normaliser(given)
-    elif isinstance(given, Mapping):
-        values["normaliser"] = read(Normaliser, given, "normaliser")
+    names = [f.name for f in fields(Architecture)]
+    values = {**validate.known_keys("model", changes, names), **of_task}
+    normaliser = values.get("normaliser")
+    if isinstance(normaliser, str):
+        values["normaliser"] = Normaliser(normaliser)
+    elif isinstance(normaliser, Mapping):
+        values["normaliser"] = read(Normaliser, normaliser, "normaliser")
     return Architecture.from_defaults(defaults, values)
 
 

@@ -115,15 +115,15 @@ class ArraysTask(Task):
         raise InvalidSetting("a file of examples has no endless supply: give m, and no online training")
 
 
-def _filled_up(found: Sequences) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _filled_up(examples: Sequences) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """One array; shorter sequences of tokens end with a token of their own."""
-    longest = max(map(len, found.x))
-    if all(len(x) == longest for x in found.x):
-        return found.arrays
-    if not found.tokens:
+    longest = max(map(len, examples.x))
+    if all(len(x) == longest for x in examples.x):
+        return examples.arrays
+    if not examples.tokens:
         raise InvalidSetting("sequences of rows must have one length to be trained on: only tokens are filled up")
-    filler = 1 + max(int(x.max()) for x in found.x)
-    x = np.full((len(found), longest), filler)
-    for row, tokens in zip(x, found.x, strict=True):
+    filler = 1 + max(int(x.max()) for x in examples.x)
+    x = np.full((len(examples), longest), filler)
+    for row, tokens in zip(x, examples.x, strict=True):
         row[: len(tokens)] = tokens
-    return x, found.y
+    return x, examples.y

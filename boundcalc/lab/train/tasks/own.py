@@ -35,25 +35,25 @@ def own_task(name: str, values: Mapping[str, Any]) -> Task:
     if not path.is_file():
         raise InvalidSetting(f"there is no file {path}: your own task is module.py:MyTask")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    found = _loaded(name, digest)
-    if not (isinstance(found, type) and issubclass(found, Task)) and not isinstance(found, Task):
+    loaded = _loaded(name, digest)
+    if not (isinstance(loaded, type) and issubclass(loaded, Task)) and not isinstance(loaded, Task):
         return ArraysTask(path=name, **validate.known_keys(f"task {name!r}", values, ["sha256"]))
-    given = {key: value for key, value in values.items() if key != "sha256"}
+    chosen = {key: value for key, value in values.items() if key != "sha256"}
     if values.get("sha256", digest) != digest:
         raise InvalidSetting(f"{path} has changed since this task was written (its sha256 differs)")
-    if isinstance(found, Task):
-        said = write(found)
-        other = next((key for key, value in given.items() if key not in said or said[key] != value), None)
+    if isinstance(loaded, Task):
+        written = write(loaded)
+        other = next((key for key, value in chosen.items() if key not in written or written[key] != value), None)
         if other is not None:
             raise InvalidSetting(f"{name} is a task already, so {other} has no effect: name its class instead")
-        _marked(type(found), name, digest)
-        return found
-    if not is_dataclass(found):  # a class without fields is one all the same
+        _marked(type(loaded), name, digest)
+        return loaded
+    if not is_dataclass(loaded):  # a class without fields is one all the same
         raise InvalidSetting(f"{name} is no dataclass: put @dataclass(frozen=True) above it")
-    validate.known_keys(f"task {name!r}", given, [field.name for field in fields(found)])
-    _marked(found, name, digest)
+    validate.known_keys(f"task {name!r}", chosen, [field.name for field in fields(loaded)])
+    _marked(loaded, name, digest)
     try:
-        return found(**given)
+        return loaded(**chosen)
     except TypeError as error:
         raise InvalidSetting(f"task {name!r}: {error}") from None
 
