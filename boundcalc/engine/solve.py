@@ -18,11 +18,10 @@ from boundcalc.engine.search import Candidate, Search
 from boundcalc.engine.witness import no_witness
 from boundcalc.setting import Setting
 from boundcalc.statements.premise import margin_on_both_labels, no_member
+from boundcalc.statements.strategies import Quantity
 from boundcalc.theorems import known_bound
 
 _Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
-Quantity = Literal["gap", "risk"]
-
 
 _AXES: dict[str, Axis] = {
     "m": Axis("n_train", 1, 1e18, True, True),
@@ -126,7 +125,7 @@ def solve(
         )
     for _ in range(_CONFIRMATIONS):
         value = trial.checked(x)
-        if not value.of(quantity).trivial and _log_of(value, quantity) <= log_target:
+        if not value.of(quantity).trivial and value.of(quantity).log_value <= log_target:
             if x != search.hard:
                 return Solution(variable, target, quantity, x, value)
             return Solution(variable, target, quantity, x, value, True, none_beyond, trial.narrowed(search, start) != x)
@@ -134,14 +133,8 @@ def solve(
     raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 
 
-def _log_of(value: BoundValue, quantity: Quantity) -> float:
-    """Log of the bound; a trivial one meets no target."""
-    found = value.of(quantity)
-    return 0.0 if found.trivial else found.log_value
-
-
-_TRIES = 40
-"""Values tried for a network with the margin, before its range is narrowed by halving."""
+_TRIES, _PREMISE_DIGITS = 40, 10
+"""Values tried for a network with the margin; digits to which its range is narrowed."""
 
 
 def _with_members(setting: Setting, variable: str, axis: Axis, quantity: Quantity) -> Axis:
@@ -168,28 +161,16 @@ def _with_members(setting: Setting, variable: str, axis: Axis, quantity: Quantit
             most = max((low, high), key=lambda x: float(margin_on_both_labels(_change(setting, variable, axis, x))))
             where = "" if variable == "gamma" else f" (at {variable} {most:g})"
             raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(most)}{where}")
-    return axis._replace(low=_end(at, inside, low, axis.whole), high=_end(at, inside, high, axis.whole))
+    return axis._replace(low=_end(at, inside, low, axis), high=_end(at, inside, high, axis))
 
 
-def _end(at: Callable[[float], Refusal | None], inside: float, end: float, whole: bool) -> float:
+def _end(at: Callable[[float], Refusal | None], inside: float, end: float, axis: Axis) -> float:
     """The place nearest an end of an axis, from inside, at which some network may have the margin."""
-    if at(end) is None:
+    if inside == end or at(end) is None:
         return end
-    factor = 2.0 if end > inside else 0.5
-    while whole:  # farther out a trial may cost more
-        middle = float(round(inside * factor))
-        if not min(inside, end) < middle < max(inside, end):
-            break
-        if at(middle) is not None:
-            end = middle
-            break
-        inside, factor = middle, factor**2
-    while abs(end - inside) > (1 if whole else 1e-9 * inside):
-        middle = (inside + end) // 2 if whole else math.sqrt(inside * end)
-        if middle in (inside, end):
-            break
-        inside, end = (middle, end) if at(middle) is None else (inside, middle)
-    return inside
+    between = axis._replace(low=min(inside, end), high=max(inside, end), more_helps=end < inside)
+    nearest = Crossing(between, _PREMISE_DIGITS).run(inside, lambda x: -1.0 if at(x) is None else 1.0)
+    return inside if nearest is None else nearest
 
 
 def _least(

@@ -14,7 +14,7 @@ from boundcalc.base.rounding import up
 from boundcalc.base.schema import spelling
 from boundcalc.base.table import as_html, as_text
 from boundcalc.base.validate import known_keys
-from boundcalc.engine.bound import BoundValue
+from boundcalc.engine.bound import FIELDS, BoundValue
 from boundcalc.engine.evaluate import compare
 from boundcalc.setting import Architecture, Sample, Setting
 from boundcalc.theorems import known_bound
@@ -22,10 +22,7 @@ from boundcalc.theorems import known_bound
 MOST_POINTS = 10**6
 """A larger grid is a slip of the keyboard."""
 
-RESULT_COLUMNS = (
-    *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
-    *("strategy", "risk_strategy", "dominant", "dominant_share", "refusal", "risk_refusal"),
-)
+RESULT_COLUMNS = ("name", "kind", *FIELDS, "dominant_share", "refusal", "risk_refusal")
 """What is kept of every bound, next to the values of the axes."""
 
 _ALONE = frozenset({"n_train", "delta", "margin", "train_error", "lipschitz", "C", "seq_len", "depth", "input_radius"})
