@@ -14,12 +14,11 @@ from typing import Any, NamedTuple, Self
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat
-from boundcalc.engine import risks
 from boundcalc.engine.allocate import Point, TradeOff, slack
 from boundcalc.engine.chain import Chains
-from boundcalc.engine.closed import closed_form
 from boundcalc.engine.comparison import tune
 from boundcalc.engine.items import Item, build_items, lemmas_of, uncoverable
+from boundcalc.engine.one_level import closed_form, least_mu, risk_candidates
 from boundcalc.layers.facts import PUBLISHED
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
@@ -232,7 +231,7 @@ class Search:
         yield from coverless
         try:
             if self.policy.lemmas:
-                yield from risks.candidates(self, only)
+                yield from risk_candidates(self, only)
         except Unsupported:
             if not coverless:
                 raise
@@ -263,7 +262,7 @@ class Search:
         eta = noise_chance(self.m) if "eta" in strategy.parameters else None
         known, mu = replace(known, eta=eta), None
         if strategy.needs_mu(self.setting):
-            value, mu = risks.least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
+            value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
         else:
             value = strategy.value(FLOAT, known)
 

@@ -125,13 +125,9 @@ def hold(evaluator: Evaluator, value: BoundValue, quantity: Quantity) -> Checked
     proof = value.of(quantity)
     if not proof.trivial:
         fixed = replace(proof.certificate, measured=None)  # as norms fixed beforehand, which may change
-        return (
-            None
-            if STRATEGIES[fixed.strategy].every_scale
-            else proof
-            if proof.certificate == fixed
-            else evaluator.check(fixed)
-        )
+        if STRATEGIES[fixed.strategy].every_scale:
+            return None
+        return proof if proof.certificate == fixed else evaluator.check(fixed)
     link = evaluator.search(value.name).best_link()
     if link is None:
         return None
@@ -193,10 +189,7 @@ class _Account:
         if name == "m":
             factor = max(factor, 1 + 1 / paid.sample.n_train)
         slopes: list[float] = []
-        for step in (
-            factor,
-            1 / factor,
-        ):  # on one side the proof may be another: maps do not meet (A6), a ball acts (K1)
+        for step in (factor, 1 / factor):  # on one side the proof may be another: maps do not meet, a ball acts
             there, length = self._at(name, step), self._length(name, step)
             if there is not None and length:
                 slopes.append((there - self.measure) / length)
@@ -228,33 +221,28 @@ class _Account:
 
     def _needed(self) -> Change | None:
         """The m that does, everything else unchanged."""
-        setting, target = self.value.setting, math.exp(self.log_target)
-        about: dict[str, Any] = {
-            "bound": self.value.name,
-            "quantity": self.quantity,
-            "evaluator": self.evaluator,
-            "alone": True,
-        }
+        setting, name, target = self.value.setting, self.value.name, math.exp(self.log_target)
+        about: dict[str, Any] = {"quantity": self.quantity, "evaluator": self.evaluator, "alone": True}
         try:
-            found = solve(setting, "m", target, **about)
+            solution = solve(setting, "m", target, bound=name, **about)
         except BoundcalcError:
             return None
-        log_bound = found.bound.of(self.quantity).log_value
-        return Change("m", found.value / setting.sample.n_train, found.value, log_bound)
+        log_bound = solution.bound.of(self.quantity).log_value
+        return Change("m", solution.value / setting.sample.n_train, solution.value, log_bound)
 
     def _changes(self, slopes: Mapping[str, float], needed: Change | None) -> tuple[Change, ...]:
         likely = sorted(slopes, key=lambda name: -abs(slopes[name]))
         helping = [name for name in likely if name != "m" and (slopes[name] < 0 if name in _UP else slopes[name] > 0)]
         ways = [(abs((self.log_goal - self.measure) / slopes[name]), name) for name in helping[:_TRIED]]
-        found: list[Change] = [] if needed is None else [needed]
+        changes: list[Change] = [] if needed is None else [needed]
         for length, name in sorted(ways):
-            better = sorted(abs(math.log(change.factor)) for change in found)[:_SHOWN]
+            better = sorted(abs(math.log(change.factor)) for change in changes)[:_SHOWN]
             if len(better) == _SHOWN and better[-1] <= length:
                 break
             confirmed = self._confirmed(name, length)
             if confirmed is not None:
-                found.append(confirmed)
-        return tuple(sorted(found, key=lambda change: abs(math.log(change.factor)))[:_SHOWN])
+                changes.append(confirmed)
+        return tuple(sorted(changes, key=lambda change: abs(math.log(change.factor)))[:_SHOWN])
 
     def _confirmed(self, name: str, length: float) -> Change | None:
         """A change that is searched and checked to reach the target, by about so much (in logs), by secants."""

@@ -19,7 +19,7 @@ from scipy.stats import binom
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
 from boundcalc.base.theory import page
-from boundcalc.engine.risks import least_mu
+from boundcalc.engine.one_level import least_mu
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import Known, Strategy
 from boundcalc.testing.report import Cases, Report, judge

@@ -12,7 +12,7 @@ from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
-from boundcalc.engine.risks import least_mu
+from boundcalc.engine.one_level import least_mu
 from boundcalc.predictors.tails import binomial_tail, float_limit
 from boundcalc.statements import gap
 

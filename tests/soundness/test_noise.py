@@ -16,7 +16,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT, LOG
 from boundcalc.engine.allocate import fill
 from boundcalc.engine.items import build_items
-from boundcalc.engine.risks import HALF, noise_items
+from boundcalc.engine.one_level import HALF, noise_items
 from boundcalc.engine.search import Search
 from boundcalc.layers.facts import Slot
 from boundcalc.proof import levels
