@@ -9,12 +9,13 @@ Schatten power could depend on values, as tied budgets of two powers have none i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
-from typing import TYPE_CHECKING
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Annotated
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.fields import check_fields
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.base.validate import size
 from boundcalc.layers.base import weights_of
@@ -36,25 +37,24 @@ SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
 
+def _finite(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _TOP:
+        raise InvalidSetting(f"{name} must be a number of size at most {_TOP:g}, got {value!r:.80}")
+
+
+_Finite = Annotated[float, _finite]
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What was measured on the sample: the margin, or a training error that chose among so many certificates."""
 
-    margin: float | None = None
-    train_error: float | None = None
-    candidates: int | None = None
+    margin: _Finite | None = None
+    train_error: _Finite | None = None
+    candidates: Annotated[int, partial(size, most=_MOST_CANDIDATES)] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("margin", "train_error"):
-            value = getattr(self, name)
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _TOP
-            ):
-                raise InvalidSetting(
-                    f"the measured {name} must be a number of size at most {_TOP:g}, got {value!r:.80}"
-                )
-        if self.candidates is not None:
-            size("the candidates a training error chose among", self.candidates, most=_MOST_CANDIDATES)
+        check_fields(self, "the measured ")
         if (self.train_error is None) != (self.candidates is None):
             raise InvalidSetting("'candidates' belongs to a measured training error, and to it alone")
         if self.margin is None and self.train_error is None:
@@ -171,20 +171,19 @@ def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
 
 
 def _limits(norms: Norms) -> dict[tuple[str, str, float | None], float]:
-    """Every limit that norms set, by place, field and Schatten power; the knob at ""."""
+    """Every limit that norms set, by place, field and Schatten power; the knob at "the knob"."""
     knob = {} if norms.C is None else {("the knob", "C", None): norms.C}
-    return knob | dict(_limits_of(norms.budgets))
+    return knob | dict(each for key, budget in norms.budgets.items() for each in _limits_of(key, budget))
 
 
-def _limits_of(budgets: Mapping[str, Budget]) -> Iterator[tuple[tuple[str, str, float | None], float]]:
-    for key, budget in budgets.items():
-        for name in (*SIZES, "rank"):
-            if getattr(budget, name) is not None:
-                yield (key, name, None), getattr(budget, name)
-        if budget.schatten is not None:
-            yield (key, "schatten", budget.schatten[0]), budget.schatten[1]
-        if budget.distance is not None:
-            yield from _limits_of({f"{key}.distance": budget.distance})
+def _limits_of(key: str, budget: Budget) -> Iterator[tuple[tuple[str, str, float | None], float]]:
+    for name in (*SIZES, "rank"):
+        if getattr(budget, name) is not None:
+            yield (key, name, None), getattr(budget, name)
+    if budget.schatten is not None:
+        yield (key, "schatten", budget.schatten[0]), budget.schatten[1]
+    if budget.distance is not None:
+        yield from _limits_of(f"{key}.distance", budget.distance)
 
 
 # -- the union bound
@@ -195,11 +194,9 @@ def union_cost(ns: NumberSystem, steps: Sequence[int], two_sided: Sequence[bool]
 
     The weights 1/((k+1)(k+2)) sum to 1 over k >= 0; over all integers, with |k|, they sum to 3/2.
     """
-    total = ns.number(0)
-    for k, both in zip(steps, two_sided, strict=True):
+    total = sum(two_sided) * ns.log(ns.number(3) / 2)
+    for k in steps:
         total = total + ns.log(ns.number((abs(k) + 1) * (abs(k) + 2)))
-        if both:
-            total = total + ns.log(ns.number(3) / 2)
     return total
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -79,23 +80,24 @@ _LEAST_SUM = 1e-100
 """Schatten sums below this give norms beyond floats."""
 
 
+def of_plain_heads(setting: Setting) -> Iterator[tuple[bool, str]]:
+    """What makes a network one of relu and softmax heads on vectors, its projections acting or not."""
+    a = setting.architecture
+    yield a.layers is None and a.style == "edelman", "style edelman"
+    yield a.normaliser.name == "softmax", "softmax"
+    yield a.activation == "relu", "relu, which is positively homogeneous"
+    yield a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"
+    yield a.classes == 1, "one output"
+    yield not a.causal, "attention to every row"
+    yield not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs, no embedding and no pooler"
+    yield a.positions == "none", "rows without positions of their own"
+
+
 def refusal(setting: Setting) -> str | None:
     """Why theorem K is not about a setting, or None."""
-    a = setting.architecture
-    wanted = (
-        (a.layers is None and a.style == "edelman", "style edelman"),
-        (a.normaliser.name == "softmax", "softmax"),
-        (a.activation == "relu", "relu, which is positively homogeneous"),
-        (a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"),
-        (a.classes == 1, "one output"),
-        (not a.causal, "attention to every row"),
-        (not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs, no embedding and no pooler"),
-        (a.positions == "none", "rows without positions of their own"),
-        (
-            all(each.schatten is None or each.schatten[1] > _LEAST_SUM for each in setting.norms.budgets.values()),
-            "Sp above 0",
-        ),
-    )
+    a, schatten = setting.architecture, [each.schatten for each in setting.norms.budgets.values()]
+    finite = all(sums is None or sums[1] > _LEAST_SUM for sums in schatten)
+    wanted = (*of_plain_heads(setting), (finite, "Sp above 0"))
     missing = next((what for holds, what in wanted if not holds), None)
     if missing is not None:
         return f"theorem K needs {missing}"

@@ -12,6 +12,7 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.products import is_product
 from boundcalc.setting import Budget, Setting
 from boundcalc.setting.norms import place_of
+from boundcalc.statements.comparison.network import of_plain_heads
 
 _LEAST_BITS = 16
 _KEPT = 1 << 10
@@ -36,12 +37,7 @@ def refusal(setting: Setting) -> str | None:
 def _of_edelman(setting: Setting) -> Iterator[tuple[bool, str]]:
     """What constructions B to E need."""
     a, keys = setting.architecture, setting.norms.budgets
-    yield a.activation == "relu", "relu"
-    yield a.normalisation in ("ball", "none"), "the projection onto the ball, or no normalisation"
-    yield a.classes == 1, "one output"
-    yield not a.causal, "attention to every row"
-    yield not (a.vocabulary or a.d_patch or a.embedding_norm or a.pooler), "vector inputs"
-    yield a.positions == "none", "rows without positions of their own"
+    yield from of_plain_heads(setting)
     yield a.bits is None, "weights that are any real numbers"
     yield not any(place_of(key)[0] in ("W_Q", "W_K") for key in keys), "norms of W_QK"
     yield a.d >= 4 and a.seq_len >= 2, "a width of at least 4 and 2 rows"
