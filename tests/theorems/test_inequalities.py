@@ -26,6 +26,7 @@ from boundcalc.theorems import symbols as s
 from boundcalc.theorems.algebra import Expr, number, written_out
 from boundcalc.theorems.code import ball
 from boundcalc.theorems.formula import Formula
+from tests.lab.latent.test_values import softmax_error
 
 Trial = Callable[[Random], tuple[arb, arb]]
 Identity = Callable[[], tuple[Expr, Expr]]
@@ -170,7 +171,7 @@ def _sharp_is_no_larger(formula: Formula) -> Trial:
     def trial(random: Random) -> tuple[arb, arb]:
         point = random_point(formula, random)
         ratio, ell = (2 / point["temperature"]).exp(), (2 / point["delta"]).log()
-        sharp = formulas.softmax_error(INTERVAL, point["L"], ratio, point["M"], ell)
+        sharp = softmax_error(INTERVAL, point["L"], ratio, point["M"], ell)
         always = 2 * point["M"]
         return (INTERVAL.minimum(sharp, always) if sharp.is_finite() else arb(0)), value(point)
 

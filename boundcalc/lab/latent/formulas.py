@@ -146,15 +146,6 @@ def default_tilt(ns: NumberSystem, n: Number, spread: Number, log_term: Number) 
     return ns.sqrt(2 * log_term / (n * spread))
 
 
-def softmax_error(
-    ns: NumberSystem, n: Number, ratio: Number, most: Number, log_term: Number, tilt: Number | None = None
-) -> Number:
-    """X4: softmax attention against its limit, |v| <= most; ratio = e^(2/tau) for keys and query on the unit sphere."""
-    second, spread, top = softmax_moments(ns, ratio)
-    chosen = default_tilt(ns, n, spread, log_term) if tilt is None else tilt
-    return most * self_normalised_error(ns, n, second, spread, top, log_term, chosen)
-
-
 def softmax_error_hoeffding(ns: NumberSystem, n: Number, ratio: Number, most: Number, log_term: Number) -> Number:
     """X4's plain form: numerator by Hoeffding, denominator by its least value: 2 e^(2/tau) sqrt(2 log(2/delta)/L)."""
     return hilbert_hoeffding(ns, 2 * ratio * most, log_term, n)

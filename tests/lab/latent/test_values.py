@@ -12,11 +12,19 @@ from boundcalc.lab.latent import formulas
 from boundcalc.proof.second.numbers import MP, num
 from tests.statements.inputs import ROUNDS, Rng, Value, disagreements, some, whole
 
+
+def softmax_error(ns: Any, n: Any, ratio: Any, most: Any, log: Any) -> Any:
+    """X4 at the tilt that is best as n grows."""
+    second, spread, top = formulas.softmax_moments(ns, ratio)
+    tilt = formulas.default_tilt(ns, n, spread, log)
+    return most * formulas.self_normalised_error(ns, n, second, spread, top, log, tilt)
+
+
 FORMULAS: dict[str, Callable[..., Any]] = {
     "X0": formulas.hilbert_bernstein,
     "X1": formulas.finite_mixture_distance,
     "X3k": formulas.cme_error_given_keys,
-    "X4": formulas.softmax_error,
+    "X4": softmax_error,
     "X6": formulas.transfer_error,
 }
 
