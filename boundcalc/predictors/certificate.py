@@ -155,7 +155,7 @@ class PredictorCertificate:
             "risk": self.risk,
             "evidence": plain(self.evidence),
         }
-        return {**body, "sha256": digest_of(body)}
+        return sealed(body)
 
     def summary(self) -> dict[str, Any]:
         """One entry of `certificates` in the JSON of a command."""
@@ -195,11 +195,7 @@ class PredictorCertificate:
     @classmethod
     def from_json(cls, data: object) -> PredictorCertificate:
         """A certificate from its JSON object; raises `CertificateError` on anything that does not fit."""
-        raw = object_of("a certificate", data, ("format", *cls.__slots__, "certified", "sha256"))
-        if raw["format"] != _FORMAT:
-            raise CertificateError(f"not a certificate of this version: format {raw['format']!r}, need {_FORMAT!r}")
-        if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
-            raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
+        raw = unsealed("a certificate", data, _FORMAT, (*cls.__slots__, "certified"))
         certificate = cls(*(raw[name] for name in cls.__slots__)).checked()
         if raw["certified"] != certificate.certified:
             raise CertificateError(f"{certificate.method} certifies the predictor {certificate.certified!r}")
@@ -277,6 +273,21 @@ def digest_of(value: object) -> str:
     except (ValueError, TypeError) as error:
         raise CertificateError(f"a certificate holds plain finite JSON only: {error}") from None
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sealed(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON object of a file with a digest of all of it: against damage, not against forgery."""
+    return {**body, "sha256": digest_of(body)}
+
+
+def unsealed(what: str, data: object, form: str, names: tuple[str, ...]) -> Mapping[str, Any]:
+    """Such an object of this format with exactly these fields, as it was written."""
+    raw = object_of(what, data, ("format", *names, "sha256"))
+    if raw["format"] != form:
+        raise CertificateError(f"not {what} of this version: format {raw['format']!r}, need {form!r}")
+    if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
+        raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
+    return raw
 
 
 def plain(value: Any) -> Any:

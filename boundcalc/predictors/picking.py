@@ -170,7 +170,7 @@ def _stops_of(
     if trajectory is None:
         trajectory = Run(learner, data, prefix, seed, np.arange(prefix, len(data)))
 
-    def tell() -> None:
+    def report() -> None:
         if len(trajectory.picks) in wanted:
             trajectory.stop()
         saved.keep(name, trajectory)
@@ -178,24 +178,18 @@ def _stops_of(
             picked, wrong = len(trajectory.picks), trajectory.wrong
             progress({"prefix": prefix, "seed": seed, "picks": picked, "wrong": wrong, "others": len(trajectory.left)})
 
-    tell()
-    for index in indices:
-        if all(floors[later] >= least for later in indices[indices.index(index) :]):
+    report()
+    for place, index in enumerate(indices):
+        if all(floors[later] >= least for later in indices[place:]):
             return
-        for size in members[index].batches[_rounds(members[index], len(trajectory.picks)) :]:
-            trajectory.round(size)
-            tell()
-        # A run that was taken up again may be past this stop already.
-        at = members[index].stop
-        reached = trajectory.stop() if len(trajectory.picks) == at else trajectory.stops[at]
-        least = min(least, _risk(members[index], reached, len(data)))
-        yield index, reached
-
-
-def _rounds(member: Member, picked: int) -> int:
-    """How many of its rounds are done; all, where the run is past it."""
-    sums = [0, *accumulate(member.batches)]
-    return sums.index(picked) if picked <= member.stop else len(member.batches)
+        member = members[index]
+        sums = [0, *accumulate(member.batches)]
+        while len(trajectory.picks) < member.stop:  # a run that was taken up again may be past this stop already
+            trajectory.round(member.batches[sums.index(len(trajectory.picks))])
+            report()
+        stop = trajectory.stops[member.stop]
+        least = min(least, _risk(member, stop, len(data)))
+        yield index, stop
 
 
 def _floor(member: Member, n: int, m: int) -> float:

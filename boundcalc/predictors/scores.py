@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import write_json
 from boundcalc.base.rounding import confidence, down, up
-from boundcalc.predictors.certificate import digest_of, json_object, object_of, plain
+from boundcalc.predictors.certificate import json_object, object_of, plain, sealed, unsealed
 from boundcalc.predictors.data import fixed_order
 from boundcalc.predictors.statements import count, positive_count, real
 from boundcalc.predictors.tails import binomial_tail, limit, rounded_up, turn
@@ -190,7 +190,7 @@ class Score:
             "claims": {"upper": self.upper, "interval": [low, high], "p_value": self.p_value},
             "evidence": plain(self.evidence),
         }
-        return {**body, "sha256": digest_of(body)}
+        return sealed(body)
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file."""
@@ -199,12 +199,8 @@ class Score:
     @classmethod
     def from_json(cls, data: object) -> Score:
         """A certificate whose claims follow from its facts; all others raise `CertificateError`."""
-        names = ("format", "kind", "statement", "facts", "delta", "looks", "claims", "evidence", "sha256")
-        raw = object_of("a score", data, names)
-        if raw["format"] != FORMAT:
-            raise CertificateError(f"not a score of this version: format {raw['format']!r}, need {FORMAT!r}")
-        if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
-            raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
+        names = ("kind", "statement", "facts", "delta", "looks", "claims", "evidence")
+        raw = unsealed("a score", data, FORMAT, names)
         score = cls(raw["kind"], raw["facts"], raw["delta"], raw["looks"], raw["evidence"])
         if raw["statement"] != STATEMENTS[score.kind]:
             raise CertificateError(f"a score of the kind {score.kind!r} follows from {STATEMENTS[score.kind]}")

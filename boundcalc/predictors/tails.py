@@ -2,7 +2,7 @@
 
 A sum starts at the largest term it may, runs down by exact ratios, and stops where a geometric series bounds what is
 left. Arb's exponents have no end, so a tail of 10^-3000 is a number like any other. (`arb.beta_lower` gives the same
-enclosures, some 500 times slower at n = 1,000.)
+enclosures, 150 to 440 times slower from n = 10,000 on.)
 """
 
 from __future__ import annotations

@@ -18,12 +18,13 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
-from boundcalc.predictors.certificate import object_of
+from boundcalc.predictors.certificate import read_as
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.statements import count
 
 _Entries = Mapping[int, int]
 """Whole numbers other than 0 by their places."""
+_Pairs = tuple[tuple[int, int], ...]
 _Shapes = Mapping[str, tuple[int, ...]]
 _UNITS = 3
 """Odds against 1 that all numbers of an update are 1 or -1."""
@@ -58,6 +59,14 @@ class Update:
 
 
 @dataclass(frozen=True)
+class _Written:
+    """The JSON object of a message."""
+
+    seed: int
+    updates: Mapping[str, tuple[int, _Pairs, _Pairs | None]]
+
+
+@dataclass(frozen=True)
 class Message:
     """What a certificate says of its weights."""
 
@@ -75,29 +84,19 @@ class Message:
     @classmethod
     def from_json(cls, data: object) -> Message:
         """Read strictly; `message_bits` checks that it fits."""
-        raw = object_of("a message", data, ("seed", "updates"))
-        if not isinstance(raw["updates"], Mapping):
-            raise CertificateError("the updates of a message are a JSON object")
-        updates: dict[str, Update] = {}
-        for name, entry in raw["updates"].items():
-            if not isinstance(entry, list) or len(entry) != 3 or not _whole(entry[0]):
-                raise CertificateError(f"an update is [exponent, rows, columns], got {entry!r:.80}")
-            columns = None if entry[2] is None else _entries(entry[2])
-            updates[name] = Update(entry[0], _entries(entry[1]), columns)
-        return cls(count("seed of a message", raw["seed"]), updates)
+        raw = read_as(_Written, "a message", data)
+        updates = {
+            name: Update(exponent, _entries(rows), None if columns is None else _entries(columns))
+            for name, (exponent, rows, columns) in raw.updates.items()
+        }
+        return cls(count("seed of a message", raw.seed), updates)
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _entries(data: object) -> dict[int, int]:
-    if not isinstance(data, list) or not all(isinstance(p, list) and len(p) == 2 and all(map(_whole, p)) for p in data):
-        raise CertificateError("the entries of an update are pairs [place, number] of whole numbers")
-    places = [place for place, _ in data]
-    if places != sorted(set(places)) or any(value == 0 for _, value in data):
+def _entries(pairs: _Pairs) -> dict[int, int]:
+    places = [place for place, _ in pairs]
+    if places != sorted(set(places)) or any(value == 0 for _, value in pairs):
         raise CertificateError("the entries of an update are numbers other than 0 at places in rising order")
-    return dict(data)
+    return dict(pairs)
 
 
 def matrix(shape: tuple[int, ...]) -> tuple[int, int]:

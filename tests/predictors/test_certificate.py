@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, known_methods, read_json
+from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, read_json
 from boundcalc.predictors.data import named
 from boundcalc.predictors.verify import verify_predictor
 from tests.cases.predictors import cases
@@ -17,12 +17,11 @@ from tests.cases.predictors import thresholds as draw
 from tests.laws.kinds.predictors import _other, leaves, put, sealed
 
 DATA = draw(21, 120, 0.1)
-MADE = {f"{name} {each}": each.certificate for name in known_methods() for each in cases(name).examples}
+MADE = {str(case): case.certificate for case in cases("holdout").examples}
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_every_change_of_any_field_is_noticed(name: str) -> None:
-    raw = MADE[name].to_json()
+def test_every_change_of_any_field_is_noticed() -> None:
+    raw = MADE["H"].to_json()
     PredictorCertificate.from_json(raw)
     for path, value in leaves(raw):
         for other in (_other(value), [value]):
@@ -31,7 +30,7 @@ def test_every_change_of_any_field_is_noticed(name: str) -> None:
 
 
 def test_alternatives_may_not_spend_more_than_delta() -> None:
-    raw = MADE["holdout H"].to_json()
+    raw = MADE["H"].to_json()
     for change in (
         lambda r: r["alternatives"].append({**r["alternatives"][0], "seed": 7}),
         lambda r: r["alternatives"].append(dict(r["alternatives"][0])),
