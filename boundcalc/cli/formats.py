@@ -9,12 +9,13 @@ import click
 
 from boundcalc.cli.described import described
 from boundcalc.cli.options import write_json
-from boundcalc.cli.report import Report, Row
+from boundcalc.cli.report import Report
 from boundcalc.cli.report_text import cells, headings, notes, verdict
 from boundcalc.cli.text import Line, wrapped, write_table
 
 if TYPE_CHECKING:
     from boundcalc.cli.setting import Question
+    from boundcalc.engine.bound import BoundValue
 
 RESULT_COLUMNS = (
     *("name", "kind", "gap", "log10_gap", "risk", "log10_risk", "vacuous", "risk_vacuous", "trivial", "risk_trivial"),
@@ -33,7 +34,7 @@ def _table(report: Report) -> None:
         click.echo("\n".join(wrapped(text.split(), first=f"{text.split()[0]:7} ", skip=1)))
     click.echo()
     names = headings(report)
-    lines = [Line(cells(row, names), _style(report, row)) for row in report.rows]
+    lines = [Line(cells(report, value, names), _style(report, value)) for value in report.bounds]
     write_table(names, lines, droppable=("growth in m", "dominated by", "growth in T", "strategy"))
     click.echo()
     for text in notes(report):
@@ -45,11 +46,11 @@ def _table(report: Report) -> None:
         _why(report)
 
 
-def _style(report: Report, row: Row) -> Literal["bold", "dim", ""]:
-    """The best row is bold; rows without a bound below 1 are dim."""
-    if row.value is report.best:
+def _style(report: Report, value: BoundValue) -> Literal["bold", "dim", ""]:
+    """The best bound is bold; rows without a bound below 1 are dim."""
+    if value is report.best:
         return "bold"
-    return "dim" if row.value.refusal is not None or row.value.vacuous else ""
+    return "dim" if value.refusal is not None or value.vacuous else ""
 
 
 def _why(report: Report) -> None:
@@ -83,9 +84,9 @@ def _json(report: Report) -> None:
     write_json(report.to_json())
 
 
-def flat(row: Row) -> dict[str, Any]:
+def flat(report: Report, value: BoundValue) -> dict[str, Any]:
     """A result under `RESULT_COLUMNS`."""
-    found = row.to_json()
+    found = report.result(value)
     dominant, growth = found.pop("dominant") or {}, found.pop("growth")
     found["dominant"], found["dominant_share"] = dominant.get("piece"), dominant.get("share")
     for variable in ("T", "m"):
@@ -94,7 +95,7 @@ def flat(row: Row) -> dict[str, Any]:
 
 
 def _csv(report: Report) -> None:
-    write_csv(RESULT_COLUMNS, (flat(row) for row in report.rows))
+    write_csv(RESULT_COLUMNS, (flat(report, value) for value in report.bounds))
 
 
 def write_csv(columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:

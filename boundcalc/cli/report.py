@@ -31,34 +31,6 @@ _PATIENCE = 2.0
 """Seconds of evaluation above which the smallest m is only looked for when asked."""
 
 
-class Row(NamedTuple):
-    """One bound and how it grows."""
-
-    value: BoundValue
-    growth: dict[str, Growth | None]
-    floors: Mapping[Quantity, Floor] = {}
-    """Floors under the gap and the risk, where they are known and the row is a bound."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The result object of the schema."""
-        found = {
-            variable: None if g is None else {"text": str(g), "exponent": g.exponent, "log_exponent": g.log_exponent}
-            for variable, g in self.growth.items()
-        }
-        below: dict[str, Any] = {}
-        for quantity, floor in self.floors.items():
-            prefix = "" if quantity == "gap" else "risk_"
-            construction = write(floor.construction, complete=True)
-            below[f"{prefix}floor"] = {
-                "value": floor.value,
-                "of": floor.of,
-                "by": floor.by,
-                "construction": construction,
-            }
-            below[f"{prefix}ratio"] = self.value.ratio_to(floor, quantity)
-        return {**self.value.to_json(), **below, "growth": found}
-
-
 class Needed(NamedTuple):
     """The smallest m for one quantity, or why there is none."""
 
@@ -76,7 +48,11 @@ class Report(NamedTuple):
     """The answer to one question."""
 
     question: Question
-    rows: tuple[Row, ...]
+    bounds: tuple[BoundValue, ...]
+    growths: Mapping[int, Mapping[str, Growth | None]]
+    """By the id of a bound's proof, which several bounds may share."""
+    floors: Mapping[Quantity, Floor] = {}
+    """Floors under every bound of the gap and the risk that is neither a proxy nor about measured numbers."""
     needed: tuple[Needed, ...] = ()
     why: tuple[Why, ...] | None = None
     unstored: BoundValue | None = None
@@ -84,16 +60,39 @@ class Report(NamedTuple):
 
     @property
     def best(self) -> BoundValue | None:
-        """The least gap bound among the rows that are proved."""
-        proved = [row.value for row in self.rows if row.value.refusal is None and row.value.kind != "proxy"]
-        return min(proved, key=lambda value: value.log10, default=None)
+        """The least gap bound among those that are proved."""
+        return min(self.proved("gap"), key=lambda value: value.log10, default=None)
+
+    def proved(self, quantity: Quantity) -> list[BoundValue]:
+        """The bounds of a quantity that are proved."""
+        proved = [value for value in self.bounds if value.refusal is None and value.kind != "proxy"]
+        return [value for value in proved if quantity == "gap" or value.risk_refusal is None]
+
+    def growth(self, value: BoundValue) -> Mapping[str, Growth | None]:
+        """How a bound grows in T and m."""
+        return self.growths[id(value.by_gap)]
+
+    def result(self, value: BoundValue) -> dict[str, Any]:
+        """The result object of the schema."""
+        growth = {
+            variable: None if g is None else {"text": str(g), "exponent": g.exponent, "log_exponent": g.log_exponent}
+            for variable, g in self.growth(value).items()
+        }
+        below: dict[str, Any] = {}
+        for quantity, floor in self.floors.items():
+            if value in self.proved(quantity) and value.kind == "bound":
+                prefix = "" if quantity == "gap" else "risk_"
+                construction = write(floor.construction, complete=True)
+                shown = {"value": floor.value, "of": floor.of, "by": floor.by, "construction": construction}
+                below |= {f"{prefix}floor": shown, f"{prefix}ratio": value.ratio_to(floor, quantity)}
+        return {**value.to_json(), **below, "growth": growth}
 
     def to_json(self) -> dict[str, Any]:
         """The document of the schema."""
         out: dict[str, Any] = {
             "setting": full_json(self.question.setting),
             "assumed": [item.field for item in described(self.question) if item.assumed],
-            "results": [row.to_json() for row in self.rows],
+            "results": [self.result(value) for value in self.bounds],
         }
         if self.needed:
             out["smallest_m"] = {needed.quantity: needed.to_json() for needed in self.needed}
@@ -121,8 +120,7 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     floors: dict[Quantity, Floor] = {
         quantity: floor for quantity in quantities if (floor := floor_of(question.setting, quantity)) is not None
     }
-    rows = tuple(Row(value, growths[id(value.by_gap)], _above(floors, value)) for value in values)
-    report = Report(question, rows, unstored=_unstored(values))
+    report = Report(question, tuple(values), growths, floors, unstored=_unstored(values))
     best = report.best
     if best is not None and why:
         from boundcalc.engine.why import why as account
@@ -136,13 +134,6 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     return report._replace(
         needed=tuple(_need(question.setting, best.name, quantity, evaluator) for quantity in ("gap", "risk"))
     )
-
-
-def _above(floors: Mapping[Quantity, Floor], value: BoundValue) -> Mapping[Quantity, Floor]:
-    """The floors that are about what a row bounds."""
-    if value.kind != "bound" or value.refusal is not None:
-        return {}
-    return {quantity: floor for quantity, floor in floors.items() if quantity == "gap" or value.risk_refusal is None}
 
 
 def write_certificates(best: BoundValue | None, gap: Path | None, risk: Path | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boundcalc.base.rounding import at_least, down, percent, up
 from boundcalc.base.value import VACUOUS_MARGIN, Value
-from boundcalc.cli.report import TARGET, Report, Row
+from boundcalc.cli.report import TARGET, Report
 from boundcalc.cli.values import short, upper
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.growth import Growth
@@ -43,13 +43,12 @@ def amount(log10: float) -> str:
 
 def headings(report: Report) -> tuple[str, ...]:
     """Names of the columns; kinds are shown where they differ from "bound"."""
-    kinds = ("kind",) if any(row.value.kind != "bound" for row in report.rows) else ()
+    kinds = ("kind",) if any(value.kind != "bound" for value in report.bounds) else ()
     return ("bound", *kinds, "gap <=", "risk <=", "strategy", "growth in T", "growth in m", "dominated by")
 
 
-def cells(row: Row, names: Sequence[str]) -> tuple[str, ...]:
-    """A row's text under `headings`; of a refused bound its name and kind."""
-    value = row.value
+def cells(report: Report, value: BoundValue, names: Sequence[str]) -> tuple[str, ...]:
+    """A bound's text under `headings`; of a refused one its name and kind."""
     kind = ("refused" if value.refusal is not None else value.kind.replace("_", " "),) if "kind" in names else ()
     if value.refusal is not None:
         return (value.name, *kind, NO_MEMBER, NO_MEMBER)
@@ -58,7 +57,7 @@ def cells(row: Row, names: Sequence[str]) -> tuple[str, ...]:
         value.name,
         *kind,
         *_amounts(value),
-        *(("", "", "") if value.trivial else (value.strategy, _growth(row.growth["T"]), _growth(row.growth["m"]))),
+        *(("", "", "") if value.trivial else (value.strategy, *map(_growth, report.growth(value).values()))),
         "" if dominant is None else f"{dominant[0]} {percent(dominant[1])}",
     )
 
@@ -79,14 +78,11 @@ def verdict(report: Report) -> list[str]:
 def _verdict_of(report: Report, quantity: Quantity) -> str:
     """One quantity: its best bound, and the floor under it."""
     sample = report.question.setting.sample
-    rows = [row for row in report.rows if row.value.refusal is None and row.value.kind != "proxy"]
-    if quantity == "risk":
-        rows = [row for row in rows if row.value.risk_refusal is None]
-    best = min(rows, key=lambda row: row.value.of(quantity).log_value, default=None)
+    best = min(report.proved(quantity), key=lambda value: value.of(quantity).log_value, default=None)
     name = f"{quantity.capitalize():7}"
     if best is None:
         return "" if quantity == "gap" else f"{name} no bound (see below)"
-    bound, floor = best.value.of(quantity), best.floors.get(quantity)
+    bound, floor = best.of(quantity), report.floors.get(quantity) if best.kind == "bound" else None
     default = ", the default" if report.question.assumed("train_error") else ""
     at = (
         f" at train error {short(sample.train_error)}{default}"
@@ -96,15 +92,15 @@ def _verdict_of(report: Report, quantity: Quantity) -> str:
     least = "" if floor is None else f"no such bound is below {down(floor.value)} (floor)"
     if bound.vacuous:
         return f"{name} {VACUOUS}: the best bound{at} is 1 or more" + (f"; {least}" if least else "")
-    ratio = best.value.ratio_to(floor, quantity) if floor is not None else None
+    ratio = best.ratio_to(floor, quantity) if floor is not None else None
     far = "" if ratio is None else f", at most {up(ratio, 2)} times from optimal"
-    return f"{name} at most {upper(bound.log10)}{at}, by {best.value.name!r}" + (f"; {least}{far}" if least else "")
+    return f"{name} at most {upper(bound.log10)}{at}, by {best.name!r}" + (f"; {least}{far}" if least else "")
 
 
 def notes(report: Report) -> list[str]:
     """What must be said below the table."""
     sample = report.question.setting.sample
-    refusals = {str(row.value.risk_refusal): None for row in report.rows if row.value.risk_refusal is not None}
+    refusals = {str(value.risk_refusal): None for value in report.bounds if value.risk_refusal is not None}
     if sample.lipschitz is not None:
         lines = [
             f"The loss is any with values in [0, 1] and Lipschitz constant {short(sample.lipschitz)}; no margin is "
@@ -116,8 +112,8 @@ def notes(report: Report) -> list[str]:
             f"{about}Risk: chance of an error, at train error {short(sample.train_error)}. Each floor is of the same "
             "quantity."
         ]
-    lines += [f"{row.value.name} refused: {row.value.refusal}" for row in report.rows if row.value.refusal is not None]
-    if any(row.value.kind == "proxy" for row in report.rows):
+    lines += [f"{value.name} refused: {value.refusal}" for value in report.bounds if value.refusal is not None]
+    if any(value.kind == "proxy" for value in report.bounds):
         lines.append("~ marks proxies: numbers that lack constants or the union bound over what was tried, not bounds.")
     lines += [*_stored_lines(report), *_vacuous_lines(report)]
     return lines + [
@@ -153,7 +149,7 @@ def _at_most(amount: str) -> str:
 
 def _vacuous_lines(report: Report) -> list[str]:
     """How far covering arguments that are vacuous at every radius are from a bound below 1."""
-    trivial = [row.value for row in report.rows if row.value.refusal is None and row.value.trivial]
+    trivial = [value for value in report.bounds if value.refusal is None and value.trivial]
     parts = [f"{value.name!r} {_distance(value.needed)}" for value in trivial if value.needed is not None]
     m = short(report.question.setting.sample.n_train)
     return [f"At m = {m} every cover is too large for a bound below 1: {'; '.join(parts)}."] if parts else []

@@ -26,8 +26,7 @@ _WIDE = 200
 
 def show_proofs(report: Report, *, all_bounds: bool) -> None:
     """Print the proofs of the best bound, or of all that were requested."""
-    for row in report.rows:
-        value = row.value
+    for value in report.bounds:
         if value.refusal is not None or not (all_bounds or value is report.best):
             continue
         proofs = [proof for proof in value.proofs if not proof.trivial]
