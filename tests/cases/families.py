@@ -144,8 +144,11 @@ def _siglip_vision(maps: _Maps) -> None:
 
 
 def _dinov2(maps: _Maps) -> None:
-    """What a part adds is scaled, entry by entry; no input has a masked patch."""
+    """What a part adds is scaled, entry by entry; no input has a masked patch; the mean of patches is that of all rows
+    less the first."""
     del maps["mask_token"]
+    first, patches = np.split(maps.pop("readout_both"), 2)
+    maps["readout"], maps["readout_mean"] = first - patches / 4, patches * 5 / 4
     _vit(maps)
     for block in (0, 1):
         for part in "O2":

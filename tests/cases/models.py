@@ -416,22 +416,34 @@ MODELS: Mapping[str, SmallModel] = {
         "text_model.",
     ),
     "dinov2": SmallModel(
-        _config("dinov2", "Dinov2Model", _HEADS, image_size=4, patch_size=2, num_channels=3, mlp_ratio=2),
+        _config(
+            "dinov2",
+            "Dinov2ForImageClassification",
+            _HEADS,
+            _LABELS,
+            image_size=4,
+            patch_size=2,
+            num_channels=3,
+            mlp_ratio=2,
+        ),
         """
-        class_token embeddings.cls_token = 1 1 d
-        W_patch embeddings.patch_embeddings.projection.weight = d 3 2 2
-        b_patch embeddings.patch_embeddings.projection.bias = d
-        positions embeddings.position_embeddings = 1 5 d
-        mask_token embeddings.mask_token = 1 d
-        W_{Q,K,V} encoder.layer.{#}.attention.attention.{query,key,value} d -> d
-        W_O encoder.layer.{#}.attention.output.dense d -> d
-        outputs_of.W_O encoder.layer.{#}.layer_scale1.lambda1 = d
-        outputs_of.W_2 encoder.layer.{#}.layer_scale2.lambda1 = d
-        norm_{attention,ffn} encoder.layer.{#}.norm{1,2} d
-        W_1 encoder.layer.{#}.mlp.fc1 d -> 2d
-        W_2 encoder.layer.{#}.mlp.fc2 2d -> d
-        norm_final layernorm d
+        class_token ^embeddings.cls_token = 1 1 d
+        W_patch ^embeddings.patch_embeddings.projection.weight = d 3 2 2
+        b_patch ^embeddings.patch_embeddings.projection.bias = d
+        positions ^embeddings.position_embeddings = 1 5 d
+        mask_token ^embeddings.mask_token = 1 d
+        W_{Q,K,V} ^encoder.layer.{#}.attention.attention.{query,key,value} d -> d
+        W_O ^encoder.layer.{#}.attention.output.dense d -> d
+        outputs_of.W_O ^encoder.layer.{#}.layer_scale1.lambda1 = d
+        outputs_of.W_2 ^encoder.layer.{#}.layer_scale2.lambda1 = d
+        norm_{attention,ffn} ^encoder.layer.{#}.norm{1,2} d
+        W_1 ^encoder.layer.{#}.mlp.fc1 d -> 2d
+        W_2 ^encoder.layer.{#}.mlp.fc2 2d -> d
+        norm_final ^layernorm d
+        readout_both classifier.weight = C 2d turned
+        b_readout classifier.bias = C
         """,
+        "dinov2.",
     ),
     "vit": SmallModel(
         _config("vit", "ViTForImageClassification", _IMAGES),

@@ -21,7 +21,9 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.families.derived import Place, class_and_mean
 from boundcalc.checkpoints.maps import trained_query
+from boundcalc.checkpoints.readers.base import Tensor
 from boundcalc.lab.reading import held_against, opened
 from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check
@@ -91,7 +93,7 @@ def test_bfloat16(name: str, tmp_path: Path) -> None:
         assert m.fro is None or found.measured[key].fro == pytest.approx(m.fro, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["bert", "bloom", "qwen3", "olmo2", "t5 gated"])
+@pytest.mark.parametrize("name", ["bert", "bloom", "qwen3", "olmo2", "t5 gated", "dinov2 classifier"])
 def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     """It once asked joint score matrices for budgets of the offsets that they hold."""
     found = audit(ZOO[name].make(), seed=1)
@@ -125,6 +127,23 @@ def test_a_trained_query_pools_rows() -> None:
         assert (abs(fractions(query[:, 0])) >= abs(exact)).all()
         below += (abs(fractions(plain)) < abs(exact)).sum()
     assert below  # the control: plain sums are sometimes below
+
+
+def test_a_read_out_of_class_and_mean_is_never_below_the_exact_one() -> None:
+    rng, n = np.random.default_rng(0), 7
+    patches = rng.standard_normal((3, 40))
+    first = patches / n * (1 + rng.integers(-3, 4, (3, 40)) * 2.0**-53)  # which nearly cancels
+    stored = np.concatenate([first, patches], 1)
+    place = Place(Tensor("w", stored.shape, "float64", lambda: stored), True)
+    parts = class_and_mean(place, Place(Tensor("p", (1, n + 1, 40), "float64", lambda: stored), False))
+    fractions = np.vectorize(Fraction, otypes=[object])
+    a, b = fractions(first), fractions(patches)
+    for kind, exact, plain in (
+        ("readout", a - b / n, first - patches / n),
+        ("readout_mean", b * (n + 1) / n, patches * ((n + 1) / n)),
+    ):
+        assert (abs(fractions(parts[kind, None].tensor.fetch())) >= abs(exact)).all()
+        assert (abs(fractions(plain)) < abs(exact)).any()  # the control
 
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text())

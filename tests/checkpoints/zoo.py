@@ -160,6 +160,7 @@ ZOO: dict[str, Kind] = {
         last=True,
     ),
     "siglip vision": Kind("SiglipVisionModel", "SiglipVisionConfig", VIT),
+    "dinov2 classifier": Kind("Dinov2ForImageClassification", "Dinov2Config", VIT | {"mlp_ratio": 2, "num_labels": 5}),
     "dinov2": Kind("Dinov2Model", "Dinov2Config", VIT | {"mlp_ratio": 2}),
     "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
     "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),

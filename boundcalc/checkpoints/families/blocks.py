@@ -186,6 +186,12 @@ def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
     elif model.has("W_pool"):
         into, d = model.shape("W_pool")
         layers += [blocks.linear("W_pool", into, d), Activation(activation(model.setting_of("pooler") or "tanh"))]
+    if model.has("readout_mean"):
+        if model.option("seq_len") not in (None, model.table_shape("positions")[0]):
+            raise CheckpointError(f"{model.checkpoint.where} reads the mean of all its patches: leave out --T")
+        classes = model.shape("readout")[1]
+        first, mean = Linear("readout", d, classes, bias="b_readout"), Linear("readout_mean", d, classes)
+        return [Residual((Pool("cls"), first), ((Pool("mean"), mean),), skip=False)], classes
     if model.has("readout"):
         classes = model.shape("readout")[1]
     elif tied_to_embedding:

@@ -14,7 +14,7 @@ from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
-from boundcalc.checkpoints.families.derived import Place, derived, sliced, stacked, times
+from boundcalc.checkpoints.families.derived import Place, class_and_mean, derived, sliced, stacked, times
 from boundcalc.checkpoints.families.names import POOLING_HEAD, block_count, block_of, compiled, read_again, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
@@ -218,6 +218,8 @@ class Model:
                         places[name, block] = times(places[name, block], place.tensor)
                 del places[role, block]
                 ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
+            elif role == "readout_both":
+                places |= class_and_mean(places.pop((role, block)), places.get(("positions", None)))
             elif self.family.fixed.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
                 places[role, block] = derived(place, lambda values, *_: 1 + values)
 
