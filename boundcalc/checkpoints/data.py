@@ -25,7 +25,6 @@ from boundcalc.checkpoints.examples import (
     groups_in,
     of_arrays,
     of_batch,
-    of_example,
     of_fields,
     together,
 )
@@ -77,10 +76,10 @@ def _sequences(source: Any, groups: str | None) -> Sequences:
                 "no sampler that leaves some out"
             )
         return found
-    if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not hasattr(source, "shape"):
-        return together(of_example(source[i], groups) for i in range(len(source)))
-    if hasattr(source, "__iter__") and not hasattr(source, "shape"):  # datasets that are read from front to back alone
-        return together(of_example(each, groups) for each in source)
+    if not hasattr(source, "shape") and (hasattr(source, "__getitem__") or hasattr(source, "__iter__")):
+        places = hasattr(source, "__getitem__") and hasattr(source, "__len__")  # else it is read from front to back
+        items = (source[i] for i in range(len(source))) if places else source
+        return together(of_batch(item, groups, one=True) for item in items)
     raise InvalidSetting(f"examples are {_FORMS}; got {type(source).__name__}")
 
 

@@ -107,13 +107,11 @@ def as_array(value: Any) -> Array:
 
 def _of_words(y: Array) -> tuple[Array, tuple[str, ...]]:
     """Labels that are words, numbered in alphabetical order; others as they are."""
-    found = (
-        [each for each in y.ravel() if not isinstance(each, str) or not each.strip()] if y.dtype.kind in "OU" else [0]
-    )
-    if found or y.ndim != 1:
+    words = y.dtype.kind in "OU" and all(isinstance(label, str) and label.strip() for label in y.ravel())
+    if not words or y.ndim != 1:
         return y, ()
-    words, numbers = np.unique(np.array([each.strip() for each in y]), return_inverse=True)
-    return numbers, tuple(map(str, words))
+    names, numbers = np.unique(np.array([label.strip() for label in y]), return_inverse=True)
+    return numbers, tuple(map(str, names))
 
 
 def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -182,15 +180,15 @@ def of_arrays(x: Any, y: Any, mask: Any = None) -> Sequences:
 def _unpadded(rows: Sequence[Array], mask: Sequence[Array]) -> list[Array]:
     if len(rows) != len(mask):
         raise InvalidSetting(f"{len(rows)} sequences, but {len(mask)} masks")
-    found: list[Array] = []
+    cut: list[Array] = []
     for row, seen in zip(rows, mask, strict=True):
         if len(row) != len(seen):
             raise InvalidSetting(f"a mask of {len(seen)} entries for a sequence of {len(row)} rows")
         places = np.flatnonzero(seen)
         if not len(places) or places[-1] - places[0] + 1 != len(places):
             raise InvalidSetting("a mask hides rows inside of a sequence, or all: padding lies before or after it")
-        found.append(row[places[0] : places[-1] + 1])
-    return found
+        cut.append(row[places[0] : places[-1] + 1])
+    return cut
 
 
 def of_fields(fields: Mapping[str, Any], where: str, groups: str | None = None) -> Sequences:
@@ -209,10 +207,10 @@ def of_fields(fields: Mapping[str, Any], where: str, groups: str | None = None) 
                 f"{where} has no {what}{hint}: it has {', '.join(map(str, fields))}; need one of {', '.join(names)}"
             )
     x, y, mask = (None if key is None else fields[key] for key in keys)
-    found = of_arrays(x, y, mask)
-    found = replace(found, groups=groups_in(fields, where, groups))
+    examples = of_arrays(x, y, mask)
     rest = [str(name) for name in fields if name not in (*keys, groups)]
-    return replace(found, notes=(*found.notes, f"not read: {', '.join(rest)}")) if rest else found
+    notes = (*examples.notes, f"not read: {', '.join(rest)}") if rest else examples.notes
+    return replace(examples, groups=groups_in(fields, where, groups), notes=notes)
 
 
 def groups_in(fields: Mapping[str, Any], where: str, column: str | None) -> tuple[str, ...] | None:
@@ -224,33 +222,25 @@ def groups_in(fields: Mapping[str, Any], where: str, column: str | None) -> tupl
     return tuple(str(each).strip() for each in list(fields[column]))
 
 
-def of_batch(item: Any, groups: str | None = None) -> Sequences:
-    """What a loader gives at a time."""
+def of_batch(item: Any, groups: str | None = None, *, one: bool = False) -> Sequences:
+    """What a loader gives at a time; `one`: one example of a dataset."""
+    what = "an example" if one else "a batch"
     if isinstance(item, Mapping):
-        return of_fields(item, "a batch", groups)
-    if isinstance(item, tuple | list) and len(item) in (2, 3):
-        return of_arrays(*item)
-    raise InvalidSetting(f"a batch is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
-
-
-def of_example(item: Any, groups: str | None = None) -> Sequences:
-    """One example of a dataset, as a batch of one."""
-    if isinstance(item, Mapping):
-        return of_fields({name: [value] for name, value in item.items()}, "an example", groups)
+        return of_fields({name: [value] for name, value in item.items()} if one else item, what, groups)
     if isinstance(item, tuple | list) and len(item) in (2, 3):
         x, y, *mask = item
-        return of_arrays([x], [as_array(y)], [mask[0]] if mask else None)
-    raise InvalidSetting(f"an example is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
+        return of_arrays([x], [as_array(y)], [mask[0]] if mask else None) if one else of_arrays(x, y, *mask)
+    raise InvalidSetting(f"{what} is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
 
 
 def together(parts: Iterable[Sequences]) -> Sequences:
     """All parts, in order."""
-    found = list(parts)
-    if not found:
+    parts = list(parts)
+    if not parts:
         raise InvalidSetting("there are no examples")
-    notes = dict.fromkeys(note for part in found for note in part.notes)
-    if len({part.words for part in found}) > 1:
+    notes = dict.fromkeys(note for part in parts for note in part.notes)
+    if len({part.words for part in parts}) > 1:
         raise InvalidSetting("labels are words, of which batches have different ones: number them 0, 1, ...")
-    y = np.concatenate([part.y for part in found])
-    groups = [name for part in found for name in part.groups or ()]
-    return Sequences([x for part in found for x in part.x], y, tuple(notes), found[0].words, tuple(groups) or None)
+    y = np.concatenate([part.y for part in parts])
+    groups = [name for part in parts for name in part.groups or ()]
+    return Sequences([x for part in parts for x in part.x], y, tuple(notes), parts[0].words, tuple(groups) or None)

@@ -27,23 +27,17 @@ from boundcalc.predictors.tails import binomial_tail, limit, rounded_up, turn
 
 FORMAT = "boundcalc-score/1"
 
-STATEMENTS = {
-    "error": "S1",
-    "difference": "S2",
-    "loss": "S3",
-    "graded difference": "S3",
-    "weighted loss": "S4",
-    "weighted difference": "S4",
+_WEIGHTED = ("losses", "weights", "largest")
+_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "error": ("S1", ("errors", "n")),
+    "difference": ("S2", ("first", "second", "n")),
+    "loss": ("S3", ("losses",)),
+    "graded difference": ("S3", ("losses",)),
+    "weighted loss": ("S4", _WEIGHTED),
+    "weighted difference": ("S4", _WEIGHTED),
 }
+STATEMENTS = {kind: statement for kind, (statement, _) in _KINDS.items()}
 """What a score of each kind follows from."""
-_FACTS = {
-    "error": ("errors", "n"),
-    "difference": ("first", "second", "n"),
-    "loss": ("losses",),
-    "graded difference": ("losses",),
-    "weighted loss": ("losses", "weights", "largest"),
-    "weighted difference": ("losses", "weights", "largest"),
-}
 DIFFERENCES = ("difference", "graded difference", "weighted difference")
 """Kinds that compare two predictors."""
 _FRACTION = 0.8
@@ -75,9 +69,9 @@ class Score:
     evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        if self.kind not in _FACTS:
-            raise CertificateError(f"a score is of the kind {', '.join(_FACTS)}, got {self.kind!r}")
-        facts = object_of(f"facts of the kind {self.kind!r}", self.facts, _FACTS[self.kind])
+        if self.kind not in _KINDS:
+            raise CertificateError(f"a score is of the kind {', '.join(_KINDS)}, got {self.kind!r}")
+        facts = object_of(f"facts of the kind {self.kind!r}", self.facts, _KINDS[self.kind][1])
         if not 0 < real("delta", self.delta) < 1:
             raise CertificateError(f"delta must lie between 0 and 1, got {self.delta!r}")
         positive_count("looks", self.looks)

@@ -30,17 +30,8 @@ from boundcalc.setting.norms import place_of
 
 _MAPS = ("W_Q", "W_K", "W_V", "W_QKV", "W_O", "W_1", "W_2", "W_3", "W_13", "W_patch", "W_pool", "readout")
 _GAINS = tuple(f"norm_{place}.gain" for place in ("embedding", "attention", "ffn", "final", "Q", "K"))
-_SCALES = ("outputs_of.W_O", "outputs_of.W_2")
-ROLES = frozenset(
-    (
-        "embedding",
-        "positions",
-        "segments",
-        "class_token",
-        *_SCALES,
-        *(r for m in (*_MAPS, *_GAINS) for r in (m, offset_of(m))),
-    )
-)
+_OTHERS = ("embedding", "positions", "segments", "class_token", "outputs_of.W_O", "outputs_of.W_2")
+ROLES = frozenset((*_OTHERS, *(role for name in (*_MAPS, *_GAINS) for role in (name, offset_of(name)))))
 """What a tensor of a mapping may be, besides the weights of the architecture (docs/weights.md)."""
 
 _KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary")
