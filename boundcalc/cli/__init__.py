@@ -1,6 +1,6 @@
 """The command line. Commands are named here and imported when they are run, so each costs only what it needs.
 
-To add one, add a line to `COMMANDS`: its name, where the click command is, and one line of help.
+To add one, add its name and a line of help to `GROUPS`, and a module of that name with the click command `command`.
 """
 
 from __future__ import annotations
@@ -9,32 +9,35 @@ import click
 
 from boundcalc.cli.lazy import LazyGroup
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "eval": ("boundcalc.cli.eval:command", "Bounds of the generalization gap and of the risk for a setting."),
-    "solve": ("boundcalc.cli.solve:command", "How large m, T, C, depth, gamma or delta must or may be."),
-    "verify": ("boundcalc.cli.verify:command", "Re-derive the value of a certificate."),
-    "explain": ("boundcalc.cli.explain:command", "Everything that has a name: a list, or one of them in full."),
-    "derive": ("boundcalc.cli.derive:command", "A bound as a formula, with its steps; as text, LaTeX, BibTeX or code."),
-    "norms": ("boundcalc.cli.norms:command", "Certified norms of a checkpoint, layer by layer."),
-    "certify": ("boundcalc.cli.certify:command", "A-posteriori bounds for a trained checkpoint."),
-    "plot": ("boundcalc.cli.plot:command", "Bounds along an axis, next to measured runs."),
-    "explore": ("boundcalc.cli.explore:command", "Interactive bounds and floors, as a page."),
-    "train": ("boundcalc.cli.train:command", "Train one model; its gap, its norms and every bound that applies."),
-    "sweep": ("boundcalc.cli.sweep:command", "Train every trial of a sweep that the store does not have."),
-    "runs": ("boundcalc.cli.runs:command", "List, show, verify and remove stored trials."),
-    "latent": ("boundcalc.cli.latent:command", "What attention infers from pairs, with bounds of its errors."),
-    "represent": ("boundcalc.cli.represent:command", "A sparse Boolean function as explicit, certified weights."),
+GROUPS: dict[str, dict[str, str]] = {
+    "Bounds": {
+        "eval": "Bounds of the generalization gap and of the risk for a setting.",
+        "solve": "How large m, T, C, depth, gamma or delta must or may be.",
+        "verify": "Re-derive the value of a certificate.",
+    },
+    "Theorems and formulas": {
+        "explain": "Everything that has a name: a list, or one of them in full.",
+        "derive": "A theorem as a formula, with its proof; as text, LaTeX, BibTeX or code.",
+    },
+    "Models": {
+        "norms": "Certified norms of a checkpoint, layer by layer.",
+        "certify": "What is proved of a trained model: a verdict, by every certificate that applies.",
+    },
+    "Experiments": {
+        "train": "Train one model; its gap, its norms and every bound that applies.",
+        "sweep": "Train every trial of a sweep that the store does not have.",
+        "runs": "List, show, verify and remove stored trials.",
+    },
+    "Figures": {
+        "plot": "Bounds along an axis, next to measured runs.",
+        "explore": "Interactive bounds and floors, as a page.",
+    },
+    "Functions and latent variables": {
+        "represent": "A sparse Boolean function as explicit, certified weights.",
+        "latent": "What attention infers from pairs, with bounds of its errors.",
+    },
 }
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Bounds": ("eval", "solve", "verify"),
-    "Theorems and formulas": ("explain", "derive"),
-    "Models": ("norms", "certify"),
-    "Experiments": ("train", "sweep", "runs"),
-    "Figures": ("plot", "explore"),
-    "Functions and latent variables": ("represent", "latent"),
-}
-"""The commands as --help lists them."""
+"""The commands as --help lists them: NAME is `command` of boundcalc.cli.NAME."""
 
 
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -47,7 +50,6 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
 
 @click.group(
     cls=LazyGroup,
-    commands_by_name=COMMANDS,
     groups=GROUPS,
     context_settings={
         "help_option_names": ["-h", "--help"],

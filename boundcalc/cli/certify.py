@@ -26,8 +26,6 @@ _NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
 
 @click.command(
     cls=FileCommand,
-    name="certify",
-    short_help="What is proved of a trained model: a verdict, by every certificate that applies.",
     epilog="""\b
 Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03

@@ -40,8 +40,6 @@ class _NumberOrLetter(click.ParamType):
 
 @click.command(
     cls=FileCommand,
-    name="derive",
-    short_help="A theorem as a formula, with its proof; as text, LaTeX, BibTeX or code.",
     epilog="""\b
 Examples:
   boundcalc derive --bound edelman2022 --depth 1 --heads 1

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=FileCommand,
-    name="eval",
-    short_help="Bounds of the generalization gap and of the risk for a setting.",
     epilog="""\b
 Examples:
   boundcalc eval --depth 2 --T 512

@@ -23,8 +23,6 @@ _LAST |= {"sweeps": "task", "families": "model types"}
 
 
 @click.command(
-    name="explain",
-    short_help="Everything that has a name: a list, or one of them in full.",
     epilog="""\b
 Examples:
   boundcalc explain

@@ -19,8 +19,6 @@ _STARTS = {"preset": "preset", "setting": "setting_file"}
 
 @click.command(
     cls=FileCommand,
-    name="explore",
-    short_help="Interactive bounds and floors as a page: served on this machine, or one file.",
     epilog="""\b
 Examples:
   boundcalc explore

@@ -45,8 +45,6 @@ _KNOWN_QUERIES = 3
 
 @click.command(
     cls=FileCommand,
-    name="latent",
-    short_help="What CME, softmax and linear attention infer from pairs, with bounds of their errors.",
     epilog="""\b
 Examples:
   boundcalc latent --L 4096 --d 8            pairs of a known law: errors next to their bounds

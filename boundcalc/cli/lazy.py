@@ -19,27 +19,19 @@ _USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
 
 
 class LazyGroup(click.Group):
-    """Subcommands come from a table name -> ("module:attribute", one line of help)."""
+    """Commands by the title they are listed under: name -> one line of help; each is `command` of its module."""
 
-    def __init__(
-        self,
-        *args: Any,
-        commands_by_name: Mapping[str, tuple[str, str]],
-        groups: Mapping[str, Sequence[str]],
-        **options: Any,
-    ) -> None:
+    def __init__(self, *args: Any, groups: Mapping[str, Mapping[str, str]], **options: Any) -> None:
         super().__init__(*args, **options)
-        self.table = commands_by_name
         self.groups = groups
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self.table, *super().list_commands(ctx)]
+        return [name for names in self.groups.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.table:
-            return super().get_command(ctx, cmd_name)
-        module, _, attribute = self.table[cmd_name][0].partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return importlib.import_module(f"boundcalc.cli.{cmd_name}").command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -49,10 +41,10 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, self.table))
+        width = max(map(len, self.list_commands(ctx)))
         for title, names in self.groups.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), self.table[name][1]) for name in names])
+                formatter.write_dl([(name.ljust(width), line) for name, line in names.items()])
 
     def main(self, args: Sequence[str] | None = None, *positional: Any, **options: Any) -> Any:
         """Run, and turn what goes wrong into one line on stderr and an exit code."""

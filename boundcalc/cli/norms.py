@@ -23,8 +23,6 @@ _SHOWN = (("op", "op"), ("F", "fro"), ("21", "two_one"), ("21T", "two_one_t"), (
 
 @click.command(
     cls=FileCommand,
-    name="norms",
-    short_help="Certified norms of a checkpoint, layer by layer.",
     epilog="""\b
 Examples:
   boundcalc norms runs/bert

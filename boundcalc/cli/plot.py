@@ -43,8 +43,6 @@ def _beside(image: Path, source: str | None) -> bool:
 
 @click.command(
     cls=FileCommand,
-    name="plot",
-    short_help="Bounds along an axis, next to measured runs.",
     epilog="\b\nFigures:\n"
     + "".join(f"  {name:<14} {about}\n" for name, about in FIGURES.items())
     + """\b

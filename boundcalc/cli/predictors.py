@@ -39,7 +39,7 @@ def certificate_files(file: Path, methods: Sequence[str]) -> dict[str, Path]:
     return {name: file if len(chosen) == 1 else file.with_stem(f"{file.stem}-{name}") for name in chosen}
 
 
-def unfinished_runs(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
+def _unfinished_runs(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
     """Where the methods that train in rounds keep a run that is killed: FILE.run, next to their certificate."""
     files = {} if file is None else certificate_files(file, methods)
     return {name: path.with_name(f"{path.name}.run") for name, path in files.items() if name in ("holdout", "p2l")}
@@ -73,7 +73,7 @@ def certify_trial(
         entries.append({**issued.entry, "file": where})
 
     plans = [Request(name, delta, prefix) for name in wanted(methods)]
-    certify(trial, plans, tell=_teller(), resume=unfinished_runs(file, methods).get, done=keep)
+    certify(trial, plans, tell=_teller(), resume=_unfinished_runs(file, methods).get, done=keep)
     return entries
 
 

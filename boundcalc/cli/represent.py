@@ -25,8 +25,6 @@ _CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
 
 @click.command(
     cls=FileCommand,
-    name="represent",
-    short_help="A sparse Boolean function as explicit, certified weights.",
     epilog="""\b
 Examples:
   boundcalc represent "x3 & ~x7 | x11" --T 512

@@ -20,8 +20,6 @@ _COLUMNS = ("task", "T", "m", "depth", "seed", "status", "steps", "train_error",
 
 @click.group(
     cls=FileGroup,
-    name="runs",
-    short_help="List, show, verify and remove stored trials.",
     epilog="""\b
 Examples:
   boundcalc runs list --runs task=conjunction --runs T=64

@@ -20,8 +20,6 @@ _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 
 
 @click.command(
-    name="solve",
-    short_help="How large m, T, C, depth, gamma or delta must or may be.",
     epilog="""\b
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512

@@ -18,8 +18,6 @@ from boundcalc.lab.train.certify import Request, wanted
 
 @click.command(
     cls=FileCommand,
-    name="sweep",
-    short_help="Train every trial of a sweep that the store does not have.",
     epilog="""\b
 Examples:
   boundcalc sweep smoke

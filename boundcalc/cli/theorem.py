@@ -64,10 +64,10 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
         notes.append(f"{theorem.name} is stated by {theorem.stated_by}: the formula is evaluated here, not proved.")
     else:
         notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
-    write_bounds(found, notes)
+    _write_bounds(found, notes)
 
 
-def write_bounds(found: Sequence[Value], notes: Sequence[str]) -> None:
+def _write_bounds(found: Sequence[Value], notes: Sequence[str]) -> None:
     """Bounds as a table, with notes and the vacuous ones named below."""
     rows = [
         (

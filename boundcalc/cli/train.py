@@ -44,8 +44,6 @@ def _certificates(file: Path, values: Mapping[str, Any]) -> list[Path]:
 
 @click.command(
     cls=FileCommand,
-    name="train",
-    short_help="Train one model; its gap, its norms and every bound that applies.",
     epilog="""\b
 Examples:
   boundcalc train conjunction --T 64 --m 64

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from boundcalc.setting import Setting
 
 _SHOWN_BUDGETS = 12
-FLOOR_FORMAT = "boundcalc-floor/1"
+_FLOOR_FORMAT = "boundcalc-floor/1"
 
 
 @click.command(
-    name="verify",
-    short_help="Re-derive the value of a certificate.",
     epilog="""\b
 Examples:
   boundcalc eval --depth 2 --certificate gap.json
@@ -71,7 +69,7 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
     if isinstance(raw, dict) and str(raw.get("format")).startswith("boundcalc-score/"):
         _verify_score(file, raw, form)
         return
-    if isinstance(raw, dict) and raw.get("format") == FLOOR_FORMAT:
+    if isinstance(raw, dict) and raw.get("format") == _FLOOR_FORMAT:
         _verify_floor(file, raw, form)
         return
     from boundcalc.proof.certificate import Certificate

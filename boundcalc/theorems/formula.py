@@ -247,8 +247,8 @@ class Formula:
         """Lines of a display, `&` before the relation: of the formula, and of its named parts."""
         known = {**self.names, **(names or {})}
         parts = [row for part in self.where for row in rows_of(part.latex, "eq", part.expr, known, width)]
-        for function in functions_in(self.expr, *(part.expr for part in self.where)):
-            parts += definition_rows(function, known, width)
+        for function in _functions_in(self.expr, *(part.expr for part in self.where)):
+            parts += _definition_rows(function, known, width)
         return rows_of(self.left or self.name, self.relation, self.expr, known, width), parts
 
     def latex(self, *, expand: bool = False, width: int = WIDE) -> str:
@@ -278,7 +278,7 @@ def rows_of(left: str, relation: str, expr: Any, names: Mapping[Any, str], width
     return [f"{left} &{SIGNS[relation]} {first}", *(rf"&\qquad {{}}{line}" for line in rest)]
 
 
-def functions_in(*exprs: Expr) -> list[type[Named]]:
+def _functions_in(*exprs: Expr) -> list[type[Named]]:
     """The functions with a letter that expressions use, and those that these use."""
     found: dict[type[Named], None] = {}
     todo = list(exprs)
@@ -290,7 +290,7 @@ def functions_in(*exprs: Expr) -> list[type[Named]]:
     return list(found)
 
 
-def definition_rows(function: type[Named], names: Mapping[Any, str], width: int = WIDE) -> list[str]:
+def _definition_rows(function: type[Named], names: Mapping[Any, str], width: int = WIDE) -> list[str]:
     """What a function with a letter stands for, and its letters but for those that have a row of their own."""
     rows = rows_of(latex(function(*function.variables)), "eq", function.value, names, width)
     letters = [f"{latex(x, names)} = {latex(e, names)}" for x, e in function.where.items() if x not in names]

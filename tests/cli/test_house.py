@@ -7,26 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from boundcalc.base import project
-from boundcalc.cli import COMMANDS, GROUPS, main
 
 ROOT = Path(__file__).parents[2]
-
-
-def run(*words: str) -> Any:
-    return CliRunner().invoke(main, list(words))
-
-
-# ------------------------------------------------------------------------------------------- help
-
-
-def test_every_command_is_in_one_group_of_the_help() -> None:
-    listed = [name for names in GROUPS.values() for name in names]
-    assert sorted(listed) == sorted(COMMANDS)
-    text = run("--help").stdout
-    assert all(f"{title}:" in text for title in GROUPS)
 
 
 # ------------------------------------------------------------------------------------------- installation
