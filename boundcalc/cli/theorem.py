@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +13,7 @@ from boundcalc.cli.setting import BY_NAME, Question
 from boundcalc.cli.text import Line, wrapped, write_table
 from boundcalc.cli.values import short, shown
 from boundcalc.theorems import BOUNDS, Theorem, known_bound, theorem_called
-
-if TYPE_CHECKING:
-    from boundcalc.base.value import Value
+from boundcalc.theorems.theorem import field_value
 
 _NAMES = {"B_X": "input_radius", "tau": "temperature", "r": "smoothness", "reg": "rho"}
 """Other names of inputs of formulas."""
@@ -64,27 +61,22 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
         notes.append(f"{theorem.name} is stated by {theorem.stated_by}: the formula is evaluated here, not proved.")
     else:
         notes.append(f"boundcalc derive --bound {theorem.name} gives the formula and its steps.")
-    _write_bounds(found, notes)
-
-
-def _write_bounds(found: Sequence[Value], notes: Sequence[str]) -> None:
-    """Bounds as a table, with notes and the vacuous ones named below."""
     rows = [
-        (
-            b.name,
-            b.form,
-            b.kind,
-            "~" * (b.kind == "proxy") + up(b.value),
-            ", ".join(f"{k} {near(v, 3)}" for k, v in b.parameters.items()),
-            b.quantity,
+        Line(
+            (
+                b.name,
+                b.form,
+                b.kind,
+                "~" * (b.kind == "proxy") + up(b.value),
+                ", ".join(f"{k} {near(v, 3)}" for k, v in b.parameters.items()),
+                b.quantity,
+            )
         )
         for b in found
     ]
-    write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), [Line(row) for row in rows])
-    vacuous = [
-        f"{b.name} ({b.form}) is vacuous: its quantity is at most {shown(b.always)}." for b in found if b.vacuous
-    ]
-    for note in (*notes, *vacuous):
+    write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), rows)
+    notes += [f"{b.name} ({b.form}) is vacuous: its quantity is at most {shown(b.always)}." for b in found if b.vacuous]
+    for note in notes:
         click.echo("\n".join(wrapped(note.split())))
 
 
@@ -99,7 +91,7 @@ def _inputs(theorem: Theorem, question: Question) -> tuple[Mapping[str, float], 
         if name in given:
             values[name] = given.pop(name)
         elif entry is not None and (name not in theorem.defaults or not question.assumed(entry.field)):
-            values[name] = _of_setting(question, entry.field)
+            values[name] = field_value(question.setting, entry.field)
         elif name in theorem.defaults:
             values[name] = theorem.defaults[name]
         elif name not in optional:
@@ -120,14 +112,3 @@ def _read(needed: Sequence[str], optional: Sequence[str]) -> set[str]:
     """The fields of a setting that inputs of these names are taken from."""
     names = [_NAMES.get(name, name) for name in (*needed, *optional)]
     return {BY_NAME[name].field for name in names if name in BY_NAME}
-
-
-def _of_setting(question: Question, field: str) -> float:
-    setting = question.setting
-    if field == "C":
-        if setting.norms.C is None or setting.norms.budgets:
-            raise InvalidSetting("the formula has one C for every matrix, and --norms has budgets of their own")
-        return setting.norms.C
-    if field == "temperature":
-        return setting.architecture.normaliser.temperature or 1.0
-    return getattr(setting.sample if hasattr(setting.sample, field) else setting.architecture, field)

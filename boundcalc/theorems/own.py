@@ -15,7 +15,7 @@ from boundcalc.base.intervals import upper_float
 from boundcalc.base.load import load_name
 from boundcalc.base.theory import Source
 from boundcalc.setting import Setting
-from boundcalc.theorems.theorem import Theorem
+from boundcalc.theorems.theorem import Theorem, field_value
 
 if TYPE_CHECKING:
     from boundcalc.theorems.formula import Formula
@@ -95,21 +95,13 @@ class Bound:
             entry = BY_NAME.get(name)
             if name in self.inputs:
                 values[name] = self.inputs[name](setting)
-            elif entry is None or not entry.field or name == "temperature":
+            elif entry is None or not entry.field:
                 raise InvalidSetting(
                     f"{self.name!r} has an input {name!r} that no setting gives: fix it (values={{{name!r}: 1}}) or "
                     f"say how a setting gives it (inputs={{{name!r}: lambda setting: ...}})"
                 )
-            elif name != "C":
-                part = setting.sample if hasattr(setting.sample, entry.field) else setting.architecture
-                values[name] = getattr(part, entry.field)
-            elif setting.norms.C is None or setting.norms.budgets:
-                raise InvalidSetting(
-                    f"{self.name!r} has one C for every matrix, and the setting has budgets of its own: say how they "
-                    "give C (inputs={'C': lambda setting: ...})"
-                )
             else:
-                values[name] = setting.norms.C
+                values[name] = field_value(setting, entry.field)
         for name in self.inputs.keys() - values.keys():
             raise InvalidSetting(f"{self.name!r} has no input {name!r}; it has {', '.join(values)}")
         return values

@@ -17,6 +17,7 @@ from boundcalc.base.value import Value
 from boundcalc.theorems.policies import Policy
 
 if TYPE_CHECKING:
+    from boundcalc.setting import Setting
     from boundcalc.theorems.formula import Formula
 
 QUANTITIES = (
@@ -274,6 +275,20 @@ class Theorem:
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex()}$$"
+
+
+def field_value(setting: Setting, field: str) -> float:
+    """What a setting gives an input of a formula, by the field that the input stands for."""
+    if field == "C":
+        if setting.norms.C is None or setting.norms.budgets:
+            raise InvalidSetting(
+                "the formula has one C for every matrix, and the setting has budgets of its own: say what C is "
+                "(inputs={'C': lambda setting: ...} of a bound of your own)"
+            )
+        return setting.norms.C
+    if field == "temperature":
+        return setting.architecture.normaliser.temperature or 1.0
+    return getattr(setting.sample if hasattr(setting.sample, field) else setting.architecture, field)
 
 
 def _letter(name: str) -> str:
