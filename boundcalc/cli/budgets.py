@@ -7,7 +7,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import hint, read, write
-from boundcalc.cli.values import number
+from boundcalc.cli.values import number, pairs
 from boundcalc.layers.base import Weight, weights_of
 from boundcalc.layers.products import products_of
 from boundcalc.setting import Budget, Norms, Setting
@@ -43,13 +43,8 @@ NORM_HELP = (
 def parse(words: Sequence[str]) -> dict[str, Budget]:
     """--norm KIND=NORM:VALUE,..., repeated."""
     found: dict[str, Budget] = {}
-    for word in words:
-        kind, equals, rest = word.partition("=")
-        if not equals or not kind or not rest:
-            raise InvalidSetting(f"--norm is KIND=NORM:VALUE,..., such as {_EXAMPLE}; got {word!r}")
-        if kind in found:
-            raise InvalidSetting(f"--norm gives {kind} twice: write its norms in one, such as {_EXAMPLE}")
-        limits: dict[str, Any] = {}
+    for kind, rest in pairs("--norm", words, _EXAMPLE).items():
+        word, limits = f"{kind}={rest}", dict[str, Any]()
         for part in rest.split(","):
             name, colon, text = part.strip().partition(":")
             if name not in TORCH:

@@ -13,8 +13,8 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand, output_folder
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option
-from boundcalc.cli.setting import numbers, pairs
-from boundcalc.cli.values import exactly
+from boundcalc.cli.setting import numbers
+from boundcalc.cli.values import exactly, pairs
 from boundcalc.theorems import POLICIES, THEOREMS, Theorem, theorem_called
 from boundcalc.theorems.theorem import QUANTITIES
 
@@ -99,7 +99,7 @@ def command(
     if out is not None and (form == "bibtex" or form in _CODE):
         raise InvalidSetting(f"{form} goes to the screen: leave out --out, and redirect it")
     theorem, values = _theorem(bound), {name: value for name, value in sizes.items() if value is not None}
-    more = numbers(pairs(others))
+    more = numbers(pairs("--set", others, "C=2"))
     for name in values.keys() & more.keys():
         raise InvalidSetting(f"--{name} and --set {name}=... give the same size: leave one out")
     if form == "bibtex":

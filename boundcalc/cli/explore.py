@@ -63,11 +63,12 @@ def command(
     if columns and not points:
         raise InvalidSetting("--column is of --points: name a CSV")
     letters(question.setting)  # refuses what the page cannot show
-    from boundcalc.cli.plot import columns_of, pairs
+    from boundcalc.cli.learning import runs_of
+    from boundcalc.cli.values import pairs
 
-    measured = from_files(points, columns_of(columns)) if points else []
+    measured = from_files(points, pairs("--column", columns, "test=eval/error")) if points else []
     if store is not None:
-        measured += from_store(store, pairs(runs))
+        measured += from_store(store, runs_of(runs))
     base = _base(question, start, {field.field for field in FIELDS.values()})
     browser = None if serve or file is not None else _browser()
     if serve or browser is not None:

@@ -89,10 +89,11 @@ def command(pairs: Path | None, form: str, **options: Any) -> None:
     if data.ndim != 2 or not 1 <= width < data.shape[-1]:
         needs = f"a key of at least one number and then a value of --values {width}"
         raise InvalidSetting(f"a row needs {needs}; {pairs} has shape {data.shape}")
-    from boundcalc.cli import setting
+    from boundcalc.cli.setting import numbers
+    from boundcalc.cli.values import pairs as named
     from boundcalc.lab.latent.kernels import kernel_named
 
-    kernel = kernel_named(options["kernel"], **setting.numbers(setting.pairs(options["words"])))
+    kernel = kernel_named(options["kernel"], **numbers(named("--set", options["words"], "width=0.5")))
     keys, values = data[:, :-width], data[:, -width:]
     if norm is not None:
         refuse_empty_premise(keys, values, kernel, noise, norm)

@@ -51,32 +51,24 @@ device_option = click.option(
 )
 
 
-def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
-    """What --runs says, for `Store.select`."""
-    from boundcalc.base import validate
-    from boundcalc.base.errors import InvalidSetting
+def runs_of(texts: Sequence[str]) -> dict[str, Any]:
+    """What --runs chooses trials by: numbers where values are numbers."""
+    from boundcalc.cli.values import number, pairs
 
     chosen: dict[str, Any] = {}
-    for text in texts:
-        name, value = run_pair(text)
-        validate.known_keys("--runs", {name: value}, ("task", "T", "m", "sweep"))
-        if name in chosen:
-            raise InvalidSetting(f"--runs gives {name} twice")
-        chosen[name] = validate.size(f"--runs {name}", value, least=0) if name in ("T", "m") else value
+    for name, text in pairs("--runs", texts, "task=conjunction or T=128").items():
+        value = number(text) if name not in ("task", "sweep", "status", "law") else None
+        chosen[name] = text if value is None else int(value) if value == int(value) else value
     return chosen
 
 
-def run_pair(text: str) -> tuple[str, Any]:
-    """NAME=VALUE of --runs: a number where it is one."""
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.cli.values import number
+def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
+    """The same, for `Store.select`."""
+    from boundcalc.base import validate
 
-    name, equals, value = text.partition("=")
-    if not equals or not value:
-        raise InvalidSetting(f"--runs is NAME=VALUE, such as task=conjunction or T=128; got {text!r}")
-    amount = number(value) if name not in ("task", "sweep", "status", "law") else None
-    whole = amount is not None and amount == int(amount)
-    return name, value if amount is None else int(amount) if whole else amount
+    chosen = validate.known_keys("--runs", runs_of(texts), ("task", "T", "m", "sweep"))
+    sizes = {name: validate.size(f"--runs {name}", chosen[name], least=0) for name in ("T", "m") if name in chosen}
+    return {**chosen, **sizes}
 
 
 def say_positions(trials: Iterable[Any]) -> None:

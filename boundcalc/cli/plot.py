@@ -13,9 +13,10 @@ import click
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
-from boundcalc.cli.learning import run_pair
+from boundcalc.cli.learning import runs_of
 from boundcalc.cli.options import points_options
 from boundcalc.cli.setting import picture_options, take_setting
+from boundcalc.cli.values import pairs
 from boundcalc.lab.figures.gap import AXES, BOUNDS
 from boundcalc.setting import Setting
 
@@ -125,7 +126,7 @@ def command(
         validate.choice("quantity", quantity, ("gap", "risk"))
     _refuse(what, store, points, columns, runs, norms_from, quantities)
     values = _values(axis, field) if axis else ()
-    chosen = pairs(runs)
+    chosen = runs_of(runs)
     if what == "overlay":
         found = _overlay(Path(str(store)), chosen, question.setting, bounds, values)
     else:
@@ -186,7 +187,7 @@ def _gap(
         if not is_name(name):
             validate.choice("bound", name, KNOWN)
     if store is None:
-        measured = runs.read_csv(points, columns_of(columns)) if points else []
+        measured = runs.read_csv(points, pairs("--column", columns, "test=eval/error")) if points else []
         return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, measured)
     records = trials.select(Path(store), chosen)
     trials.refuse_mixture(records, {letter, "m"} if letter == "m" else {letter})
@@ -235,25 +236,3 @@ def _values(text: str, field: str) -> list[Any]:
     if option.field != field:
         raise InvalidSetting(f"the figure runs over {field}, got --sweep {text}")
     return values
-
-
-def pairs(texts: Sequence[str]) -> dict[str, Any]:
-    """What `--runs` chooses trials by."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        key, value = run_pair(text)
-        if key in found:
-            raise InvalidSetting(f"--runs gives {key} twice: a figure is of one")
-        found[key] = value
-    return found
-
-
-def columns_of(texts: Sequence[str]) -> dict[str, str]:
-    """What `--column` says of the columns of `--points`."""
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, column = text.partition("=")
-        if not equals or not column or name in found:
-            raise InvalidSetting(f"--column is NAME=COLUMN, once for each, such as test=eval/error; got {text!r}")
-        found[name] = column
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import click
 
 from boundcalc.base.rounding import near, short
 from boundcalc.cli.options import all_of, write_json
+from boundcalc.cli.progress import Live
 from boundcalc.cli.text import say, say_checked
 from boundcalc.cli.values import NUMBER
 from boundcalc.lab.train.certify import METHODS, wanted
@@ -90,16 +90,12 @@ def write_examples(trial: Any, path: Path) -> None:
 
 
 def _teller() -> Callable[[str, Mapping[str, Any] | str], None]:
-    redraw = sys.stderr.isatty()
+    live = Live()
 
     def tell(name: str, state: Mapping[str, Any] | str) -> None:
-        if isinstance(state, str):
-            text = f"{name}: {state}"
-        else:
-            text = (
-                f"{name}: prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
-            )
-        click.echo(f"\r{text:<72}" if redraw else text, err=True, nl=not redraw)
+        if not isinstance(state, str):
+            state = f"prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
+        live.show(f"{name}: {state}")
 
     return tell
 
@@ -153,7 +149,8 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
         certificate = PredictorCertificate.from_json(raw)
         data = None
         if data_file is not None:
-            data = _examples(data_file, certificate)
+            given = certificate.evidence.get("recipe", {}).get("kind") == "given"
+            data = examples_of(data_file, given=given)
         checked = verify_predictor(certificate, data, _learner_of(certificate, file, model))
     except BoundcalcError as error:
         raise CertificateError(f"{file}: {error}") from error
@@ -221,11 +218,10 @@ def _seeds(certificate: Any) -> dict[str, list[int]]:
     return {kind: sorted(several) for kind, several in values.items() if several}
 
 
-def _examples(source: str, certificate: Any) -> Any:
-    """Arrays as they were written; of a model that was handed over, or of another form, whatever holds sequences."""
+def examples_of(source: str, *, given: bool = False) -> Any:
+    """Arrays as they were written, or whatever holds sequences; `given`: of a model that was handed over."""
     from boundcalc.predictors.data import Data
 
-    given = certificate.evidence.get("recipe", {}).get("kind") == "given"
     if source.endswith(".npz") and not given:
         return Data.load(source)
     from boundcalc.checkpoints.data import sequences

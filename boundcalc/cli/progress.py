@@ -54,6 +54,24 @@ def measuring() -> Iterator[Told | None]:
         yield show
 
 
+class Live:
+    """One line that is redrawn on a terminal; lines elsewhere."""
+
+    def __init__(self) -> None:
+        self.redraw = sys.stderr.isatty()
+        self.shown = False
+
+    def show(self, text: str) -> None:
+        """Show the newest."""
+        click.echo(f"\r{text:<79}" if self.redraw else text, err=True, nl=not self.redraw)
+        self.shown = True
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self.shown and self.redraw:
+            click.echo("", err=True)
+
+
 # -- trials
 
 

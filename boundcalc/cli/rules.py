@@ -22,6 +22,7 @@ def certify_by_rule(
     context: click.Context, model: str, data: str | None, delta: float, folder: Path | None, form: str
 ) -> None:
     """Print the rule, what was proved and the risk; write the certificate into the folder."""
+    from boundcalc.cli.predictors import examples_of
     from boundcalc.predictors.rules.certify import explain_network, facts_of_rule
 
     others = {name for name in context.params if name not in _TAKES}
@@ -31,7 +32,7 @@ def certify_by_rule(
     if folder is not None and data is None:
         raise InvalidSetting("--certificates with --by rule needs the training examples: --data FILE")
     progress = (lambda text: click.echo(f"{text} ...", err=True)) if sys.stderr.isatty() else None
-    found = explain_network(model, None if data is None else _examples(data), delta=delta, progress=progress)
+    found = explain_network(model, None if data is None else examples_of(data), delta=delta, progress=progress)
     certificate = found.certificate
     more = {} if certificate is None else facts_of_rule(certificate)
     written = None
@@ -82,13 +83,3 @@ def _lines(found: Any, certificate: Any) -> list[str]:
             name = f"the name {explanation['function']} ({up(facts['bits'], 4)} bits) is in the code, as tasks are"
             lines.append(f"{'':<10}  {name}: risk <= {up(certificate.risk, 3)}")
     return lines
-
-
-def _examples(source: str) -> Any:
-    from boundcalc.predictors.data import Data
-
-    if source.endswith(".npz"):
-        return Data.load(source)
-    from boundcalc.checkpoints.data import sequences
-
-    return Data(*sequences(source).arrays)

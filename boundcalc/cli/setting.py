@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from boundcalc.base.schema import hint, letter, write
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import all_of
-from boundcalc.cli.values import NUMBER, WHOLE, exactly, number, short
+from boundcalc.cli.values import NUMBER, WHOLE, exactly, number, pairs, short
 from boundcalc.setting import PRESETS, Architecture, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
 
@@ -166,20 +166,6 @@ class Question:
         return name not in self.origin
 
 
-def pairs(words: Sequence[str]) -> dict[str, str]:
-    """--set NAME=VALUE, repeated."""
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        name = name.replace("-", "_")
-        if not equals or not name or not text:
-            raise InvalidSetting(f"--set needs NAME=VALUE, such as --set causal=yes, got {word!r}")
-        if name in found:
-            raise InvalidSetting(f"--set gives {name!r} twice")
-        found[name] = text
-    return found
-
-
 def numbers(texts: Mapping[str, str]) -> dict[str, float]:
     """The same as finite numbers: inputs of a theorem."""
     found: dict[str, float] = {}
@@ -203,7 +189,8 @@ def take_setting(
     given = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
     rest: dict[str, str] = {}
-    for name, text in pairs(options.pop("others")).items():
+    for typed, text in pairs("--set", options.pop("others"), "causal=yes").items():
+        name = typed.replace("-", "_")
         entry = BY_NAME.get(name)
         if entry is None and (not inputs or number(text) is None):
             raise InvalidSetting(f"--set: a setting has no field {name!r}{hint(name, BY_NAME)}")

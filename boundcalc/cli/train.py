@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,10 @@ from boundcalc.cli import predictors
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
 from boundcalc.cli.learning import device_option, say_positions
+from boundcalc.cli.progress import Live
 from boundcalc.cli.report_text import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.text import Line, say, write_table
-from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.cli.values import NUMBER, WHOLE, pairs
 from boundcalc.lab.train import defaults
 
 if TYPE_CHECKING:
@@ -120,9 +120,10 @@ def command(
     trial = replace(trial, device=resolve(device))
     torch.set_num_threads(1)
     say_positions([trial])
-    live = _Live()
-    outcome = train([trial], live=live)[0]
-    live.end(outcome.result)
+    live = Live()
+    outcome = train([trial], live=lambda state: live.show(_newest(state)))[0]
+    live.end()  # what differs between two runs goes to stderr, so that standard output does not differ
+    click.echo(f"{near(outcome.result['cpu_seconds'])} CPU-s on {outcome.result['device']}", err=True)
     if save is not None:
         from boundcalc.lab.train.own_row import with_own_row
         from boundcalc.predictors.rules.certify import StoredNetwork
@@ -186,15 +187,12 @@ def _trial(options: Mapping[str, Any]) -> Trial:
 
 def _balls(words: tuple[str, ...]) -> dict[str, Any]:
     balls: dict[str, Any] = {}
-    for word in words:
-        kind, _, rest = word.partition("=")
-        norm, _, radius = rest.partition(":")
-        if kind in balls:
-            raise InvalidSetting(f"--ball names {kind} twice: weights are kept in one ball")
+    for kind, ball in pairs("--ball", words, "W_QK=op:2").items():
+        norm, _, radius = ball.partition(":")
         try:
             balls[kind] = [norm, float(radius)]
         except ValueError:
-            raise InvalidSetting(f"--ball takes KIND=NORM:RADIUS, such as W_QK=op:2; got {word!r}") from None
+            raise InvalidSetting(f"--ball takes KIND=NORM:RADIUS, such as W_QK=op:2; got {ball!r}") from None
     return balls
 
 
@@ -208,28 +206,13 @@ def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) ->
     return compare(setting_of(trial, result, margin=gamma, delta=delta), list(POLICIES))
 
 
-class _Live:
-    """The newest point of the curves: one line that is redrawn on a terminal, lines elsewhere."""
-
-    def __init__(self) -> None:
-        self.redraw = sys.stderr.isatty()
-        self.shown = False
-
-    def __call__(self, state: Mapping[str, Any]) -> None:
-        point = state["points"][0]
-        parts = (
-            f"{part} loss {near(point[f'{part}_loss'])} error {near(point[f'{part}_error'])}"
-            for part in ("train", "test")
-        )
-        text = "  ".join([f"step {state['step']:>6} of {state['steps']}", *parts])
-        click.echo(f"\r{text:<79}" if self.redraw else text, err=True, nl=not self.redraw)
-        self.shown = True
-
-    def end(self, result: Mapping[str, Any]) -> None:
-        """Leave the line; print what differs between two runs to stderr, so that standard output does not differ."""
-        if self.shown and self.redraw:
-            click.echo("", err=True)
-        click.echo(f"{near(result['cpu_seconds'])} CPU-s on {result['device']}", err=True)
+def _newest(state: Mapping[str, Any]) -> str:
+    """The newest point of the curves."""
+    point = state["points"][0]
+    parts = (
+        f"{part} loss {near(point[f'{part}_loss'])} error {near(point[f'{part}_error'])}" for part in ("train", "test")
+    )
+    return "  ".join([f"step {state['step']:>6} of {state['steps']}", *parts])
 
 
 def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float, delta: float) -> None:

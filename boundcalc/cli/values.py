@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import plain_digits
 from boundcalc.base.rounding import short as short
 from boundcalc.base.rounding import upper as upper
@@ -42,6 +44,19 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return short(value) if isinstance(value, int | float) else str(value)
+
+
+def pairs(option: str, words: Iterable[str], example: str) -> dict[str, str]:
+    """NAME=VALUE of a repeated option, each name once."""
+    values: dict[str, str] = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        if not name or not text:
+            raise InvalidSetting(f"{option} is NAME=VALUE, such as {example}; got {word!r}")
+        if name in values:
+            raise InvalidSetting(f"{option} gives {name!r} twice")
+        values[name] = text
+    return values
 
 
 class _Number(click.ParamType):
