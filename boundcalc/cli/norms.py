@@ -75,7 +75,7 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     """A mapping of a model of no known family that agrees with its module."""
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.checkpoints.describe import describe
-    from boundcalc.checkpoints.find_module import find_module
+    from boundcalc.checkpoints.modules import find_module
     from boundcalc.checkpoints.readers import open_checkpoint
     from boundcalc.lab.reading import with_buffers
 

@@ -16,9 +16,8 @@ from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
-from boundcalc.checkpoints.find_module import FoundModule, find_module
 from boundcalc.checkpoints.maps import Want
-from boundcalc.checkpoints.modules import bare, called
+from boundcalc.checkpoints.modules import FoundModule, bare, called, find_module
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import Checkpoint, open_checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, end_token, patch_map
@@ -52,7 +51,7 @@ def read_model(
 
     Args:
         source: a path of weights, or a module.
-        module: with a path, the module of these weights (see `checkpoints.find_module`).
+        module: with a path, the module of these weights (see `checkpoints.modules`).
         family: of the model, or None to recognise it.
         options: what the user says beyond the files.
         want: what to measure.

@@ -130,7 +130,6 @@ def _with(**change: Any) -> dict[str, Any]:
         ({"fused": "sixths"}, "fused"),
         ({"scales": {"W_pool": 2.0}}, "the role of a scale"),
         ({"scales": {"embedding": -1.0}}, "positive|above 0"),
-        ({"prefixes": "x"}, "list of strings"),
         ({"plain_norms": "no"}, "true or false"),
         ({"rotary": {"theta": 100.0}}, "set rope to true"),
         ({"rotary": {"angle": 3}, "architecture": {"rope": True}}, "angle"),

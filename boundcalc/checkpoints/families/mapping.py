@@ -4,7 +4,7 @@
  "tensors": {"blocks.{b}.attn.q.weight": "W_Q.T", ...},      name pattern -> role (".T": torch.nn.Linear)
  "ignored": {"blocks.{b}.attn.mask": "a buffer"},
  "pooler": "gelu",                                            the activation after W_pool, where it is not tanh
- "prefixes": ["net."], "fused": "by head", "scales": {"positions": 0.125}, "rotary": {"theta": 10000}}
+ "fused": "by head", "scales": {"positions": 0.125}, "rotary": {"theta": 10000}}
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OTHERS = ("embedding", "positions", "segments", "class_token", "outputs_of.W_O"
 ROLES = frozenset((*_OTHERS, *(role for name in (*_MAPS, *_GAINS) for role in (name, offset_of(name)))))
 """What a tensor of a mapping may be, besides the weights of the architecture (docs/weights.md)."""
 
-_KEYS = ("architecture", "tensors", "ignored", "prefixes", "fused", "scales", "rotary")
+_KEYS = ("architecture", "tensors", "ignored", "fused", "scales", "rotary")
 _KEYS += ("plain_norms", "pooler", "qk_eps", "shared")
 
 
@@ -64,9 +64,6 @@ def _mapping_family(data: Any, where: str) -> Family:
     said = raw["architecture"]
     architecture = Architecture.from_json(said)
     _check_roles(where, tensors, architecture)
-    prefixes = raw.get("prefixes", [])
-    if not isinstance(prefixes, list) or not all(isinstance(p, str) for p in prefixes):
-        raise InvalidSetting(f"{where}: 'prefixes' is a list of strings")
     fused = choice(f"{where}: fused", raw.get("fused", "thirds"), ("thirds", "by head"))
     if "fused" in raw and not {role.removesuffix(".T") for role in tensors.values()} & {"W_QKV", "b_QKV"}:
         raise InvalidSetting(f"{where}: 'fused' says how W_QKV lies, and no tensor has that role: leave it out")
@@ -110,7 +107,6 @@ def _mapping_family(data: Any, where: str) -> Family:
         tensors,
         build,
         ignored,
-        tuple(prefixes),
         fixed={"depth": architecture.depth} if shared else {},
         described=True,
         by_group=fused == "by head",

@@ -11,8 +11,8 @@ from boundcalc.base.files import read_json
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
-from boundcalc.checkpoints.readers.pickled import open_torch
 from boundcalc.checkpoints.readers.safetensors import open_safetensors
+from boundcalc.checkpoints.readers.torch_weights import open_module, open_torch
 
 _READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
     ".safetensors": open_safetensors,
@@ -31,8 +31,6 @@ def open_checkpoint(source: object) -> Checkpoint:
     if isinstance(source, Checkpoint):
         return source
     if not isinstance(source, str | Path):
-        from boundcalc.checkpoints.readers.module import open_module
-
         return open_module(source)
     path = Path(source)
     reading(path)

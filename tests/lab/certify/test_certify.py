@@ -304,7 +304,7 @@ def test_the_library_runs_beside_its_folders_unless_told_not_to(
     handmade.save(tmp_path / "llama", tensors, {name: config[name] for name in named} | {"max_position_embeddings": 16})
     assert "makes a model of 11,512,8" in run("norms llama")
     assert "the files have 1,208" in run("norms llama --compare transformers", 1)
-    monkeypatch.setattr("boundcalc.checkpoints.find_module.MOST", 100)
+    monkeypatch.setattr("boundcalc.checkpoints.modules.MOST", 100)
     assert "more than the 100 that are run by default; --compare transformers runs them" in run("norms bert")
     assert there in run("norms bert --compare transformers")
 
