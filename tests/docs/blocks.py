@@ -89,6 +89,7 @@ def smaller(line: str, options: str) -> str:
             replaced.add(name)
         else:
             words += [name, value]
+            replaced.add(name)
     return shlex.join(words)
 
 

@@ -226,6 +226,7 @@ def test_marks_are_read_and_wrong_ones_seen(tmp_path: Path, monkeypatch: pytest.
     assert smaller("boundcalc a --m 1000 --x all -q", "--m 3 --x one --x two --y 2") == (
         "boundcalc a --m 3 --x one -q --x two --y 2"
     )
+    assert smaller("boundcalc a", "--x one --x two") == "boundcalc a --x one --x two"
     text = "<!-- smaller: boundcalc eval: --m 100 -->\n```sh\nboundcalc eval --m 5 --no-solve\n```\n"
     assert list(unused_marks(read(text, tmp_path))) == []
     for wrong in ("smaller: boundcalc solve: --m 3", "smoller: boundcalc eval: --m 3"):
