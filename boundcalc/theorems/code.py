@@ -54,8 +54,8 @@ def enclose(formula: Formula, values: Mapping[sympy.Symbol, Expr]) -> arb:
 def at(formula: Formula, point: dict[Expr, arb]) -> arb:
     """An enclosure of a formula at enclosures of its inputs, in the set precision; `point` grows by its parts."""
     for part in reversed(formula.where):  # each stands after those that use it
-        point[part.symbol] = ball(written_out(part.computed), point)
-    return ball(written_out(formula.expr), point)
+        point[part.symbol] = ball(part.computed, point)
+    return ball(formula.expr, point)
 
 
 def ball(e: Expr, known: dict[Expr, arb]) -> arb:
@@ -67,6 +67,11 @@ def ball(e: Expr, known: dict[Expr, arb]) -> arb:
     elif isinstance(e, sympy.Piecewise):
         cases: Any = e.args
         value = next(ball(branch, known) for branch, case in cases if _holds(case, known))
+    elif isinstance(e, Named):
+        inside = dict(zip(e.variables, (ball(arg, known) for arg in e.args), strict=True))
+        for letter, meaning in reversed([*e.where.items()]):  # each in terms of later ones
+            inside[letter] = ball(meaning, inside)
+        value = ball(e.value, inside)
     elif e is sympy.E or e is sympy.pi:
         value = arb(1).exp() if e is sympy.E else arb.pi()
     else:
