@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from boundcalc.base.compared import Compared
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
-from boundcalc.base.schema import known_keys, read, refuse_difference, shown, write
-from boundcalc.setting import Setting
+from boundcalc.base.schema import read, refuse_difference, shown, write
+from boundcalc.setting import Norms, Setting
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.comparison.sharp import Tuning
 from boundcalc.statements.posthoc import Measured, Seen
@@ -22,8 +23,6 @@ from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, nois
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from boundcalc.base.compared import Compared
 
 _FORMAT = "boundcalc-certificate/3"
 LARGEST = 1e300
@@ -218,32 +217,32 @@ class _How:
 
 
 @dataclass(frozen=True, slots=True)
+class _Looked:
+    nats: float
+    norms: Norms | None = None
+    sample: Seen | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _File:
     """The fields of a certificate's file."""
 
     statements: int
     claim: _Claim
     setting: Setting
-    looked_at: Mapping[str, Any]
+    looked_at: _Looked
     strategy: _How
     levels: tuple[Level, ...]
     found_by: str
-    forward_check: Mapping[str, Any] | None
+    forward_check: Compared | None
 
     def certificate(self) -> Certificate:
         """What the file says."""
-        looked = known_keys("looked_at", self.looked_at, ("norms", "sample", "nats"))
-        measured = read(Measured, {key: looked[key] for key in looked if key != "nats"}, "looked_at")
-        compared = None
-        if self.forward_check is not None:
-            from boundcalc.base.compared import Compared
-
-            compared = read(Compared, self.forward_check, "forward_check")
-        how, nats = self.strategy, read(float, looked.get("nats"), "nats")
+        how, looked = self.strategy, self.looked_at
         if how.name in STRATEGIES and self.claim.quantity != STRATEGIES[how.name].quantity:
             quantity = STRATEGIES[how.name].quantity
             raise InvalidSetting(f"strategy {how.name!r} bounds the {quantity}, not the {shown(self.claim.quantity)}")
-        for number in (self.claim.log_value, nats, *_numbers(self.levels)):
+        for number in (self.claim.log_value, looked.nats, *_numbers(self.levels)):
             if not -LARGEST <= number <= LARGEST:
                 raise InvalidSetting(
                     f"a number of a certificate lies between -{LARGEST:g} and {LARGEST:g}, got {number!r}"
@@ -255,12 +254,12 @@ class _File:
             self.levels,
             self.claim.log_value,
             how.mu,
-            None if measured == Measured() else measured,
-            nats,
+            None if looked.norms is None is looked.sample else Measured(looked.norms, looked.sample),
+            looked.nats,
             how.meeting,
             how.eta,
             how.tuning,
-            compared,
+            self.forward_check,
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.intervals import INTERVAL, lower_float
-from boundcalc.base.schema import read, read_complete, shown, write
+from boundcalc.base.schema import read_complete, shown, write
 from boundcalc.setting import Setting
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.floors.base import Construction, Room, refusal
@@ -23,7 +23,6 @@ WAYS: Mapping[str, str] = {
     "R1": "chance of an error, where no margin on the sample is gamma or less",
 }
 """Statements that count a construction, and what each floor is of: a gap, or the risk."""
-_FIELDS = ("format", "statements", "setting", "construction", "by", "value")
 _TOLERANCE = 1e-12
 
 
@@ -50,14 +49,7 @@ class Floor:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of its file, with nothing left to defaults."""
-        return {
-            "format": FORMAT,
-            "statements": STATEMENTS_VERSION,
-            "setting": self.setting.complete_json(),
-            "construction": write(self.construction, complete=True),
-            "by": self.by,
-            "value": self.value,
-        }
+        return {"format": FORMAT, "statements": STATEMENTS_VERSION} | write(self, complete=True)
 
 
 def check_floor(setting: Setting, construction: Construction, by: str) -> Floor:
@@ -79,17 +71,18 @@ def check_floor(setting: Setting, construction: Construction, by: str) -> Floor:
 
 def read_floor(data: object) -> Floor:
     """A floor from its JSON object; refuses a value that does not follow."""
-    if not isinstance(data, Mapping) or set(data) != set(_FIELDS) or data["format"] != FORMAT:
-        raise CertificateError(f"a floor of format {FORMAT!r} has the fields {', '.join(_FIELDS)}")
-    if data["statements"] != STATEMENTS_VERSION or isinstance(data["statements"], bool):
-        raise CertificateError(f"it is based on the statements of version {shown(data['statements'])}: write a new one")
+    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+        raise CertificateError(f"a floor is a JSON object of format {FORMAT!r}")
+    version = data.get("statements")
+    if version != STATEMENTS_VERSION or isinstance(version, bool):
+        raise CertificateError(f"it is based on the statements of version {shown(version)}: write a new one")
     try:
-        setting = read_complete(Setting, data["setting"], "setting")
-        construction = read_complete(Construction, data["construction"], "construction")  # type: ignore[type-abstract]
-        found = check_floor(setting, construction, data["by"])
-        claimed = read(float, data["value"], "value")
+        rest = {key: value for key, value in data.items() if key not in ("format", "statements")}
+        claimed = read_complete(Floor, rest, "the floor")
+        floor = check_floor(claimed.setting, claimed.construction, claimed.by)
     except (InvalidSetting, Unsupported) as error:
         raise CertificateError(f"the floor is not valid: {error}") from None
-    if not 0 <= claimed <= found.value * (1 + _TOLERANCE):
-        raise CertificateError(f"a floor of {shown(claimed)} is claimed, the construction gives {found.value:.12g}")
-    return Floor(setting, found.construction, found.by, float(claimed))
+    if not 0 <= claimed.value <= floor.value * (1 + _TOLERANCE):
+        what = shown(claimed.value)
+        raise CertificateError(f"a floor of {what} is claimed, the construction gives {floor.value:.12g}")
+    return claimed
