@@ -34,7 +34,8 @@ FILES = (
     "loader, or a function that returns one)"
 )
 
-
+READS = "the model reads the columns "
+"""How the note on the columns of a table of features begins."""
 _FORMS = (
     f"a file ({FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, or a Hugging Face "
     "dataset"
@@ -181,7 +182,7 @@ def _columns(table: Mapping[str, list[Any]], where: str, groups: str | None) -> 
     if not y or not all(word and _number(word) is None and word.lower() not in _TRUTH for word in y):
         y = [_cell(cell, f"{where}, line {at}", label) for at, cell in _cells(table, label)]
     sequences = replace(of_arrays(x, y, seen or None), groups=of_group)
-    read = (f"the model reads the columns {', '.join(rest)}, in this order",) if named is None else ()
+    read = (f"{READS}{', '.join(rest)}, in this order",) if named is None else ()
     return replace(sequences, notes=(*sequences.notes, *read))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.audit import chosen_family
-from boundcalc.checkpoints.data import sequences
+from boundcalc.checkpoints.data import READS, sequences
 from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Options
@@ -170,7 +170,8 @@ def answered(
     progress("margins")
     outputs, why_not, (margins, test_margins) = _margins(outputs, known, tests)
     why_not, found = why_not or outputs.why_not, outputs.audit
-    notes = [] if known is None else [*known.notes, *([] if tests is None else _shared(known, tests))]
+    notes = [note for examples in (known or tests,) if examples is not None for note in examples.notes]
+    notes += [] if known is None or tests is None else _shared(known, tests)
     notes += [] if tests is None or groups is not None else overlapping(tests.x)
     put = None if found is None or known is None else token_before(known, found)
     notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
@@ -252,6 +253,10 @@ def _shared(known: Sequences, tests: Sequences) -> list[str]:
     met = {(x.tobytes(), int(y)) for x, y in zip(known.x, known.y, strict=True)}
     if known.words != tests.words:
         raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
+    if len({note for examples in (known, tests) for note in examples.notes if note.startswith(READS)}) > 1:
+        raise InvalidSetting(
+            "training and test table have other columns, or the same in another order: sort them alike"
+        )
     again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
     if not again:
         return []

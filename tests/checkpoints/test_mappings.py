@@ -131,6 +131,8 @@ def _with(**change: Any) -> dict[str, Any]:
         ({"scales": {"W_pool": 2.0}}, "the role of a scale"),
         ({"scales": {"embedding": -1.0}}, "positive|above 0"),
         ({"plain_norms": "no"}, "true or false"),
+        ({"shared": 1}, "true or false"),
+        ({"qk_eps": 1e-6}, "have tensors norm_Q.gain, norm_K.gain and a qk_eps"),
         ({"rotary": {"theta": 100.0}}, "set rope to true"),
         ({"rotary": {"angle": 3}, "architecture": {"rope": True}}, "angle"),
         ({"unheard": 1}, "unheard"),

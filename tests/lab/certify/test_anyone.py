@@ -134,6 +134,23 @@ def test_a_table_of_features_from_an_empty_folder_to_a_verdict(
             verify_predictor(replace(certificate, facts=facts), examples, lambda recipe, by=network: by)
 
 
+def test_tables_of_features_have_their_columns_in_one_order(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(2, 2).eval(), RNG.standard_normal((40, 2)).round(2)
+    rows = [f"{a},{b},{int(a > b)}" for a, b in x]
+    for name, header, part in (
+        ("train", "a,b,y", rows[:20]),
+        ("test", "a,b,y", rows[20:]),
+        ("other", "b,a,y", rows[20:]),
+    ):
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *part]) + "\n")
+    train, test, other = (tmp_path / f"{name}.csv" for name in ("train", "test", "other"))
+    for found in (boundcalc.certify(model, train, test=test), boundcalc.certify(model, test=test)):
+        assert "the model reads the columns a, b, in this order" in str(found)
+    with pytest.raises(InvalidSetting, match="in another order"):
+        boundcalc.certify(model, train, test=other)
+
+
 def test_a_probability_is_no_score() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid()).eval()
     x, y = RNG.standard_normal((40, 4)), np.arange(40) % 2
