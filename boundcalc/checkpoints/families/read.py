@@ -18,6 +18,9 @@ from boundcalc.checkpoints.families.table import Family, Model
 FOLDER = Path(__file__).parent
 _TABLES = ("tensors", "reads", "fixed", "only", "ignored", "gives_way", "halves", "scales")
 
+_BUFFERS = ("*attn.bias", "*attention.bias", "*masked_bias", "*inv_freq", "*embed_positions")
+"""Names of masks and rotations in files of language models, where a family says that its files have `buffers`."""
+
 
 def family_files() -> tuple[Family, ...]:
     """Every family that has a file."""
@@ -47,7 +50,7 @@ def _family(name: str, data: Mapping[str, Any]) -> Family:
         tuple(data["types"]),
         data["tensors"],
         stack,
-        data["ignored"],
+        data["ignored"] | (dict.fromkeys(_BUFFERS, "a buffer") if data.get("buffers") else {}),
         tuple(data.get("prefixes", ())),
         reads={name: (said[0], said[1] if len(said) > 1 else None) for name, said in data["reads"].items()},
         fixed=data["fixed"],
