@@ -28,7 +28,7 @@ class Ran:
     Attributes:
         total: trials, or certificates.
         present: those that were in the store.
-        progress: what is told of each.
+        progress: receives a report of each.
         added: those that were made.
         failed: diverged trials, or refused certificates, among those added.
         seconds: duration until the last was stored.

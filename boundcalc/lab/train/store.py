@@ -128,15 +128,9 @@ class Store:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All that is written in it, or nothing."""
-        with self._errors():
+        with self._errors(), self.connection:
             self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+            yield
 
     def _fetch_all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._errors():

@@ -91,22 +91,16 @@ def _points(grid: object) -> int:
 def _combinations(grid: object) -> Iterator[dict[str, Any]]:
     if not isinstance(grid, Mapping):
         raise InvalidSetting('"grid" is an object like {"task.T": [32, 64], "m": [16, 32]}, or a list of such')
-    axes: list[list[tuple[str, Any]]] = []
+    axes: dict[str, list[Any]] = {}
     for key, values in grid.items():
-        listed = values if isinstance(values, list) else [values]
-        if not listed:
+        name = _SHORT.get(str(key), str(key))
+        if values == []:
             raise InvalidSetting(f"the grid's {key!r} has no value")
-        axes.append([(_named(str(key)), value) for value in listed])
-    names = [axis[0][0] for axis in axes]
-    if len(set(names)) != len(names):
-        raise InvalidSetting(f"the grid sets {next(n for n in names if names.count(n) > 1)!r} twice")
-    for chosen in itertools.product(*axes):
-        yield dict(chosen)
-
-
-def _named(key: str) -> str:
-    """The field that a key of a grid varies."""
-    return _SHORT.get(key, key)
+        if name in axes:
+            raise InvalidSetting(f"the grid sets {name!r} twice")
+        axes[name] = values if isinstance(values, list) else [values]
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
 
 
 def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int, device: str) -> Trial:

@@ -172,8 +172,8 @@ class _Training:
                 done[position] = "diverged: the loss is not finite"
             elif position not in done and not self.trials[0].online and value < _NEAR * self.rule.stop_loss:
                 close.append(position)
-        for position, found in zip(close, self._measure(close, "train", _MOST_TRAINING), strict=True):
-            if not found["wrong"] and found["loss"] < self.rule.stop_loss:
+        for position, measured in zip(close, self._measure(close, "train", _MOST_TRAINING), strict=True):
+            if not measured["wrong"] and measured["loss"] < self.rule.stop_loss:
                 done[position] = "training loss reached"
         if last:
             for position in range(len(self.active)):
@@ -183,38 +183,28 @@ class _Training:
     @torch.no_grad()
     def _measure(self, positions: Sequence[int], which: str, most: int) -> list[dict[str, Any]]:
         """Mean loss, errors and margins of some models of the stack on their training or test examples."""
-        found: list[dict[str, Any]] = []
         cost = 1 if self.stack.path == "bits" else self.stack.architecture.d  # numbers that a row of input becomes
         size = max(16, _ENTRIES // (2 * self.shape.rows * cost))
+        results: list[dict[str, Any]] = []
         for position in positions:
-            one = Stack(
-                self.stack.architecture,
-                self.shape,
-                {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()},
-            )
+            weights = {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()}
+            model = Stack(self.stack.architecture, self.shape, weights)
             examples = self.examples[self.active[position]]
-            if which == "train":
-                parts = examples.training_parts(most, size)
-            else:
-                x, y = examples.test
-                parts = zip(x[:most].split(size), y[:most].split(size), strict=True)
-            loss, wrong, ahead = [], [], []
-            for x, y in parts:
-                outputs = one(one.inputs(x.unsqueeze(0)))
-                loss.append(losses(self.shape, outputs, y.unsqueeze(0))[0])
-                wrong.append(wrongs(self.shape, outputs, y.unsqueeze(0))[0])
-                if self.shape.answer != "real":
-                    ahead.append(margins(self.shape, outputs, y.unsqueeze(0))[0])
-            total = torch.cat(wrong)
-            found.append(
+            parts = examples.training_parts(most, size)
+            if which == "test":
+                parts = zip(*(part[:most].split(size) for part in examples.test), strict=True)
+            pairs = [(model(model.inputs(x.unsqueeze(0))), y.unsqueeze(0)) for x, y in parts]
+            wrong = torch.cat([wrongs(self.shape, *pair)[0] for pair in pairs])
+            real = self.shape.answer == "real"
+            results.append(
                 {
-                    "n": len(total),
-                    "loss": float(torch.cat(loss).double().mean()),
-                    "wrong": float(total.double().sum()),
-                    "margins": torch.cat(ahead) if ahead else None,
+                    "n": len(wrong),
+                    "loss": float(torch.cat([losses(self.shape, *pair)[0] for pair in pairs]).double().mean()),
+                    "wrong": float(wrong.double().sum()),
+                    "margins": None if real else torch.cat([margins(self.shape, *pair)[0] for pair in pairs]),
                 }
             )
-        return found
+        return results
 
     def _point(self, step: int, positions: Sequence[int]) -> set[int]:
         """Record a point of some curves; positions whose test error is low enough to stop."""
@@ -302,17 +292,15 @@ class _Training:
         return result
 
 
-def _errors(answer: str, found: dict[str, Any]) -> dict[str, Any]:
-    n = found["n"]
-    error = found["wrong"] / n
-    out: dict[str, Any] = {"n": n, "loss": _number(found["loss"]), "error": error}
+def _errors(answer: str, measured: dict[str, Any]) -> dict[str, Any]:
+    n = measured["n"]
+    error = measured["wrong"] / n
+    out: dict[str, Any] = {"n": n, "loss": _number(measured["loss"]), "error": error}
     if answer == "real":
-        out["interval"] = list(hoeffding(error, n))
-    else:
-        out["wrong"] = round(found["wrong"])
-        out["interval"] = list(clopper_pearson(out["wrong"], n))
-        out["margins"] = margin_summary(found["margins"])
-    return out
+        return {**out, "interval": list(hoeffding(error, n))}
+    wrong = round(measured["wrong"])
+    interval, margins = list(clopper_pearson(wrong, n)), margin_summary(measured["margins"])
+    return {**out, "wrong": wrong, "interval": interval, "margins": margins}
 
 
 def _number(value: float) -> float:

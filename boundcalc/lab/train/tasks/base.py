@@ -25,11 +25,6 @@ class Risk:
     value: float
     error: float = 0.0
 
-    @property
-    def kind(self) -> str:
-        """Either "exact" or "estimate"."""
-        return "estimate" if self.error else "exact"
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:
