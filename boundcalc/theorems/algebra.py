@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import sympy
@@ -98,6 +99,7 @@ def functions(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, type[Named]
     return classes
 
 
+@cache
 def written_out(expr: Expr) -> Expr:
     """Every function with a letter written out."""
     while expr.has(Named):

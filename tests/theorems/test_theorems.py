@@ -10,26 +10,12 @@ import pytest
 
 import boundcalc.theorems as theorems
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.search import Search
 from boundcalc.lab.latent.formulas import excess_risk
-from boundcalc.proof.checker import check
 from boundcalc.setting import Architecture, Attention, Budget, Norms, Sample, Setting
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.network import Network
-from boundcalc.theorems import Policy
 
 POINT: dict[str, Any] = {"C": 1.5, "m": 10**7, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
-
-
-def test_trauger_is_what_the_checker_proves() -> None:
-    C, K = 1.5, 4.0
-    norms = Norms(budgets={kind: Budget(op=C, one_one=K) for kind in ("W_QK", "W_V", "W_1", "readout")})
-    setting = Setting.of(norms=norms, depth=3, d=64, heads=2, n_train=10**9, margin=1.0)
-    policy = Policy("T3 alone", "", frozenset({"T3"}), "closed")
-    (found,) = Search(setting, policy).gaps()
-    checked = check(found.certificate).log_value
-    formula = theorems.trauger2024.gap.value(C=C, K=K, m=10**9, depth=3, d=64, heads=2, gamma=1, delta=0.05)
-    assert math.log(formula) == pytest.approx(checked, rel=1e-12)
 
 
 @pytest.mark.parametrize("depth", [1, 4])
