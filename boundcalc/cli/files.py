@@ -112,9 +112,3 @@ class FileCommand(click.Command):
                 said = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
                 for path in value if isinstance(value, tuple) else (value,):
                     yield parameter.type.reads(path), said
-
-
-class FileGroup(click.Group):
-    """A group of such commands."""
-
-    command_class = FileCommand

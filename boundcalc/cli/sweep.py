@@ -84,7 +84,7 @@ def command(
     diverged = f", {ran.failed} of them diverged" if ran.failed else ""
     click.echo(
         f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "
-        f"in {clock(ran.seconds)}; see `boundcalc runs list --store {store_path}`"
+        f"in {clock(ran.seconds)}; see `boundcalc runs --store {store_path}`"
     )
     if made is not None:
         refused = f", {made.failed} of them refused" if made.failed else ""

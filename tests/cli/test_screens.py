@@ -46,8 +46,8 @@ SCREENS = """
     explore --help
     train conjunction --T 8 --m 16 --steps 2 --certify holdout
     sweep smoke --list
-    runs list --store runs.db
-    runs verify --store runs.db
+    runs --store runs.db
+    runs --verify --store runs.db
     latent
     represent "x3 & x5" --T 32
 """

@@ -212,7 +212,7 @@ class Store:
         matches = [key for key in self.hashes() if key.startswith(prefix)]
         if len(matches) != 1:
             what = "no trial begins" if not matches else f"{len(matches)} trials begin"
-            raise InvalidSetting(f"{what} with {prefix!r}: see `boundcalc runs list --store {self.path}`")
+            raise InvalidSetting(f"{what} with {prefix!r}: see `boundcalc runs --store {self.path}`")
         return matches[0]
 
     def find(self, prefix: str) -> Record:
@@ -246,7 +246,7 @@ class Store:
         return tuple(certificates)
 
     def _leave_out(self, why: str, key: str) -> None:
-        text = f"{why}: `boundcalc runs rm {key[:12]}`, then train it again"
+        text = f"{why}: `boundcalc runs {key[:12]} --forget`, then train it again"
         if text not in self.damaged:
             self.damaged.append(text)
 
