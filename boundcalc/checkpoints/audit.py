@@ -116,13 +116,13 @@ class Audit:
         budgets: dict[str, Budget] = {}
         for key, m in self.measured.items():
             kind, block, head = place_of(key)
-            found = budget_of(m, limits(kind, sizes[kind]), power)
+            limit = budget_of(m, limits(kind, sizes[kind]), power)
             if key in self.distances:
                 apart = limits(kind, [(d, k, min(d, k, 2 * rank)) for d, k, rank in sizes[kind]])
-                found = replace(found, distance=budget_of(self.distances[key], apart, power))
+                limit = replace(limit, distance=budget_of(self.distances[key], apart, power))
             shared = head is not None and alike(heads[block])
             name = key_of(kind, block) if shared else key
-            budgets[name] = budgets[name].join(found) if name in budgets else found
+            budgets[name] = budgets[name].join(limit) if name in budgets else limit
         return Norms(budgets=budgets | dict(self.products) | dict(extra or {}), measured=True, failure=self.failure)
 
     def with_bits(self, bits: int) -> Audit:
@@ -240,15 +240,15 @@ def audit(
     if inspect is not None:
         inspect(model.family.name, account, tuple(plan.missing))
     seed = secrets.randbits(63) if seed is None else seed
-    found: Found = {}
+    norms: Found = {}
     entries = sum(task.entries for task in plan.tasks)
     reached = 0
     for index, task in enumerate(plan.tasks):
         with np.errstate(over="ignore", invalid="ignore"):
-            made = task.run(np.random.default_rng([seed, index]))
-        if not all(m.finite for m in made.values()):
+            results = task.run(np.random.default_rng([seed, index]))
+        if not all(m.finite for m in results.values()):
             raise CheckpointError(f"{task.name}: a norm is larger than every float: these are no trained weights")
-        found |= made
+        norms |= results
         reached += task.entries
         if progress is not None:
             progress(task.name, reached, entries)
@@ -256,8 +256,8 @@ def audit(
         where=model.checkpoint.where,
         family=model.family.name,
         architecture=architecture,
-        measured={key: m for key, m in found.items() if not key.endswith("'")},
-        distances={key[:-1]: m for key, m in found.items() if key.endswith("'")},
+        measured={key: m for key, m in norms.items() if not key.endswith("'")},
+        distances={key[:-1]: m for key, m in norms.items() if key.endswith("'")},
         account=account,
         missing=tuple(plan.missing),
         seed=seed,

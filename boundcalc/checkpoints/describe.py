@@ -78,9 +78,9 @@ def _best_description(
             break
         for changes in itertools.islice(itertools.product(*(choices[name] for name in group)), _MOST):
             tried = _changed(best, changes)
-            found = _score(recorded, checkpoint, tried)
-            if found > score:
-                best, score = tried, found
+            reached = _score(recorded, checkpoint, tried)
+            if reached > score:
+                best, score = tried, reached
     return best
 
 
@@ -102,78 +102,80 @@ def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[Model, An
 
 def _changed(mapping: Mapping[str, Any], changes: Sequence[_Change]) -> dict[str, Any]:
     """A mapping with some of its fields set; None takes one away."""
-    found = deepcopy(dict(mapping))
+    changed = deepcopy(dict(mapping))
     for change in changes:
         for path, value in change.items():
             part, _, name = path.partition(".")
-            target = found.setdefault(part, {}) if name else found
+            target = changed.setdefault(part, {}) if name else changed
             if value is None:
                 target.pop(name or part, None)
             else:
                 target[name or part] = value
             if name and not target:
-                del found[part]
-    return found
+                del changed[part]
+    return changed
 
 
 def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict[str, list[_Change]]:
     """For each thing that no tensor says, the values it may have; the likeliest first."""
     said, roles = mapping["architecture"], {re.sub(r"\[.*?\]", "", role) for role in mapping["tensors"].values()}
-    d, found = said["d"], dict[str, list[_Change]]()
+    d, choices = said["d"], dict[str, list[_Change]]()
     if {"positions", "embedding"} & roles:
         scales: list[_Change] = [{}]
         scales += [{"scales.positions": None}, {"scales.positions": d**-0.5}] if "positions" in roles else []
         scales += [{"scales.embedding": d**0.5}] if "embedding" in roles else []
-        found["scales"] = scales
+        choices["scales"] = scales
     if said.get("normalisation") != "none":
         kinds = [said["normalisation"], *({"layernorm", "rmsnorm"} - {said["normalisation"]})]
-        known = _epsilons(module)
-        rest = [eps for eps in (said["eps"], 1e-5, 1e-6, 1e-12, 1e-8) if eps not in known] if not known else []
-        found["norms"] = [
+        epsilons = _epsilons(module)
+        rest = [eps for eps in (said["eps"], 1e-5, 1e-6, 1e-12, 1e-8) if eps not in epsilons] if not epsilons else []
+        choices["norms"] = [
             {"architecture.normalisation": kind, "architecture.eps": eps}
             for kind in kinds
-            for eps in (*known, *dict.fromkeys(rest))
+            for eps in (*epsilons, *dict.fromkeys(rest))
         ]
-        found["plain"] = [{}, {"plain_norms": True}]
-        found["style"] = [{"architecture.style": style} for style in dict.fromkeys((said["style"], "pre", "post"))]
-    found["residual"] = [{"architecture.residual": True}, {"architecture.residual": None}]
+        choices["plain"] = [{}, {"plain_norms": True}]
+        choices["style"] = [{"architecture.style": style} for style in dict.fromkeys((said["style"], "pre", "post"))]
+    choices["residual"] = [{"architecture.residual": True}, {"architecture.residual": None}]
     fused: list[_Change] = [{}, {"fused": "by head"}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
     causal = [True, None] if said.get("causal") else [None, True]
-    found["attention"] = [
+    choices["attention"] = [
         {"architecture.heads": number, "architecture.causal": mask, **layout, **turns}
         for turns in _rotary_choices(module, roles)
         for number in [heads or said["heads"]]
         for mask in causal
         for layout in fused
     ]
-    found["activation"] = [
+    choices["activation"] = [
         {"architecture.activation": name}
         for name in dict.fromkeys((said["activation"], "gelu", "gelu_tanh", "relu", "silu", "mish", "quick_gelu"))
     ]
     if "qk_eps" in mapping:
-        found["queries"] = [
+        choices["queries"] = [
             {"qk_eps": eps} for eps in dict.fromkeys((mapping["qk_eps"], *_epsilons(module), 1e-5, 1e-6))
         ]
     if "pooler" in mapping:
-        found["pooler"] = [{"pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
+        choices["pooler"] = [{"pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
     if "classes" in said:
-        found["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
-    return found
+        choices["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
+    return choices
 
 
 def _rotary_choices(module: Any, roles: set[str]) -> list[_Change]:
     """Rotary positions to try where there is no table of positions: rotations of halves, or of pairs."""
-    found: list[_Change] = [{"architecture.rope": None, "rotary": None}]
+    choices: list[_Change] = [{"architecture.rope": None, "rotary": None}]
     if "positions" in roles or "embedding" not in roles:
-        return found
+        return choices
     names = ("rope_theta", "theta", "rotary_base", "base")
     said: list[Any] = [getattr(part, name, None) for part in module.modules() for name in names]
-    for theta in dict.fromkeys([*(float(each) for each in said if type(each) in (int, float) and each > 1), 10000.0]):
+    for theta in dict.fromkeys(
+        [*(float(value) for value in said if type(value) in (int, float) and value > 1), 10000.0]
+    ):
         for pairs in (False, True):
-            found.append({"architecture.rope": True, "rotary": {"theta": theta, "pairs": pairs}})
-    return found
+            choices.append({"architecture.rope": True, "rotary": {"theta": theta, "pairs": pairs}})
+    return choices
 
 
 def _epsilons(module: Any) -> list[float]:
-    found = [getattr(part, name, None) for part in module.modules() for name in ("eps", "variance_epsilon", "epsilon")]
-    return list(dict.fromkeys(value for value in found if isinstance(value, float) and value > 0))
+    values = [getattr(part, name, None) for part in module.modules() for name in ("eps", "variance_epsilon", "epsilon")]
+    return list(dict.fromkeys(value for value in values if isinstance(value, float) and value > 0))

@@ -83,18 +83,18 @@ def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
     if tables:
         sin, cos = np.split(tables[0].detach().double().numpy(), 2, axis=1)
         return lambda x, _: _turned(x, sin, cos, pairs=True)
-    found = [part for name, part in module.named_modules() if name.endswith("rotary_emb")]
-    if not found:
+    rotary_parts = [part for name, part in module.named_modules() if name.endswith("rotary_emb")]
+    if not rotary_parts:
         return None
 
     @cache
     def table(count: int, kind: str | None) -> tuple[Rows, Rows]:
         import torch
 
-        part = copy.deepcopy(found[0]).double()  # without the lengths that it has seen
+        part = copy.deepcopy(rotary_parts[0]).double()  # without the lengths that it has seen
         with ready():
             reads = torch.zeros(1, count, 1), torch.arange(count)[None]
-            cos, sin = (each[0].numpy() for each in (part(*reads) if kind is None else part(*reads, kind)))
+            cos, sin = (part_out[0].numpy() for part_out in (part(*reads) if kind is None else part(*reads, kind)))
         size = float(np.sqrt((cos**2 + sin**2).max(initial=0)))
         if size > factor * (1 + 1e-6):
             raise CheckpointError(
@@ -104,7 +104,7 @@ def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
         half = cos.shape[1] // 2
         return cos[:, :half] / factor, sin[:, :half] / factor
 
-    by_kind = "layer_type" in inspect.signature(found[0].forward).parameters
+    by_kind = "layer_type" in inspect.signature(rotary_parts[0].forward).parameters
 
     turns = getattr(config, "no_rope_layers", None)
 

@@ -43,16 +43,16 @@ class HeadMaps:
         if layer.qk == "split":
             parts += [("W_Q", self.q, first), ("b_Q", self.b_q, first)]
             parts += [("W_K", self.k, first_group), ("b_K", self.b_k, first_group)]
-        found: Found = {}
+        norms: Found = {}
         for kind, values, start in parts:
             if values is not None:
                 measured = Heads.of(values).measured() if values.ndim == 3 else map(vector, values)
-                found |= {key_of(kind, layer.block, start + h): norms for h, norms in enumerate(measured)}
+                norms |= {key_of(kind, layer.block, start + h): norm for h, norm in enumerate(measured)}
         if layer.qk != "split":
             keys = np.repeat(_with_offset(self.k, self.b_k), layer.heads // layer.groups, axis=0)
             scores = products(Heads.of(_with_offset(self.q, self.b_q)), Heads.of(keys))
-            found |= {key_of("W_QK", layer.block, first + h): norms for h, norms in enumerate(scores)}
-        return found
+            norms |= {key_of("W_QK", layer.block, first + h): norm for h, norm in enumerate(scores)}
+        return norms
 
     def minus(self, other: HeadMaps, layer: Attention) -> HeadMaps:
         """The distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""

@@ -79,12 +79,12 @@ def best_margin(setting: Setting, margins: Margins) -> tuple[Setting, BoundValue
         gamma = math.ldexp(1.0, -k)
         sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
         trial = replace(setting, sample=sample)
-        found = evaluate(trial, "best")
-        if found.risk_refusal is not None:
-            refusal = found.risk_refusal
+        bound = evaluate(trial, "best")
+        if bound.risk_refusal is not None:
+            refusal = bound.risk_refusal
             continue
-        if best is None or found.log_risk < best[1].log_risk:
-            best = trial, found
+        if best is None or bound.log_risk < best[1].log_risk:
+            best = trial, bound
     if best is None and refusal is not None:
         raise InvalidSetting(f"the margins are not of this model: {refusal}")
     if best is None:

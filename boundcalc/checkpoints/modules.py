@@ -46,14 +46,14 @@ def called(module: Any) -> str:
 
 def of_double(module: Any) -> Any:
     """A copy in evaluation mode and double precision, without fused attention; the module itself stays as it is."""
-    found = copy.deepcopy(bare(module)).double().cpu().eval()
-    config = getattr(found, "config", None)
+    double = copy.deepcopy(bare(module)).double().cpu().eval()
+    config = getattr(double, "config", None)
     if config is not None and hasattr(config, "_attn_implementation"):
-        if hasattr(found, "set_attn_implementation"):
-            found.set_attn_implementation("eager")
+        if hasattr(double, "set_attn_implementation"):
+            double.set_attn_implementation("eager")
         else:
             config._attn_implementation = "eager"
-    return found
+    return double
 
 
 @contextmanager
@@ -108,17 +108,17 @@ def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None
     import torch
 
     out = module(x) if call is None else call(module, x)
-    found = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
+    logits = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
     kind = getattr(getattr(bare(module), "config", None), "model_type", "")
     for name in ("pooler_output",) if kind in _POOLED else _ANSWERS:
         if isinstance(out, dict) and name in out:
-            found = out[name]
+            logits = out[name]
             break
         if hasattr(out, name):
-            found = getattr(out, name)
+            logits = getattr(out, name)
             break
-    if isinstance(found, torch.Tensor):
-        return found
+    if isinstance(logits, torch.Tensor):
+        return logits
     raise InvalidSetting(
         f"the module answers with a {type(out).__name__}, in which there are no logits: need a tensor (n, classes), a "
         "tuple that begins with one, or an object with .logits; or say call=lambda module, x: ..."
@@ -298,8 +298,8 @@ def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
             warnings.simplefilter("ignore")
             config, size = cls.config_class.from_pretrained(str(folder), local_files_only=True), checkpoint.size
             with torch.device("meta"):
-                made = cls(config)
-            count = sum(value.numel() for value in (*made.parameters(), *made.buffers()))
+                empty = cls(config)
+            count = sum(value.numel() for value in (*empty.parameters(), *empty.buffers()))
             if count > 2 * size + _SPARE:
                 raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have {size:,}")
             if any(name.startswith("module.") or "_orig_mod." in name for name in checkpoint.tensors):

@@ -57,7 +57,7 @@ class Tensors:
 
     def __call__(self, layer: Layer, kind: str) -> Rows:
         """The array of one kind, times the constant that the model multiplies it by."""
-        weights = {each.kind: each for weight in layer.weights(self.seq_len) for each in weight.all}
+        weights = {part.kind: part for weight in layer.weights(self.seq_len) for part in weight.all}
         if kind not in weights:
             return self._not_trained(kind)
         values = self._trained(layer, weights[kind])

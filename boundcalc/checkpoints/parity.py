@@ -130,7 +130,7 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     tied = model.has("embedding") and model.shape("embedding") == (classes, into)
     if tied and classes != 1:
         return architecture
-    width = next(made for layer in reversed(stages[: pools[-1]]) if (made := layer.widths()[1]))
+    width = next(filter(None, (layer.widths()[1] for layer in reversed(stages[: pools[-1]]))))
     return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
 
 
@@ -182,8 +182,8 @@ def _single_tables(module: Any) -> bool:
 def fixed_beside(module: Any, model: Model) -> Fixed:
     """What the description takes from the module: rotations, numbers added to scores, windows."""
     factor = rotation_factor(model.settings) if model.flag("stretches") else 1.0
-    found = fixed_of(module, factor=factor)
-    return replace(found, rotate=model.family.rotate) if model.family.rotate is not None else found
+    fixed = fixed_of(module, factor=factor)
+    return replace(fixed, rotate=model.family.rotate) if model.family.rotate is not None else fixed
 
 
 def _apart(a: Rows, b: Rows) -> float:

@@ -20,14 +20,14 @@ from boundcalc.setting import Architecture, Budget
 
 def measured_products(architecture: Architecture, read: Callable[[str, int | None], Floats]) -> dict[str, Budget]:
     """Budgets of all products that the architecture has, by the keys of norms files; `read` fetches an array."""
-    found: dict[str, Budget] = {}
+    budgets: dict[str, Budget] = {}
     first, last = beginning(architecture.stages), ending(architecture.stages)
     if first is not None:
-        found |= _tables(first, read)
+        budgets |= _tables(first, read)
     if last is not None:
         a, r = (read(layer.kind, layer.block) for layer in (last.last, last.readout))
-        found[key_of(last.kind, last.last.block)] = Budget(op=frobenius(a @ r) + rounded(a.shape[1], a, r))
-    return found
+        budgets[key_of(last.kind, last.last.block)] = Budget(op=frobenius(a @ r) + rounded(a.shape[1], a, r))
+    return budgets
 
 
 def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict[str, Budget]:
@@ -42,29 +42,29 @@ def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict
     values = of("W_V")
     if layer.d_head is None:
         scores = of("W_QK")
-        asked = np.append(row, 1.0) if layer.qk_bias else row
-        queries = np.einsum("r,hrd->hd", asked, scores) / tau
-        size = frobenius(asked) * frobenius(scores) / tau
-        terms = len(asked)
+        query = np.append(row, 1.0) if layer.qk_bias else row
+        queries = np.einsum("r,hrd->hd", query, scores) / tau
+        size = frobenius(query) * frobenius(scores) / tau
+        terms = len(query)
     else:
-        asked = np.einsum("d,hde->he", row, of("W_Q"))
+        query = np.einsum("d,hde->he", row, of("W_Q"))
         size = frobenius(row) * frobenius(of("W_Q"))
         if layer.qk_bias:
-            asked, size = asked + of("b_Q"), size + frobenius(of("b_Q"))
-        queries = np.einsum("he,hde->hd", asked, of("W_K")) / tau
+            query, size = query + of("b_Q"), size + frobenius(of("b_Q"))
+        queries = np.einsum("he,hde->hd", query, of("W_K")) / tau
         size = size * frobenius(of("W_K")) / tau
         terms = len(row) + layer.d_head
-    found: dict[str, Budget] = {}
+    budgets: dict[str, Budget] = {}
     for name, table in tables.items():
         looked = table @ queries.T
         room = up(gamma(terms + layer.d + ROUNDINGS) * frobenius(table) * size, 4)
         sizes = {"fro": frobenius(looked) + room, "schatten": (1.0, nuclear(looked, room))}
-        found[f"{name}_scores"] = Budget(sup=float(np.abs(looked).max()) + room, **sizes)  # type: ignore[arg-type]
+        budgets[f"{name}_scores"] = Budget(sup=float(np.abs(looked).max()) + room, **sizes)  # type: ignore[arg-type]
         parts = np.einsum("td,hde->the", table, values)
         room = rounded(layer.d, table, values)
         longest = root(total(np.square(parts).sum(-1).max(0))) * (1 + gamma(layer.out + ROUNDINGS))
         sizes = {"fro": frobenius(parts) + room, "schatten": (1.0, nuclear(parts.reshape(len(parts), -1), room))}
-        found[f"{name}_values"] = Budget(heads=longest + room, **sizes)  # type: ignore[arg-type]
+        budgets[f"{name}_values"] = Budget(heads=longest + room, **sizes)  # type: ignore[arg-type]
     output = read(first.output.kind, first.output.block)
     added, room = row, up(gamma(ROUNDINGS) * frobenius(row), 2)
     if layer.v_bias:
@@ -72,5 +72,5 @@ def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict
     if first.output.bias is not None:
         offset = read(first.output.bias, first.output.block)
         added, room = added + offset, room + up(gamma(ROUNDINGS) * frobenius(offset), 2)
-    found[key_of(FIRST_ROW, first.output.block)] = Budget(op=frobenius(added) + room)
-    return found
+    budgets[key_of(FIRST_ROW, first.output.block)] = Budget(op=frobenius(added) + room)
+    return budgets

@@ -100,18 +100,18 @@ def _narrow() -> Iterator[list[str]]:
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    found: list[str] = []
+    narrow: list[str] = []
 
     class Watch(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             out = func(*args, **(kwargs or {}))
             for value in out if isinstance(out, tuple | list) else (out,):
                 if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float16, torch.bfloat16):
-                    found.append(str(func))
+                    narrow.append(str(func))
             return out
 
     with Watch():
-        yield found
+        yield narrow
 
 
 def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 32) -> Rows:

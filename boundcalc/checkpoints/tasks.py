@@ -80,13 +80,13 @@ class Plan:
 
         def run(rng: np.random.Generator) -> Found:
             own = get(self.model)
-            found = norms(own, rng)
+            results = norms(own, rng)
             if self.reference is not None:
                 other = get(self.reference)
                 apart = difference(own, other) if layer is None else own.minus(other, layer)
-                found |= {key + "'": norm.widened for key, norm in norms(apart, rng).items()}
-            by = {key: factors[key.partition("[")[0].removesuffix("'")] for key in found}
-            return {key: norm if by[key] == 1 else norm.times(by[key]) for key, norm in found.items()}
+                results |= {key + "'": norm.widened for key, norm in norms(apart, rng).items()}
+            by = {key: factors[key.partition("[")[0].removesuffix("'")] for key in results}
+            return {key: norm if by[key] == 1 else norm.times(by[key]) for key, norm in results.items()}
 
         return Task(name, entries, run)
 

@@ -20,12 +20,12 @@ FAMILIES: Registry[Family] = Registry("family", (*family_files(), NATIVE))
 
 def family_for(checkpoint: Checkpoint, name: str | None = None) -> Family:
     """The family named, or the one config.json names, or the one that the tensors' names give away."""
-    found = FAMILIES[choice("family", name, FAMILIES)] if name is not None else _recognise(checkpoint)
-    refuse_another_type(checkpoint, found)
+    family = FAMILIES[choice("family", name, FAMILIES)] if name is not None else _recognise(checkpoint)
+    refuse_another_type(checkpoint, family)
     architecture = checkpoint.config.get("architecture")
-    if found is NATIVE and architecture is not None:
+    if family is NATIVE and architecture is not None:
         return family_of(Architecture.from_json(architecture))
-    return found
+    return family
 
 
 def refuse_another_type(checkpoint: Checkpoint, family: Family) -> None:

@@ -105,21 +105,21 @@ class Settings:
         `only` are further fields of the family, with the values that leave the description as it is; `neutral` is a
         pattern of further fields that change no bounded function.
         """
-        found = list(self.doubts)
+        doubts = list(self.doubts)
         for name, value in {**self.config, **self.said}.items():
             if value is None or name in self.read or NEUTRAL.fullmatch(name) or re.fullmatch(neutral, name):
                 continue
             if name == "layer_types" and isinstance(value, list) and set(map(str, value)) <= _ATTENTION:
                 continue  # masks may be any (L7)
-            known = {**ONLY, **only}.get(name)
-            if known is None:
-                found.append(
+            allowed = {**ONLY, **only}.get(name)
+            if allowed is None:
+                doubts.append(
                     f"{_shown(name, value)} is not known; if the model does not read it, say --set {name}=null"
                 )
-            elif not any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in known):
-                words = " or ".join(repr(each) for each in known) or "nothing else than null"
-                found.append(f"{_shown(name, value)}, but the description has {words}")
-        return found
+            elif not any(value == option and isinstance(value, bool) == isinstance(option, bool) for option in allowed):
+                words = " or ".join(repr(option) for option in allowed) or "nothing else than null"
+                doubts.append(f"{_shown(name, value)}, but the description has {words}")
+        return doubts
 
 
 def _shown(name: str, value: object) -> str:
@@ -153,54 +153,54 @@ def rotation_factor(settings: Settings) -> float:
     longest, original = settings.get("max_position_embeddings"), settings.get("original_max_position_embeddings")
     if new and old and new != old:
         settings.doubts.append("rope_scaling differs from rope_parameters")
-    given = old or new
-    if not given:
+    rotations = old or new
+    if not rotations:
         return 1.0
-    tables = [given]
-    if isinstance(given, Mapping) and given and all(isinstance(value, Mapping) for value in given.values()):
-        tables = list(given.values())  # one table for each kind of attention
+    tables = [rotations]
+    if isinstance(rotations, Mapping) and rotations and all(isinstance(value, Mapping) for value in rotations.values()):
+        tables = list(rotations.values())  # one table for each kind of attention
     return max(_factor(settings, table, longest, original) for table in tables)
 
 
-def _factor(settings: Settings, given: Any, longest: Any, original: Any) -> float:
+def _factor(settings: Settings, rotations: Any, longest: Any, original: Any) -> float:
     def unknown(reason: str) -> float:
         settings.lasting.append(f"rope_parameters: {reason}")
         return 1.0
 
-    if not isinstance(given, Mapping):
+    if not isinstance(rotations, Mapping):
         return unknown("no table of rotary positions")
-    kind = given.get("rope_type") or given.get("type") or "default"
-    if given.get("type") not in (None, kind):
+    kind = rotations.get("rope_type") or rotations.get("type") or "default"
+    if rotations.get("type") not in (None, kind):
         return unknown("'type' and 'rope_type' of its rotary positions differ")
     if not isinstance(kind, str) or kind not in _ROTATIONS:
         return unknown(f"rotary positions of type {kind!r:.40} are not known: {', '.join(_ROTATIONS)} are")
-    for key, value in given.items():
+    for key, value in rotations.items():
         if value is not None and key not in _ROTATIONS[kind] and key not in _ANY:
             return unknown(f"rotary positions of type {kind!r} have no {key!r:.40}")
     if kind not in ("yarn", "longrope"):
         return 1.0
-    if given.get("partial_rotary_factor") not in (None, 1):
+    if rotations.get("partial_rotary_factor") not in (None, 1):
         return unknown("a factor of rotations of part of each head is not supported")
     try:
-        factor = _stretched(kind, given, longest, original)
+        factor = _stretched(kind, rotations, longest, original)
     except (TypeError, ValueError, ZeroDivisionError) as error:
         return unknown(f"no factor of its rotations can be computed ({error})")
     return factor if 0 < factor < math.inf else unknown(f"its rotations have the factor {factor}")
 
 
-def _stretched(kind: str, given: Mapping[str, Any], longest: Any, original: Any) -> float:
+def _stretched(kind: str, rotations: Mapping[str, Any], longest: Any, original: Any) -> float:
     """The largest factor that a release computes.
 
     Where the file says none, releases differ in what they take for the stretch: `factor`, or the ratio of the two
     lengths.
     """
-    if given.get("attention_factor") is not None:
-        return float(given["attention_factor"])
-    inner = given.get("original_max_position_embeddings")
-    lengths = [float(each) for each in (original, inner, longest) if each is not None]
+    if rotations.get("attention_factor") is not None:
+        return float(rotations["attention_factor"])
+    inner = rotations.get("original_max_position_embeddings")
+    lengths = [float(length) for length in (original, inner, longest) if length is not None]
     stretches = [float(longest) / length for length in lengths]
-    if given.get("factor") is not None:
-        stretches.append(float(given["factor"]))
+    if rotations.get("factor") is not None:
+        stretches.append(float(rotations["factor"]))
     if kind == "longrope":
         stretch = max(stretches)
         return 1.0 if stretch <= 1 else max(math.sqrt(1 + math.log(stretch) / math.log(length)) for length in lengths)
@@ -208,8 +208,8 @@ def _stretched(kind: str, given: Mapping[str, Any], longest: Any, original: Any)
     def grown(stretch: float, scale: float = 1.0) -> float:
         return 1.0 if stretch <= 1 else 0.1 * scale * math.log(stretch) + 1.0
 
-    if given.get("mscale") and given.get("mscale_all_dim"):
-        both = float(given["mscale"]), float(given["mscale_all_dim"])
+    if rotations.get("mscale") and rotations.get("mscale_all_dim"):
+        both = float(rotations["mscale"]), float(rotations["mscale_all_dim"])
         stretches_by_both = (grown(stretch, both[0]) / grown(stretch, both[1]) for stretch in stretches)
         return max(*stretches_by_both, *map(grown, stretches))  # older releases do not read them
     return max(map(grown, stretches))

@@ -89,10 +89,10 @@ def stacked(heads: list[Tensor], transposed: bool) -> Tensor:
     shape = tuple(size * (len(heads) if at == axis else 1) for at, size in enumerate(first.shape))
 
     def fetch() -> Any:
-        return np.concatenate([np.asarray(each.fetch()) for each in heads], axis)
+        return np.concatenate([np.asarray(head.fetch()) for head in heads], axis)
 
     name = f"{first.name} and the other heads'" if len(heads) > 1 else first.name
-    return Tensor(name, shape, first.dtype, fetch, " ".join(each.storage for each in heads))
+    return Tensor(name, shape, first.dtype, fetch, " ".join(head.storage for head in heads))
 
 
 def times(place: Place, scale: Tensor) -> Place:

@@ -148,12 +148,12 @@ def shortened(tensors: Mapping[str, str], depth: int) -> dict[str, str]:
 
 def _check_roles(where: str, tensors: Mapping[str, str], architecture: Architecture) -> None:
     """A role that nothing knows is refused, with those there are."""
-    known = set(ROLES)
+    roles = set(ROLES)
     for weight in weights_of(architecture.stages, architecture.seq_len):
-        known |= {each.kind for each in weight.all}
+        roles |= {part.kind for part in weight.all}
     for pattern, role in tensors.items():
-        if role.removesuffix(".T") not in known:
-            choice(f"{where}: role of {pattern}", role.removesuffix(".T"), sorted(known))
+        if role.removesuffix(".T") not in roles:
+            choice(f"{where}: role of {pattern}", role.removesuffix(".T"), sorted(roles))
 
 
 def _fitted(
@@ -191,10 +191,10 @@ def _pooled(model: Model, architecture: Architecture, activation: str) -> Archit
 
 
 def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool, qk_eps: float | None) -> tuple[Layer, ...]:
-    found: list[Layer] = []
+    stages: list[Layer] = []
     for layer in layers:
         if layer.branches:
-            found.append(layer.over(lambda branch: _with_offsets(model, branch, plain, qk_eps)))
+            stages.append(layer.over(lambda branch: _with_offsets(model, branch, plain, qk_eps)))
             continue
         fitted = layer.fitted(partial(model.has, block=layer.where()))
         if isinstance(fitted, Embedding) and model.has("segments"):
@@ -203,8 +203,8 @@ def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool, qk_eps: fl
             alone = model.place("norm_Q.gain", layer.where()).tensor.size == fitted.d_head
             fitted = replace(fitted, qk="split", qk_norm="head" if alone else "width", qk_eps=qk_eps)
         if plain or fitted.weights(1) or not layer.weights(1):
-            found.append(fitted)
-    return tuple(found)
+            stages.append(fitted)
+    return tuple(stages)
 
 
 def _words(where: str, key: str, value: object) -> dict[str, str]:

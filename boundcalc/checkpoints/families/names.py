@@ -16,8 +16,8 @@ def stripped(names: Sequence[str], but: Sequence[str] = ()) -> dict[str, str]:
     short = [name.replace("_orig_mod.", "") for name in names]  # of parts that were compiled by themselves too
     if len(set(short)) < len(short):
         short = list(names)
-    while found := next((w for w in wrappers if all(name.startswith(w) and name != w for name in short)), None):
-        short = [name.removeprefix(found) for name in short]
+    while wrapper := next((w for w in wrappers if all(name.startswith(w) and name != w for name in short)), None):
+        short = [name.removeprefix(wrapper) for name in short]
     return dict(zip(names, short, strict=True))
 
 

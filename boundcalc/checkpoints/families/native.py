@@ -15,13 +15,13 @@ from boundcalc.setting import Architecture, Layer
 
 
 def _architecture(model: Model) -> Architecture:
-    given = model.checkpoint.config.get("architecture")
-    if given is None:
+    architecture = model.checkpoint.config.get("architecture")
+    if architecture is None:
         raise CheckpointError(
             f"{model.checkpoint.where} has tensors named as in norms files but no architecture: "
             "save it as JSON under the safetensors metadata key 'architecture', or in config.json"
         )
-    return said_otherwise(model, Architecture.from_json(given))
+    return said_otherwise(model, Architecture.from_json(architecture))
 
 
 def said_otherwise(model: Model, architecture: Architecture) -> Architecture:
@@ -36,7 +36,7 @@ def family_of(architecture: Architecture) -> Family:
     """The table of one architecture: every name is its own role."""
     tensors: dict[str, str] = {}
     for weight in weights_of(architecture.stages, architecture.seq_len):
-        kinds = {each.kind for each in weight.all}
+        kinds = {part.kind for part in weight.all}
         for kind in kinds | ({"b_K"} if "b_Q" in kinds else set()):  # trained, though softmax may forget it
             for name in {kind, kind.replace(".", ":")}:
                 tensors[name if weight.block is None else f"{name}[{{b}}]"] = kind

@@ -38,7 +38,7 @@ def _merged(name: str, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]
     drop = own.get("drop", [])
     merged: dict[str, Any] = {**parent, **own}
     for table in _TABLES:
-        inherited = {k: v for k, v in parent.get(table, {}).items() if not any(fnmatchcase(k, each) for each in drop)}
+        inherited = {k: v for k, v in parent.get(table, {}).items() if not any(fnmatchcase(k, rule) for rule in drop)}
         more = with_offsets(own.get("modules", {})) if table == "tensors" else {}
         merged[table] = inherited | own.get(table, {}) | more
     return merged
@@ -79,8 +79,8 @@ def _root_of_width(model: Model) -> float:
     """sqrt(d), which the library rounds to the type that the weights are stored in: the largest that it may be."""
     tensor = model.place("embedding").tensor
     exact = math.sqrt(tensor.shape[-1])
-    found = [math.nextafter(exact, math.inf), float(np.float32(exact))] if not exact.is_integer() else [exact]
+    roots = [math.nextafter(exact, math.inf), float(np.float32(exact))] if not exact.is_integer() else [exact]
     if bits := {"float16": 11, "bfloat16": 8}.get(tensor.dtype):
         mantissa, exponent = math.frexp(exact)
-        found.append(math.ldexp(round(math.ldexp(mantissa, bits)), exponent - bits))
-    return max(found)
+        roots.append(math.ldexp(round(math.ldexp(mantissa, bits)), exponent - bits))
+    return max(roots)

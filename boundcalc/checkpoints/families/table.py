@@ -132,10 +132,10 @@ class Model:
         if not named or self.family.described:
             return ""
         name = named[0] if isinstance(named, list) and len(named) == 1 else ""
-        found = next((ending for ending in _HEADS_OF if isinstance(name, str) and name.endswith(ending)), "")
-        if not found:
+        kind = next((ending for ending in _HEADS_OF if isinstance(name, str) and name.endswith(ending)), "")
+        if not kind:
             self.settings.doubts.append(f"architectures: need one class, whose name ends with {', '.join(_HEADS_OF)}")
-        return found
+        return kind
 
     @cached_property
     def _sorted(self) -> _Sorted:
@@ -148,9 +148,9 @@ class Model:
         apart: dict[tuple[str, int | None], dict[int, Tensor]] = {}
         for name, tensor in self.checkpoint.tensors.items():
             plain = self._plain(name)
-            found = next(((m, *rest) for regex, *rest in roles if (m := regex.fullmatch(plain))), None)
+            claim = next(((m, *rest) for regex, *rest in roles if (m := regex.fullmatch(plain))), None)
             why = next((why for regex, why in reasons if regex.fullmatch(plain)), None)
-            if found is None or not tensor.is_float:
+            if claim is None or not tensor.is_float:
                 if why is None and not tensor.is_float:
                     why = f"{tensor.dtype} numbers: a buffer, not a weight"
                 if why is None and name in self.checkpoint.buffers:
@@ -160,7 +160,7 @@ class Model:
                 else:
                     ignored[name] = why
                 continue
-            match, pattern, role = found
+            match, pattern, role = claim
             block, head = self.family.at.get(pattern, (block_of(match), None))
             if head is not None:
                 apart.setdefault((role, block), {})[head] = tensor
@@ -186,7 +186,7 @@ class Model:
             key = role.removesuffix(".T"), block
             if (
                 sorted(heads) != list(range(len(heads)))
-                or len({each.shape for each in heads.values()}) > 1
+                or len({tensor.shape for tensor in heads.values()}) > 1
                 or key in places
             ):
                 raise CheckpointError(
@@ -329,8 +329,8 @@ class Model:
         """A parameter of the family: of config.json (or --set), the library's default, or a constant of its code."""
         if name not in self.family.reads:
             return self.family.fixed.get(name)
-        given, default = self.family.reads[name]
-        return self.settings.get(given, default, null=name in ("cap", "final_cap"))
+        said, default = self.family.reads[name]
+        return self.settings.get(said, default, null=name in ("cap", "final_cap"))
 
     def flag(self, name: str) -> bool:
         """A parameter that is true or false; false where the family has none."""
@@ -353,17 +353,17 @@ class Model:
         """Attention heads."""
         if self.family.described:
             return self.family.known_heads or self.option("heads") or 1
-        said, found = self.option("heads"), self.setting_of("heads")
-        found = next(filter(None, (found, *(self.settings.get(name) for name in _HEADS))), None)
+        said, count = self.option("heads"), self.setting_of("heads")
+        count = next(filter(None, (count, *(self.settings.get(name) for name in _HEADS))), None)
         where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
-        if found is None and said is None:
+        if count is None and said is None:
             raise CheckpointError(
                 f"{self.checkpoint.where} comes without the number of heads: put its config.json next to it, or say "
                 f"--heads 12 (--set {where}=12)"
             )
-        if said is not None and found is not None and found != said:
-            raise CheckpointError(f"--heads {said}, but {where} is {found!r}: leave out one of them")
-        return size("heads", said if found is None else found)
+        if said is not None and count is not None and count != said:
+            raise CheckpointError(f"--heads {said}, but {where} is {count!r}: leave out one of them")
+        return size("heads", said if count is None else count)
 
     def head_width(self, outputs: int) -> int:
         """Width of a head, from how many outputs all queries have."""

@@ -42,20 +42,20 @@ def open_checkpoint(source: object) -> Checkpoint:
         raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
     if not file.is_file():
         raise CheckpointError(f"no file or directory {path}: point at a checkpoint file or a save_pretrained directory")
-    found, config = _index(file) if file.name.endswith(".index.json") else _file(file), folder / "config.json"
-    if config.is_file() and (path == folder or not found.config):
-        found = replace(found, config={**found.config, **_read_config(config)})
+    checkpoint, config = _index(file) if file.name.endswith(".index.json") else _file(file), folder / "config.json"
+    if config.is_file() and (path == folder or not checkpoint.config):
+        checkpoint = replace(checkpoint, config={**checkpoint.config, **_read_config(config)})
     if file.name in _IN_DIRECTORY:
-        found = _with_pooling(found, folder)
-    return _plain(replace(found, where=str(path)))
+        checkpoint = _with_pooling(checkpoint, folder)
+    return _plain(replace(checkpoint, where=str(path)))
 
 
 def _file(path: Path) -> Checkpoint:
     reading(path)
     reader = _READERS.get(path.suffix)
     if reader is None:
-        known = ", ".join(_READERS)
-        raise CheckpointError(f"{path} has no known ending: need one of {known}, an .index.json, or a directory")
+        endings = ", ".join(_READERS)
+        raise CheckpointError(f"{path} has no known ending: need one of {endings}, an .index.json, or a directory")
     return reader(path)
 
 
@@ -73,11 +73,11 @@ POOLING = "sentence pooling"
 _NORMALISES = "its last part divides each answer by its norm, and x / |x| has no Lipschitz constant near 0"
 
 
-def _with_pooling(found: Checkpoint, folder: Path) -> Checkpoint:
+def _with_pooling(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
     """The checkpoint with the pooling of a sentence-transformers folder, or a doubt where more follows its encoder."""
     path = folder / "modules.json"
     if not path.is_file():
-        return found
+        return checkpoint
     parts = [part for part in read_json(path, "a table of modules", CheckpointError) if isinstance(part, dict)]
     kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts]
     why = _NORMALISES if kinds[-1:] == ["Normalize"] else "what follows its encoder is not read"
@@ -88,10 +88,10 @@ def _with_pooling(found: Checkpoint, folder: Path) -> Checkpoint:
         modes = _pooling_modes(_read_config(config))
         how = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}.get(" ".join(modes))
         if how is not None:
-            return replace(found, config={**found.config, POOLING: how})
+            return replace(checkpoint, config={**checkpoint.config, POOLING: how})
         why = f"no layer pools its rows by {' and '.join(modes) or 'nothing'}"
     doubt = f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and {why}"
-    return replace(found, doubts=(doubt,))
+    return replace(checkpoint, doubts=(doubt,))
 
 
 def _pooling_modes(said: Mapping[str, Any]) -> tuple[str, ...]:
@@ -106,16 +106,16 @@ _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")
 """Endings of names in files of quantised models."""
 
 
-def _plain(found: Checkpoint) -> Checkpoint:
+def _plain(checkpoint: Checkpoint) -> Checkpoint:
     """Refuses stored numbers that are codes and not the weights that the model multiplies by."""
-    said = found.config.get("quantization_config")
-    codes = next((name for name in found.tensors if name.endswith(_CODES)), None)
+    said = checkpoint.config.get("quantization_config")
+    codes = next((name for name in checkpoint.tensors if name.endswith(_CODES)), None)
     if said is None and codes is None:
-        return found
+        return checkpoint
     method = said.get("quant_method", "quantised") if isinstance(said, dict) else "quantised"
     why = "quantization_config" if said is not None else codes
     raise CheckpointError(
-        f"{found.where} is quantised ({method}, {why}): its numbers are codes and no weights; point at the model "
+        f"{checkpoint.where} is quantised ({method}, {why}): its numbers are codes and no weights; point at the model "
         "before quantisation"
     )
 
@@ -156,8 +156,8 @@ def _index(path: Path) -> Checkpoint:
                 f"{path} says {name!r} is in {shard!r}, which does not have it; fetch the index again"
             )
         tensors[name] = shards[shard].tensors[name]
-    for shard, found in shards.items():
-        for name in found.tensors:
+    for shard, part in shards.items():
+        for name in part.tensors:
             if weight_map.get(name) != shard:
                 raise CheckpointError(f"{shard!r} has {name!r}, which {path.name} does not place there")
     return Checkpoint(str(path), tensors)

@@ -44,14 +44,14 @@ def _state(path: Path, root: object) -> dict[str, Any]:
     """The table of tensors in what a training script saved."""
     import torch
 
-    found = root
+    table = root
     for key in _WRAPPERS:
-        if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
-            found = found[key]
+        if isinstance(table, Mapping) and isinstance(table.get(key), Mapping):
+            table = table[key]
             break
-    if not isinstance(found, Mapping):
+    if not isinstance(table, Mapping):
         raise CheckpointError(f"{path} holds a {type(root).__name__}, not a table of tensors: save model.state_dict()")
-    tensors = {str(name): value for name, value in found.items() if isinstance(value, torch.Tensor)}
+    tensors = {str(name): value for name, value in table.items() if isinstance(value, torch.Tensor)}
     for name, value in tensors.items():
         if value.numel() * value.element_size() > value.untyped_storage().nbytes():  # rows of stride 0
             raise CheckpointError(f"{path}: {name!r} of shape {tuple(value.shape)} is larger than its storage")
