@@ -59,11 +59,7 @@ class Levels:
 
     def __init__(self, network: Network, strategy: Strategy, samples: int, eta: arb | None, costs: Costs) -> None:
         """Of a network whose covers are counted on `samples`; `eta` is the chance that noise fails (G11)."""
-        self._network = network
-        self._strategy = strategy
-        self._samples = samples
-        self._eta = eta
-        self._costs = costs
+        self._network, self._strategy, self._samples, self._eta, self._costs = network, strategy, samples, eta, costs
         self.booked: list[dict[str, Booked]] = []
 
     def add(self, level: Level) -> None:
@@ -134,42 +130,32 @@ class Levels:
         if choice.lemma not in REFINING:
             raise CertificateError(f"{name}: {shown(choice.lemma)} does not cover what the level before has left")
         lemma = LEMMAS[choice.lemma]
-        problem = lemma.applies(target) or lemma.check_params(choice.params)
-        if problem is not None:
-            raise CertificateError(f"{name}: {problem}")
+        _hold(name, lemma.applies(target) or lemma.check_params(choice.params))
         y = (arb(before.cover.log_eps) - arb(log_eps)).exp()
         if certainly_le(y, arb(1)):
             return arb(0)
         return lemma.sharp(INTERVAL, y, target, target.points.count(self._samples), choice.params)
 
     def _cost(self, choice: Choice, member: Member, log_eps: float, eps: arb, name: str) -> arb:
-        target = self._target(choice, member, name)
-        noise = NOISES.get(choice.lemma) if self._strategy.noisy else None
+        target, strategy = self._target(choice, member, name), self._strategy
+        noise = NOISES.get(choice.lemma) if strategy.noisy else None
         lemma = noise or LEMMAS.get(choice.lemma)
-        if lemma is None or (lemma.published and not self._strategy.published):
-            raise CertificateError(f"{name}: no lemma {shown(choice.lemma)} for strategy {self._strategy.name!r}")
-        refusal = lemma.applies(target)
-        if refusal is not None:
-            raise CertificateError(f"{name}: {refusal}")
-        if self._strategy.uniform and not lemma.uniform:
-            raise CertificateError(
-                f"{name}: {lemma.name} is empirical, but {self._strategy.name!r} needs uniform covers"
-            )
+        if lemma is None or (lemma.published and not strategy.published):
+            raise CertificateError(f"{name}: no lemma {shown(choice.lemma)} for strategy {strategy.name!r}")
+        _hold(name, lemma.applies(target))
+        if strategy.uniform and not lemma.uniform:
+            raise CertificateError(f"{name}: {lemma.name} is empirical, but {strategy.name!r} needs uniform covers")
         y = lemma.reach(target) / eps
         if noise is not None:  # of noise y is the norm in units of its size, which is never free
             y = y * spread(INTERVAL, target, self._depth)
         n = target.points.count(self._samples)
-        if self._strategy.every_scale and not lemma.published:
+        if strategy.every_scale and not lemma.published:  # its cost at most, at this and all other scales
             if not lemma.quadratic:
                 raise CertificateError(f"{name}: {lemma.name} at one scale is no cover at the others")
-            return y**2 * lemma.closed(
-                INTERVAL, arb(1), target, arb(n)
-            )  # its cost at most, at this and all other scales
-        if noise is None and certainly_le(y, arb(1)) and not self._strategy.every_scale:
+            return y**2 * lemma.closed(INTERVAL, arb(1), target, arb(n))
+        if noise is None and certainly_le(y, arb(1)) and not strategy.every_scale:
             return arb(0)
-        problem = lemma.check_params(choice.params)
-        if problem is not None:
-            raise CertificateError(f"{name}: {problem}")
+        _hold(name, lemma.check_params(choice.params))
         return self._costs.sharp(lemma, choice, target, log_eps, y, n)
 
     @staticmethod
@@ -177,6 +163,12 @@ class Levels:
         if choice.target not in range(len(member.targets)):
             raise CertificateError(f"{name} can be seen in {len(member.targets)} ways, got way {shown(choice.target)}")
         return member.targets[choice.target]
+
+
+def _hold(name: str, problem: object) -> None:
+    """Refuses what a lemma says against a target or its parameters."""
+    if problem is not None:
+        raise CertificateError(f"{name}: {problem}")
 
 
 def _identity(target: Target) -> tuple[object, ...]:
