@@ -165,14 +165,14 @@ class Certificate:
             )
         try:
             file = read(_File, {key: value for key, value in data.items() if key != "format"}, "the certificate")
-            found = file.certificate()
-            problem = problem_of(found)
+            certificate = file.certificate()
+            problem = problem_of(certificate)
             if problem is not None:
                 raise CertificateError(problem)
-            refuse_difference("the certificate", data, found.to_json())
+            refuse_difference("the certificate", data, certificate.to_json())
         except (InvalidSetting, Unsupported) as error:
             raise CertificateError(str(error)) from None
-        return found
+        return certificate
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file; `force` replaces a file there."""

@@ -114,23 +114,23 @@ def verify(certificate: Certificate) -> Checked:
         checked = check(certificate)
     except (TypeError, LookupError, AttributeError) as error:  # a field holds another type
         raise CertificateError(f"the steps cannot be followed ({type(error).__name__}: {error})") from error
-    found = checked.certificate
-    for i, (level, again) in enumerate(zip(certificate.levels, found.levels, strict=True), 1):
+    derived = checked.certificate
+    for i, (level, again) in enumerate(zip(certificate.levels, derived.levels, strict=True), 1):
         _hold(level.log_count, again.log_count, f"the log count claimed for level {i}")
-    _hold(certificate.nats, found.nats, "the claimed cost of measured numbers (nats)", logs=False)
+    _hold(certificate.nats, derived.nats, "the claimed cost of measured numbers (nats)", logs=False)
     _hold(certificate.log_value, checked.log_value, "the claim")
     return checked
 
 
-def _hold(claimed: float | None, found: float | None, what: str, *, logs: bool = True) -> None:
-    """A claim must be at least what was found."""
-    if found is None:
+def _hold(claimed: float | None, derived: float | None, what: str, *, logs: bool = True) -> None:
+    """A claim must be at least what was derived."""
+    if derived is None:
         raise CertificateError(f"{what} was not derived")
-    if claimed is not None and found <= claimed + CLAIM_TOLERANCE * max(1.0, abs(found)):
+    if claimed is not None and derived <= claimed + CLAIM_TOLERANCE * max(1.0, abs(derived)):
         return
     power = "e^" if logs else ""
     said = "nothing" if claimed is None else f"{power}{claimed:.12g}"
-    raise CertificateError(f"{what} does not follow: {said} is claimed, but the steps only give {power}{found:.12g}")
+    raise CertificateError(f"{what} does not follow: {said} is claimed, but the steps only give {power}{derived:.12g}")
 
 
 def check(certificate: Certificate) -> Checked:

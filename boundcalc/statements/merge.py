@@ -92,7 +92,7 @@ class _Merger:
         self.setting, self.seq_len = setting, setting.architecture.seq_len
         self.weights = Weights(INTERVAL, setting.norms)
         weights = weights_of(setting.architecture.stages, self.seq_len)
-        self.uses = Counter((each.kind, each.block) for weight in weights for each in weight.all)
+        self.uses = Counter((part.kind, part.block) for weight in weights for part in weight.all)
         self.kinds = Counter(kind for kind, _ in self.uses.elements())
         self.budgets: dict[str, Budget] = {}
 
@@ -125,7 +125,7 @@ class _Merger:
                 out.append(_Placed(layer.over(partial(self.rewrite, place=place))))
             else:
                 place(out, layer)
-        return tuple(each.layer for each in out)
+        return tuple(placed.layer for placed in out)
 
     def result(self, layers: tuple[Layer, ...]) -> Setting | None:
         """The setting of other layers, with what was made and all of the rest that is still read."""
@@ -135,10 +135,10 @@ class _Merger:
         kept = {key: budget for key, budget in norms.budgets.items() if place_of(key)[:2] not in places}
         norms = replace(norms, budgets=kept | self.budgets)
         read = {key for _, key in lookups(norms, list(weights_of(layers, self.seq_len)))}
-        read |= {norms.place(each.kind, each.block) for each in products_of(layers, self.seq_len)}
+        read |= {norms.place(weight.kind, weight.block) for weight in products_of(layers, self.seq_len)}
         norms = replace(norms, budgets={key: budget for key, budget in norms.budgets.items() if key in read})
-        given = self.setting.architecture
-        fields = {"seq_len": given.seq_len, "classes": given.classes, "input_radius": given.input_radius}
+        a = self.setting.architecture
+        fields = {"seq_len": a.seq_len, "classes": a.classes, "input_radius": a.input_radius}
         return Setting(Architecture(layers=layers, **fields), norms, self.setting.sample)
 
 
@@ -154,7 +154,7 @@ def merge_consecutive(setting: Setting) -> Setting | None:
     def place(out: list[_Placed], layer: Layer) -> None:
         idle = _idle(layer, next(visits).at.radius)
         i = next((i for i in reversed(range(len(out))) if not out[i].passes), len(out))
-        pools = [each for each in out[i + 1 :] if isinstance(each.layer, Pool)]
+        pools = [placed for placed in out[i + 1 :] if isinstance(placed.layer, Pool)]
         merged = None
         if isinstance(layer, Linear):
             offset = None if layer.bias is None else merger.length(layer.bias, layer.block)
@@ -229,13 +229,13 @@ def _behind(merger: _Merger, first: _Placed, layer: Attention) -> _Placed | None
 
 def _can_read(merger: _Merger, first: Linear, moved: bool, layer: Attention) -> bool:
     """Whether heads on hA + a are heads of the same kind on h, in fewer numbers and with names of their own."""
-    factors = {each.kind for each in layer.scores.factors} if layer.qk == "joint" else set[str]()
+    factors = {factor.kind for factor in layer.scores.factors} if layer.qk == "joint" else set[str]()
     if factors & {place_of(key)[0] for key in merger.setting.norms.budgets}:
         return False
     if (moved or layer.qk_bias) and not _offsets_fit(layer):
         return False
     fewer = _numbers(layer, first.d_in) < _numbers(layer, first.d_out) + first.d_in * first.d_out
-    own = [(each.kind, each.block) for each in layer.weights(merger.seq_len) if each.kind in _ROW_MAPS]
+    own = [(weight.kind, weight.block) for weight in layer.weights(merger.seq_len) if weight.kind in _ROW_MAPS]
     return fewer and merger.alone(*own)
 
 
@@ -337,11 +337,11 @@ def look_up(setting: Setting) -> Setting | None:
         ("token_values", None, "heads", token * spread),
         ("position_values", None, "heads", position * spread),
         (FIRST_ROW, output.block, "op", added),
-    ):  # what follows of the norm, or what is given of it if that is less; and |W|_F if that is given
+    ):  # what follows of the norm, or its own budget if that is less; and |W|_F where it is given
         key = setting.norms.place(kind, block)
-        given = Budget() if key is None else setting.norms.budgets[key]
-        limits = [value for value in (getattr(given, name), upper_float(most)) if value is not None]
-        merger.budgets[place_named(kind, block)] = replace(given, **{name: min(limits)})
+        budget = Budget() if key is None else setting.norms.budgets[key]
+        limits = [value for value in (getattr(budget, name), upper_float(most)) if value is not None]
+        merger.budgets[place_named(kind, block)] = replace(budget, **{name: min(limits)})
     return merger.result((parts.lookup, Pool("cls"), replace(output, bias=FIRST_ROW), *parts.rest))
 
 
@@ -356,11 +356,11 @@ def split_readout(setting: Setting) -> Setting | None:
         return None
     a, r = merger.norms(last), merger.norms(readout)
     norms, key = product(INTERVAL, a, r), setting.norms.place(parts.kind, last.block)
-    given = None if key is None else matrix_norms(INTERVAL, setting.norms.budgets[key], last.d_in, readout.d_out)
-    if given is not None:
+    own_norms = None if key is None else matrix_norms(INTERVAL, setting.norms.budgets[key], last.d_in, readout.d_out)
+    if own_norms is not None:
         names = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
-        sizes = (INTERVAL.minimum(getattr(norms, name), getattr(given, name)) for name in names)
-        norms = MatrixNorms(**dict(zip(names, sizes, strict=True)), rank=min(norms.rank, given.rank))
+        sizes = (INTERVAL.minimum(getattr(norms, name), getattr(own_norms, name)) for name in names)
+        norms = MatrixNorms(**dict(zip(names, sizes, strict=True)), rank=min(norms.rank, own_norms.rank))
     merger.put(parts.kind, last.block, norms)
     bias = readout.bias
     if last.bias is not None:

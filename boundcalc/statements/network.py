@@ -60,8 +60,8 @@ def walk(layers: Sequence[Layer], at: Context, measure: Measure = claimed) -> Wa
             claim = measure(layer, here)
             yield Visit(layer, here, claim)
             radius = claim.radius
-        made = layer.widths()[1]
-        width = width if made is None else made
+        makes = layer.widths()[1]
+        width = width if makes is None else makes
     return radius
 
 

@@ -159,15 +159,15 @@ def _differing(budgets: Sequence[Budget]) -> int:
 
 def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
     """The kinds with a budget of their own for every block and head: where one is missing, none may stand for it."""
-    given = {place_of(key) for key in norms.budgets}
+    places = {place_of(key) for key in norms.budgets}
     partly: set[str] = set()
     for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
-        for each in weight.all:
-            kind, block = each.kind, each.block
-            wide = (kind, None, None) in given or (block is not None and (kind, block, None) in given)
-            if not wide and not (each.heads and all((kind, block, head) in given for head in range(each.heads))):
+        for part in weight.all:
+            kind, block = part.kind, part.block
+            wide = (kind, None, None) in places or (block is not None and (kind, block, None) in places)
+            if not wide and not (part.heads and all((kind, block, head) in places for head in range(part.heads))):
                 partly.add(kind)
-    return frozenset(kind for kind, _, _ in given) - partly
+    return frozenset(kind for kind, _, _ in places) - partly
 
 
 def _limits(norms: Norms) -> dict[tuple[str, str, float | None], float]:
@@ -290,11 +290,11 @@ def _check_norms(setting: Setting, measured: Norms) -> None:
         least = _limits(round_up(setting, measured))
     except InvalidSetting as error:
         raise CertificateError(f"the record of what was measured is not valid: {error}") from None
-    given = _limits(setting.norms)
-    for place in {**least, **given}:
+    limits = _limits(setting.norms)
+    for place in {**least, **limits}:
         key, name, power = place
         where = f"{key}.{name}" + ("" if power is None else f" of power {power}")
-        if place not in given or place not in least:
+        if place not in limits or place not in least:
             raise CertificateError(f"{where} has a budget and no measurement, or was measured and has no budget")
-        if given[place] < least[place]:
-            raise CertificateError(f"{where} = {given[place]} is below the measured {least[place]}")
+        if limits[place] < least[place]:
+            raise CertificateError(f"{where} = {limits[place]} is below the measured {least[place]}")

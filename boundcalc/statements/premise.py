@@ -40,7 +40,7 @@ def margin_on_both_labels(setting: Setting) -> arb:
 
 
 def _walks(setting: Setting) -> list[_Reach]:
-    return [_Reach(each) for each in _classes(setting)]
+    return [_Reach(larger) for larger in _classes(setting)]
 
 
 def _classes(setting: Setting) -> list[Setting]:

@@ -108,13 +108,13 @@ class Weights:
         """Of what heads look up the largest entry or values, and the norms of the matrix; each from others if unset."""
         budget, ns = self.budget(weight.kind), self.ns
         d, k = weight.shape
-        given = budget.sup if weight.role == "scores" else budget.heads
+        limit = budget.sup if weight.role == "scores" else budget.heads
         fro = budget.fro
-        if given is None and fro is None:
+        if limit is None and fro is None:
             raise InvalidSetting(
                 f'the norm budget of {weight.kind} needs "{"sup" if weight.role == "scores" else "heads"}"'
             )
-        most = ns.number((fro if given is None else given) or LEAST_BUDGET)
+        most = ns.number((fro if limit is None else limit) or LEAST_BUDGET)
         whole = ns.sqrt(ns.number(d * k if weight.role == "scores" else d)) * most
         if fro is not None:
             whole = ns.minimum(whole, ns.number(fro or LEAST_BUDGET))
@@ -133,8 +133,8 @@ class Weights:
     def _size(self, kind: str, budget: Budget, names: tuple[str, ...], ask: str) -> tuple[Number, Number]:
         sizes: list[Number] = []
         for part in (budget, budget.distance or budget):
-            given = [value for name in names if (value := getattr(part, name)) is not None]
-            if not given:
+            limits = [value for name in names if (value := getattr(part, name)) is not None]
+            if not limits:
                 raise InvalidSetting(f'the norm budget of {kind} needs "{ask}"')
-            sizes.append(self.ns.number(min(given) or LEAST_BUDGET))
+            sizes.append(self.ns.number(min(limits) or LEAST_BUDGET))
         return sizes[0], sizes[1]

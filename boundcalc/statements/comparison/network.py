@@ -58,20 +58,20 @@ class Sizes:
 def sizes_of(ns: NumberSystem, network: Network, *, columns: bool) -> list[Sizes]:
     """Sizes of every block; `columns`: values are counted by the (2,1) norm, not by the Frobenius norm."""
     radius, scale = network.radius, network.radius
-    found: list[Sizes] = []
+    sizes: list[Sizes] = []
     before: Budgets | None = None
     for block in network.blocks:
         most = block.scores_op * radius**2
         hull = block.scores_fro * scale**2
         if before is not None and not columns:
-            hull = ns.minimum(hull, block.scores_op * (before.hidden_op * before.values_columns * found[-1].scale) ** 2)
+            hull = ns.minimum(hull, block.scores_op * (before.hidden_op * before.values_columns * sizes[-1].scale) ** 2)
         half = most if before is None else ns.minimum(hull / 2, most)
-        found.append(Sizes(scale, hull, half))
+        sizes.append(Sizes(scale, hull, half))
         scale = block.hidden_op * (block.values_columns if columns else block.values_fro) * scale
         radius = block.hidden_op * block.values_op * radius
         before = block
-    found.append(Sizes(scale, ns.number(0), ns.number(0)))
-    return found
+    sizes.append(Sizes(scale, ns.number(0), ns.number(0)))
+    return sizes
 
 
 LARGEST_RANGE = 100
@@ -95,7 +95,7 @@ def of_plain_heads(setting: Setting) -> Iterator[tuple[bool, str]]:
 
 def refusal(setting: Setting) -> str | None:
     """Why theorem K is not about a setting, or None."""
-    a, schatten = setting.architecture, [each.schatten for each in setting.norms.budgets.values()]
+    a, schatten = setting.architecture, [budget.schatten for budget in setting.norms.budgets.values()]
     finite = all(sums is None or sums[1] > _LEAST_SUM for sums in schatten)
     wanted = (*of_plain_heads(setting), (finite, "Sp above 0"))
     missing = next((what for holds, what in wanted if not holds), None)
@@ -137,8 +137,8 @@ def _active_ball(setting: Setting) -> str | None:
 
 def _given(budget: Budget) -> list[float]:
     """The norms of a budget that are at least the spectral one and take no root."""
-    given = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
-    return [value for value in given if value is not None]
+    norms = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
+    return [value for value in norms if value is not None]
 
 
 def _least(budget: Budget) -> Fraction:
@@ -159,11 +159,11 @@ def network_of(ns: NumberSystem, setting: Setting) -> Network:
         zero = ns.number(0)
         blocks.append(
             Budgets(
-                reduce(ns.maximum, [each.op for each in scores]) / temperature,
-                reduce(ns.maximum, [each.fro for each in scores]) / temperature,
-                sum((each.op for each in values), start=zero),
-                sum((each.fro for each in values), start=zero),
-                sum((each.two_one for each in values), start=zero),
+                reduce(ns.maximum, [score.op for score in scores]) / temperature,
+                reduce(ns.maximum, [score.fro for score in scores]) / temperature,
+                sum((value.op for value in values), start=zero),
+                sum((value.fro for value in values), start=zero),
+                sum((value.two_one for value in values), start=zero),
                 hidden.op,
                 hidden.fro,
             )

@@ -103,13 +103,13 @@ def _decoupled(ns: NumberSystem, gaussian: Number, hull: Number, half: Number, *
     _, sinh = hyperbolic(ns, half)
     scores = kappa(ns, half) * hull * score_complexity(ns, gaussian)
     more = beta / 2 if inside else ns.number(0)
-    found: list[Number] = []
+    steps: list[Number] = []
     for k in range(_GRID + 1):
         centre = ns.number(k) / _GRID
         spread = gaussian + (beta / 4 if inside and k == _GRID else more)
         moved = hoelder(ns, ns.sqrt(sinh**2 + (1 - centre) ** 2) * spread, scores)
-        found.append(centre * (gaussian + more) + moved)
-    return ns.minimum(*found)
+        steps.append(centre * (gaussian + more) + moved)
+    return ns.minimum(*steps)
 
 
 def _apart(ns: NumberSystem, x: Number) -> Number:
@@ -119,7 +119,7 @@ def _apart(ns: NumberSystem, x: Number) -> Number:
 
 def _whole(ns: NumberSystem, gaussian: Number, size: Sizes) -> Number:
     """The step of a block without strata."""
-    inside, outside = (_decoupled(ns, gaussian, size.hull, size.half_range, inside=each) for each in (True, False))
+    inside, outside = (_decoupled(ns, gaussian, size.hull, size.half_range, inside=paid) for paid in (True, False))
     return ns.minimum(inside, outside + mean_of_signs(ns))
 
 
@@ -164,7 +164,7 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         return "the curvature lies in (0, 1], the split in (0, 1)"
     numbers = [
         tuning.kernel.bound,
-        *(each for strata in tuning.strata if strata is not None for each in strata.stretch),
+        *(stretch for strata in tuning.strata if strata is not None for stretch in strata.stretch),
     ]
     if not all(0 < number < _LARGEST for number in numbers):
         return f"the numbers of a tuning are above 0 and below {_LARGEST:g}"

@@ -40,13 +40,13 @@ def _tuned(lemma: Law, d: int, k: int, node: int) -> Mapping[str, float]:
 def _at(lemma: Law, d: int, k: int, place: _Place) -> dict[str, float]:
     """The parameters at a place of the grid."""
     units = {"a": (d + k + 1) / 128, "s": max(d, k) / 1024, "r": 1 / 1024}
-    found: dict[str, float] = {}
+    params: dict[str, float] = {}
     for name, j in zip(lemma.ranges, place, strict=False):  # all but the last, t
         value = 0.0 if name == "a" and j == 0 else units[name] * math.sqrt(2) ** (j - (name == "a"))
-        found[name] = min(max(value, RANGES[name][0]), RANGES[name][1])
+        params[name] = min(max(value, RANGES[name][0]), RANGES[name][1])
     if "t" in lemma.ranges:  # the part of eps that the net is given; near the best for all sizes
-        found["t"] = min(0.25, 1 / (d * k))
-    return found
+        params["t"] = min(0.25, 1 / (d * k))
+    return params
 
 
 @lru_cache(maxsize=1 << 16)
@@ -61,13 +61,13 @@ def _place(lemma: Law, d: int, k: int, node: int) -> _Place:
         place = (
             _place(lemma, d, k, node - near) if node else tuple(_FIRST[name] for name in lemma.ranges if name != "t")
         )
-    known: dict[_Place, float] = {}
+    costs: dict[_Place, float] = {}
 
     def cost(at: _Place) -> float:
-        if at not in known:
+        if at not in costs:
             params = _at(lemma, d, k, at)
-            known[at] = lemma.missed(FLOAT, math.exp(node * _STEP) / (1 - params.get("t", 0.0)), d, k, params)
-        return known[at]
+            costs[at] = lemma.missed(FLOAT, math.exp(node * _STEP) / (1 - params.get("t", 0.0)), d, k, params)
+        return costs[at]
 
     for stride in (1,) if between else (4, 2, 1):
         for _ in range(_MOST_MOVES):

@@ -10,4 +10,4 @@ from boundcalc.statements.floors.base import Construction
 from boundcalc.statements.floors.edelman import B, C, D, E
 from boundcalc.statements.floors.residual import N
 
-Construction.KINDS.update({each.name: each for each in (B, C, D, E, N)})
+Construction.KINDS.update({kind.name: kind for kind in (B, C, D, E, N)})

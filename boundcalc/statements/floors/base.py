@@ -27,7 +27,7 @@ def refusal(setting: Setting) -> str | None:
         (a.kv_heads in (None, a.heads), "heads with values of their own"),
         (setting.sample.lipschitz is None, "the ramp loss"),
         (not norms.measured and not setting.sample.measured, "norms and margins that are fixed before the data"),
-        (all(each.distance is None for each in norms.budgets.values()), "norms that are not distances"),
+        (all(budget.distance is None for budget in norms.budgets.values()), "norms that are not distances"),
         *(_of_residual if a.residual else _of_edelman)(setting),
     )
     missing = next((what for holds, what in wanted if not holds), None)

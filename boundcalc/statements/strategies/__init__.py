@@ -39,4 +39,4 @@ def risk_candidates(setting: Setting) -> int:
     The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
     counts once, where it may be chosen for the architecture.
     """
-    return 1 + sum(each.quantity == "risk" and each.is_choice(setting.architecture) for each in STRATEGIES.values())
+    return 1 + sum(way.quantity == "risk" and way.is_choice(setting.architecture) for way in STRATEGIES.values())
