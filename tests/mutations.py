@@ -442,7 +442,7 @@ STATEMENTS = [
     Mutation(
         "heads side by side that do not add up",
         "layers/heads.py",
-        "head.count * value**2 for",
+        "head.number * value**2 for",
         "value**2 for",
         _FACTS,
     ),
