@@ -9,6 +9,7 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.testing import Cases, LawBroken
 from boundcalc.testing.report import judge
+from tests.mutations import MUTATIONS, ROOT, Mutation
 
 
 def positive(subject: int, example: int) -> str | None:
@@ -71,3 +72,14 @@ def test_a_failure_may_be_expected_and_then_must_come() -> None:
     assert check(-3, Cases([1], None, {"zero": 0}), positive="it is a debt") == []
     assert check(3, WHOLE, positive="it is a debt") == ["positive: it was expected to fail, but holds"]
     assert check(3, WHOLE, lucky="why not") == ["lucky: there is no such law"]
+
+
+def stale(mutations: list[Mutation]) -> list[str]:
+    """The mutations whose line is not there, or more than once."""
+    files = {mutation.file: (ROOT / "boundcalc" / mutation.file).read_text("utf-8") for mutation in mutations}
+    return [mutation.what for mutation in mutations if files[mutation.file].count(mutation.old) != 1]
+
+
+def test_every_mutation_has_its_line() -> None:
+    assert stale(MUTATIONS) == []
+    assert stale([MUTATIONS[0]._replace(old="no such line")]) == [MUTATIONS[0].what]
