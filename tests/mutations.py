@@ -414,8 +414,8 @@ STATEMENTS = [
     Mutation(
         "P1 without log 1.5",
         "statements/posthoc.py",
-        "        if both:\n            total",
-        "        if not both:\n            total",
+        "sum(two_sided) * ns.log",
+        "0 * ns.log",
         _GAPS,
     ),
     Mutation(
