@@ -23,6 +23,8 @@ MOST = 2 * 10**6
 """Numbers of a network of which a rounding is looked for."""
 MOST_WRITTEN = 2**14
 """Numbers other than 0 in a message."""
+_TRIES, _MOVES, _SCREEN = 32, 24, 1000
+"""Roundings whose errors are counted, changes of single tensors after that, and examples they are counted on."""
 
 
 _SAYS = 0.999
@@ -30,21 +32,6 @@ _SAYS = 0.999
 
 class TooLarge(BoundcalcError):
     """A network of too many numbers to be said in few bits."""
-
-
-@dataclass(frozen=True)
-class RoundingRule:
-    """How hard to look; none of it enters the bound.
-
-    Attributes:
-        tries: roundings whose errors are counted, from the shortest on.
-        moves: changes of single tensors after that.
-        screen: examples they are counted on.
-    """
-
-    tries: int = 32
-    moves: int = 24
-    screen: int = 1000
 
 
 @dataclass(frozen=True)
@@ -105,8 +92,6 @@ def shorten(
     trained: Mapping[str, Array],
     data: Data,
     delta: float,
-    *,
-    rule: RoundingRule | None = None,
 ) -> Certified:
     """The certificate of a rounding of trained weights.
 
@@ -116,34 +101,32 @@ def shorten(
         trained: weights, in the order and shapes of the codes.
         data: the training examples.
         delta: failure probability.
-        rule: how hard to look.
 
     Returns:
         The certificate of the shortest that was found, whose bound may still be vacuous.
     """
-    rule = rule or RoundingRule()
     refuse_large(sum(value.size for value in trained.values()))
-    places = np.random.default_rng(0).permutation(len(data))[: rule.screen]
-    some = data if len(data) <= rule.screen else data.take(places)
+    places = np.random.default_rng(0).permutation(len(data))[:_SCREEN]
+    some = data if len(data) <= _SCREEN else data.take(places)
     moved: list[dict[str, Array]] = []
     for code in codes:
         start = code.reference.weights(0, network.checkpoint)
         moved.append({name: np.asarray(trained[name], np.float64) - start[name] for name in code.reference.laws})
     run = _Search(network, codes, moved, data, equal_shares(delta, len(codes)), some)
-    risk, best = _coarse(run, rule.tries)
-    risk, best = _finer(run, rule.moves, risk, best)
+    risk, best = _coarse(run)
+    risk, best = _finer(run, risk, best)
     beside = [code for i, code in enumerate(codes) if i != best.code]
     message = run.message(best) or Message(0, {})
     return certify_message(network, codes[best.code], message, data, delta, beside=beside)
 
 
-def _coarse(run: _Search, tries: int) -> tuple[float, _Rounding]:
+def _coarse(run: _Search) -> tuple[float, _Rounding]:
     """The best of roundings of all tensors alike; the shortest where all are vacuous."""
     candidates = [(run.bits(message), i, message) for i, message in enumerate(_alike(run))]
     candidates = sorted(entry for entry in candidates if entry[0] < math.inf)
     # the longest that can still say something, and as many as are tried between it and the shortest
     useful = max(1, sum(float_risk(0, len(run.data), bits, run.share) < _SAYS for bits, _, _ in candidates))
-    picked = sorted({round(i) for i in np.linspace(0, useful - 1, tries)})
+    picked = sorted({round(i) for i in np.linspace(0, useful - 1, _TRIES)})
     best = (2.0, _Rounding(0, {}))
     for bits, _, message in (candidates[i] for i in picked):
         if float_risk(0, len(run.data), bits, run.share) < best[0]:
@@ -172,9 +155,9 @@ def _alike(run: _Search) -> Iterator[_Rounding]:
                 yield _Rounding(code, steps, float(sizes[count - 1]))
 
 
-def _finer(run: _Search, moves: int, risk: float, best: _Rounding) -> tuple[float, _Rounding]:
+def _finer(run: _Search, risk: float, best: _Rounding) -> tuple[float, _Rounding]:
     """Steps of single tensors, changed as long as the bound falls."""
-    falling = True
+    moves, falling = _MOVES, True
     while falling:
         falling = False
         for name in sorted(best.exponents, key=lambda name: -run.moved[best.code][name].size):

@@ -93,19 +93,16 @@ class Stack:
         """The sharp models on the plain path, the others on their own: one's overflow must not reach another."""
         assert self.plan is not None  # noqa: S101 - only called on path "bits"
         parts: list[Tensor] = []
-        order: list[Tensor] = []
-        for sharp in (False, True):
-            which = (too_sharp == sharp).nonzero().flatten()
-            if len(which):
-                few_weights = {name: value[which] for name, value in self.weights.items()}
-                few_sides = sides[which]
-                order.append(which)
-                if sharp:
-                    tokens = with_read_row(few_sides[..., 1, :])
-                    parts.append(torch.cat([self._row(few_weights, few) for few in tokens.split(_FEW, 1)], 1))
-                else:
-                    parts.append(bit_forward(self.plan, few_weights, few_sides)[0])
-        return torch.cat(parts)[torch.cat(order).argsort()]
+        calm, sharp = ((too_sharp == sign).nonzero().flatten() for sign in (False, True))
+        if len(calm):
+            parts.append(bit_forward(self.plan, self._some(calm), sides[calm])[0])
+        tokens = with_read_row(sides[sharp][..., 1, :])
+        parts.append(torch.cat([self._row(self._some(sharp), few) for few in tokens.split(_FEW, 1)], 1))
+        return torch.cat(parts)[torch.cat([calm, sharp]).argsort()]
+
+    def _some(self, which: Tensor) -> dict[str, Tensor]:
+        """The weights of some models."""
+        return {name: value[which] for name, value in self.weights.items()}
 
     def state_dict(self) -> dict[str, Tensor]:
         """The weights, as they are saved."""

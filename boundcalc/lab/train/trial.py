@@ -70,15 +70,11 @@ class Optimisation:
             validate.fraction("stop_test_error", self.stop_test_error, ends=True)
         if self.momentum and self.optimiser != "sgd":
             raise InvalidSetting(f"momentum belongs to sgd; {self.optimiser} has its own")
-        if not isinstance(self.balls, Mapping):
-            raise InvalidSetting('balls must be an object like {"W_QK": ["op", 2]}')
-        clean: dict[str, tuple[str, float]] = {}
-        for kind, ball in self.balls.items():
-            if not isinstance(ball, list | tuple) or len(ball) != 2:
-                raise InvalidSetting(f'the ball of {kind} must be a pair like ["op", 2], got {ball!r}')
-            norm = validate.choice(f"norm of the ball of {kind}", ball[0], _BALLS)
-            clean[str(kind)] = (norm, validate.positive(f"radius of the ball of {kind}", ball[1]))
-        object.__setattr__(self, "balls", clean)
+        balls: dict[str, tuple[str, float]] = {}
+        for kind, (norm, radius) in self.balls.items():
+            validate.choice(f"norm of the ball of {kind}", norm, _BALLS)
+            balls[kind] = (norm, validate.positive(f"radius of the ball of {kind}", radius))
+        object.__setattr__(self, "balls", balls)
 
 
 @dataclass(frozen=True)
@@ -274,11 +270,7 @@ def _fits(shape: Shape, architecture: Architecture) -> None:
     if architecture.layers is not None:
         return
     if shape.inputs == "rows":
-        if architecture.vocabulary or architecture.d_patch not in (0, shape.width):
+        if architecture.vocabulary or (architecture.d_patch or architecture.d) != shape.width:
             raise InvalidSetting(f"the task gives rows of width {shape.width}: set d_patch={shape.width}, vocabulary=0")
-        if not architecture.d_patch and architecture.d != shape.width:
-            raise InvalidSetting(
-                f"rows have width {shape.width}, the model {architecture.d}: set d_patch={shape.width}"
-            )
     elif architecture.vocabulary < shape.vocabulary:
         raise InvalidSetting(f"the task has {shape.vocabulary} tokens: set vocabulary={shape.vocabulary}")
