@@ -58,24 +58,24 @@ def at(formula: Formula, point: dict[Expr, arb]) -> arb:
     return ball(formula.expr, point)
 
 
-def ball(e: Expr, known: dict[Expr, arb]) -> arb:
-    """An enclosure of an expression; `known` grows by what is computed."""
-    if e in known:
-        return known[e]
+def ball(e: Expr, values: dict[Expr, arb]) -> arb:
+    """An enclosure of an expression; `values` grows by what is computed."""
+    if e in values:
+        return values[e]
     if e.is_Rational:
         value = arb(int(e.p)) / int(e.q)
     elif isinstance(e, sympy.Piecewise):
         cases: Any = e.args
-        value = next(ball(branch, known) for branch, case in cases if _holds(case, known))
+        value = next(ball(branch, values) for branch, case in cases if _holds(case, values))
     elif isinstance(e, Named):
-        inside = dict(zip(e.variables, (ball(arg, known) for arg in e.args), strict=True))
+        inside = dict(zip(e.variables, (ball(arg, values) for arg in e.args), strict=True))
         for letter, meaning in reversed([*e.where.items()]):  # each in terms of later ones
             inside[letter] = ball(meaning, inside)
         value = ball(e.value, inside)
     elif e is sympy.E or e is sympy.pi:
         value = arb(1).exp() if e is sympy.E else arb.pi()
     else:
-        args = [ball(arg, known) for arg in e.args]
+        args = [ball(arg, values) for arg in e.args]
         if e.is_Add or e.is_Mul:
             value = reduce(lambda a, b: a + b if e.is_Add else a * b, args)
         elif e.is_Pow:
@@ -84,7 +84,7 @@ def ball(e: Expr, known: dict[Expr, arb]) -> arb:
             value = _BALLS[e.func](*args)
         else:
             raise TypeError(f"a formula may not hold {e.func}, whose values are not enclosed")
-    known[e] = value
+    values[e] = value
     return value
 
 
@@ -95,8 +95,8 @@ def _power(base: arb, exponent: arb, exact: Expr) -> arb:
     return base ** int(exact) if exact.is_Integer else base**exponent
 
 
-def _holds(case: Expr, known: dict[Expr, arb]) -> bool:
-    return case is sympy.true or _RELATIONS[case.rel_op](ball(case.lhs, known), ball(case.rhs, known))
+def _holds(case: Expr, values: dict[Expr, arb]) -> bool:
+    return case is sympy.true or _RELATIONS[case.rel_op](ball(case.lhs, values), ball(case.rhs, values))
 
 
 # -- code

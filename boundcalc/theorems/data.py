@@ -32,7 +32,7 @@ def theorems() -> Iterator[Theorem]:
             name=name,
             source=HERE if entry["source"] == HERE.key else source(entry["source"]),
             published_form=partial(_formula, name, entry["compares"], {"expr": entry["published"]}, kind="proxy"),
-            forms={quantity: partial(_formula, name, quantity, given) for quantity, given in quantities.items()},
+            forms={quantity: partial(_formula, name, quantity, spec) for quantity, spec in quantities.items()},
             assumptions=tuple(_listed(entry.get("assumptions", ()))),
             also=tuple(_listed(entry.get("also", ()))),
             definition=_definition(entry),

@@ -38,7 +38,7 @@ class Derivation:
     @cached_property
     def formula(self) -> Formula:
         """The formula with the values in it."""
-        built = self.theorem.given(self.values)
+        built = self.theorem.built_values(self.values)
         rest = {name: value for name, value in self.values.items() if name not in built}
         formula = self.theorem.formula(self.quantity, **built)
         return formula.with_values(**rest) if rest else formula
@@ -46,7 +46,7 @@ class Derivation:
     @property
     def definition(self) -> str:
         """The class, or other objects that the statement is about."""
-        return self.theorem.definition({**self.theorem.given(self.values), **self.values})
+        return self.theorem.definition({**self.theorem.built_values(self.values), **self.values})
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -124,14 +124,14 @@ class Formula:
 
     def input(self, name: Any) -> sympy.Symbol:
         """The input of a name, or called as a symbol."""
-        known, name = {symbol.name: symbol for symbol in self.inputs}, str(name)
-        symbol = known.get(symbols.ALIASES.get(name, name)) or known.get(name)
+        by_name, name = {symbol.name: symbol for symbol in self.inputs}, str(name)
+        symbol = by_name.get(symbols.ALIASES.get(name, name)) or by_name.get(name)
         if symbol is not None:
             return symbol
-        listed = f"{self.name} has {', '.join(known)}"
+        listed = f"{self.name} has {', '.join(by_name)}"
         if (entry := symbols.BY_NAME.get(symbols.ALIASES.get(name, name))) is not None:
             raise InvalidSetting(f"{self.name} does not depend on {entry.symbol.name}: {listed}")
-        near = get_close_matches(name, [*known, *symbols.ALIASES], n=1)
+        near = get_close_matches(name, [*by_name, *symbols.ALIASES], n=1)
         raise InvalidSetting(f"no symbol {name!r}{f' (did you mean {near[0]!r}?)' if near else ''}: {listed}")
 
     # -- in your own SymPy code
@@ -164,12 +164,12 @@ class Formula:
             from boundcalc.theorems.growth import limit
 
             return limit(self, symbol, fixed)
-        found = self.plain.subs({symbols.plain(x): value for x, value in {**fixed, symbol: to}.items()})
-        if found.has(sympy.zoo, sympy.nan, sympy.oo):
+        value = self.plain.subs({symbols.plain(x): value for x, value in {**fixed, symbol: to}.items()})
+        if value.has(sympy.zoo, sympy.nan, sympy.oo):
             raise Unsupported(
                 Refusal(f"limit({symbol}, {to})", "a point where it is not continuous", "infinity, or another")
             )
-        return found
+        return value
 
     def leading(self, name: Any, **values: Any) -> Expr:
         """The dominant term as one input grows without end, with its constant, in terms of the inputs."""
@@ -245,11 +245,11 @@ class Formula:
 
     def rows(self, width: int = WIDE, names: Mapping[Any, str] | None = None) -> tuple[list[str], list[str]]:
         """Lines of a display, `&` before the relation: of the formula, and of its named parts."""
-        known = {**self.names, **(names or {})}
-        parts = [row for part in self.where for row in rows_of(part.latex, "eq", part.expr, known, width)]
+        letters = {**self.names, **(names or {})}
+        parts = [row for part in self.where for row in rows_of(part.latex, "eq", part.expr, letters, width)]
         for function in _functions_in(self.expr, *(part.expr for part in self.where)):
-            parts += _definition_rows(function, known, width)
-        return rows_of(self.left or self.name, self.relation, self.expr, known, width), parts
+            parts += _definition_rows(function, letters, width)
+        return rows_of(self.left or self.name, self.relation, self.expr, letters, width), parts
 
     def latex(self, *, expand: bool = False, width: int = WIDE) -> str:
         """The formula as a display's content; `expand` writes every named part out."""
@@ -280,14 +280,14 @@ def rows_of(left: str, relation: str, expr: Any, names: Mapping[Any, str], width
 
 def _functions_in(*exprs: Expr) -> list[type[Named]]:
     """The functions with a letter that expressions use, and those that these use."""
-    found: dict[type[Named], None] = {}
+    functions: dict[type[Named], None] = {}
     todo = list(exprs)
     while todo:
         for function in sorted({type(e) for e in todo.pop().atoms(Named)}, key=lambda f: f.letter):
-            if function not in found:
-                found[function] = None
+            if function not in functions:
+                functions[function] = None
                 todo.append(function.value)
-    return list(found)
+    return list(functions)
 
 
 def _definition_rows(function: type[Named], names: Mapping[Any, str], width: int = WIDE) -> list[str]:
@@ -304,22 +304,22 @@ def _definition_rows(function: type[Named], names: Mapping[Any, str], width: int
 
 def ordered(expr: Expr, parts: Iterable[Definition]) -> tuple[Definition, ...]:
     """The named parts that an expression uses, in an order in which each comes after all that use it."""
-    known = {part.symbol: part for part in parts}
+    by_symbol = {part.symbol: part for part in parts}
     done: list[Definition] = []
 
     def emit(symbol: Any, above: tuple[Any, ...]) -> None:
         if symbol in above:
             raise ValueError("named parts refer to each other in a circle")
-        part = known[symbol]
-        for used in _latest_first(part.expr, known):
+        part = by_symbol[symbol]
+        for used in _latest_first(part.expr, by_symbol):
             emit(used, (*above, symbol))
         if part not in done:
             done.append(part)
 
-    for symbol in _latest_first(expr, known):
+    for symbol in _latest_first(expr, by_symbol):
         emit(symbol, ())
     return tuple(reversed(done))
 
 
-def _latest_first(expr: Expr, known: Mapping[Any, Definition]) -> list[Any]:
-    return sorted(expr.free_symbols & known.keys(), key=list(known).index, reverse=True)
+def _latest_first(expr: Expr, by_symbol: Mapping[Any, Definition]) -> list[Any]:
+    return sorted(expr.free_symbols & by_symbol.keys(), key=list(by_symbol).index, reverse=True)

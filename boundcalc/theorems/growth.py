@@ -158,11 +158,11 @@ def _dominant(formula: Formula, x: sympy.Symbol, assume: Mapping[sympy.Symbol, E
         if part is not ratio or part.expr.has(x):
             expr = expr.xreplace({part.symbol: part.expr})
     growing = {} if ratio is None else {ratio.symbol: _GROWING}
-    known = {symbol: symbols.plain(symbol) for symbol in formula.inputs}
+    meanings = {symbol: symbols.plain(symbol) for symbol in formula.inputs}
     if ratio is not None:
-        known[_GROWING] = ratio.expr.subs(dict(assume)).xreplace(known)
+        meanings[_GROWING] = ratio.expr.subs(dict(assume)).xreplace(meanings)
     try:
-        return _growth(written_out(expr).subs(dict(assume)).xreplace(growing), x), known
+        return _growth(written_out(expr).subs(dict(assume)).xreplace(growing), x), meanings
     except _Undecided as error:
         typical = {symbol: symbols.BY_NAME[symbol.name].typical for symbol in formula.inputs if symbol != x}
         middle = {symbol: float(f"{(low * high) ** 0.5:.1g}") for symbol, (low, high) in typical.items()}
@@ -174,15 +174,15 @@ def _dominant(formula: Formula, x: sympy.Symbol, assume: Mapping[sympy.Symbol, E
 
 def leading(formula: Formula, x: sympy.Symbol, assume: Mapping[sympy.Symbol, Expr]) -> Expr:
     """The dominant term of a formula as x grows, in plain symbols."""
-    growth, known = _dominant(formula, x, assume)
-    return growth.term(x).xreplace(known)
+    growth, meanings = _dominant(formula, x, assume)
+    return growth.term(x).xreplace(meanings)
 
 
 def limit(formula: Formula, x: sympy.Symbol, assume: Mapping[sympy.Symbol, Expr]) -> Expr:
     """The limit of a formula as x grows without end."""
-    growth, known = _dominant(formula, x, assume)
+    growth, meanings = _dominant(formula, x, assume)
     order = _compare(growth, _Growth(sympy.S.One))
-    return growth.coefficient.xreplace(known) if order == 0 else sympy.oo if order > 0 else sympy.S.Zero
+    return growth.coefficient.xreplace(meanings) if order == 0 else sympy.oo if order > 0 else sympy.S.Zero
 
 
 def exponents(formula: Formula, values: Mapping[str, Any]) -> dict[str, float]:

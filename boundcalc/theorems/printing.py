@@ -113,9 +113,9 @@ def _size(expr: Expr) -> int:
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
     """An expression in LaTeX, with the library's names of symbols and more."""
-    known = {**symbols.LATEX, **dict(names or {})}
-    known |= {symbols.plain(symbol): name for symbol, name in known.items()}
-    return _Printer({"symbol_names": known, "fold_short_frac": False}).doprint(expr)
+    symbol_names = {**symbols.LATEX, **dict(names or {})}
+    symbol_names |= {symbols.plain(symbol): name for symbol, name in symbol_names.items()}
+    return _Printer({"symbol_names": symbol_names, "fold_short_frac": False}).doprint(expr)
 
 
 _CASES = re.compile(r"\\begin\{cases\}(.*?)\\end\{cases\}", re.DOTALL)

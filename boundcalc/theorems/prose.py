@@ -137,11 +137,11 @@ def _raw(tokens: list[str]) -> list[str]:
     first = tokens.pop()
     if first != "{":
         return [first]
-    found: list[str] = []
+    raw: list[str] = []
     while tokens[-1] != "}":
-        found.append(tokens.pop())
+        raw.append(tokens.pop())
     tokens.pop()
-    return found
+    return raw
 
 
 def _grouped(text: str) -> str:
@@ -281,14 +281,14 @@ def _tex_words(words: str) -> str:
     words = _QUOTED.sub(r"“\1”", _LINK.sub(r"\1", words))
     pieces: list[str] = []
     at = 0
-    for found in re.finditer(f"{_CITED.pattern}|{_STRONG.pattern}", words):
-        pieces.append(_escaped(words[at : found.start()]))
-        key, where, strong, emphasis = found.groups()
+    for match in re.finditer(f"{_CITED.pattern}|{_STRONG.pattern}", words):
+        pieces.append(_escaped(words[at : match.start()]))
+        key, where, strong, emphasis = match.groups()
         if key:
             pieces.append(f"\\cite[{where}]{{{key}}}" if where else f"\\cite{{{key}}}")
         else:
             pieces.append(f"\\textbf{{{_escaped(strong)}}}" if strong else f"\\emph{{{_escaped(emphasis)}}}")
-        at = found.end()
+        at = match.end()
     pieces.append(_escaped(words[at:]))
     return "".join(pieces).replace("“", "``").replace("”", "''")
 

@@ -60,8 +60,8 @@ def statement(derivation: Derivation, width: int = WIDE) -> list[Block]:
     body += [remark] if remark else []
     title = f"{theorem.source.short}, with constants"
     if theorem.stated_by:
-        known = [symbol for symbol in formula.inputs if str(symbol) in symbols.BY_NAME]
-        meanings = "; ".join(f"${latex(symbol)}$: {symbols.meaning(symbol)}" for symbol in known)
+        listed = [symbol for symbol in formula.inputs if str(symbol) in symbols.BY_NAME]
+        meanings = "; ".join(f"${latex(symbol)}$: {symbols.meaning(symbol)}" for symbol in listed)
         title = f"stated by {theorem.stated_by}"
         body += [f"Here {meanings}."] * bool(meanings) + [f"S{title[1:]}; neither proved nor checked here."]
     blocks = [Block("theorem", title, tuple(body), label(theorem.name))]
@@ -207,14 +207,14 @@ _PREAMBLE = r"""\documentclass[11pt]{article}
 _BEGIN, _END = "\\begingroup\\emergencystretch=3em\\hbadness=10000\\allowdisplaybreaks\n", "\\par\\endgroup\n"
 
 
-def _tex(blocks: Sequence[Block], known: frozenset[str], cited: str = "") -> str:
-    """Blocks in LaTeX; names of lemmas become references where `known` has them."""
-    return "\n".join(_tex_block(block, known, cited) for block in blocks)
+def _tex(blocks: Sequence[Block], labelled: frozenset[str], cited: str = "") -> str:
+    """Blocks in LaTeX; names of lemmas become references where `labelled` has them."""
+    return "\n".join(_tex_block(block, labelled, cited) for block in blocks)
 
 
-def _tex_block(block: Block, known: frozenset[str], cited: str) -> str:
+def _tex_block(block: Block, labelled: frozenset[str], cited: str) -> str:
     parts = [
-        _referring(prose.tex(part), known) if isinstance(part, str) else _align(part, block) for part in block.body
+        _referring(prose.tex(part), labelled) if isinstance(part, str) else _align(part, block) for part in block.body
     ]
     body, title, mark = (
         _BEFORE_DISPLAY.sub("\n", ("\n\n" if block.kind == "lemma" else "\n").join(parts)),
@@ -224,7 +224,7 @@ def _tex_block(block: Block, known: frozenset[str], cited: str) -> str:
     if block.kind == "heading":
         return f"\\boundcalcheading{{{title}}}"
     if block.kind == "step":
-        return f"\\boundcalcstep{{{block.number}}}{{{_referring(title, known)}}}\n{body}"
+        return f"\\boundcalcstep{{{block.number}}}{{{_referring(title, labelled)}}}\n{body}"
     if block.kind == "lemma":
         begin = f"% lemma {block.number}\n\\begin{{boundcalclemma}}{{{block.number}}}{{{title}}}{mark}"
         return f"{begin}\n{body}\n\\end{{boundcalclemma}}"
@@ -250,11 +250,11 @@ _MATH = re.compile(
 )
 
 
-def _referring(words: str, known: frozenset[str]) -> str:
+def _referring(words: str, labelled: frozenset[str]) -> str:
     """Names of lemmas outside of mathematics as references."""
-    if not known:
+    if not labelled:
         return words
-    names = "|".join(sorted(known, key=len, reverse=True))
+    names = "|".join(sorted(labelled, key=len, reverse=True))
     pattern = re.compile(rf"(?<![\w:{{-])({names})(?![\w'-])")
     parts = _MATH.split(words)
     return "".join(
@@ -281,8 +281,8 @@ def _names(derivation: Derivation) -> frozenset[str]:
 def article(derivation: Derivation, *, full: bool = True) -> str:
     """The article."""
     title = prose.tex(_capital(derivation.theorem.title))
-    known = _names(derivation) if full else frozenset[str]()
-    body = _tex(document(derivation, full), known, _theorem_title(derivation.theorem))
+    labelled = _names(derivation) if full else frozenset[str]()
+    body = _tex(document(derivation, full), labelled, _theorem_title(derivation.theorem))
     nocite = "".join(f"\\nocite{{{source.key}}}\n" for source in derivation.sources())
     cites = f"{nocite}\\bibliographystyle{{plain}}\n\\bibliography{{boundcalc}}\n" if nocite else ""
     return (
@@ -316,15 +316,15 @@ def files(
         return {f"{stem}.tex": article(derivation, full=full), **shared}
     before = there.get("boundcalc-lemmas.tex", "")
     names = _names(derivation) | set(_MARK.findall(before))
-    known = frozenset(names) if full else frozenset[str]()
+    labelled = frozenset(names) if full else frozenset[str]()
     if full and names:
-        shared["boundcalc-lemmas.tex"] = f"{_BEGIN}{_tex(lemmas(derivation, sorted(names)), known)}\n{_END}"
-    words, steps = statement(derivation, width_of(columns)), _tex(proof(derivation), known)
+        shared["boundcalc-lemmas.tex"] = f"{_BEGIN}{_tex(lemmas(derivation, sorted(names)), labelled)}\n{_END}"
+    words, steps = statement(derivation, width_of(columns)), _tex(proof(derivation), labelled)
     heading = f"\\boundcalcheading{{Proof of Theorem~\\ref{{{label(theorem.name)}}}}}\n"
     if theorem.stated_by:
         heading, steps = "", f"% Theorem {theorem.name} is {theorem.stated_by}'s, whose proof is not given here."
     return {
-        f"{stem}.tex": f"{_BEGIN}{_tex(words, known, _theorem_title(theorem))}\n{_END}",
+        f"{stem}.tex": f"{_BEGIN}{_tex(words, labelled, _theorem_title(theorem))}\n{_END}",
         f"{stem}-proof.tex": f"{_BEGIN}{heading}{steps}\n{_END}",
         **shared,
     }
@@ -333,6 +333,6 @@ def files(
 def _bibliography(derivation: Derivation, there: str = "") -> str:
     """The .bib file; what a file of other derivations has stays."""
     old = [entry.strip() for entry in re.split(r"\n(?=@)", there) if entry.strip().startswith("@")]
-    known = {entry.partition("{")[2].partition(",")[0] for entry in old}
-    new = [source.bibtex for source in derivation.sources() if source.key not in known]
+    keys = {entry.partition("{")[2].partition(",")[0] for entry in old}
+    new = [source.bibtex for source in derivation.sources() if source.key not in keys]
     return "\n\n".join([*old, *new]) + "\n"

@@ -133,7 +133,7 @@ class Theorem:
         """What is meant where no quantity is named."""
         return "gap" if "gap" in self.quantities else self.compares
 
-    def given(self, values: Mapping[str, Any]) -> dict[str, int]:
+    def built_values(self, values: Mapping[str, Any]) -> dict[str, int]:
         """The values of `builds`."""
         return {name: int(values.get(name, default)) for name, default in self.builds.items()}
 
@@ -146,7 +146,7 @@ class Theorem:
                 f"theorem {self.name}", f"the quantity {quantity!r}", f"one of {', '.join(self.forms)}", others
             )
             raise Unsupported(refusal)
-        values = self.given(built)
+        values = self.built_values(built)
         key = (choice("quantity", quantity, self.forms), *values.items())
         if key not in self._built:
             self._built[key] = self.forms[quantity](**values)
