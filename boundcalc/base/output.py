@@ -33,7 +33,7 @@ _RUNNING: ContextVar[_Command | None] = ContextVar("boundcalc_files", default=No
 @contextmanager
 def command(reads: Mapping[str, str], *, force: bool = False) -> Iterator[None]:
     """While this lasts, the inputs (path: option) are never written; with `force` other files are replaced."""
-    token = _RUNNING.set(_Command({_real(path): name for path, name in reads.items()}, force))
+    token = _RUNNING.set(_Command({_without_links(path): name for path, name in reads.items()}, force))
     try:
         yield
     finally:
@@ -44,7 +44,7 @@ def reading(path: Path | str, name: str = "") -> None:
     """Note an input that no option names by itself, such as the store of a specification file."""
     running = _RUNNING.get()
     if running is not None:
-        running.reads.setdefault(_real(path), name)
+        running.reads.setdefault(_without_links(path), name)
 
 
 def check(path: Path | str, *, force: bool = False, appends: bool = False) -> None:
@@ -76,7 +76,7 @@ def apart(paths: Iterable[Path | str]) -> None:
     """Refuse two outputs of one name: the later would replace the earlier."""
     seen: set[Path] = set()
     for path in paths:
-        place = _real(path)
+        place = _without_links(path)
         if place in seen and (place.is_file() or not place.exists()):
             raise InvalidSetting(f"two outputs would be written to {path}: give them different names")
         seen.add(place)
@@ -136,14 +136,14 @@ def safetensors_name(path: Path | str) -> None:
         raise InvalidSetting(f"a model is written as safetensors, got {Path(path).name!r}: name it *.safetensors")
 
 
-def _real(path: Path | str) -> Path:
+def _without_links(path: Path | str) -> Path:
     """Where a file is, links followed."""
     return Path(os.path.realpath(path))
 
 
 def _entry(path: Path | str) -> Path:
     """Where a name stands: links of its folders are followed, a link of that name is not."""
-    return _real(Path(path).parent) / Path(path).name
+    return _without_links(Path(path).parent) / Path(path).name
 
 
 def _keeps_nothing(target: Path) -> bool:

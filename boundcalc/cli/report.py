@@ -14,7 +14,7 @@ from boundcalc.cli.described import described
 from boundcalc.cli.setting import Question, full_json
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator, compare
-from boundcalc.engine.floors import floor_of
+from boundcalc.engine.floors import floors_of
 from boundcalc.engine.growth import Growth, growth
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, stored_weights
@@ -117,9 +117,7 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
     grown = {id(value.by_gap): value for value in values}  # several policies may share one proof
     growths = {key: _growths(value) for key, value in grown.items()}
     quantities: tuple[Quantity, ...] = ("gap", "risk") if any(value.kind == "bound" for value in values) else ()
-    floors: dict[Quantity, Floor] = {
-        quantity: floor for quantity in quantities if (floor := floor_of(question.setting, quantity)) is not None
-    }
+    floors = floors_of(question.setting, quantities)
     report = Report(question, tuple(values), growths, floors, unstored=_unstored(values))
     best = report.best
     if best is not None and why:

@@ -51,11 +51,11 @@ class Crossing:
                 new = self._rounded(x + step * self._unit(x))
             if new == x:
                 new = outward
-            found = miss_at(new)
-            if (found > 0) != (miss > 0):
-                good, bad = ((new, found), (x, miss)) if found <= 0 else ((x, miss), (new, found))
+            there = miss_at(new)
+            if (there > 0) != (miss > 0):
+                good, bad = ((new, there), (x, miss)) if there <= 0 else ((x, miss), (new, there))
                 return self._narrow(good, bad, miss_at)
-            x, miss = new, found
+            x, miss = new, there
         return None if miss > 0 else x
 
     def _narrow(self, good: tuple[float, float], bad: tuple[float, float], miss_at: Callable[[float], float]) -> float:

@@ -128,8 +128,8 @@ class Evaluator:
 
     def value_of(self, name: str, search: Search, setting: Setting, *, risks: bool = True) -> BoundValue:
         """The checked gap and risk of one search alone, perhaps for another number of samples."""
-        found = list(search.risks()) if risks and self.risk_refusal is None else []
-        return self._settle(name, search, setting, list(search.gaps()), found)
+        candidates = list(search.risks()) if risks and self.risk_refusal is None else []
+        return self._settle(name, search, setting, list(search.gaps()), candidates)
 
     def _settle(
         self, name: str, search: Search, setting: Setting, gaps: Sequence[Candidate], risks: Sequence[Candidate]
@@ -145,10 +145,10 @@ class Evaluator:
         by_risk = min(ways, key=lambda way: way.log_value, default=by_gap.bounding("risk", q))
         return BoundValue(name, self.kind, setting, by_gap, by_risk, needed)
 
-    def prove(self, found: Sequence[Candidate]) -> Checked:
+    def prove(self, candidates: Sequence[Candidate]) -> Checked:
         """The least value the search claims that the checker confirms."""
         failure: CertificateError | None = None
-        for candidate in sorted(found, key=lambda f: f.log_value):
+        for candidate in sorted(candidates, key=lambda candidate: candidate.log_value):
             try:
                 return self.check(candidate.certificate)
             except CertificateError as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.floor import Floor, check_floor
@@ -30,6 +31,9 @@ _STEEP = 1.2
 """Scores above which constructions with several columns are tried."""
 
 
+_Of = TypeVar("_Of", bound=str)
+
+
 class Candidate(NamedTuple):
     """A floor that the search found, in floats: a construction and the statement that counts it."""
 
@@ -38,33 +42,41 @@ class Candidate(NamedTuple):
     by: str
 
 
-def best_floor(setting: Setting, of: str = "gap") -> Candidate | None:
+def best_floor(setting: Setting, of: str = "gap", room: Room | None = None) -> Candidate | None:
     """The largest floor that the search finds; None where no construction is about the setting.
 
     Args:
         setting: what is bounded.
         of: "gap" (ramp losses on the law less on the sample), "errors" (errors on the law less ramp losses on the
             sample) or "risk" (errors on the law, at margin training error 0).
+        room: of the setting, where another floor of it was searched for.
     """
     if refusal(setting) is not None:
         return None
-    room = Room(FLOAT, setting)
-    found: list[Candidate] = []
+    room = room or Room(FLOAT, setting)
+    candidates: list[Candidate] = []
     for by in WAYS[of]:
-        starts = [candidate.construction for candidate in found] if by.startswith("F3") else _starts(room)
-        found += _best_of(room, by, starts)
+        starts = [candidate.construction for candidate in candidates] if by.startswith("F3") else _starts(room)
+        candidates += _best_of(room, by, starts)
         if of == "gap" and by == "F1" and not setting.architecture.residual and _steep(room):
-            found += (each._replace(by=by) for each in _best_of(room, "F1-errors", _starts(room)))
-    return max(found, key=lambda each: each.value, default=None)
+            candidates += (candidate._replace(by=by) for candidate in _best_of(room, "F1-errors", _starts(room)))
+    return max(candidates, key=lambda candidate: candidate.value, default=None)
 
 
 def floor_of(setting: Setting, of: str = "gap") -> Floor | None:
-    """The largest floor that was found, as the checker derives it; None where there is none above 0."""
-    found = best_floor(setting, of)
-    if found is None or found.value <= 0:
-        return None
-    floor = check_floor(setting, found.construction, found.by)
-    return floor if floor.value > 0 else None
+    """The largest floor that the search finds, as the checker derives it; None where there is none above 0."""
+    return floors_of(setting, (of,)).get(of)
+
+
+def floors_of(setting: Setting, quantities: Iterable[_Of]) -> dict[_Of, Floor]:
+    """The floors of several quantities, where there are any."""
+    room, floors = Room(FLOAT, setting), dict[_Of, Floor]()
+    for of in quantities:
+        candidate = best_floor(setting, of, room)
+        if candidate is not None and candidate.value > 0:
+            floor = check_floor(setting, candidate.construction, candidate.by)
+            floors |= {of: floor} if floor.value > 0 else {}
+    return floors
 
 
 def too_few_samples(setting: Setting, target: float, most: int) -> Floor | None:
@@ -74,8 +86,8 @@ def too_few_samples(setting: Setting, target: float, most: int) -> Floor | None:
         middle = round((max(low, 1) * high) ** 0.5) if low else min(most, 8)
         if middle <= low or middle >= high:
             break
-        found = best_floor(setting.but(n_train=middle))
-        low, high = (middle, high) if found is not None and found.value > target else (low, middle)
+        candidate = best_floor(setting.but(n_train=middle))
+        low, high = (middle, high) if candidate is not None and candidate.value > target else (low, middle)
     if not low:
         return None
     floor = floor_of(setting.but(n_train=low))
@@ -86,14 +98,14 @@ def _best_of(room: Room, by: str, starts: Iterable[Construction]) -> Iterator[Ca
     """The best of every construction, counted one way."""
     best: dict[type[Construction], Candidate] = {}
     for start in starts:
-        found = _judged(room, start, by, centred=not by.startswith("F3"))
-        if found is not None and (type(start) not in best or found.value > best[type(start)].value):
-            best[type(start)] = found
-    most = max((found.value for found in best.values()), default=0.0)
-    for found in best.values():
-        if found.value < _NEAR * most:
+        candidate = _judged(room, start, by, centred=not by.startswith("F3"))
+        if candidate is not None and (type(start) not in best or candidate.value > best[type(start)].value):
+            best[type(start)] = candidate
+    most = max((candidate.value for candidate in best.values()), default=0.0)
+    for candidate in best.values():
+        if candidate.value < _NEAR * most:
             continue
-        yield _refined(room, found)
+        yield _refined(room, candidate)
 
 
 def _steep(room: Room) -> bool:
@@ -140,12 +152,13 @@ def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -
     return None if value is None or not math.isfinite(value) else Candidate(value, start, by)
 
 
+@lru_cache(maxsize=1 << 12)
 def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
     """The offset at which both values lie around the middle of the ramp, or (errors) the lower one is 0."""
 
-    def too_high(each: Construction) -> bool:
-        low = each.output(room, -1)
-        return low > 0 if errors else low + each.output(room, 1) > room.gamma
+    def too_high(construction: Construction) -> bool:
+        low = construction.output(room, -1)
+        return low > 0 if errors else low + construction.output(room, 1) > room.gamma
 
     if isinstance(start, C | D):
         low, high = 0, room.seq_len - (0 if isinstance(start, D) else 1)
@@ -161,12 +174,12 @@ def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
             middle = (least + most) / 2
             least, most = (middle, most) if too_high(replace(start, eta=middle)) else (least, middle)
         around = [replace(start, eta=1 - (1 - most) * part) for part in _AROUND]
-        return max(around, key=lambda each: _drop(room, each))
+        return max(around, key=lambda construction: _drop(room, construction))
     return start
 
 
-def _drop(room: Room, each: Construction) -> float:
-    high, low = drop(room, each)
+def _drop(room: Room, construction: Construction) -> float:
+    high, low = drop(room, construction)
     return high - low
 
 
@@ -175,8 +188,8 @@ def _refined(room: Room, best: Candidate) -> Candidate:
     step = 0.2
     while step > 0.006:
         moved = False
-        for each in _neighbours(best.construction, step):
-            other = _judged(room, each, best.by, centred=True)
+        for neighbour in _neighbours(best.construction, step):
+            other = _judged(room, neighbour, best.by, centred=True)
             if other is not None and other.value > best.value:
                 best, moved = other, True
         if not moved:

@@ -97,15 +97,15 @@ def changers(setting: Setting) -> dict[str, Changer]:
 
         return change
 
-    found = {name: scaled(name) for name in ("m", "gamma", "delta", "T")}
+    changes = {name: scaled(name) for name in ("m", "gamma", "delta", "T")}
     if architecture.layers is None:
         heads = architecture.heads
-        found["depth"] = scaled("depth")
-        found["d"] = lambda f: setting.but(d=heads * max(1, round(architecture.d * f / heads)))
+        changes["depth"] = scaled("depth")
+        changes["d"] = lambda f: setting.but(d=heads * max(1, round(architecture.d * f / heads)))
     for kind in dict.fromkeys(weight.kind for weight, _ in setting.lookups()):
-        found[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=_scaled_kind(setting, kind, f))
-    found["every norm"] = lambda f: replace(setting, norms=setting.norms.scaled(f))
-    return found
+        changes[f"norm {kind}"] = lambda f, kind=kind: replace(setting, norms=_scaled_kind(setting, kind, f))
+    changes["every norm"] = lambda f: replace(setting, norms=setting.norms.scaled(f))
+    return changes
 
 
 def _scaled_kind(setting: Setting, kind: str, factor: float) -> Norms:

@@ -238,14 +238,14 @@ def _item(piece: Piece, samples: int, lemmas: Sequence[CoverLemma]) -> Item:
 
 def options_of(targets: Sequence[Target], samples: int, log_gain: float, lemmas: Sequence[CoverLemma]) -> list[Option]:
     """The lemmas that apply to targets of a member."""
-    found: list[Option] = []
+    options: list[Option] = []
     for index, target in enumerate(targets):
         n = target.points.count(samples)
         for lemma in lemmas:
             if target.kind in lemma.kinds and lemma.applies(target) is None:
                 reach = lemma.reach(target).log + log_gain
-                found.append(Option(lemma, index, target, n, reach, cost_of(lemma, target, n)))
-    return found
+                options.append(Option(lemma, index, target, n, reach, cost_of(lemma, target, n)))
+    return options
 
 
 def uncoverable(items: Sequence[Item]) -> str | None:

@@ -177,13 +177,13 @@ def _least(
     gaps: Iterable[Candidate], risks: Iterable[Candidate], setting: Setting, quantity: str
 ) -> tuple[float, str | None]:
     """Log of the value a search expects, and by which strategy; 0 by none where the gap is trivial."""
-    ranked = sorted(gaps, key=lambda found: found.log_value)
-    best = next(((found.log_value, found.strategy) for found in ranked if not found.certificate.trivial), None)
+    ranked = sorted(gaps, key=lambda candidate: candidate.log_value)
+    best = next(((gap.log_value, gap.strategy) for gap in ranked if not gap.certificate.trivial), None)
     least = best or (0.0, None)
     if quantity == "gap":
         return least
     plain = math.log(math.exp(min(least[0], 0.0)) + setting.sample.train_error)
-    return min([(plain, least[1]), *((found.log_value, found.strategy) for found in risks)], key=lambda each: each[0])
+    return min([(plain, least[1]), *((risk.log_value, risk.strategy) for risk in risks)], key=lambda pair: pair[0])
 
 
 class _Trials:

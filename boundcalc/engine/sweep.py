@@ -163,7 +163,7 @@ def _refused(name: str, why: str) -> dict[str, Any]:
 
 
 def _flat(value: BoundValue) -> dict[str, Any]:
-    found = value.to_json()
-    dominant = found.pop("dominant") or {}
-    found["dominant"], found["dominant_share"] = dominant.get("piece"), dominant.get("share")
-    return {name: found.get(name) for name in RESULT_COLUMNS}
+    result = value.to_json()
+    dominant = result.pop("dominant") or {}
+    result["dominant"], result["dominant_share"] = dominant.get("piece"), dominant.get("share")
+    return {name: result.get(name) for name in RESULT_COLUMNS}

@@ -117,7 +117,9 @@ def why(value: BoundValue, evaluator: Evaluator) -> list[Why]:
     held: dict[Quantity, Checked | None] = {
         quantity: hold(evaluator, value, quantity) for quantity, proof in proofs if isinstance(proof, Checked)
     }
-    return [_Account(value, quantity, evaluator, proof).made() for quantity, proof in held.items() if proof is not None]
+    return [
+        _Account(value, quantity, evaluator, proof).account() for quantity, proof in held.items() if proof is not None
+    ]
 
 
 def hold(evaluator: Evaluator, value: BoundValue, quantity: Quantity) -> Checked | None:
@@ -160,7 +162,7 @@ class _Account:
         q, target = self.evaluator.paid.sample.train_error, math.exp(self.log_target)
         return math.log((1 - q) * math.log((1 - q) / (1 - target)) + (q * math.log(q / target) if q else 0.0))
 
-    def made(self) -> Why:
+    def account(self) -> Why:
         """Everything about it."""
         level = max(self.held.breakdown.levels, key=lambda level: level.count.log, default=None)
         parts = () if level is None else level.parts

@@ -76,12 +76,12 @@ class Builder:
     def _through(self, layers: Sequence[Layer], states: list[State]) -> list[State]:
         for layer in layers:
             if layer.branches:
-                states = best(total for state in states for total in self._added(layer, state))
+                states = best(total for state in states for total in self._through_branches(layer, state))
             else:
-                states = best(self._behind(layer, states))
+                states = best(self._through_layer(layer, states))
         return states
 
-    def _added(self, layer: Layer, state: State) -> list[State]:
+    def _through_branches(self, layer: Layer, state: State) -> list[State]:
         """A sum of branches; a row of its own is 0 before the first attention, whatever the others are."""
         nothing = state._replace(rows=((ZERO,) * 3,) * 2)
         totals = [nothing._replace(own_row=False, alone=state.own_row or state.alone)]
@@ -91,25 +91,25 @@ class Builder:
             totals = best(totals)
         return totals
 
-    def _behind(self, layer: Layer, states: list[State]) -> Iterator[State]:
+    def _through_layer(self, layer: Layer, states: list[State]) -> Iterator[State]:
         match layer:
             case Embedding():
-                yield from self._embedded(layer, states)
+                yield from self._through_embedding(layer, states)
             case Linear():
                 for state in states:
-                    yield from self._mapped(state, layer.kind, layer.block, layer.d_out)
+                    yield from self._through_map(state, layer.kind, layer.block, layer.d_out)
             case Hidden():
                 for state in states:
-                    for unit in self._mapped(state, layer.first, layer.block, layer.d_ff):
-                        yield from self._mapped(_entrywise(unit, layer.activation), layer.last, layer.block, 1)
+                    for unit in self._through_map(state, layer.first, layer.block, layer.d_ff):
+                        yield from self._through_map(_entrywise(unit, layer.activation), layer.last, layer.block, 1)
             case GatedFeedForward():
                 for state in states:
-                    yield from self._gated(layer, state)
+                    yield from self._through_gated(layer, state)
             case Attention():
                 for state in states:
-                    yield from self._attended(layer, state)
+                    yield from self._through_attention(layer, state)
             case LayerNorm():
-                yield from (end for state in states if (end := self._normalised(layer, state)) is not None)
+                yield from (end for state in states if (end := self._through_normalisation(layer, state)) is not None)
             case Ball():
                 for state in states:
                     lengths = [INTERVAL.maximum(arb(layer.radius), state.sums(row)[1].sqrt()) for row in state.rows]
@@ -129,7 +129,7 @@ class Builder:
             case _:
                 return
 
-    def _embedded(self, layer: Embedding, states: list[State]) -> Iterator[State]:
+    def _through_embedding(self, layer: Embedding, states: list[State]) -> Iterator[State]:
         """Two tokens; positions that are learned are 0, fixed ones are alike in all other entries."""
         if layer.vocabulary:
             first = first_token(layer)
@@ -137,7 +137,7 @@ class Builder:
                 return
             one = arb(1)
             tokens = State(((one, ZERO, ZERO), (ZERO, one, ZERO)), 2, 2, (first,))
-            states = list(self._mapped(tokens, "embedding", None, layer.d))
+            states = list(self._through_map(tokens, "embedding", None, layer.d))
         for state in states:
             own = state._replace(own_row=layer.own_row is not None)
             if layer.positions == "fixed" and state.others:
@@ -147,7 +147,7 @@ class Builder:
             else:
                 yield own
 
-    def _mapped(self, state: State, kind: str, block: int | None, width: int) -> Iterator[State]:
+    def _through_map(self, state: State, kind: str, block: int | None, width: int) -> Iterator[State]:
         for shape in self._shapes(state, width):
             factor = self._factor(shape, len(state.starts), self.norms.find(kind, block))
             end = _written(state, shape, factor, width)
@@ -165,7 +165,7 @@ class Builder:
             self._factors[key] = _largest_factor(shape, copies, budget) if any(shape) else ZERO
         return self._factors[key]
 
-    def _gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
+    def _through_gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
         for shape in self._shapes(state, layer.d_ff):
             gate, value = (
                 self._factor(shape, len(state.starts), self.norms.find(kind, layer.block)) for kind in ("W_1", "W_3")
@@ -178,9 +178,9 @@ class Builder:
             last = Entry(state.last, "W_1", layer.block, None, shape, gate, state.starts)
             last = Entry(last, "W_3", layer.block, None, shape, value, state.starts)
             unit = first._replace(rows=tuple(rows), last=last)
-            yield from self._mapped(unit, "W_2", layer.block, layer.d)
+            yield from self._through_map(unit, "W_2", layer.block, layer.d)
 
-    def _attended(self, layer: Attention, state: State) -> Iterator[State]:
+    def _through_attention(self, layer: Attention, state: State) -> Iterator[State]:
         mass = _mass(layer, self.seq_len, own_row=state.own_row)
         if state.alone or len(state.starts) > 1 or mass is None:
             mass = ZERO
@@ -203,7 +203,7 @@ class Builder:
                 last = Entry(last, "W_V", layer.block, index if len(factors) > 1 else None, shape, each)
             yield end._replace(last=last)
 
-    def _normalised(self, layer: LayerNorm, state: State) -> State | None:
+    def _through_normalisation(self, layer: LayerNorm, state: State) -> State | None:
         gain = arb(1)
         if layer.gain:
             gain = arb(self.norms.find(f"{layer.kind}.gain", layer.block).sup or 0) + layer.around_one
@@ -222,12 +222,12 @@ class Builder:
 
 def _largest_factor(shape: Shape, copies: int, budget: Budget) -> arb:
     a, b, c, d = shape
-    found: list[arb] = []
+    factors: list[arb] = []
     if budget.row is not None:
-        found.append(arb(budget.row) / arb(max(a * a + b * b, c * c + d * d)).sqrt())
+        factors.append(arb(budget.row) / arb(max(a * a + b * b, c * c + d * d)).sqrt())
     if any(limit is not None for limit in (*(getattr(budget, name) for name in SIZES), budget.schatten)):
-        found.append(pattern_of(shape, copies).scale(INTERVAL, budget))
-    return INTERVAL.minimum(*found) if found else ZERO
+        factors.append(pattern_of(shape, copies).scale(INTERVAL, budget))
+    return INTERVAL.minimum(*factors) if factors else ZERO
 
 
 def _groups(layer: Attention, norms: Norms) -> list[list[int]]:

@@ -169,7 +169,7 @@ class Layer(ABC):
         """The rows of layers whose outputs on the same input it adds up; none for a primitive layer."""
         return ()
 
-    def over(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
+    def map_branches(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
         """The same with every branch made anew; a primitive layer itself."""
         del remade
         return self

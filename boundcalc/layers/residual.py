@@ -34,7 +34,7 @@ class Residual(Layer):
         """All that is added: X itself is what a branch of no layers makes of it."""
         return ((), self.branch, *self.beside) if self.skip else (self.branch, *self.beside)
 
-    def over(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
+    def map_branches(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
         return replace(
             self, branch=tuple(remade(self.branch)), beside=tuple(tuple(remade(branch)) for branch in self.beside)
         )

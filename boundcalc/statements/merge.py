@@ -122,7 +122,7 @@ class _Merger:
         out: list[_Placed] = []
         for layer in layers:
             if layer.branches:
-                out.append(_Placed(layer.over(partial(self.rewrite, place=place))))
+                out.append(_Placed(layer.map_branches(partial(self.rewrite, place=place))))
             else:
                 place(out, layer)
         return tuple(placed.layer for placed in out)

@@ -194,7 +194,7 @@ def _with_offsets(model: Model, layers: Sequence[Layer], plain: bool, qk_eps: fl
     stages: list[Layer] = []
     for layer in layers:
         if layer.branches:
-            stages.append(layer.over(lambda branch: _with_offsets(model, branch, plain, qk_eps)))
+            stages.append(layer.map_branches(lambda branch: _with_offsets(model, branch, plain, qk_eps)))
             continue
         fitted = layer.fitted(partial(model.has, block=layer.where()))
         if isinstance(fitted, Embedding) and model.has("segments"):

@@ -189,7 +189,7 @@ class Construction(ABC):
 
     @abstractmethod
     def output(self, room: Room, sign: int) -> Number:
-        """Below the output on cells of sign +1, above it on cells of sign -1."""
+        """A number below the output on cells of sign +1, above it on cells of sign -1."""
 
     def furthest(self, room: Room, sign: int) -> Number:
         """Above the output on cells of sign +1, below it on cells of sign -1."""
