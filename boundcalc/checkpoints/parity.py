@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,16 +89,7 @@ class Parity:
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        return {
-            "compared": True,
-            "module": self.module,
-            "outputs": self.outputs,
-            "places": [[place.name, place.apart] for place in self.places],
-            "unseen": list(self.unseen),
-            "tolerance": self.tolerance,
-            "sequences": list(self.sequences),
-            "row": self.row,
-        }
+        return asdict(self) | {"compared": True, "places": [[place.name, place.apart] for place in self.places]}
 
 
 def compare(
