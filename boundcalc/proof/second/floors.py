@@ -218,10 +218,6 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
     def ramp(output: Real) -> Real:
         return min(num(1), max(num(0), 1 - output / c.gamma))
 
-    def tail(spread: Real) -> Real:
-        cantelli = spread / 2 * MP.sqrt(delta / ((1 - delta) * m))
-        return min(cantelli, spread * MP.sqrt(-MP.log1p(-delta) / (2 * num(m))))
-
     cells, high = _output(c, name, at, 1)
     low = _output(c, name, at, -1)[1]
     demand(cells > 1, "one cell gives no floor")
@@ -237,7 +233,8 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
     v = m // cells + 1
     log = MP.loggamma(m + 1) - MP.loggamma(v + 1) - MP.loggamma(m - v + 1) - v * MP.log(cells)
     deviation = 2 * v * MP.exp(log + (m - v + 1) * MP.log1p(-num(1) / cells)) / m
-    return drop / 2 * cells * deviation - tail(drop)
+    tail = min(MP.sqrt(delta / (1 - delta)) / 2, MP.sqrt(-MP.log1p(-delta) / 2))  # F0, of a supremum moved by drop/m
+    return drop * (cells * deviation / 2 - tail / MP.sqrt(m))
 
 
 def _opposite(n: int, drop: Real, loose: Real, m: int, delta: Real) -> Real:

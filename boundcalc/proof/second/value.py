@@ -32,12 +32,9 @@ def follow(certificate: Certificate) -> Found:
     walked = joined(setting) if certificate.meeting else setting
     sample, noisy = setting.sample, strategy == "noise-margin"
     log_inverse, nats = -MP.log(num(sample.delta)), price(certificate)
-    if certificate.has("stored"):
-        return Found(
-            _value(certificate, (), (numbers(setting) * num(setting.bits) * MP.log(2),), log_inverse + nats), (), nats
-        )
     if certificate.has("coverless"):
-        count = expected_gap(setting, setting.about, certificate.tuning)
+        stored = numbers(setting) * num(setting.bits) * MP.log(2) if certificate.has("stored") else None
+        count = expected_gap(setting, setting.about, certificate.tuning) if stored is None else stored
         return Found(_value(certificate, (), (count,), log_inverse + nats), (), nats)
     ramp = (MP.sqrt(2) if setting.classes > 1 else num(1)) / num(sample.margin)  # G0
     steep = ramp if sample.lipschitz is None else num(sample.lipschitz)
