@@ -299,11 +299,11 @@ def plain(value: Any) -> Any:
     return value
 
 
-def object_of(what: str, data: object, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> Mapping[str, Any]:
+def object_of(what: str, data: object, names: tuple[str, ...]) -> Mapping[str, Any]:
     """A JSON object with exactly these names."""
     raw = json_object(what, data)
     for name in raw:
-        if name not in names and name not in optional:
+        if name not in names:
             raise CertificateError(f"{what} has a field {name!r} that nothing reads; known: {', '.join(names)}")
     for name in names:
         if name not in raw:

@@ -18,6 +18,7 @@ _ENOUGH = arb(2) ** -40
 """What may be left of a sum, relative to it."""
 _LOOK = 8
 """Terms between looks at what is left."""
+_HALVINGS = 200
 _LEAST_LOG = -700.0
 """Probabilities with a smaller logarithm are below every float."""
 
@@ -78,14 +79,9 @@ def limit(errors: int, n: int, log_delta: arb | float) -> float:
     return rounded_up(float_limit(errors, n, float(level)), holds)
 
 
-def turn(
-    holds: Callable[[float], bool], low: float, high: float = 1.0, halvings: int = 200, near: float = 0.0
-) -> float:
-    """Where `holds`, true at `low`, ceases: the first place of a halving at which it does not, as near as floats lie.
-
-    `near`: how near, relative to it, is enough.
-    """
-    for _ in range(halvings):
+def turn(holds: Callable[[float], bool], low: float, high: float = 1.0) -> float:
+    """Where `holds`, true at `low`, ceases: the first place of a halving where it does not, as near as floats lie."""
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if middle in (low, high):
             break
@@ -93,8 +89,6 @@ def turn(
             low = middle
         else:
             high = middle
-        if high - low < near * high:
-            break
     return high
 
 

@@ -165,7 +165,7 @@ def looked(outcome: Outcome, all_matter: bool = False) -> Looked:
     layer = next(attentions(trial.architecture.stages))
     _, x = rows_before(trial.architecture, outcome.weights, tokens, layer.block or 0)
     mix = weights_of_read(layer, outcome.weights, x, read_row(trial.architecture))
-    sizes = head_sizes(trial.architecture, outcome.weights, layer.block, mix, x).double().numpy()
+    sizes = head_sizes(layer, outcome.weights, mix, x).double().numpy()
     matter = tuple(range(1, trial.task.shape.rows)) if all_matter else places
     return Looked(mix.double().numpy(), sizes / max(sizes.sum(), 1e-300), matter)
 

@@ -136,7 +136,6 @@ def head_bound(
     pretext_error: float,
     *,
     spread: float,
-    measured: bool = False,
 ) -> Value:
     """The downstream error of any head a: (|a| sqrt(e_pre) + |aM - w| s)^2, both norms in intervals."""
     m, w = _task_matrices(pretext, downstream)
@@ -153,8 +152,7 @@ def head_bound(
     value = formulas.transfer_error(INTERVAL, size, arb(float(pretext_error)), missed.sqrt(), arb(float(spread)))
     chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
     inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
-    kind = "estimate" if measured else "bound"
-    return Value.of("X6", "E|a yhat - w h|^2", kind, upper_float(value), "any head", inputs, chosen)
+    return Value.of("X6", "E|a yhat - w h|^2", "bound", upper_float(value), "any head", inputs, chosen)
 
 
 def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:

@@ -137,7 +137,7 @@ class SparseFunction:
         return f"table {digits} on {', '.join(f'x{v}' for v in self.variables)}"
 
 
-def from_table(text: str, variables: Sequence[int] | None = None) -> SparseFunction:
+def from_table(text: str) -> SparseFunction:
     """A truth table written as 2^s digits 0 and 1; the entry of the all-zero row first, variable 0 changing fastest."""
     digits = text.replace(" ", "").replace("_", "")
     size = len(digits)
@@ -148,10 +148,7 @@ def from_table(text: str, variables: Sequence[int] | None = None) -> SparseFunct
         )
     s = size.bit_length() - 1
     few(s)
-    names = tuple(range(s)) if variables is None else tuple(variables)
-    if len(names) != s:
-        raise InvalidSetting(f"a table of {size} digits has {s} variables, but {len(names)} bits are named")
-    return SparseFunction(names, tuple(int(c) for c in digits))
+    return SparseFunction(tuple(range(s)), tuple(int(c) for c in digits))
 
 
 def few(s: int) -> None:

@@ -13,8 +13,7 @@ from boundcalc.lab.train.layers import Weights, weights_of_read
 from boundcalc.lab.train.model import rows_before
 from boundcalc.lab.train.parameters import read_row, weight_name
 from boundcalc.layers.attention import attentions
-from boundcalc.layers.base import weights_of
-from boundcalc.setting import Architecture, Norms
+from boundcalc.setting import Architecture, Attention, Norms
 
 _PROBE = 32
 """Sequences over which attention is averaged."""
@@ -45,7 +44,7 @@ def attention_mass(
         mix = weights_of_read(layer, weights, x, read_row(architecture))
         total = mix.abs().sum(-1).clamp_min(1e-30)
         share = (mix[..., rows].abs().sum(-1) / total).mean(0)
-        size = head_sizes(architecture, weights, layer.block, mix, x)
+        size = head_sizes(layer, weights, mix, x)
         masses.append(
             {
                 "best_head": float(share.max()),
@@ -56,24 +55,19 @@ def attention_mass(
     return masses
 
 
-def head_sizes(architecture: Architecture, weights: Weights, block: int | None, mix: Tensor, x: Tensor) -> Tensor:
+def head_sizes(layer: Attention, weights: Weights, mix: Tensor, x: Tensor) -> Tensor:
     """Mean norm of what each head adds to the read row."""
-    layer = next(layer for layer in attentions(architecture.stages) if layer.block == block)
+    block = layer.block
     value = weights[weight_name("W_V", block)].repeat_interleave(layer.heads // layer.groups, 0)
     pooled = torch.einsum("nht,ntd->nhd", mix, x)
     out = torch.einsum("nhd,hdv->nhv", pooled, value)
     if layer.v_bias:
         offset = weights[weight_name("b_V", block)].repeat_interleave(layer.heads // layer.groups, 0)
         out = out + offset * mix.sum(-1, keepdim=True)
-    if layer.combine == "concat" and _has_output_map(architecture, block):
+    if layer.combine == "concat" and weight_name("W_O", block) in weights:
         maps = weights[weight_name("W_O", block)].unflatten(0, (layer.heads, layer.out))
         out = torch.einsum("nhv,hvd->nhd", out, maps)
     return out.norm(dim=-1).mean(0)
-
-
-def _has_output_map(architecture: Architecture, block: int | None) -> bool:
-    weights = weights_of(architecture.stages, architecture.seq_len)
-    return any(weight.kind == "W_O" and weight.block == block for weight in weights)
 
 
 def margin_summary(margins: Tensor) -> dict[str, float]:

@@ -27,15 +27,11 @@ class Sweep:
 
     Attributes:
         name: under which the store lists them.
-        about: one line.
         trials: without repetition.
-        data: the file's content.
     """
 
     name: str
-    about: str
     trials: tuple[Trial, ...]
-    data: Mapping[str, Any]
 
 
 def read_sweep_file(path: Path) -> Any:
@@ -67,12 +63,7 @@ def sweep_from_json(data: object, *, device: str = "cpu", name: str = "sweep") -
             for seed in seeds:
                 trial = _trial(raw, {**values}, seed, device)
                 trials.setdefault(trial.hash, trial)
-    return Sweep(
-        str(raw.get("name", name)),
-        str(raw.get("about", "")),
-        tuple(trials.values()),
-        raw,
-    )
+    return Sweep(str(raw.get("name", name)), tuple(trials.values()))
 
 
 def _seeds(value: object) -> Sequence[int]:
