@@ -74,6 +74,9 @@ class Live:
 
 # -- trials
 
+_EVERY = 10.0
+"""Seconds between lines."""
+
 
 def clock(seconds: float) -> str:
     """A duration a person can read."""
@@ -82,51 +85,42 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class _Log(Silent):
-    """Progress as lines, a few seconds apart: for files and pipes."""
+class _Shown(Silent):
+    """Progress as a bar on a terminal; elsewhere as lines, some seconds apart."""
 
-    def __init__(self, every: float = 10.0) -> None:
-        self.every = every
+    def __init__(self) -> None:
+        self.bar: Progress | None = None
+        if sys.stderr.isatty():
+            from rich.progress import MofNCompleteColumn
+
+            self.bar = _bar("{task.description}", MofNCompleteColumn(), "{task.fields[left]}")
+        self.task: Any = None
+        self.what = ""
         self.last = time.monotonic()
-        self.what = "trials"
 
     def begin(self, done: int, total: int, what: str = "trials") -> None:
         """How much is there already."""
         self.what = what
-        click.echo(f"{done} of {total} {what} are in the store", err=True)
+        if self.bar is None:
+            click.echo(f"{done} of {total} {what} are in the store", err=True)
+        else:
+            self.bar.start()
+            self.task = self.bar.add_task(what, completed=done, total=total, left="")
 
     def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """One line now and then."""
-        del trials
-        if time.monotonic() - self.last >= self.every or done == total:
-            self.last = time.monotonic()
-            eta = "" if left is None or done == total else f", about {clock(left)} left"
-            click.echo(f"{done} of {total} {self.what}{eta}", err=True)
-
-
-class _Bar(Silent):
-    """Progress as a bar, on a terminal."""
-
-    def __init__(self) -> None:
-        from rich.progress import MofNCompleteColumn
-
-        self.bar = _bar("{task.description}", MofNCompleteColumn(), "{task.fields[left]}")
-        self.task: Any = None
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """Show the bar."""
-        self.bar.start()
-        self.task = self.bar.add_task(what, completed=done, total=total, left="")
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Move it."""
+        """Move the bar, or one line now and then."""
         del trials
         eta = "" if left is None or done == total else f"about {clock(left)} left"
-        self.bar.update(self.task, completed=done, left=eta)
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done, left=eta)
+        elif time.monotonic() - self.last >= _EVERY or done == total:
+            self.last = time.monotonic()
+            click.echo(f"{done} of {total} {self.what}{', ' * bool(eta)}{eta}", err=True)
 
     def stop(self) -> None:
         """Leave the terminal as it was."""
-        self.bar.stop()
+        if self.bar is not None:
+            self.bar.stop()
 
 
 @contextmanager
@@ -135,7 +129,7 @@ def kept(store: Any, trials: Iterable[Any]) -> Iterator[Silent]:
 
     After an interruption the number of the finished ones. The terminal is left as it was.
     """
-    progress = _Bar() if sys.stderr.isatty() else _Log()
+    progress = _Shown()
     try:
         yield progress
     except KeyboardInterrupt:
