@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from boundcalc.base.numbers import log_add, log_sum
 from boundcalc.engine.items import Item
-from boundcalc.proof.certificate import ZERO, Choice, Cover
+from boundcalc.proof.certificate import ZERO, Cover
 
 _BISECTIONS, _CLOSE = 60, 0.02
 """A vertex that spends within 2% of an error is near enough."""
@@ -69,7 +69,7 @@ class Point:
 
 def lemmas_at(point: Point) -> frozenset[str]:
     """The lemmas that cover pieces somewhere."""
-    choices: list[Choice] = [choice for cover in point.covers().values() for choice in cover.choices]
+    choices = (choice for cover in point.covers().values() for choice in cover.choices)
     return frozenset(choice.lemma for choice in choices if choice is not ZERO)
 
 

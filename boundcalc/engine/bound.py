@@ -147,7 +147,7 @@ class BoundValue:
             out |= {"gap": self.gap, "log10_gap": self.log10, "strategy": self.strategy}
             out["dominant"] = None if dominant is None else {"piece": dominant[0], "share": dominant[1]}
         elif self.needed is not None:
-            out["needed"] = self.needed.to_json()
+            out["needed"] = self.needed._asdict()
         if self.risk_refusal is not None:
             return out | {"risk_refusal": str(self.risk_refusal)}
         out |= {"risk_vacuous": self.risk_vacuous, "risk_trivial": self.risk_trivial}

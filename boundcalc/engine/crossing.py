@@ -62,7 +62,7 @@ class Crossing:
         (x, low), (y, high) = good, bad
         before: bool | None = None
         for _ in range(_NARROWINGS):
-            if self._settled(x, y):
+            if abs(x - y) <= self._unit(x) * 1.01:
                 break
             share = high / (high - low) if low < 0 else 0.5
             middle = math.exp(math.log(y) + min(0.95, max(0.05, share)) * math.log(x / y))
@@ -84,9 +84,6 @@ class Crossing:
             if abs(z - end) < 0.5 * self._unit(end):
                 return self._rounded(end + math.copysign(self._unit(end), other - end))
         return z
-
-    def _settled(self, x: float, y: float) -> bool:
-        return abs(x - y) <= self._unit(x) * 1.01
 
     def _unit(self, x: float) -> float:
         """The last digit requested (at least 1 for whole numbers)."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
+from operator import sub
 from typing import Any, NamedTuple, TypeVar
 
 from boundcalc.base.numbers import FLOAT
@@ -174,13 +175,8 @@ def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
             middle = (least + most) / 2
             least, most = (middle, most) if too_high(replace(start, eta=middle)) else (least, middle)
         around = [replace(start, eta=1 - (1 - most) * part) for part in _AROUND]
-        return max(around, key=lambda construction: _drop(room, construction))
+        return max(around, key=lambda construction: sub(*drop(room, construction)))
     return start
-
-
-def _drop(room: Room, construction: Construction) -> float:
-    high, low = drop(room, construction)
-    return high - low
 
 
 def _refined(room: Room, best: Candidate) -> Candidate:

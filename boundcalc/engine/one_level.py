@@ -154,7 +154,8 @@ def _split(search: Search, strategy: Strategy, items: Sequence[Item], log_scale:
     total = log_sum(weights)
     room, gains = slack(items), [item.log_gain for item in items]
     if not published:  # the checked value is to be the formula's: exact gains, room only for the rounding of logs
-        gains = search.once(("gains",), lambda: _exact_gains(search))
+        network = search.once(("exact network",), lambda: Network(search.setting, INTERVAL))
+        gains = [float(piece.gain.log()) for piece in network.pieces]
         room = _LOG_ROUNDING * (1 + max(map(abs, (log_scale, total, *weights, *gains))))
     shares = [log_scale + weight - total - room for weight in weights]
     covers = {
@@ -173,10 +174,6 @@ def _split(search: Search, strategy: Strategy, items: Sequence[Item], log_scale:
         for item, share, choices in zip(items, shares, chosen, strict=True)
     ]
     return Level(log_scale, covers), log_sum(costs) + 2 * log_scale
-
-
-def _exact_gains(search: Search) -> list[float]:
-    return [float(piece.gain.log()) for piece in Network(search.setting, INTERVAL).pieces]
 
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:

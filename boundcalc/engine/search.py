@@ -69,10 +69,6 @@ class Needed(NamedTuple):
     log10_count: float
     n_train: float | None
 
-    def to_json(self) -> dict[str, float | None]:
-        """As in the schema."""
-        return {"log10_count": self.log10_count, "n_train": self.n_train}
-
 
 class Link(NamedTuple):
     """One link from the loss' own range to a cover, and log of the m at which it brings the gap below 1."""
