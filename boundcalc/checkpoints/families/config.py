@@ -129,19 +129,8 @@ def _shown(name: str, value: object) -> str:
 
 # -- rotary positions
 
-_ANY = ("rope_type", "type", "rope_theta", "partial_rotary_factor")
-_ROTATIONS: Mapping[str, tuple[str, ...]] = {
-    "default": (),
-    "linear": ("factor",),
-    "dynamic": ("factor", "original_max_position_embeddings"),
-    "llama3": ("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
-    "yarn": (
-        *("factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow"),
-        *("mscale", "mscale_all_dim", "truncate"),
-    ),
-    "longrope": ("factor", "original_max_position_embeddings", "attention_factor", "short_factor", "long_factor"),
-}
-"""Types of rotary positions, and the fields of each."""
+_ROTATIONS: Mapping[str, list[str]] = _FIELDS["rotations"]
+"""Types of rotary positions, and the fields of each besides those of all."""
 
 
 def rotation_factor(settings: Settings) -> float:
@@ -175,7 +164,7 @@ def _factor(settings: Settings, rotations: Any, longest: Any, original: Any) -> 
     if not isinstance(kind, str) or kind not in _ROTATIONS:
         return unknown(f"rotary positions of type {kind!r:.40} are not known: {', '.join(_ROTATIONS)} are")
     for key, value in rotations.items():
-        if value is not None and key not in _ROTATIONS[kind] and key not in _ANY:
+        if value is not None and key not in _ROTATIONS[kind] and key not in _FIELDS["any_rotation"]:
             return unknown(f"rotary positions of type {kind!r} have no {key!r:.40}")
     if kind not in ("yarn", "longrope"):
         return 1.0
