@@ -102,7 +102,7 @@ def test_a_question_without_an_answer_would_be_seen() -> None:
         "docs/claims.md"
     ]
     assert lacking(README, "docs/claims.md", ("## Guessed",)) == ["## Guessed"]
-    assert lacking("", "boundcalc list theorems", ("K1", "K0")) == ["boundcalc list theorems", "K0"]
+    assert lacking("", "boundcalc explain theorems", ("K1", "K0")) == ["boundcalc explain theorems", "K0"]
 
 
 def equations(latex: str) -> list[str]:
