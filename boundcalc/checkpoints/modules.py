@@ -44,7 +44,7 @@ def called(module: Any) -> str:
     return f"{cls.__name__} of transformers" if cls.__module__.startswith("transformers.") else cls.__name__
 
 
-def of_double(module: Any) -> Any:
+def double_precision_copy(module: Any) -> Any:
     """A copy in evaluation mode and double precision, without fused attention; the module itself stays as it is."""
     double = copy.deepcopy(bare(module)).double().cpu().eval()
     config = getattr(double, "config", None)

@@ -14,7 +14,7 @@ from boundcalc.base.validate import size
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.layers import Rows
-from boundcalc.checkpoints.modules import answer, as_arrays, of_double, ready
+from boundcalc.checkpoints.modules import answer, as_arrays, double_precision_copy, ready
 from boundcalc.layers.attention import attentions
 from boundcalc.layers.embedding import token_tables
 from boundcalc.setting import Architecture
@@ -60,7 +60,7 @@ def _run(module: Any, x: Rows, call: Call | None) -> tuple[Rows, Calls, bool]:
     import torch
 
     seen = Calls({}, {})
-    copy = of_double(module)
+    copy = double_precision_copy(module)
 
     def note(names: Sequence[str]) -> Callable[[Any, Any, Any], None]:
         def hook(_: Any, args: Any, out: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import ACTIVATIONS
-from boundcalc.checkpoints.modules import as_arrays, bare, of_double, ready
+from boundcalc.checkpoints.modules import as_arrays, bare, double_precision_copy, ready
 from boundcalc.checkpoints.recorded_pass import Call, some_inputs
 
 _PRODUCTS = ("matmul", "rmatmul", "bmm", "einsum", "baddbmm")
@@ -195,7 +195,7 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
 
 def trace_of(module: Any, inputs: Any, call: Call | None = None) -> Trace:
     """The steps of a forward pass."""
-    copy, why = of_double(bare(module)), ": no table or map shows its inputs; give some (--data, inputs=)"
+    copy, why = double_precision_copy(bare(module)), ": no table or map shows its inputs; give some (--data, inputs=)"
     for batch in some_inputs(copy) if inputs is None else [inputs]:
         try:
             return _followed(copy, as_arrays(batch), call)

@@ -90,10 +90,10 @@ def _fail(error: BaseException) -> NoReturn:
     if isinstance(error, click.UsageError):
         _usage(error)
     if isinstance(error, click.ClickException):
-        _say(error.format_message())
+        _print_error(error.format_message())
         sys.exit(error.exit_code)
     if isinstance(error, BoundcalcError):
-        _say(str(error))
+        _print_error(str(error))
         sys.exit(_USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE)
     if isinstance(error, ModuleNotFoundError):
         from boundcalc.base import project
@@ -101,17 +101,17 @@ def _fail(error: BaseException) -> NoReturn:
         library = (error.name or "").partition(".")[0]
         extra = project.extra_of(library)
         if extra is not None:
-            _say(f"this needs {library}, which is not installed: {project.install(extra)}")
+            _print_error(f"this needs {library}, which is not installed: {project.install(extra)}")
             sys.exit(FAILURE)
     if isinstance(error, OSError):
         name = error.filename or "standard output"  # files are named by those who write them
-        _say(f"{name}: {error.strerror or error}")
+        _print_error(f"{name}: {error.strerror or error}")
         sys.exit(FAILURE)
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error))):
-        _say("out of memory: ask for less at once")
+        _print_error("out of memory: ask for less at once")
         sys.exit(FAILURE)
     if isinstance(error, Exception):
-        _say(f"internal error: {type(error).__name__}: {error}; --debug shows where, please report it")
+        _print_error(f"internal error: {type(error).__name__}: {error}; --debug shows where, please report it")
         sys.exit(FAILURE)
     raise error
 
@@ -146,7 +146,7 @@ _LONG = 1000
 """Letters of a word that is no name or path."""
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     sys.stderr.write(f"boundcalc: {_one_line(text)}\n")
 
 

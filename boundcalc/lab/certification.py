@@ -148,9 +148,9 @@ class Certification:
     @property
     def verdict(self) -> str:
         """The best that is proved, in one sentence."""
-        found = [(line.risk, line) for line in self.lines if line.risk is not None]
+        risks = [(line.risk, line) for line in self.lines if line.risk is not None]
         sure = f"with probability {confidence(self.delta)}"
-        risk, best = min(found, key=lambda pair: pair[0], default=(1.0, None))
+        risk, best = min(risks, key=lambda pair: pair[0], default=(1.0, None))
         if best is None or risk >= 1:
             return f"Nothing below an error of 1 is proved of {self.model}: {self._why_nothing}"
         others = sum(line is not best and bool(line.values) for line in self.lines)
@@ -168,22 +168,22 @@ class Certification:
     @property
     def details(self) -> tuple[str, ...]:
         """What the table is about."""
-        found: list[str] = []
+        lines: list[str] = []
         if self.audit is not None and self.setting is not None:
             account, gamma = self.audit.account, self.setting.sample.margin
-            found.append(
+            lines.append(
                 f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them "
                 f"bounded; T {self.setting.architecture.seq_len}, gamma {short(gamma)}"
             )
-            found.append(self.audit.comparison)
+            lines.append(self.audit.comparison)
         if self.errors is not None:
             wrong, n = self.errors
             margins = ""
             if self.setting is not None:
                 sample = self.setting.sample
                 margins = f"; {short(sample.train_error)} of them have margins at most {short(sample.margin)}"
-            found.append(f"{wrong} of {n} training examples are answered wrongly{margins}")
-        return (*found, *self.notes)
+            lines.append(f"{wrong} of {n} training examples are answered wrongly{margins}")
+        return (*lines, *self.notes)
 
     @property
     def next_step(self) -> str:
@@ -272,10 +272,10 @@ def of_bound(value: BoundValue) -> Line:
     if value.refusal is not None:
         return Line(method, refusal=str(value.refusal))
     values = [value.of("gap")] + ([value.of("risk")] if value.risk_refusal is None else [])
-    rests = [f"risk by {each.form}" if each.quantity == "risk" else each.form for each in values if not each.trivial]
+    rests = [f"risk by {part.form}" if part.quantity == "risk" else part.form for part in values if not part.trivial]
     if value.risk_refusal is not None:
         rests.append(f"no risk bound: {value.risk_refusal}")
-    if any(each.trivial for each in values):
+    if any(part.trivial for part in values):
         rests.append("trivial: every covering argument gives a bound above 1 at this m")
     return Line(
         method,

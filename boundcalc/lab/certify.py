@@ -116,10 +116,10 @@ def certify(
         return certify_function(model, data, test, against, groups, looks, delta)
     wanted = wanted_methods(methods, data, test, make)
     say = progress or (lambda _: None)
-    known, tests = None if data is None else sequences(data), with_groups(test, groups)
+    examples, tests = None if data is None else sequences(data), with_groups(test, groups)
     say("reading the model")
     chosen = chosen_family(family, mapping)
-    seen: Any = known or tests  # wanted_methods refuses to do without both
+    seen: Any = examples or tests  # wanted_methods refuses to do without both
     outputs = read_model(
         model,
         module,
@@ -147,7 +147,7 @@ def certify(
         None if isinstance(groups, str) else groups,
         looks,
     )
-    return answered(outputs, known, tests, request, say)
+    return answered(outputs, examples, tests, request, say)
 
 
 def with_groups(test: Any, groups: Any) -> Sequences | None:
@@ -169,29 +169,29 @@ def answered(
     groups = request.groups if tests is None or tests.groups is None else tests.groups
     progress("margins")
     outputs, why_not, (margins, test_margins) = _margins(outputs, known, tests)
-    why_not, found = why_not or outputs.why_not, outputs.audit
+    why_not, audit = why_not or outputs.why_not, outputs.audit
     notes = [note for examples in (known or tests,) if examples is not None for note in examples.notes]
     notes += [] if known is None or tests is None else _shared(known, tests)
     notes += [] if tests is None or groups is not None else overlapping(tests.x)
-    put = None if found is None or known is None else token_before(known, found)
+    put = None if audit is None or known is None else token_before(known, audit)
     notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
-    notes += [] if outputs.mapping is None or found is None else [f"described as {brief(outputs.mapping)}"]
+    notes += [] if outputs.mapping is None or audit is None else [f"described as {brief(outputs.mapping)}"]
     setting, values, lines = None, (), list[Line]()
-    if "norms" in methods and found is None:
+    if "norms" in methods and audit is None:
         lines.append(Line("norms: best", refusal=f"not described: {why_not}"))
-    elif found is not None and margins is not None:
+    elif audit is not None and margins is not None:
         progress("norm bounds")
-        setting = setting_at(Setting(found.architecture, found.norms(request.power)), margins, request)
+        setting = setting_at(Setting(audit.architecture, audit.norms(request.power)), margins, request)
         if "norms" in methods:
-            setting, values, line = norm_bounds(setting, margins, found, request.gamma, request.bounds)
+            setting, values, line = norm_bounds(setting, margins, audit, request.gamma, request.bounds)
             lines += line
     scores: dict[str, Score] = {}
     certificates: dict[str, PredictorCertificate] = {}
     states: dict[str, Mapping[str, Any]] = {}
     if tests is not None and test_margins is not None:
         progress("held-out")
-        made, scores, others = held_out(outputs, tests, test_margins, request, groups)
-        certificates |= {} if made is None else {"held-out": made}
+        certificate, scores, others = held_out(outputs, tests, test_margins, request, groups)
+        certificates |= {} if certificate is None else {"held-out": certificate}
         lines += others
     ways: dict[str, Callable[[], Certified | PredictorCertificate]] = {
         "occam": lambda: in_few_bits(outputs, known, request),
@@ -203,14 +203,14 @@ def answered(
             continue
         progress(method)
         try:
-            made = way()
+            certificate = way()
         except BoundcalcError as error:
             lines.append(Line(method, refusal=str(error)))
             continue
-        if isinstance(made, Certified):
-            made, states[method] = made.certificate, made.state
-        certificates[method] = made
-        lines.append(of_predictor(method, made))
+        if isinstance(certificate, Certified):
+            certificate, states[method] = certificate.certificate, certificate.state
+        certificates[method] = certificate
+        lines.append(of_predictor(method, certificate))
     for method, why in WHY_NOT.items():
         if method not in methods:
             lines.append(Line(method, refusal=why if known else "it needs the training data"))
@@ -218,7 +218,7 @@ def answered(
         outputs.where,
         tuple(lines),
         delta,
-        found,
+        audit,
         setting,
         values,
         certificates,
@@ -232,35 +232,35 @@ def answered(
 
 
 def _margins(
-    outputs: Outputs, known: Sequences | None, tests: Sequences | None
+    outputs: Outputs, training: Sequences | None, tests: Sequences | None
 ) -> tuple[Outputs, str, list[Margins | None]]:
     """Margins of both; of a module that is not what was described, without the description, and why."""
-    both = (known, tests)
+    both = (training, tests)
     try:
         for examples in both:
             if examples is not None and outputs.audit is not None:
                 check_data(examples, outputs.audit, outputs.model, live=outputs.live is not None)
-        return outputs, "", [None if each is None else outputs.margins_of_function(each) for each in both]
+        return outputs, "", [None if part is None else outputs.margins_of_function(part) for part in both]
     except BoundcalcError as error:
         if outputs.audit is None or outputs.live is None or isinstance(error, NoFunction):
             raise
         plain = replace(outputs, model=None, audit=None)
-        return plain, str(error), [None if each is None else plain.margins_of_function(each) for each in both]
+        return plain, str(error), [None if part is None else plain.margins_of_function(part) for part in both]
 
 
-def _shared(known: Sequences, tests: Sequences) -> list[str]:
+def _shared(training: Sequences, tests: Sequences) -> list[str]:
     """Whether held-out sequences were met after all."""
-    met = {(x.tobytes(), int(y)) for x, y in zip(known.x, known.y, strict=True)}
-    if known.words != tests.words:
+    met = {(x.tobytes(), int(y)) for x, y in zip(training.x, training.y, strict=True)}
+    if training.words != tests.words:
         raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
-    if len({note for examples in (known, tests) for note in examples.notes if note.startswith(READS)}) > 1:
+    if len({note for examples in (training, tests) for note in examples.notes if note.startswith(READS)}) > 1:
         raise InvalidSetting(
             "training and test table have other columns, or the same in another order: sort them alike"
         )
     again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
     if not again:
         return []
-    if Examples.of(known).sha256 == Examples.of(tests).sha256:
+    if Examples.of(training).sha256 == Examples.of(tests).sha256:
         raise InvalidSetting("the held-out sequences are the training ones: give sequences that the model has not met")
     return [
         f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes "

@@ -99,12 +99,12 @@ class GivenNetwork:
         """Versions."""
         from boundcalc import __version__
 
-        found = {"boundcalc": __version__, "numpy": np.__version__, "python": platform.python_version()}
+        versions = {"boundcalc": __version__, "numpy": np.__version__, "python": platform.python_version()}
         if self.outputs.live is not None:
             import torch
 
-            found["torch"] = torch.__version__
-        return found
+            versions["torch"] = torch.__version__
+        return versions
 
     @property
     def codes(self) -> list[Code]:
@@ -113,10 +113,10 @@ class GivenNetwork:
             name: Law(value.shape, "constant", 1.0 if name in self.gains else 0.0)
             for name, value in self.trained.items()
         }
-        found = [Code(Reference(plain), _EXPONENT)]
+        codes = [Code(Reference(plain), _EXPONENT)]
         if self.checkpoint is not None:
-            found.append(Code(Reference.of_checkpoint(self.checkpoint), _EXPONENT))
-        return found
+            codes.append(Code(Reference.of_checkpoint(self.checkpoint), _EXPONENT))
+        return codes
 
     def scores(self, weights: Mapping[str, Array], examples: Any) -> Array:
         """How far the right answer is ahead, with these weights in the place of its own."""
@@ -137,10 +137,10 @@ def _numbers(tensor: Tensor) -> Array:
 
 def _one_parameter(module: Any) -> dict[str, str]:
     """The names of a module's parameters; tied ones have one."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     if module is None:
         return {}
-    return {name: found.setdefault(id(value), name) for name, value in module.named_parameters(remove_duplicate=False)}
+    return {name: names.setdefault(id(value), name) for name, value in module.named_parameters(remove_duplicate=False)}
 
 
 def _before(
@@ -148,21 +148,21 @@ def _before(
 ) -> tuple[Mapping[str, Array] | None, str]:
     """Weights that were there before the data, and what they are."""
     if reference is not None:
-        found = open_checkpoint(reference)
-        what = f"the checkpoint {Path(found.where).name}"
+        start = open_checkpoint(reference)
+        what = f"the checkpoint {Path(start.where).name}"
     elif make is not None:
         import torch
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            found, what = open_checkpoint(make()), f"a fresh module of torch's seed {seed}"
+            start, what = open_checkpoint(make()), f"a fresh module of torch's seed {seed}"
     else:
         return None, ""
-    names = {short: name for name, short in stripped(list(found.tensors)).items()}
+    names = {short: name for name, short in stripped(list(start.tensors)).items()}
     mine = stripped(list(trained))
     arrays: dict[str, Array] = {}
     for name, value in trained.items():
-        tensor = found.tensors.get(name) or found.tensors.get(names.get(mine[name], ""))
+        tensor = start.tensors.get(name) or start.tensors.get(names.get(mine[name], ""))
         if tensor is None or (tensor.shape or (1,)) != value.shape:
             raise InvalidSetting(f"{what} has no {name} of shape {value.shape}: nothing can be said relative to it")
         arrays[name] = _numbers(tensor)

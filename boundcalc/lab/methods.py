@@ -60,7 +60,7 @@ def setting_at(class_of: Setting, margins: Margins, request: Request) -> Setting
 
 
 def norm_bounds(
-    setting: Setting, margins: Margins, found: Audit, gamma: float | None, bounds: Sequence[str]
+    setting: Setting, margins: Margins, audit: Audit, gamma: float | None, bounds: Sequence[str]
 ) -> tuple[Setting, tuple[BoundValue, ...], list[Line]]:
     """The bounds by norms, at the margin that is given or the best."""
     best: BoundValue | None = None
@@ -70,7 +70,7 @@ def norm_bounds(
         except InvalidSetting as error:
             return setting, (), [Line("norms: best", refusal=str(error))]
     values = tuple(bounds_of(setting, list(bounds))) if best is None or tuple(bounds) != ("best",) else (best,)
-    values = tuple(value.recording(found.compared) for value in values)
+    values = tuple(value.recording(audit.compared) for value in values)
     return setting, values, [of_bound(value) for value in values]
 
 
@@ -113,16 +113,16 @@ def held_out(
     return certificate, scores, lines
 
 
-def in_few_bits(outputs: Outputs, known: Sequences | None, request: Request) -> Certified:
+def in_few_bits(outputs: Outputs, examples: Sequences | None, request: Request) -> Certified:
     """The weights in few bits: rounded, written down, read again and counted."""
-    assert known is not None  # noqa: S101 - method occam is requested only with them
+    assert examples is not None  # noqa: S101 - method occam is requested only with them
     refuse_large(sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float))
     network = GivenNetwork.of(outputs, request.reference, request.make, request.seed)
-    data: Any = Examples.of(known)  # of any lengths, where Data are arrays
+    data: Any = Examples.of(examples)  # of any lengths, where Data are arrays
     return shorten(network, network.codes, network.trained, data, request.delta)
 
 
-def pick(outputs: Outputs, known: Sequences | None, request: Request) -> PredictorCertificate:
+def pick(outputs: Outputs, examples: Sequences | None, request: Request) -> PredictorCertificate:
     """The certificate of a module trained on few picked sequences."""
     from boundcalc.checkpoints.modules import answering
     from boundcalc.lab.train.pickers import ModuleLearner
@@ -130,30 +130,30 @@ def pick(outputs: Outputs, known: Sequences | None, request: Request) -> Predict
     from boundcalc.predictors.plans import default_picks
 
     assert request.make is not None  # noqa: S101 - method p2l is requested only with it
-    assert known is not None  # noqa: S101
-    x, y = known.arrays
+    assert examples is not None  # noqa: S101
+    x, y = examples.arrays
     fresh = answering(request.make, outputs.parity.row if outputs.parity else None, outputs.call)
     learner = ModuleLearner(make=fresh, name=outputs.where)
-    x = x if known.tokens else x.astype(np.float32)
+    x = x if examples.tokens else x.astype(np.float32)
     return pick_to_learn(
         learner, Data(x, y), default_picks(len(y), request.delta, seed=request.seed), request.delta
     ).certificate
 
 
-def by_rule(outputs: Outputs, known: Sequences | None, request: Request) -> PredictorCertificate:
+def by_rule(outputs: Outputs, examples: Sequences | None, request: Request) -> PredictorCertificate:
     """The certificate of a rule that a network on bits provably follows (G15)."""
     from boundcalc.predictors.rules.certify import StoredNetwork, explain_network
 
-    assert known is not None  # noqa: S101 - asked with the training data alone
+    assert examples is not None  # noqa: S101 - asked with the training data alone
     why_not = why_no_rule(outputs.audit)
     if outputs.audit is None or why_not:
         raise InvalidSetting(why_not)
     tensors = outputs.checkpoint.tensors
     network = StoredNetwork(outputs.audit.architecture, {name: tensor.fetch() for name, tensor in tensors.items()})
-    found = explain_network(network, Data(*known.arrays), delta=request.delta, seconds=_SECONDS)
-    if found.certificate is None:
+    explanation = explain_network(network, Data(*examples.arrays), delta=request.delta, seconds=_SECONDS)
+    if explanation.certificate is None:
         raise InvalidSetting(f"no rule was proved of it within {_SECONDS} seconds; --by rule alone searches longer")
-    return found.certificate
+    return explanation.certificate
 
 
 _SECONDS = 10.0
@@ -168,16 +168,16 @@ WHY_NOT = {
 }
 
 
-def why_no_rule(found: Audit | None) -> str:
+def why_no_rule(audit: Audit | None) -> str:
     """Why no rule that a network provably follows can be sought; empty where one can."""
-    if found is None:
+    if audit is None:
         return "it reads the architecture, and the model is not described"
-    tables = token_tables(found.architecture.stages)
+    tables = token_tables(audit.architecture.stages)
     kinds = tables[0].vocabulary if tables else None
     if kinds is None or kinds > _BITS:
         reads = "rows of numbers" if kinds is None else f"tokens of {kinds:,} kinds"
         return f"it explains networks on bits; this one reads {reads}"
-    return "" if found.family == NATIVE.name else "it reads files of boundcalc train"
+    return "" if audit.family == NATIVE.name else "it reads files of boundcalc train"
 
 
 _BITS = 3

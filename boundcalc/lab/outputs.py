@@ -23,7 +23,7 @@ from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, margins_of
-from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, of_double, ready, with_weights
+from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, double_precision_copy, ready, with_weights
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.parity import Parity, fixed_beside
 from boundcalc.checkpoints.readers import Checkpoint
@@ -49,8 +49,8 @@ class Examples(Sequences):
     @classmethod
     def of(cls, data: Sequences | Data) -> Examples:
         """Any examples."""
-        found = sequences((data.x, data.y)) if isinstance(data, Data) else data
-        return found if isinstance(found, Examples) else cls(found.x, found.y, found.notes)
+        examples = sequences((data.x, data.y)) if isinstance(data, Data) else data
+        return examples if isinstance(examples, Examples) else cls(examples.x, examples.y, examples.notes)
 
     @property
     def sha256(self) -> str:
@@ -126,7 +126,7 @@ class Outputs:
     @cached_property
     def _copy(self) -> Any:
         """A module whose weights may be changed."""
-        return of_double(self.live)
+        return double_precision_copy(self.live)
 
     def margins(self, data: Sequences) -> Margins:
         """Margins, less what rounding may have added to them."""
@@ -224,7 +224,7 @@ class Outputs:
         return lambda x: at_row(network(self._rows(model, x)), row)
 
     def _module(self) -> Callable[[Any], Any]:
-        copy, row = of_double(self.live), self.parity.row if self.parity else None
+        copy, row = double_precision_copy(self.live), self.parity.row if self.parity else None
 
         def run(x: Any) -> Any:
             try:
@@ -244,12 +244,12 @@ def _size(answers: Any) -> float:
     return float(np.abs(answers[np.isfinite(answers)]).max(initial=0))
 
 
-def token_before(data: Sequences, found: Audit) -> int | None:
+def token_before(data: Sequences, audit: Audit) -> int | None:
     """The token that the read row shows in every example (`own_row`), where the data leave it out; else None.
 
     Models of this package read sequences of one length: other lengths have no meaning.
     """
-    architecture = found.architecture
+    architecture = audit.architecture
     tables = token_tables(architecture.stages)
     own = tables[0].own_row if tables else None
     if not data.tokens:
@@ -262,10 +262,10 @@ def token_before(data: Sequences, found: Audit) -> int | None:
         )
     put = own is not None and not begin
     lengths = {len(x) + put for x in data.x}
-    if found.family == NATIVE.name and lengths != {architecture.seq_len}:
+    if audit.family == NATIVE.name and lengths != {architecture.seq_len}:
         have = sorted({len(x) for x in data.x})
         raise InvalidSetting(
-            f"{found.where} reads sequences of {architecture.seq_len} rows, the data have "
+            f"{audit.where} reads sequences of {architecture.seq_len} rows, the data have "
             f"{', '.join(map(str, have[:4]))}: of bits, the row that is read shows token 2, which the data must then "
             "begin with"
         )

@@ -22,19 +22,19 @@ def certify_predictions(
     largest_weight: float | None = None,
 ) -> Certification:
     """What a file of predictions proves: no model, and no torch, is needed."""
-    found, largest = read_predictions(path, groups, largest=largest_weight), largest_weight
-    if largest is not None and found.weights is None:
+    judged, largest = read_predictions(path, groups, largest=largest_weight), largest_weight
+    if largest is not None and judged.weights is None:
         raise InvalidSetting(f"{path} has no column {', '.join(WEIGHTS)}: leave out the largest weight")
     other = None
     if against is not None:
-        column = found.table is not None and str(against) in found.table
+        column = judged.table is not None and str(against) in judged.table
         other = (
             read_predictions(path, None, str(against), largest)
             if column
             else read_predictions(against, largest=largest)
         )
         other = replace(other, name=str(against)) if column else other
-    return _scored(found, other, delta, looks)
+    return _scored(judged, other, delta, looks)
 
 
 def certify_function(
@@ -48,8 +48,8 @@ def certify_function(
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise InvalidSetting("give the examples that it has not met as test=(x, y)")
     x, y = test
-    found = replace(judge(model, x, y), groups=group_names(groups, len(y)))
-    return _scored(found, None if against is None else judge(against, x, y, "the other"), delta, looks)
+    judged = replace(judge(model, x, y), groups=group_names(groups, len(y)))
+    return _scored(judged, None if against is None else judge(against, x, y, "the other"), delta, looks)
 
 
 _NEED_WEIGHTS = ("norms", "occam", "rule", "p2l", "pac-bayes")
@@ -59,7 +59,7 @@ def group_names(groups: Any, n: int) -> tuple[str, ...] | None:
     """What each test example belongs to."""
     if groups is None:
         return None
-    names = tuple(str(each) for each in groups)
+    names = tuple(str(group) for group in groups)
     if isinstance(groups, str) or len(names) != n:
         raise InvalidSetting(f"groups names what each of the {n} test examples belongs to; got {len(names)} names")
     return names

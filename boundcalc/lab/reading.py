@@ -74,7 +74,7 @@ def read_model(
         seen, why_not = Model(checkpoint, chosen, options), ""
         if parity is None:
             parity, live, why_not = held_against(seen, hand, inputs, fixed=fixed, call=call, say=say)
-        found = audit(
+        audited = audit(
             checkpoint,
             family=chosen,
             options=options,
@@ -85,9 +85,9 @@ def read_model(
             inspect=inspect,
             parity=parity,
         )
-        found = found if bits is None else found.with_bits(bits)
-        found = replace(found, where=name, why_not=why_not)
-        return Outputs(checkpoint, name, live, seen, found, fixed, call, mapping)
+        audited = audited if bits is None else audited.with_bits(bits)
+        audited = replace(audited, where=name, why_not=why_not)
+        return Outputs(checkpoint, name, live, seen, audited, fixed, call, mapping)
     except BoundcalcError as error:
         if described_only or isinstance(error, NoReadOut | NotRun):
             raise
@@ -134,8 +134,8 @@ def _described(
     from boundcalc.checkpoints.describe import describe
     from boundcalc.checkpoints.families.mapping import read_mapping
 
-    found, parity = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
-    return read_mapping(found), found, parity
+    mapping, parity = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
+    return read_mapping(mapping), mapping, parity
 
 
 def held_against(
@@ -208,19 +208,19 @@ def reject_incomplete(
     return inspect
 
 
-def check_data(data: Sequences, found: Audit, model: Model | None = None, *, live: bool = False) -> None:
+def check_data(data: Sequences, audited: Audit, model: Model | None = None, *, live: bool = False) -> None:
     """Refuses data outside the class of inputs, which the bound would not be about.
 
     Of a `live` module that cuts patches itself the rows that enter their map are checked, when it has run.
     """
-    architecture = found.architecture
+    architecture = audited.architecture
     if live and model is not None and patch_map(model) is not None and not data.tokens:
         return
     tables = token_tables(architecture.stages)
     if bool(tables) != data.tokens:
         have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
         raise InvalidSetting(f"the data hold {have}, the model reads {needs}")
-    longest = data.longest + (token_before(data, found) is not None)
+    longest = data.longest + (token_before(data, audited) is not None)
     if longest > architecture.seq_len:
         raise InvalidSetting(f"a sequence of {longest} rows, but T is {architecture.seq_len}: say seq_len (--T)")
     if tables:

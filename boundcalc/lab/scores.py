@@ -83,12 +83,12 @@ class Judged:
         return {"losses": losses.tolist(), "weights": list(self.weights[0]), "largest": self.weights[1]}
 
 
-def score(found: Judged, delta: float = 0.05, looks: int = 1) -> Score:
+def score(judged: Judged, delta: float = 0.05, looks: int = 1) -> Score:
     """The error of one predictor (S1), its mean loss (S3) where losses are graded or groups have one vote, or S4."""
-    votes = found.by_group(found.losses)
-    evidence = {"first": found.evidence, "groups": None if found.groups is None else len(votes)}
-    if found.weights is not None:
-        return Score("weighted loss", found.weighted(found.losses), delta, looks, evidence)
+    votes = judged.by_group(judged.losses)
+    evidence = {"first": judged.evidence, "groups": None if judged.groups is None else len(votes)}
+    if judged.weights is not None:
+        return Score("weighted loss", judged.weighted(judged.losses), delta, looks, evidence)
     if np.isin(votes, (0, 1)).all():
         return Score("error", {"errors": int(votes.sum()), "n": len(votes)}, delta, looks, evidence)
     return Score("loss", {"losses": votes.tolist()}, delta, looks, evidence)
@@ -146,13 +146,13 @@ def read_predictions(
         losses = np.array([_loss_of_scores(path, at, row, labels[at]) for at, row in enumerate(scores)], np.float64)
     else:
         losses = np.array([not _equal(a, b) for a, b in zip(table[named], labels, strict=True)], np.float64)
-    found = Judged(Path(path).name, losses, labels, table=table, weights=_weights(path, table, largest))
+    judged = Judged(Path(path).name, losses, labels, table=table, weights=_weights(path, table, largest))
     notes = [] if groups is not None else _repeated(table)
     if groups is None:
-        return replace(found, notes=tuple(notes))
+        return replace(judged, notes=tuple(notes))
     if groups not in table:
         raise InvalidSetting(f"{path} has no column {groups!r} of groups: it has {', '.join(table)}")
-    return replace(found, groups=tuple(map(_plain, table[groups])))
+    return replace(judged, groups=tuple(map(_plain, table[groups])))
 
 
 def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
@@ -187,21 +187,21 @@ def _take(x: Any, places: list[int]) -> Any:
 
 
 def _losses(name: str, answers: Any, labels: NDArray[Any]) -> NDArray[np.float64]:
-    found = np.asarray(answers.detach().cpu().numpy() if hasattr(answers, "detach") else answers)
-    if len(found) != len(labels) or found.ndim > 2:
-        raise InvalidSetting(f"{name} answers with an array of shape {found.shape} to {len(labels)} examples")
-    if found.ndim == 2 and found.shape[1] > 1:
+    array = np.asarray(answers.detach().cpu().numpy() if hasattr(answers, "detach") else answers)
+    if len(array) != len(labels) or array.ndim > 2:
+        raise InvalidSetting(f"{name} answers with an array of shape {array.shape} to {len(labels)} examples")
+    if array.ndim == 2 and array.shape[1] > 1:
         return np.array(
             [
                 _loss_of_scores(name, at, row, str(label))
-                for at, (row, label) in enumerate(zip(found, labels, strict=True))
+                for at, (row, label) in enumerate(zip(array, labels, strict=True))
             ]
         )
-    if found.dtype.kind == "f" and not (found == np.round(found)).any() and np.isfinite(found).any():
+    if array.dtype.kind == "f" and not (array == np.round(array)).any() and np.isfinite(array).any():
         raise InvalidSetting(
-            f"{name} answers with {found.flat[0]:.4g}, which is no label: give labels or scores of classes"
+            f"{name} answers with {array.flat[0]:.4g}, which is no label: give labels or scores of classes"
         )
-    return np.array([not _equal(str(a), str(b)) for a, b in zip(found.reshape(-1), labels, strict=True)], np.float64)
+    return np.array([not _equal(str(a), str(b)) for a, b in zip(array.reshape(-1), labels, strict=True)], np.float64)
 
 
 def _loss_of_scores(where: object, row: int, cells: Sequence[Any], label: str) -> float:
@@ -244,15 +244,15 @@ def _weights(
         )
     if not 0 < largest < math.inf:
         raise InvalidSetting(f"the largest weight is a number above 0, got {largest:g}")
-    found: list[float] = []
+    weights: list[float] = []
     for line, cell in enumerate(table[column], 2):
         weight = _number(cell)
         if weight is None or not 0 <= weight <= largest:
             raise InvalidSetting(f"{path}: line {line} has {column} {cell!r}, which is not between 0 and {largest:g}")
-        found.append(weight)
-    if not any(found):
+        weights.append(weight)
+    if not any(weights):
         raise InvalidSetting(f"{path}: every example has weight 0")
-    return tuple(found), float(largest)
+    return tuple(weights), float(largest)
 
 
 def _repeated(table: Mapping[str, Sequence[str]]) -> list[str]:
@@ -270,22 +270,24 @@ def _repeated(table: Mapping[str, Sequence[str]]) -> list[str]:
 
 def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
     """A word on test sequences that repeat each other, or are windows cut from one text that overlap."""
-    keys = [each.tobytes() for each in x]
+    keys = [sequence.tobytes() for sequence in x]
     again = len(keys) - len(set(keys))
     notes = (
         []
         if not again
         else [f"{again} of {len(x)} test sequences repeat an earlier one: they are no independent draws"]
     )
-    tokens = [each for each in x if each.ndim == 1 and each.shape[0] >= 16]
+    tokens = [sequence for sequence in x if sequence.ndim == 1 and sequence.shape[0] >= 16]
     if len(tokens) < 2 or sum(map(len, tokens)) > 4 * 10**6:
         return notes
     half = max(8, min(map(len, tokens)) // 2)
-    starts = {each[:half].tobytes(): at for at, each in enumerate(tokens) if len(np.unique(each[:half])) > 4}
+    starts = {
+        sequence[:half].tobytes(): at for at, sequence in enumerate(tokens) if len(np.unique(sequence[:half])) > 4
+    }
     shared: set[int] = set()
-    for at, each in enumerate(tokens):
-        data, width = np.ascontiguousarray(each).tobytes(), each.itemsize
-        for start in range(1, len(each) - half + 1):
+    for at, sequence in enumerate(tokens):
+        data, width = np.ascontiguousarray(sequence).tobytes(), sequence.itemsize
+        for start in range(1, len(sequence) - half + 1):
             other = starts.get(data[start * width : (start + half) * width])
             if other is not None and other != at:
                 shared.add(other)

@@ -80,7 +80,7 @@ def _without_rank_zero(norms: Norms) -> Norms:
     """A matrix of rank 0 is zero, whatever else is allowed."""
     if all(budget.rank != 0 for budget in norms.budgets.values()):
         return norms
-    budgets = {key: replace(each, op=0.0) if each.rank == 0 else each for key, each in norms.budgets.items()}
+    budgets = {key: replace(limits, op=0.0) if limits.rank == 0 else limits for key, limits in norms.budgets.items()}
     return replace(norms, budgets=budgets)
 
 

@@ -38,7 +38,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     sqrt(rank) |W|_F, rank |W|_op, and what sum sigma^p leaves it.
     """
     limit = _fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
-    given = {
+    norms = {
         name: ns.number(value or LEAST_BUDGET)
         for name in ("op", "fro", "two_one", "two_one_t", "one_one")
         if (value := getattr(budget, name)) is not None
@@ -47,19 +47,19 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     if budget.schatten is not None:
         power, total = ns.number(budget.schatten[0]), ns.number(budget.schatten[1] or LEAST_BUDGET)
         from_spectrum = total ** (1 / power)
-        given["op"] = ns.minimum(given["op"], from_spectrum) if "op" in given else from_spectrum
-    if not given:
+        norms["op"] = ns.minimum(norms["op"], from_spectrum) if "op" in norms else from_spectrum
+    if not norms:
         return None
-    fronts = [given[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in given]
-    op = reduce(ns.minimum, [*fronts, *([given["op"]] if "op" in given else [])])
+    fronts = [norms[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in norms]
+    op = reduce(ns.minimum, [*fronts, *([norms["op"]] if "op" in norms else [])])
     fro = reduce(ns.minimum, [*fronts, ns.sqrt(ns.number(limit)) * op])
     if power is not None:
         fro = ns.minimum(fro, ns.sqrt(op ** (2 - power) * total))
-    one_one = [given["one_one"]] if "one_one" in given else []
-    products = [ns.sqrt(op * given[name]) for name in ("two_one", "two_one_t", "one_one") if name in given]
+    one_one = [norms["one_one"]] if "one_one" in norms else []
+    products = [ns.sqrt(op * norms[name]) for name in ("two_one", "two_one_t", "one_one") if name in norms]
     fro = reduce(ns.minimum, products, fro)
     columns, rows = (
-        reduce(ns.minimum, [*one_one, *([given[name]] if name in given else [])], ns.sqrt(ns.number(size)) * fro)
+        reduce(ns.minimum, [*one_one, *([norms[name]] if name in norms else [])], ns.sqrt(ns.number(size)) * fro)
         for name, size in (("two_one", k), ("two_one_t", d))
     )
     entries = ns.minimum(ns.sqrt(ns.number(d)) * columns, ns.sqrt(ns.number(k)) * rows, *one_one)

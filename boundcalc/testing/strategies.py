@@ -190,7 +190,7 @@ def scaled(strategy: Strategy, factor: float) -> Strategy:
     """The strategy with its value times a factor: below 1, a variant that may be false."""
 
     class Scaled(type(strategy)):  # type: ignore[misc]
-        def value(self, ns: NumberSystem, known: Known) -> Number:
-            return factor * super().value(ns, known)
+        def value(self, ns: NumberSystem, inputs: Known) -> Number:
+            return factor * super().value(ns, inputs)
 
     return Scaled()  # pyright: ignore[reportAbstractUsage]: its class is a concrete one

@@ -21,9 +21,9 @@ def test_a_strategy_that_is_noticed_by_one_law_alone() -> None:
     coins = [Coins(1, 30, 0.2)]
     for broken, law in (
         ({"uses": ("G99",)}, "names_its_statements"),
-        ({"terms": lambda self, ns, known: []}, "terms_make_the_value"),
-        ({"value": lambda self, ns, known: ns.number(2 if ns.name == "interval" else 1)}, "number_systems_agree"),
-        ({"value": lambda self, ns, known: known.m}, "rises_with_counts_and_confidence_and_falls_with_samples"),
+        ({"terms": lambda self, ns, inputs: []}, "terms_make_the_value"),
+        ({"value": lambda self, ns, inputs: ns.number(2 if ns.name == "interval" else 1)}, "number_systems_agree"),
+        ({"value": lambda self, ns, inputs: inputs.m}, "rises_with_counts_and_confidence_and_falls_with_samples"),
     ):
         variant = type("Broken", (type(strategy),), broken)()
         laws = [c.law for c in check_strategy(variant, Cases(coins, [], {})).complaints]

@@ -35,9 +35,9 @@ class Looser(MarginStrategy):
     formula = "risk <= 3/2 klinv(train error, (log N + log(1/delta))/m)"
     factor = 1.5
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        q, mu = known.train_error, known.mu
-        risk = gap.binomial_inverse(ns, q, known.counts[0] + known.log_inverse_delta, known.m, mu)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        q, mu = inputs.train_error, inputs.mu
+        risk = gap.binomial_inverse(ns, q, inputs.counts[0] + inputs.log_inverse_delta, inputs.m, mu)
         return ns.number(self.factor) * risk
 
 

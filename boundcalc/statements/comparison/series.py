@@ -100,7 +100,7 @@ def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) ->
     third = ns.sqrt(covariance * ns.maximum(ns.number(0), fourth - low[1] ** 2))
     moments[2], moments[3] = covariance, ns.minimum(moments[3], third)
     bend = 9 * ratio**2 - 6 * ratio
-    known = [high[0]]
+    bounds = [high[0]]
     scaled = [moment * s.inverse[j] for j, moment in enumerate(moments)]
     shifted = [moment * s.inverse[j] for j, moment in enumerate(moments[1:])]  # m_(n+1)/n!
     for n, power in enumerate(s.powers[1:], start=1):
@@ -110,16 +110,16 @@ def bounds_of_terms(s: Series, low: Sequence[Number], high: Sequence[Number]) ->
         else:
             products = sum(map(mul, shifted[1 : n - 1], scaled[n - 1 : 1 : -1]), start=ns.number(0))
             term = al * shifted[n] + s.curvature * products
-        known.append(power * term)
+        bounds.append(power * term)
     root = ns.sqrt(spread)
-    known.append(root * s.tail[0])
+    bounds.append(root * s.tail[0])
     of_n, of_z = s.remainder
     for n, power in enumerate(s.powers[1:], start=1):
-        known.append(of_n * power * shifted[n])
+        bounds.append(of_n * power * shifted[n])
         if n > 1:
-            known.append(of_z * power * scaled[n])
-    known.append(root * s.tail[1])
-    return known
+            bounds.append(of_z * power * scaled[n])
+    bounds.append(root * s.tail[1])
+    return bounds
 
 
 def kernel_holds(s: Series, kernel: Kernel, certain: Callable[[Any, Any], bool]) -> bool:

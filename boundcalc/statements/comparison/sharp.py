@@ -123,10 +123,12 @@ def _whole(ns: NumberSystem, gaussian: Number, size: Sizes) -> Number:
     return ns.minimum(inside, outside + mean_of_signs(ns))
 
 
-def step(ns: NumberSystem, gaussian: Number, size: Sizes, strata: Strata | None, known: Number | None = None) -> Number:
+def step(
+    ns: NumberSystem, gaussian: Number, size: Sizes, strata: Strata | None, proved: Number | None = None
+) -> Number:
     """The complexity of a block, from that of the block before; `known` is that without strata, if computed."""
     hull, half, beta = size.hull, size.half_range, mean_of_signs(ns)
-    whole = known if known is not None else _whole(ns, gaussian, size)
+    whole = proved if proved is not None else _whole(ns, gaussian, size)
     if strata is None:
         return whole
     first = ns.number(strata.edges[0])
@@ -195,7 +197,7 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
             return "the largest share rises from at least 0.7 to 1, with a stretch for every range"
         for high, stretch in zip(edges[1:], strata.stretch, strict=True):
             bend = size.hull * ns.number(high) ** 2
-            if any(certain(size.hull, s) and certain(bend, h) and known <= stretch for s, h, known in proved):
+            if any(certain(size.hull, s) and certain(bend, h) and least <= stretch for s, h, least in proved):
                 continue
             if not stretch_holds(ns, size.hull, bend, stretch, certain):
                 return f"the stretch of a column is not shown to be at most {stretch!r}"

@@ -164,7 +164,7 @@ def most_unseen(rare: int, missed: Sequence[arb], delta: arb) -> int:
         missed: the chance that 1, 2, ... named cells are unseen.
         delta: the chance to exceed.
     """
-    some = [math.comb(rare, j) * each for j, each in enumerate(missed, start=1)]
+    some = [math.comb(rare, j) * share for j, share in enumerate(missed, start=1)]
     low, high = 0, rare + 1
     while high - low > 1:
         r = (low + high) // 2

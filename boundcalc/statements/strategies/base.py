@@ -130,34 +130,34 @@ class Strategy(ABC):
         """Whether a finite mu must be given: above training error 0."""
         return "mu" in self.parameters and setting.sample.train_error != 0
 
-    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+    def conditions(self, ns: NumberSystem, inputs: Known) -> Iterator[tuple[Number, Number, str]]:
         """(a, b, what fails): a <= b must be certain."""
-        del ns, known
+        del ns, inputs
         yield from ()
 
     @abstractmethod
-    def value(self, ns: NumberSystem, known: Known) -> Number:
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
         """The bound."""
 
     @abstractmethod
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
         """Its ingredients, for readers."""
 
-    def links(self, ns: NumberSystem, known: Known) -> list[Number] | None:
+    def links(self, ns: NumberSystem, inputs: Known) -> list[Number] | None:
         """What each level adds to the value; None where levels do not add up."""
-        del ns, known
+        del ns, inputs
         return None
 
-    def weights(self, ns: NumberSystem, known: Known) -> list[Number]:
+    def weights(self, ns: NumberSystem, inputs: Known) -> list[Number]:
         """How much each level matters, up to a factor."""
-        return [ns.number(1) for _ in known.counts]
+        return [ns.number(1) for _ in inputs.counts]
 
 
-def deviation_term(ns: NumberSystem, known: Known) -> Term:
+def deviation_term(ns: NumberSystem, inputs: Known) -> Term:
     """What confidence costs in a gap (McDiarmid)."""
-    return Term("sqrt(log(1/delta)/(2m))", gap.deviation(ns, known.log_inverse_delta, known.m), "G2")
+    return Term("sqrt(log(1/delta)/(2m))", gap.deviation(ns, inputs.log_inverse_delta, inputs.m), "G2")
 
 
-def confidence_term(known: Known) -> Term:
+def confidence_term(inputs: Known) -> Term:
     """What confidence costs in a risk."""
-    return Term("log(1/delta)", known.log_inverse_delta, "")
+    return Term("log(1/delta)", inputs.log_inverse_delta, "")

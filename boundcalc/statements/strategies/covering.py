@@ -24,35 +24,35 @@ class Chain(Strategy):
     uniform = True
     refines = True
 
-    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
-        ends = _ends(known)
+    def conditions(self, ns: NumberSystem, inputs: Known) -> Iterator[tuple[Number, Number, str]]:
+        ends = _ends(inputs)
         for coarse, fine in pairwise(ends):
             yield fine, coarse, "the scales of a chain must fall, starting below e_0 = min(1/2, L R)"
-        for j, (count, more) in enumerate(pairwise(known.counts)):
+        for j, (count, more) in enumerate(pairwise(inputs.counts)):
             yield ends[j + 1] ** 2 * count, ends[j] ** 2 * more, "what a level adds must grow as links shrink (G12)"
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        links = sum(self.links(ns, known), start=ns.number(0))
-        return gap.gap_chain(ns, _ends(known)[-1], links, ns.number(1), known.log_inverse_delta, known.m)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        links = sum(self.links(ns, inputs), start=ns.number(0))
+        return gap.gap_chain(ns, _ends(inputs)[-1], links, ns.number(1), inputs.log_inverse_delta, inputs.m)
 
-    def links(self, ns: NumberSystem, known: Known) -> list[Number]:
-        return gap.chain_links(ns, _ends(known), known.counts, known.m)
+    def links(self, ns: NumberSystem, inputs: Known) -> list[Number]:
+        return gap.chain_links(ns, _ends(inputs), inputs.counts, inputs.m)
 
-    def weights(self, ns: NumberSystem, known: Known) -> list[Number]:
-        return [e * ns.sqrt(count) for e, count in zip(_ends(known), known.counts, strict=False)]
+    def weights(self, ns: NumberSystem, inputs: Known) -> list[Number]:
+        return [e * ns.sqrt(count) for e, count in zip(_ends(inputs), inputs.counts, strict=False)]
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        links = sum(self.links(ns, known), start=ns.number(0))
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
+        links = sum(self.links(ns, inputs), start=ns.number(0))
         return [
-            Term("2 e_J", 2 * _ends(known)[-1], "G1"),
+            Term("2 e_J", 2 * _ends(inputs)[-1], "G1"),
             Term("sum of links", links, ", ".join(self.uses[1:])),
-            deviation_term(ns, known),
+            deviation_term(ns, inputs),
         ]
 
 
-def _ends(known: Known) -> list[Number]:
+def _ends(inputs: Known) -> list[Number]:
     """The scales from e_0 on."""
-    return [known.start, *known.scales]
+    return [inputs.start, *inputs.scales]
 
 
 class ClosedStrategy(Strategy):
@@ -62,13 +62,13 @@ class ClosedStrategy(Strategy):
     every_scale = True
 
     @staticmethod
-    def capacity(known: Known) -> Number:
+    def capacity(inputs: Known) -> Number:
         """C_F."""
-        return known.counts[0] * known.scales[0] ** 2
+        return inputs.counts[0] * inputs.scales[0] ** 2
 
-    def capacity_term(self, known: Known) -> Term:
+    def capacity_term(self, inputs: Known) -> Term:
         """The same, for readers."""
-        return Term("C_F, with log N(e) <= C_F/e^2", self.capacity(known), "A1, A4")
+        return Term("C_F, with log N(e) <= C_F/e^2", self.capacity(inputs), "A1, A4")
 
 
 class Closed(ClosedStrategy):
@@ -82,14 +82,14 @@ class Closed(ClosedStrategy):
     def samples(self, m: int) -> int:
         return m * (1 + gap.CLOSED_GHOSTS)
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        return gap.gap_closed(ns, self.capacity(known), known.log_inverse_delta, known.m)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        return gap.gap_closed(ns, self.capacity(inputs), inputs.log_inverse_delta, inputs.m)
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
         factor = gap.chain_factor(ns, gap.CLOSED_GHOSTS, uniform=False)
-        chained = gap.chain_closed(ns, self.capacity(known), factor, known.m)
+        chained = gap.chain_closed(ns, self.capacity(inputs), factor, inputs.m)
         line = f"2k ({gap.CLOSED_OFFSET} + max(0, log(1/(2k)))), k = (17/32) e sqrt(2 C_F/m)"
-        return [self.capacity_term(known), Term(line, chained, "G1"), deviation_term(ns, known)]
+        return [self.capacity_term(inputs), Term(line, chained, "G1"), deviation_term(ns, inputs)]
 
 
 class Published(ClosedStrategy):
@@ -102,18 +102,20 @@ class Published(ClosedStrategy):
     follows_m = True
     formula = "gap <= 2 R_m + 3 sqrt(log(2/delta)/(2m))"
 
-    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
-        start = 3 * ns.sqrt(self.capacity(known) / known.m)
-        yield known.scales[0], start, "the published cover must be counted where Dudley's integral starts, or below"
+    def conditions(self, ns: NumberSystem, inputs: Known) -> Iterator[tuple[Number, Number, str]]:
+        start = 3 * ns.sqrt(self.capacity(inputs) / inputs.m)
+        yield inputs.scales[0], start, "the published cover must be counted where Dudley's integral starts, or below"
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        return sum((term.value for term in self.terms(ns, known)[1:]), start=ns.number(0))
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        return sum((term.value for term in self.terms(ns, inputs)[1:]), start=ns.number(0))
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        confidence = 3 * gap.deviation(ns, known.log_inverse_delta + ns.log(ns.number(2)), known.m)
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
+        confidence = 3 * gap.deviation(ns, inputs.log_inverse_delta + ns.log(ns.number(2)), inputs.m)
         return [
-            self.capacity_term(known),
-            Term("2 R_m by Dudley's integral", 2 * gap.complexity_published(ns, self.capacity(known), known.m), "PUB"),
+            self.capacity_term(inputs),
+            Term(
+                "2 R_m by Dudley's integral", 2 * gap.complexity_published(ns, self.capacity(inputs), inputs.m), "PUB"
+            ),
             Term("3 sqrt(log(2/delta)/(2m))", confidence, "PUB"),
         ]
 
@@ -126,12 +128,12 @@ class MarginStrategy(Strategy):
     def refuses(self, setting: Setting) -> str | None:
         return None if setting.sample.lipschitz is None else NO_RAMP
 
-    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+    def conditions(self, ns: NumberSystem, inputs: Known) -> Iterator[tuple[Number, Number, str]]:
         half = ns.number(1) / 2
-        yield known.scales[0], half, "margin bounds need a cover at half the margin: scale at most 1/2"
+        yield inputs.scales[0], half, "margin bounds need a cover at half the margin: scale at most 1/2"
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        return [Term("log N at half the margin", known.counts[0], "A0"), confidence_term(known)]
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
+        return [Term("log N at half the margin", inputs.counts[0], "A0"), confidence_term(inputs)]
 
 
 class UniformMargin(MarginStrategy):
@@ -144,9 +146,9 @@ class UniformMargin(MarginStrategy):
     parameters = ("mu",)
     formula = "risk <= largest p at which train error * m errors or fewer have the chance delta/N"
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        nats = known.counts[0] + known.log_inverse_delta
-        return gap.binomial_inverse(ns, known.train_error, nats, known.m, known.mu)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        nats = inputs.counts[0] + inputs.log_inverse_delta
+        return gap.binomial_inverse(ns, inputs.train_error, nats, inputs.m, inputs.mu)
 
 
 class NoiseMargin(MarginStrategy):
@@ -170,18 +172,18 @@ class NoiseMargin(MarginStrategy):
     def needs_mu(self, setting: Setting) -> bool:
         return True
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        assert known.eta is not None  # noqa: S101 - a certificate of this strategy has one
-        q, count = known.train_error, known.counts[0]
-        return gap.risk_noise(ns, q, count, known.eta, known.log_inverse_delta, known.m, known.mu)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        assert inputs.eta is not None  # noqa: S101 - a certificate of this strategy has one
+        q, count = inputs.train_error, inputs.counts[0]
+        return gap.risk_noise(ns, q, count, inputs.eta, inputs.log_inverse_delta, inputs.m, inputs.mu)
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
-        assert known.eta is not None  # noqa: S101 - as above
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
+        assert inputs.eta is not None  # noqa: S101 - as above
         return [
-            Term("I, the divergence of the noisy weights from a fixed law", known.counts[0], "A0, G11"),
-            confidence_term(known),
-            Term("log(2 + sqrt(pi m/2))", gap.averaging(ns, known.m), "G11"),
-            Term("eta, the chance that an example notices", known.eta, "G11"),
+            Term("I, the divergence of the noisy weights from a fixed law", inputs.counts[0], "A0, G11"),
+            confidence_term(inputs),
+            Term("log(2 + sqrt(pi m/2))", gap.averaging(ns, inputs.m), "G11"),
+            Term("eta, the chance that an example notices", inputs.eta, "G11"),
         ]
 
 

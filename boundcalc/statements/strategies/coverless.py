@@ -44,13 +44,13 @@ class _Stored(Strategy):
             return "G13 needs the bits of a weight, fixed before the data, which the setting does not give (--bits 16)"
         return super().refuses(setting)
 
-    def conditions(self, ns: NumberSystem, known: Known) -> Iterator[tuple[Number, Number, str]]:
+    def conditions(self, ns: NumberSystem, inputs: Known) -> Iterator[tuple[Number, Number, str]]:
         yield from ()
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
         return [
-            Term("log N = n b log 2, for n stored weights of b bits", known.counts[0], "G13"),
-            confidence_term(known),
+            Term("log N = n b log 2, for n stored weights of b bits", inputs.counts[0], "G13"),
+            confidence_term(inputs),
         ]
 
 
@@ -63,8 +63,8 @@ class StoredGap(_Stored):
     uses = ("G0", "G13")
     formula = "gap <= sqrt((n b log 2 + log(1/delta))/(2m)), n stored weights of b bits"
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        return gap.deviation(ns, known.counts[0] + known.log_inverse_delta, known.m)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        return gap.deviation(ns, inputs.counts[0] + inputs.log_inverse_delta, inputs.m)
 
 
 class StoredMargin(_Stored, UniformMargin):
@@ -122,13 +122,13 @@ class ComparisonClosed(Strategy):
         steep = 1 / ns.number(sample.margin) if sample.lipschitz is None else ns.number(sample.lipschitz)
         return expected_gap(ns, complexity, steep, ns.number(sample.n_train))
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        return known.counts[0] + gap.deviation(ns, known.log_inverse_delta, known.m)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        return inputs.counts[0] + gap.deviation(ns, inputs.log_inverse_delta, inputs.m)
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
         return [
-            Term("2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", known.counts[0], self.uses[-1]),
-            deviation_term(ns, known),
+            Term("2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", inputs.counts[0], self.uses[-1]),
+            deviation_term(ns, inputs),
         ]
 
 
@@ -168,9 +168,9 @@ class ComparisonRisk(Comparison):
         del architecture
         return False
 
-    def value(self, ns: NumberSystem, known: Known) -> Number:
-        return risk(ns, known.train_error, known.counts[0], known.log_inverse_delta, known.m)
+    def value(self, ns: NumberSystem, inputs: Known) -> Number:
+        return risk(ns, inputs.train_error, inputs.counts[0], inputs.log_inverse_delta, inputs.m)
 
-    def terms(self, ns: NumberSystem, known: Known) -> list[Term]:
+    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
         del ns
-        return [Term("e = 2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", known.counts[0], "K2"), confidence_term(known)]
+        return [Term("e = 2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", inputs.counts[0], "K2"), confidence_term(inputs)]
