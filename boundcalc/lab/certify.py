@@ -159,7 +159,7 @@ def with_groups(test: Any, groups: Any) -> Sequences | None:
 
 def answered(
     outputs: Outputs,
-    known: Sequences | None,
+    training: Sequences | None,
     tests: Sequences | None,
     request: Request,
     progress: Callable[[str], None],
@@ -168,12 +168,12 @@ def answered(
     delta, methods = request.delta, request.methods
     groups = request.groups if tests is None or tests.groups is None else tests.groups
     progress("margins")
-    outputs, why_not, (margins, test_margins) = _margins(outputs, known, tests)
+    outputs, why_not, (margins, test_margins) = _margins(outputs, training, tests)
     why_not, audit = why_not or outputs.why_not, outputs.audit
-    notes = [note for examples in (known or tests,) if examples is not None for note in examples.notes]
-    notes += [] if known is None or tests is None else _shared(known, tests)
+    notes = [note for examples in (training or tests,) if examples is not None for note in examples.notes]
+    notes += [] if training is None or tests is None else _shared(training, tests)
     notes += [] if tests is None or groups is not None else overlapping(tests.x)
-    put = None if audit is None or known is None else token_before(known, audit)
+    put = None if audit is None or training is None else token_before(training, audit)
     notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
     notes += [] if outputs.mapping is None or audit is None else [f"described as {brief(outputs.mapping)}"]
     setting, values, lines = None, (), list[Line]()
@@ -194,9 +194,9 @@ def answered(
         certificates |= {} if certificate is None else {"held-out": certificate}
         lines += others
     ways: dict[str, Callable[[], Certified | PredictorCertificate]] = {
-        "occam": lambda: in_few_bits(outputs, known, request),
-        "rule": lambda: by_rule(outputs, known, request),
-        "p2l": lambda: pick(outputs, known, request),
+        "occam": lambda: in_few_bits(outputs, training, request),
+        "rule": lambda: by_rule(outputs, training, request),
+        "p2l": lambda: pick(outputs, training, request),
     }
     for method, way in ways.items():
         if method not in methods:
@@ -213,7 +213,7 @@ def answered(
         lines.append(of_predictor(method, certificate))
     for method, why in WHY_NOT.items():
         if method not in methods:
-            lines.append(Line(method, refusal=why if known else "it needs the training data"))
+            lines.append(Line(method, refusal=why if training else "it needs the training data"))
     return Certification(
         outputs.where,
         tuple(lines),

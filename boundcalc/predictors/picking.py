@@ -236,10 +236,10 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
 def _picks(name: str, value: object) -> list[int]:
     if not isinstance(value, list):
         raise CertificateError(f"{name} must be a list of places in the data, got {value!r}")
-    found = [count("a pick", place) for place in cast("list[object]", value)]
-    if len(set(found)) != len(found):
+    picks = [count("a pick", place) for place in cast("list[object]", value)]
+    if len(set(picks)) != len(picks):
         raise CertificateError("an example is picked twice")
-    return found
+    return picks
 
 
 _EVIDENCE = readers(picks=_picks, weights=sha256_text)

@@ -173,7 +173,7 @@ def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
 def _limits(norms: Norms) -> dict[tuple[str, str, float | None], float]:
     """Every limit that norms set, by place, field and Schatten power; the knob at "the knob"."""
     knob = {} if norms.C is None else {("the knob", "C", None): norms.C}
-    return knob | dict(each for key, budget in norms.budgets.items() for each in _limits_of(key, budget))
+    return knob | dict(entry for key, budget in norms.budgets.items() for entry in _limits_of(key, budget))
 
 
 def _limits_of(key: str, budget: Budget) -> Iterator[tuple[tuple[str, str, float | None], float]]:

@@ -238,9 +238,9 @@ class Store:
     def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
         query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
         certificates: list[Mapping[str, Any]] = []
-        for asked, content, digest in self._fetch_all(query, (key,)):
-            if digest_of(key, asked, content) == digest:
-                certificates.append({"asked": json.loads(asked), **json.loads(content), "digest": digest})
+        for plan, content, digest in self._fetch_all(query, (key,)):
+            if digest_of(key, plan, content) == digest:
+                certificates.append({"asked": json.loads(plan), **json.loads(content), "digest": digest})
             else:
                 self._leave_out(f"a certificate of {key[:12]} was changed after it was written", key)
         return tuple(certificates)
