@@ -58,7 +58,9 @@ class Cost:
         place = log_y / _STEP
         if place >= _LAST:
             return self._beyond(log_y)
-        low = int(place) if place > 0 else 0
+        if place < 0:
+            return -math.inf
+        low = int(place)
         near = self._nodes[low]
         return near + (place - low) * (self._nodes[low + 1] - near)
 
@@ -146,10 +148,6 @@ class Option:
     log_reach: float
     cost: Cost
 
-    def log_cost(self, log_share: float) -> float:
-        """Log of about the cost at a share."""
-        return self.cost(self.log_reach - log_share) if log_share < self.log_reach else -math.inf
-
     def choice(self, log_share: float) -> Choice:
         """What a certificate records of the cover at a share."""
         log_y = self.log_reach - log_share
@@ -195,7 +193,7 @@ class Item:
             return [None] * len(self.members)
         cheapest: list[Option | None] = []
         for _, options in self.members:
-            costs = [option.log_cost(log_share) for option in options] if len(options) > 1 else [0.0]
+            costs = [option.cost(option.log_reach - log_share) for option in options] if len(options) > 1 else [0.0]
             cheapest.append(options[costs.index(min(costs))])
         return cheapest
 
@@ -204,7 +202,7 @@ class Item:
         chosen = zip(self.members, self.cheapest(log_share), strict=True)
         return log_sum(
             [
-                weight + (option.cost.exact(option.log_reach - log_share) if exact else option.log_cost(log_share))
+                weight + (option.cost.exact if exact else option.cost)(option.log_reach - log_share)
                 for (weight, _), option in chosen
                 if option is not None
             ]
