@@ -1,4 +1,4 @@
-"""What `boundcalc latent infer` shows of pairs in a file: the array, what X3k supposes of it, a row for each query."""
+"""What `boundcalc latent` shows of pairs in a file: the array, what X3k supposes of it, a row for each query."""
 
 from __future__ import annotations
 
