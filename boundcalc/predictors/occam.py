@@ -146,7 +146,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
-OCCAM = METHODS.register_builtin(
+METHODS.register_builtin(
     Method(
         "occam",
         (G7,),
@@ -171,7 +171,7 @@ def _no_choice(raw: Mapping[str, Any]) -> object:
     return object_of("an alternative of a given predictor", raw, ())
 
 
-HELD_OUT = METHODS.register_builtin(
+METHODS.register_builtin(
     Method(
         "held-out",
         (H,),

@@ -311,7 +311,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     )
 
 
-PAC_BAYES = METHODS.register_builtin(
+METHODS.register_builtin(
     Method(
         "pac-bayes",
         (G6_PRIME,),

@@ -277,10 +277,10 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callabl
     return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 
 
-HOLDOUT = METHODS.register_builtin(
+METHODS.register_builtin(
     Method("holdout", (H,), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
 )
-P2L = METHODS.register_builtin(
+METHODS.register_builtin(
     Method(
         "p2l",
         (H, G10R),

@@ -311,7 +311,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     return f"{_prove(certificate, network_of)}; {errors} errors of the rule counted again"
 
 
-RULE = METHODS.register_builtin(
+METHODS.register_builtin(
     Method(
         "rule",
         (G15, G15P),
