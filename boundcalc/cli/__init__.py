@@ -40,8 +40,8 @@ GROUPS: dict[str, dict[str, str]] = {
 """The commands as --help lists them: NAME is `command` of boundcalc.cli.NAME."""
 
 
-def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
         from boundcalc import __version__
 
         click.echo(f"boundcalc {__version__}")

@@ -23,14 +23,14 @@ def read_array(path: Path) -> Any:
     if path.suffix != ".npy" and not text.strip():
         raise InvalidSetting(f"{path} is empty: give one row per line, numbers separated by commas")
     try:
-        found = np.load(path) if path.suffix == ".npy" else np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
+        array = np.load(path) if path.suffix == ".npy" else np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
     except (ValueError, EOFError) as error:
         raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
-    if getattr(found, "dtype", np.dtype(object)).kind not in "biuf":
-        raise InvalidSetting(f"{path} must hold real numbers, got {getattr(found, 'dtype', type(found).__name__)}")
-    if not np.isfinite(found).all():
-        raise InvalidSetting(f"{path} must hold finite numbers, but {int((~np.isfinite(found)).sum())} are not")
-    return found.astype(float)
+    if getattr(array, "dtype", np.dtype(object)).kind not in "biuf":
+        raise InvalidSetting(f"{path} must hold real numbers, got {getattr(array, 'dtype', type(array).__name__)}")
+    if not np.isfinite(array).all():
+        raise InvalidSetting(f"{path} must hold finite numbers, but {int((~np.isfinite(array)).sum())} are not")
+    return array.astype(float)
 
 
 def refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, norm: float) -> None:
@@ -68,11 +68,11 @@ def attended(
     from boundcalc.lab.latent.bounds import key_bound
 
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-        found = attend(queries, keys, None, lam=ridge, kernel=kernel)
+        posterior = attend(queries, keys, None, lam=ridge, kernel=kernel)
         prior = kernel.diagonal(queries)
-    deviations = np.sqrt(found.variance / np.where(prior > 0, prior, 1.0))
+    deviations = np.sqrt(posterior.variance / np.where(prior > 0, prior, 1.0))
     weights: Mapping[str, Any] = {
-        "CME": found.mean,
+        "CME": posterior.mean,
         **{f"softmax tau={short(tau)}": softmax_weights(queries, keys, tau) for tau in taus},
         "linear": linear_weights(queries, keys),
     }

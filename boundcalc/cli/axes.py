@@ -44,22 +44,22 @@ def _values(name: str, option: Entry, text: str) -> list[Any]:
         return [word.strip() for word in text.split(",")]
     if option.type is bool:
         return [option.read(word.strip()) for word in text.split(",")]
-    found = _spaced(name, text) if ":" in text else [_finite(name, word) for word in text.split(",")]
+    values = _spaced(name, text) if ":" in text else [_finite(name, word) for word in text.split(",")]
     if option.type is not WHOLE:
-        return found
+        return values
     if ":" in text:
-        return list(dict.fromkeys(round(value) for value in found))
-    for value in found:
+        return list(dict.fromkeys(round(value) for value in values))
+    for value in values:
         if value != int(value):
             raise InvalidSetting(f"sweep {name}: {name} must be a whole number, got {short(value)}")
-    return [int(value) for value in found]
+    return [int(value) for value in values]
 
 
 def _finite(name: str, text: str) -> float:
-    found = number(text.strip())
-    if found is None or isinstance(found, complex) or not math.isfinite(found):
+    value = number(text.strip())
+    if value is None or isinstance(value, complex) or not math.isfinite(value):
         raise InvalidSetting(f"sweep {name}: {text.strip()!r} is no finite number; VALUES are {_FORMS}")
-    return found
+    return value
 
 
 def _spaced(name: str, text: str) -> list[float]:

@@ -42,7 +42,7 @@ NORM_HELP = (
 
 def parse(words: Sequence[str]) -> dict[str, Budget]:
     """--norm KIND=NORM:VALUE,..., repeated."""
-    found: dict[str, Budget] = {}
+    budgets: dict[str, Budget] = {}
     for kind, rest in pairs("--norm", words, _EXAMPLE).items():
         word, limits = f"{kind}={rest}", dict[str, Any]()
         for part in rest.split(","):
@@ -52,8 +52,8 @@ def parse(words: Sequence[str]) -> dict[str, Budget]:
             if name in limits:
                 raise InvalidSetting(f"--norm {word}: {name} is given twice")
             limits[name] = _value(word, name, text if colon else "")
-        found[kind] = read(Budget, limits, f"--norm {kind}")
-    return found
+        budgets[kind] = read(Budget, limits, f"--norm {kind}")
+    return budgets
 
 
 def _listed() -> str:
@@ -79,12 +79,12 @@ def joined(start: Norms, words: Sequence[str]) -> Norms:
 def template(setting: Setting) -> dict[str, Any]:
     """A norms file with every kind that a setting reads, at the value of the knob (or 1) or of its budget."""
     knob = 1.0 if setting.norms.C is None else setting.norms.C
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
-        for each in weight.read(setting.norms):
-            given = setting.norms.budgets.get(each.kind)
-            found.setdefault(each.kind, dict.fromkeys(_asked(each), knob) if given is None else write(given))
-    return {"budgets": found}
+        for part in weight.read(setting.norms):
+            budget = setting.norms.budgets.get(part.kind)
+            entries.setdefault(part.kind, dict.fromkeys(_asked(part), knob) if budget is None else write(budget))
+    return {"budgets": entries}
 
 
 def _asked(weight: Weight) -> tuple[str, ...]:

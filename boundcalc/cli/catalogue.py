@@ -39,11 +39,11 @@ def _rows(group: str) -> list[tuple[str, str, str]]:
     from boundcalc.theorems.prose import plain
 
     if group == "theorems":
-        return [(each.name, plain(each.title), each.source.short) for each in THEOREMS.values()]
+        return [(named.name, plain(named.title), named.source.short) for named in THEOREMS.values()]
     if group == "policies":
-        return [(each.name, each.title, " ".join(sorted(each.lemmas))) for each in POLICIES.values()]
+        return [(named.name, named.title, " ".join(sorted(named.lemmas))) for named in POLICIES.values()]
     if group == "strategies":
-        return [(each.name, f"{each.quantity}: {each.title}", " ".join(each.uses)) for each in STRATEGIES.values()]
+        return [(named.name, f"{named.quantity}: {named.title}", " ".join(named.uses)) for named in STRATEGIES.values()]
     if group == "presets":
         return [
             (

@@ -194,8 +194,8 @@ def command(
         written = [] if certificates is None else certified.save(certificates)
         if form == "table":
             _print(certified, certificates, written)
-        found, setting = certified.audit, certified.setting
-        if found is None or setting is None or "norms" not in (methods or ("norms",)):
+        audit, setting = certified.audit, certified.setting
+        if audit is None or setting is None or "norms" not in (methods or ("norms",)):
             if certificate is not None or certificate_risk is not None:
                 raise InvalidSetting(
                     "--certificate writes a norm bound, and there is none; --certificates FOLDER writes all"
@@ -209,24 +209,24 @@ def command(
             return
     else:
         assert seen is not None  # noqa: S101 - without data the sample is given by options
-        found = take_audit(model, options, inspect)
-        found = found if bits is None else found.with_bits(bits)
-        norms = found.norms(schatten, readout_budget(found, readout_norm))
-        setting = Setting(found.architecture, norms, seen)
+        audit = take_audit(model, options, inspect)
+        audit = audit if bits is None else audit.with_bits(bits)
+        norms = audit.norms(schatten, readout_budget(audit, readout_norm))
+        setting = Setting(audit.architecture, norms, seen)
     from boundcalc.cli.setting import Question
 
     # what the model's files say is not assumed; where they are silent, it is
-    read = {field.name for field in fields(found.architecture)} - set(found.account.assumed)
-    given = ["n_train", "delta"]
-    given += ["margin"] * (gamma is not None or given_examples)
-    given += ["train_error"] * (train_error is not None or given_examples)
-    origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(given, "given")
+    read = {field.name for field in fields(audit.architecture)} - set(audit.account.assumed)
+    typed = ["n_train", "delta"]
+    typed += ["margin"] * (gamma is not None or given_examples)
+    typed += ["train_error"] * (train_error is not None or given_examples)
+    origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(typed, "given")
     if bits is not None:
         origin["bits"] = "given"
     question = Question(setting, origin)
     refuse_idle_bits(question, bounds)
     report = ask(question, bounds, solve=solve, why=why)
-    best = None if report.best is None else report.best.recording(found.compared)
+    best = None if report.best is None else report.best.recording(audit.compared)
     write_certificates(best, certificate, certificate_risk)
     if certified is not None and form == "table":
         say("\nThe norm bounds in full:\n")
@@ -234,9 +234,9 @@ def command(
         from boundcalc.cli import certify_report
 
         if form == "table":
-            certify_report.table(found, report, setting, more=certified is not None)
+            certify_report.table(audit, report, setting, more=certified is not None)
         else:
-            certify_report.as_json(found, report, setting, certified)
+            certify_report.as_json(audit, report, setting, certified)
     else:
         from boundcalc.cli.formats import show
 
@@ -264,19 +264,19 @@ def _predictions(
     refuse_given(dict.fromkeys(others, "of predictions, of which only the answers are known"))
     if form not in ("table", "json"):
         raise InvalidSetting(f"a verdict is written as table or json: leave out --format {form}")
-    found = certify_predictions(
+    certification = certify_predictions(
         file, against=against, groups=groups, looks=looks, delta=delta, largest_weight=largest_weight
     )
-    written = [] if certificates is None else found.save(certificates)
+    written = [] if certificates is None else certification.save(certificates)
     if form == "json":
-        write_json(found.to_json())
+        write_json(certification.to_json())
         return
-    _print(found, certificates, written)
+    _print(certification, certificates, written)
 
 
-def _print(found: Certification, folder: Path | None, written: list[Path]) -> None:
+def _print(certification: Certification, folder: Path | None, written: list[Path]) -> None:
     """The verdict and the table, and where the certificates are."""
-    click.echo(found.text(min(120, room() or 120)))
+    click.echo(certification.text(min(120, room() or 120)))
     if written:
         count = f"{len(written)} certificates are" if len(written) > 1 else "1 certificate is"
         say(f"{count} in {folder}: boundcalc verify {written[0]}")
@@ -289,7 +289,7 @@ def _with_data(
     options: dict[str, Any],
     inspect: Any,
     bits: int | None,
-    asked: dict[str, Any],
+    wishes: dict[str, Any],
 ) -> Certification:
     """The table of every method that applies."""
     from boundcalc.base.load import load_name
@@ -298,17 +298,17 @@ def _with_data(
     from boundcalc.lab.methods import Request
 
     make, seed, reference = None, options["seed"] or 0, options["reference"]
-    methods, against, groups = asked.pop("methods"), asked.pop("against"), asked.pop("groups")
+    methods, against, groups = wishes.pop("methods"), wishes.pop("against"), wishes.pop("groups")
     if "p2l" in methods:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
         make = load_name(options["compare"])
     wanted = wanted_methods(methods or None, data, test, make)
-    known, tests = None if data is None else sequences(data), with_groups(test, groups)
+    training, tests = None if data is None else sequences(data), with_groups(test, groups)
     say = teller()
     other = None if against is None else load_name(against)
-    request = Request(wanted, **asked, reference=reference, make=make, seed=seed, against=other)
-    return answered(take(model, options, inspect, known or tests, bits), known, tests, request, say)
+    request = Request(wanted, **wishes, reference=reference, make=make, seed=seed, against=other)
+    return answered(take(model, options, inspect, training or tests, bits), training, tests, request, say)
 
 
 def _sample(n_train: int | None, delta: float, gamma: float | None, fixed: bool, error: float | None) -> Any:

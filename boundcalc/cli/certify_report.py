@@ -21,14 +21,14 @@ _LAYERS = 12
 """Layers in the table of what dominates; the others are summed up in one line."""
 
 
-def table(found: Audit, report: Report, setting: Setting, *, more: bool = False) -> None:
+def table(audit: Audit, report: Report, setting: Setting, *, more: bool = False) -> None:
     """The verdict, the account, the bounds and the shares of layers, as text; `more`: after a verdict on data."""
     from boundcalc.base.rounding import up
     from boundcalc.cli.formats import show
 
     if not more:
-        say(f"{_verdict(found, report, setting)}\n\n{found.where}: family {found.family}")
-    for text in account_lines(found)[more:]:  # the first is about the comparison with the model
+        say(f"{_verdict(audit, report, setting)}\n\n{audit.where}: family {audit.family}")
+    for text in account_lines(audit)[more:]:  # the first is about the comparison with the model
         say(text)
     say()
     show(report, "table")
@@ -44,7 +44,7 @@ def table(found: Audit, report: Report, setting: Setting, *, more: bool = False)
         _layers(shares)
 
 
-def _verdict(found: Audit, report: Report, setting: Setting) -> str:
+def _verdict(audit: Audit, report: Report, setting: Setting) -> str:
     """The best that its norms prove, in one sentence."""
     from boundcalc.base.rounding import at_least, confidence, up
 
@@ -55,23 +55,23 @@ def _verdict(found: Audit, report: Report, setting: Setting) -> str:
     if risk is not None and not risk.vacuous:
         share = percent(setting.sample.train_error, 3, by=up)
         seen = f"where {share} of training margins are at most {short(setting.sample.margin)}"
-        return f"Error of {found.where} at most {percent(risk.value, 3, by=up)} {sure}, by its norms, {seen}."
+        return f"Error of {audit.where} at most {percent(risk.value, 3, by=up)} {sure}, by its norms, {seen}."
     if gap is not None and not gap.vacuous:
         return (
-            f"Gap of {found.where} at most {up(gap.value, 3)} {sure}, by its norms; no bound of its error is below 1."
+            f"Gap of {audit.where} at most {up(gap.value, 3)} {sure}, by its norms; no bound of its error is below 1."
         )
     return (
-        f"Nothing below 1 is proved of {found.where} by its norms at m = {at_least(setting.sample.n_train)}; examples "
+        f"Nothing below 1 is proved of {audit.where} by its norms at m = {at_least(setting.sample.n_train)}; examples "
         "that it has not met prove more (--test)."
     )
 
 
-def as_json(found: Audit, report: Report, setting: Setting, certified: Certification | None) -> None:
+def as_json(audit: Audit, report: Report, setting: Setting, certified: Certification | None) -> None:
     """The same for programs, with the certificates of a data set."""
     data = report.to_json()
-    data["model"] = found.where
-    data["family"] = found.family
-    data["forward_check"] = found.to_json()["forward_check"]
+    data["model"] = audit.where
+    data["family"] = audit.family
+    data["forward_check"] = audit.to_json()["forward_check"]
     if certified is not None:
         data["certified"] = certified.to_json()
     data["pieces"] = dict(_pieces(report))

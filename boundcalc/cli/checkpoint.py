@@ -69,9 +69,9 @@ def teller() -> Callable[[str], None]:
 
 def take_audit(model: str, options: dict[str, Any], inspect: Callable[..., None] | None = None) -> Audit:
     """Removes the model's options from a command's and measures the checkpoint, if `inspect` has nothing against it."""
-    found = take(model, options, inspect).audit
-    assert found is not None  # noqa: S101 - without data a model that is not described is refused
-    return found
+    audit = take(model, options, inspect).audit
+    assert audit is not None  # noqa: S101 - without data a model that is not described is refused
+    return audit
 
 
 def take(
@@ -96,13 +96,13 @@ def take(
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "classes", "settings", "spectra")
     taken = {name: options.pop(name) for name in (*names, "exact", "seed", "compare")}
     chosen = chosen_family(taken["family"], taken["mapping"])
-    known = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
+    sizes = {name: taken[name] for name in ("seq_len", "heads", "input_radius", "classes")}
     with measuring() as progress:
         return read_model(
             model,
             taken["compare"],
             family=chosen,
-            options=Options(**known, settings=assignments(taken["settings"], "--set")),
+            options=Options(**sizes, settings=assignments(taken["settings"], "--set")),
             want=Want(taken["spectra"], taken["exact"]),
             reference=taken["reference"],
             seed=taken["seed"],
@@ -115,7 +115,7 @@ def take(
         )
 
 
-def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
+def readout_budget(audit: Audit, norm: float | None) -> dict[str, Any]:
     """A budget for a read-out that is not in the checkpoint."""
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.base.validate import positive
@@ -123,22 +123,22 @@ def readout_budget(found: Audit, norm: float | None) -> dict[str, Any]:
 
     if norm is None:
         return {}
-    if "readout" not in found.missing:
-        raise InvalidSetting(f"{found.where} has a read-out of its own: leave out --readout-norm")
+    if "readout" not in audit.missing:
+        raise InvalidSetting(f"{audit.where} has a read-out of its own: leave out --readout-norm")
     value = positive("read-out norm", norm)
     return {"readout": Budget(op=value, two_one=value)}
 
 
-def compared(found: Audit) -> str:
+def compared(audit: Audit) -> str:
     """Whether the architecture was compared with a forward pass."""
-    text = found.comparison
+    text = audit.comparison
     return f"{text[0].upper()}{text[1:]}."
 
 
-def account_lines(found: Audit) -> list[str]:
+def account_lines(audit: Audit) -> list[str]:
     """How the tensors add up, in words."""
-    account = found.account
-    lines = [compared(found)]
+    account = audit.account
+    lines = [compared(audit)]
     lines += [
         f"{account.total:,} parameters in {len(account.lines)} tensors; {account.used:,} make up the bounded model"
         + ("" if account.used == account.total else f", {account.total - account.used:,} do not:")
@@ -161,20 +161,20 @@ def account_lines(found: Audit) -> list[str]:
     for line in account.lines:
         if line.role == "unknown":
             lines.append(f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}")
-    if account.assumed and found.family != "mapping":
+    if account.assumed and audit.family != "mapping":
         said = ", ".join(f"{name} {value!r}" for name, value in account.assumed.items())
         lines.append(f"Defaults, as no file gives them: {said}.")
     lines += [f"Doubted, so that there is no bound: {doubt}" for doubt in account.doubts]
-    if found.missing:
-        lines.append(f"Not in the checkpoint: {', '.join(found.missing)} (a bound needs --readout-norm)")
+    if audit.missing:
+        lines.append(f"Not in the checkpoint: {', '.join(audit.missing)} (a bound needs --readout-norm)")
     elif account.shared:
         lines.append(
             f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out "
             "that is the embedding, blocks that share a tensor); the bound covers them again, as if they were free."
         )
-    if found.failure:
+    if audit.failure:
         lines.append(
-            f"Wide matrices were probed at random (seed {found.seed}): with chance at most {up(found.failure, 2)} a "
+            f"Wide matrices were probed at random (seed {audit.seed}): with chance at most {up(audit.failure, 2)} a "
             "norm is too small; it counts in delta. --exact avoids it."
         )
     return lines

@@ -44,10 +44,10 @@ def command(name: str | None, form: str) -> None:
         _list(name, form)
         return
     words = {word.lower(): text for word, text in glossary().items()}
-    known = [*names(), *words]
-    match = next((other for other in known if other.lower() == name.lower()), None)
+    choices = [*names(), *words]
+    match = next((other for other in choices if other.lower() == name.lower()), None)
     if match is None:
-        raise click.UsageError(near(f"nothing is called {name!r}", name, known))
+        raise click.UsageError(near(f"nothing is called {name!r}", name, choices))
     parts = [*_statement(match), *_theorem(match), *_other(match)]
     if match.lower() in words:
         parts.insert(0, ("Word", words[match.lower()]))
@@ -85,7 +85,7 @@ def _statement(name: str) -> list[tuple[str, str]]:
         ("Title", entry.title),
         ("Statement", entry.says),
         ("Proof", entry.proof),
-        ("Facts", "; ".join(f"{fact}: {given.meaning}" for fact, given in _facts(name).items())),
+        ("Facts", "; ".join(f"{fact}: {meant.meaning}" for fact, meant in _facts(name).items())),
         ("Source", entry.cited.replace("theory.md", "theory.md" if name in STATEMENTS else "certificates.md")),
     ]
     return [(title, text) for title, text in parts if text]
@@ -137,9 +137,12 @@ def _other(name: str) -> list[tuple[str, str]]:
             return covers
         return [("Title", policy.title), *covers, ("Use", f"boundcalc eval --bound {name}")]
     if name in PRESETS:
-        made = preset(name)
-        fields = ", ".join(f"{field} {value}" for field, value in made.to_json().items()) or "the default architecture"
-        blocks = f"{made.depth} blocks, style {made.style}"
+        architecture = preset(name)
+        fields = (
+            ", ".join(f"{field} {value}" for field, value in architecture.to_json().items())
+            or "the default architecture"
+        )
+        blocks = f"{architecture.depth} blocks, style {architecture.style}"
         return [("Title", blocks), ("Differs in", fields), ("Use", f"boundcalc eval --preset {name}")]
     if name not in STRATEGIES:
         return []

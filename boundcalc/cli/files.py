@@ -94,15 +94,15 @@ class FileCommand(click.Command):
         """Look at all files first: nothing is computed for an output that may not be written."""
         force = bool(ctx.params.pop("force", False))
         with output.command(dict(self._inputs(ctx)), force=force):
-            found: list[Path] = []
+            outputs: list[Path] = []
             for parameter in self.outputs:
                 path, kind = ctx.params.get(parameter.name or ""), parameter.type
                 if path is not None and isinstance(kind, Output):
                     files = kind.files(path, ctx.params)
-                    found += files
+                    outputs += files
                     for file in files:
                         output.check(file, appends=kind.appends)
-            output.apart(found)
+            output.apart(outputs)
             return super().invoke(ctx)
 
     def _inputs(self, ctx: click.Context) -> Iterator[tuple[str, str]]:

@@ -65,17 +65,17 @@ def _why(report: Report) -> None:
 
 def setting_lines(question: Question, without: Sequence[str] = ()) -> list[str]:
     """The setting, with a star at defaults; `without` some values (those of a sweep)."""
-    found = described(question)
-    fields = [item.field for item in found]
+    rows = described(question)
+    fields = [item.field for item in rows]
     sample = fields.index("n_train")
     norms = next(i for i, field in enumerate(fields) if field in ("C", "budgets"))
-    parts = {"Setting": found[:norms], "Norms": found[norms:sample], "Sample": found[sample:]}
+    parts = {"Setting": rows[:norms], "Norms": rows[norms:sample], "Sample": rows[sample:]}
     lines: list[str] = []
     for title, part in parts.items():
         items = [f"{item.label} {item.value}" + "*" * item.assumed for item in part if item.field not in without]
         words = [item + "," for item in items[:-1]] + items[-1:]
         lines += wrapped(words, first=f"{title:8} ")
-    if any(item.assumed for item in found):
+    if any(item.assumed for item in rows):
         lines.append("         * default; change it with the option of that name, or --set")
     return [*lines, ""]
 
@@ -86,12 +86,12 @@ def _json(report: Report) -> None:
 
 def flat(report: Report, value: BoundValue) -> dict[str, Any]:
     """A result under `RESULT_COLUMNS`."""
-    found = report.result(value)
-    dominant, growth = found.pop("dominant") or {}, found.pop("growth")
-    found["dominant"], found["dominant_share"] = dominant.get("piece"), dominant.get("share")
+    result = report.result(value)
+    dominant, growth = result.pop("dominant") or {}, result.pop("growth")
+    result["dominant"], result["dominant_share"] = dominant.get("piece"), dominant.get("share")
     for variable in ("T", "m"):
-        found[f"growth_{variable}"] = (growth[variable] or {}).get("text")
-    return {name: found.get(name) for name in RESULT_COLUMNS}
+        result[f"growth_{variable}"] = (growth[variable] or {}).get("text")
+    return {name: result.get(name) for name in RESULT_COLUMNS}
 
 
 def _csv(report: Report) -> None:

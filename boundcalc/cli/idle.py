@@ -24,6 +24,6 @@ def refuse_idle(needs: Mapping[str, str]) -> None:
     context = click.get_current_context()
     flags = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
     for name, needed in needs.items():
-        given = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
-        if given and not context.params[needed] and context.params[name] not in (False, ()):
+        typed = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
+        if typed and not context.params[needed] and context.params[name] not in (False, ()):
             raise InvalidSetting(f"{flags[name]} has no effect without {flags[needed]}")

@@ -67,12 +67,16 @@ class LazyGroup(click.Group):
 _SHORT_LIST = 12
 
 
-def near(problem: str, got: str, known: Sequence[str]) -> str:
+def near(problem: str, got: str, choices: Sequence[str]) -> str:
     """A problem with an unknown name, and the known name it may have been meant for."""
-    end = hint(got, known)
+    end = hint(got, choices)
     if end:
         return problem + end
-    return f"{problem}; known: {', '.join(known)}" if len(known) <= _SHORT_LIST else f"{problem}; see boundcalc explain"
+    return (
+        f"{problem}; known: {', '.join(choices)}"
+        if len(choices) <= _SHORT_LIST
+        else f"{problem}; see boundcalc explain"
+    )
 
 
 def _fail(error: BaseException) -> NoReturn:
@@ -124,8 +128,8 @@ def _usage(error: click.UsageError) -> NoReturn:
     command = error.ctx.command_path if error.ctx is not None else "boundcalc"
     text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        known = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
-        text = f"no option {error.option_name}{_field(error) or hint(error.option_name, known)}"
+        choices = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
+        text = f"no option {error.option_name}{_field(error) or hint(error.option_name, choices)}"
     if type(error).__name__ == "NoArgsIsHelpError":
         click.echo(error.format_message(), err=True)
     else:

@@ -62,10 +62,10 @@ def command(
     if out is None and setting_out is None:
         why = "without --out or --setting-out, which write the budgets it adds"
         refuse_given({"schatten": why, "readout_norm": why})
-    found = take_audit(model, options)
+    audit = take_audit(model, options)
     if out is not None or setting_out is not None:
-        _write(found, out, setting_out, schatten, readout_norm)
-    {"table": _table, "json": _json, "csv": _csv}[form](found)
+        _write(audit, out, setting_out, schatten, readout_norm)
+    {"table": _table, "json": _json, "csv": _csv}[form](audit)
 
 
 _READ_BY_TEMPLATE = ("model", "template", "compare", "heads", "force")
@@ -86,42 +86,42 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     live = hand.load() if hand.load is not None else hand.module
     if live is None:
         raise InvalidSetting("--template describes a module by its forward pass: add --compare module.py:make")
-    found, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
-    output.write_json(out, found)
-    say(f"{out}: {len(found['tensors'])} names")
-    for name, role in found["tensors"].items():
+    mapping, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
+    output.write_json(out, mapping)
+    say(f"{out}: {len(mapping['tensors'])} names")
+    for name, role in mapping["tensors"].items():
         say(f"  {name:<44} {role}")
-    for name, why in found.get("ignored", {}).items():
+    for name, why in mapping.get("ignored", {}).items():
         say(f"  {name:<44} ignored: {why}")
-    say(", ".join(f"{name} {value}" for name, value in found["architecture"].items()))
+    say(", ".join(f"{name} {value}" for name, value in mapping["architecture"].items()))
     say(f"{parity.text[0].upper()}{parity.text[1:]}.")
 
 
 def _write(
-    found: Audit, out: Path | None, setting_out: Path | None, power: float | None, readout: float | None
+    audit: Audit, out: Path | None, setting_out: Path | None, power: float | None, readout: float | None
 ) -> None:
     from boundcalc.base.errors import InvalidSetting
     from boundcalc.setting import Setting
 
-    norms = found.norms(power, readout_budget(found, readout))
+    norms = audit.norms(power, readout_budget(audit, readout))
     if out is not None:
         output.write_json(out, norms.to_json())
     if setting_out is not None:
-        doubts = list(found.account.doubts)
-        doubts += [f"{name}: no place in the family {found.family!r}" for name in found.account.unknown]
+        doubts = list(audit.account.doubts)
+        doubts += [f"{name}: no place in the family {audit.family!r}" for name in audit.account.unknown]
         if doubts:
             raise InvalidSetting(
-                f"{found.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)"
+                f"{audit.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)"
             )
-        data = Setting(found.architecture, norms).to_json()
+        data = Setting(audit.architecture, norms).to_json()
         del data["sample"]
         output.write_json(setting_out, data)
 
 
-def _grouped(found: Audit) -> dict[str, list[Measured]]:
+def _grouped(audit: Audit) -> dict[str, list[Measured]]:
     """The norms of each weight, of all heads of a block together."""
     rows: dict[str, list[Measured]] = {}
-    for key, m in found.measured.items():
+    for key, m in audit.measured.items():
         name = key.partition(",")[0] + "]" if "," in key else key
         rows.setdefault(name, []).append(m)
     return rows
@@ -132,38 +132,38 @@ def _top(measures: list[Measured], field: str) -> Any:
     return None if None in values else max(values)
 
 
-def _table(found: Audit) -> None:
+def _table(audit: Audit) -> None:
     from boundcalc.cli.text import Line, write_table
 
     headings = ["weight", "shape", *(symbol for symbol, _ in _SHOWN), "rank <=", "sup"]
-    if found.distances:
+    if audit.distances:
         headings.append("distance")
     lines: list[Line] = []
-    for name, heads in _grouped(found).items():
+    for name, heads in _grouped(audit).items():
         shape = "x".join(map(str, (*([len(heads)] if len(heads) > 1 else []), *heads[0].shape)))
         cells = [name, shape, *(_number(_top(heads, field)) for _, field in _SHOWN)]
         rank = _top(heads, "rank")
         cells += ["" if rank is None else str(rank), _number(_top(heads, "sup"))]
-        if found.distances:
-            cells.append(_number(_distance(found, name)))
+        if audit.distances:
+            cells.append(_number(_distance(audit, name)))
         lines.append(Line(cells))
-    say(f"{found.where}: family {found.family}, T {found.architecture.seq_len}\n")
+    say(f"{audit.where}: family {audit.family}, T {audit.architecture.seq_len}\n")
     write_table(headings, lines, right=frozenset(range(2, len(headings))))
     say()
-    for text in account_lines(found):
+    for text in account_lines(audit):
         say(text)
     say("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
     say("Of heads (4x9x8: four of 9x8) the largest value is shown; --format csv shows each. All are upper bounds.")
 
 
-def _distance(found: Audit, name: str) -> float | None:
+def _distance(audit: Audit, name: str) -> float | None:
     values = [
         m.fro if m.fro is not None else m.op
-        for key, m in found.distances.items()
+        for key, m in audit.distances.items()
         if key == name or (key.partition(",")[0] + "]" == name and "," in key)
     ]
-    known = [value for value in values if value is not None]
-    return max(known) if known else None
+    sizes = [value for value in values if value is not None]
+    return max(sizes) if sizes else None
 
 
 def _number(value: float | None) -> str:
@@ -171,14 +171,14 @@ def _number(value: float | None) -> str:
     return "" if value is None else rounding.up(value)
 
 
-def _json(found: Audit) -> None:
-    write_json(found.to_json())
+def _json(audit: Audit) -> None:
+    write_json(audit.to_json())
 
 
-def _csv(found: Audit) -> None:
+def _csv(audit: Audit) -> None:
     from boundcalc.cli.formats import write_csv
 
-    rows = found.table()
+    rows = audit.table()
     for row in rows:
         row["shape"] = "x".join(map(str, row["shape"]))
     write_csv(rows[0], rows)

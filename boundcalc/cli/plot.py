@@ -99,12 +99,12 @@ def command(
     from boundcalc.lab.figures.data import contradictions, read
 
     if source is not None:
-        given = (what, axis, norms_from, store, *bounds, *quantities, *points, *columns, *runs, *options.values())
-        if any(value not in (None, ()) for value in given):
+        typed = (what, axis, norms_from, store, *bounds, *quantities, *points, *columns, *runs, *options.values())
+        if any(value not in (None, ()) for value in typed):
             raise InvalidSetting("--from draws the numbers as they were: next to it only -o")
-        found = read(Path(source))
+        figure = read(Path(source))
         target = out if out is not None else Path(source).with_suffix(".png")
-        _save(found, target, numbers=not _beside(target, source))
+        _save(figure, target, numbers=not _beside(target, source))
         return
     if what is None:
         raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
@@ -128,14 +128,14 @@ def command(
     values = _values(axis, field) if axis else ()
     chosen = runs_of(runs)
     if what == "overlay":
-        found = _overlay(Path(str(store)), chosen, question.setting, bounds, values)
+        figure = _overlay(Path(str(store)), chosen, question.setting, bounds, values)
     else:
-        found = _gap(
+        figure = _gap(
             letter, question.setting, values, bounds, quantities or ("gap",), points, columns, store, chosen, norms_from
         )
     command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
-    _save(found.but(command=command), target)
-    for text in contradictions(found.series):
+    _save(figure.but(command=command), target)
+    for text in contradictions(figure.series):
         click.echo(f"contradicted: {text}", err=True)
 
 
@@ -199,8 +199,8 @@ def _gap(
         about += "; bounds of a class chosen after training"
     measured = trials.as_runs(records, setting.sample.margin)
     extra = int(letter == "T")  # next to the bits stands the row that is read out
-    found = gap.collect(letter, setting, values, bounds, quantities, measured, extra=extra)
-    return found.but(facts={**found.facts, "note": about})
+    figure = gap.collect(letter, setting, values, bounds, quantities, measured, extra=extra)
+    return figure.but(facts={**figure.facts, "note": about})
 
 
 def _overlay(

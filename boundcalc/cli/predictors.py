@@ -149,14 +149,14 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
         certificate = PredictorCertificate.from_json(raw)
         data = None
         if data_file is not None:
-            given = certificate.evidence.get("recipe", {}).get("kind") == "given"
-            data = examples_of(data_file, given=given)
+            handed_over = certificate.evidence.get("recipe", {}).get("kind") == "given"
+            data = examples_of(data_file, handed_over=handed_over)
         checked = verify_predictor(certificate, data, _learner_of(certificate, file, model))
     except BoundcalcError as error:
         raise CertificateError(f"{file}: {error}") from error
     established = checked.established or "taken as they stand; give the examples with --data to establish them again"
     if form == "json":
-        found = {
+        document = {
             "verified": True,
             "quantity": "risk",
             "value": certificate.risk,
@@ -171,7 +171,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
             "proved": checked.proved,
             "model": _answers(certificate),
         }
-        write_json(found)
+        write_json(document)
         return
     summary = certificate.summary()
     facts = ", ".join(f"{name} {_short(summary[name])}" for name in SHORT if name in summary)
@@ -204,7 +204,7 @@ def _beforehand(certificate: Any) -> str:
 def _chosen(alternative: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of an alternative, and lists of whole numbers."""
     lists = {name: value for name, value in alternative.items() if isinstance(value, list) and value}
-    whole = {name: value for name, value in lists.items() if all(isinstance(each, int) for each in value)}
+    whole = {name: value for name, value in lists.items() if all(isinstance(item, int) for item in value)}
     numbers = {name: value for name, value in alternative.items() if isinstance(value, int | float)}
     return {name: numbers.get(name, whole.get(name)) for name in alternative if name in numbers or name in whole}
 
@@ -218,17 +218,17 @@ def _seeds(certificate: Any) -> dict[str, list[int]]:
     return {kind: sorted(several) for kind, several in values.items() if several}
 
 
-def examples_of(source: str, *, given: bool = False) -> Any:
-    """Arrays as they were written, or whatever holds sequences; `given`: of a model that was handed over."""
+def examples_of(source: str, *, handed_over: bool = False) -> Any:
+    """Arrays as they were written, or whatever holds sequences; `handed_over`: of a model that was handed over."""
     from boundcalc.predictors.data import Data
 
-    if source.endswith(".npz") and not given:
+    if source.endswith(".npz") and not handed_over:
         return Data.load(source)
     from boundcalc.checkpoints.data import sequences
     from boundcalc.lab.outputs import Examples
 
-    found = Examples.of(sequences(source))
-    return found if given else Data(*found.arrays)
+    examples = Examples.of(sequences(source))
+    return examples if handed_over else Data(*examples.arrays)
 
 
 def _answers(certificate: Any) -> str | None:

@@ -97,7 +97,7 @@ class Report(NamedTuple):
         if self.needed:
             out["smallest_m"] = {needed.quantity: needed.to_json() for needed in self.needed}
         if self.why is not None and self.best is not None:
-            out["why"] = {"bound": self.best.name} | {found.quantity: found.to_json() for found in self.why}
+            out["why"] = {"bound": self.best.name} | {why.quantity: why.to_json() for why in self.why}
         bits = self.question.setting.architecture.bits
         if bits is not None:
             weights = sum(stored_weights(self.question.setting).values())
@@ -170,7 +170,7 @@ def _need(setting: Setting, bound: str, quantity: Any, evaluator: Evaluator) -> 
     from boundcalc.engine.solve import solve
 
     try:
-        found = solve(setting, "m", TARGET, bound=bound, quantity=quantity, evaluator=evaluator, alone=True)
-        return Needed(quantity, bound, round(found.value))
+        solution = solve(setting, "m", TARGET, bound=bound, quantity=quantity, evaluator=evaluator, alone=True)
+        return Needed(quantity, bound, round(solution.value))
     except NoSolution as error:
         return Needed(quantity, bound, None, str(error))

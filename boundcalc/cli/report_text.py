@@ -62,8 +62,8 @@ def cells(report: Report, value: BoundValue, names: Sequence[str]) -> tuple[str,
     )
 
 
-def _growth(found: Growth | None) -> str:
-    return "?" if found is None else str(found)
+def _growth(growth: Growth | None) -> str:
+    return "?" if growth is None else str(growth)
 
 
 def verdict(report: Report) -> list[str]:

@@ -53,10 +53,10 @@ def command(expression: str, seq_len: int, construction: str | None, out: Path |
     if out is not None:
         output.safetensors_name(out)
     function = parse(expression) if set(expression) - {"0", "1"} else from_table(expression)
-    found = represent(function, seq_len, kind=construction)
-    built = found.construction
+    representation = represent(function, seq_len, kind=construction)
+    built = representation.construction
     worst = exhaust(built.network, built.function) if seq_len <= _ALL_OF else None
-    about = found.to_json()
+    about = representation.to_json()
     if worst is not None:
         about["tried"] = {"inputs": worst.tried, "least": worst.score}
     if out is not None:
@@ -64,7 +64,7 @@ def command(expression: str, seq_len: int, construction: str | None, out: Path |
     if form == "json":
         write_json(about)
         return
-    _show(found, worst)
+    _show(representation, worst)
     if out is not None:
         say(f"weights written to {out}")
 
@@ -75,10 +75,10 @@ def _guaranteed(x: float) -> str:
     return text if "e" in text else text.rstrip("0").removesuffix(".")
 
 
-def _show(found: Representation, worst: Worst | None) -> None:
+def _show(representation: Representation, worst: Worst | None) -> None:
     from boundcalc.cli.text import Line, write_table
 
-    built, certified = found.construction, found.certified
+    built, certified = representation.construction, representation.certified
     network, encoding = built.network, built.network.encoding
     say_checked(
         True,
@@ -89,7 +89,7 @@ def _show(found: Representation, worst: Worst | None) -> None:
         say(f"Tried all {worst.tried} inputs: least sign(f) F = {_guaranteed(worst.score)}")
     say(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
-        f"{at_least(found.needed.value)}, by 'best' ({found.needed.bound.risk_strategy})\n"
+        f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.risk_strategy})\n"
     )
     say(f"Function      {built.function.describe()}")
     say(f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}")
@@ -104,5 +104,5 @@ def _show(found: Representation, worst: Worst | None) -> None:
         for key, b in network.norms.budgets.items()
     ]
     write_table(("matrix", "op", "F", "21", "11", "rank"), lines, right=frozenset(range(1, 6)))
-    for name, m in sorted(found.others.items(), key=lambda entry: entry[1]):
+    for name, m in sorted(representation.others.items(), key=lambda entry: entry[1]):
         say(f"construction {name!r} would need {at_least(m)}")

@@ -32,24 +32,24 @@ def certify_by_rule(
     if folder is not None and data is None:
         raise InvalidSetting("--certificates with --by rule needs the training examples: --data FILE")
     progress = (lambda text: click.echo(f"{text} ...", err=True)) if sys.stderr.isatty() else None
-    found = explain_network(model, None if data is None else examples_of(data), delta=delta, progress=progress)
-    certificate = found.certificate
+    explanation = explain_network(model, None if data is None else examples_of(data), delta=delta, progress=progress)
+    certificate = explanation.certificate
     more = {} if certificate is None else facts_of_rule(certificate)
     written = None
     if certificate is not None and folder is not None:
         written = make_folder(folder) / "rule.json"
         certificate.save(written)
     if form == "json":
-        where = None if found.counterexample is None else found.counterexample
+        where = None if explanation.counterexample is None else explanation.counterexample
         write_json(
             {
                 "model": model,
-                "text": str(found),
-                "rule": found.rule.to_json(),
-                "proved": found.proved is not None,
-                "margin": found.margin,
-                "parts": 0 if found.proved is None else len(found.proved.values),
-                "rounding": found.rounding,
+                "text": str(explanation),
+                "rule": explanation.rule.to_json(),
+                "proved": explanation.proved is not None,
+                "margin": explanation.margin,
+                "parts": 0 if explanation.proved is None else len(explanation.proved.values),
+                "rounding": explanation.rounding,
                 "counterexample": None
                 if where is None
                 else {"x": "".join(map(str, where.x)), "output": where.output, "rule": where.answer},
@@ -58,24 +58,26 @@ def certify_by_rule(
             }
         )
     else:
-        for line in _lines(found, certificate):
+        for line in _lines(explanation, certificate):
             say(line)
         if written is not None:
             say(f"{'certificate':<10}  {written}: boundcalc verify {written} --model {model}")
-    if found.proved is None:
+    if explanation.proved is None:
         context.exit(FAILURE)
 
 
-def _lines(found: Any, certificate: Any) -> list[str]:
+def _lines(explained: Any, certificate: Any) -> list[str]:
     from boundcalc.base.rounding import up
     from boundcalc.predictors.rules.certify import facts_of_rule, function_of
 
-    lines = [str(found)]
-    if found.proved is not None:
-        parts = len(found.proved.values)
-        lines.append(f"{'proof':<10}  {parts} parts in ball arithmetic, {function_of(found.rounding, found.margin)}")
-    if found.proved is not None and found.counterexample is not None:
-        lines.append(f"{'beyond':<10}  it differs from {found.rule} at {found.counterexample}")
+    lines = [str(explained)]
+    if explained.proved is not None:
+        parts = len(explained.proved.values)
+        lines.append(
+            f"{'proof':<10}  {parts} parts in ball arithmetic, {function_of(explained.rounding, explained.margin)}"
+        )
+    if explained.proved is not None and explained.counterexample is not None:
+        lines.append(f"{'beyond':<10}  it differs from {explained.rule} at {explained.counterexample}")
     if certificate is not None:
         facts, explanation = certificate.facts, facts_of_rule(certificate)
         lines.append(f"{'risk':<10}  G15: the rule errs on {facts['errors']} of {facts['n']} examples")

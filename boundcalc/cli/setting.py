@@ -72,12 +72,12 @@ class Entry:
             if text not in ("yes", "no", "true", "false"):
                 raise InvalidSetting(f"{self.name} is yes or no, got {text!r}")
             return text in ("yes", "true")
-        found = exactly(text) if self.type is WHOLE else number(text)
-        if found is None or isinstance(found, complex):
+        value = exactly(text) if self.type is WHOLE else number(text)
+        if value is None or isinstance(value, complex):
             raise InvalidSetting(
                 f"{self.name} needs a {'whole number' if self.type is WHOLE else 'number'}, got {text!r}"
             )
-        return found
+        return value
 
 
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
@@ -168,14 +168,14 @@ class Question:
 
 def numbers(texts: Mapping[str, str]) -> dict[str, float]:
     """The same as finite numbers: inputs of a theorem."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, text in texts.items():
         value = number(text)
         if value is None or isinstance(value, complex) or not abs(value) < float("inf"):
             raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {name}={text}")
         whole = exactly(text)
-        found[name] = value if whole is None else whole
-    return found
+        values[name] = value if whole is None else whole
+    return values
 
 
 def take_setting(
@@ -186,8 +186,8 @@ def take_setting(
     `start`: what the options change where neither a preset nor a file is named. `complete`: whether every weight must
     have a budget. `inputs`: whether --set may also name inputs of a theorem.
     """
-    given = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
-    given = {name: value for name, value in given.items() if value is not None}
+    set_fields = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
+    set_fields = {name: value for name, value in set_fields.items() if value is not None}
     rest: dict[str, str] = {}
     for typed, text in pairs("--set", options.pop("others"), "causal=yes").items():
         name = typed.replace("-", "_")
@@ -196,13 +196,13 @@ def take_setting(
             raise InvalidSetting(f"--set: a setting has no field {name!r}{hint(name, BY_NAME)}")
         if entry is None:
             rest[name] = text
-        elif entry.field in given:
+        elif entry.field in set_fields:
             raise InvalidSetting(f"{entry.option} and --set {name} give the same: leave one out")
         else:
-            given[entry.field] = entry.read(text)
+            set_fields[entry.field] = entry.read(text)
     measured = options.pop("measured", ())
     if measured:
-        given["measured"] = tuple(name.replace("-", "_") for name in measured)
+        set_fields["measured"] = tuple(name.replace("-", "_") for name in measured)
     preset, setting_file, norms_file = (options.pop(name) for name in ("preset", "setting_file", "norms_file"))
     norm_words = options.pop("norm_words")
     if preset is not None and setting_file is not None:
@@ -224,17 +224,17 @@ def take_setting(
         norms = joined(before, norm_words)
         origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
-        useless = [name for name in given if name not in WITH_LAYERS]
+        useless = [name for name in set_fields if name not in WITH_LAYERS]
         if useless:
             raise InvalidSetting(
                 f"the setting lists its layers one by one, so {BY_FIELD[useless[0]].option} would change nothing: "
                 "change the layers"
             )
-    origin |= dict.fromkeys(given, "given")
-    setting = changed(start, given, norms)
+    origin |= dict.fromkeys(set_fields, "given")
+    setting = changed(start, set_fields, norms)
     if complete:
         refuse_missing(setting.norms, setting.architecture)
-    if "C" in given and not setting.reads_knob:
+    if "C" in set_fields and not setting.reads_knob:
         raise InvalidSetting(
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )
@@ -242,10 +242,10 @@ def take_setting(
     return Question(setting, origin, tuple(name for name, value in named if value is not None), numbers(rest))
 
 
-def changed(start: Setting, given: Mapping[str, Any], norms: Norms | None = None) -> Setting:
+def changed(start: Setting, new_fields: Mapping[str, Any], norms: Norms | None = None) -> Setting:
     """A setting with the values of some options, and other norms."""
-    changes = {_NORMALISER[name]: value for name, value in given.items() if name in _NORMALISER}
-    rest = {name: value for name, value in given.items() if name not in _NORMALISER}
+    changes = {_NORMALISER[name]: value for name, value in new_fields.items() if name in _NORMALISER}
+    rest = {name: value for name, value in new_fields.items() if name not in _NORMALISER}
     if changes:
         if changes.get("name", "custom") != "custom":
             changes = {"c": None, "mu": None} | changes
@@ -273,7 +273,7 @@ def full_json(setting: Setting) -> dict[str, Any]:
     if setting.architecture.layers is None:
         del out["architecture"]["layers"]
     else:
-        given = write(setting.architecture)["layers"]
+        layers = write(setting.architecture)["layers"]
         kept = ("depth", "seq_len", "input_radius", "bits", "classes")
-        out["architecture"] = {name: out["architecture"][name] for name in kept} | {"layers": given}
+        out["architecture"] = {name: out["architecture"][name] for name in kept} | {"layers": layers}
     return out | {"norms": setting.norms.to_json()}

@@ -93,23 +93,23 @@ def command(
         )
     from boundcalc.engine.solve import solve
 
-    found: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
-    value = found.bound
+    solution: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
+    value = solution.bound
     bounded = value.of(quantity)
-    plain = _without_bits(found, variable, target, bound, quantity)
+    plain = _without_bits(solution, variable, target, bound, quantity)
     below = None
     if variable == "m" and quantity == "gap" and value.kind == "bound":
         from boundcalc.engine.floors import too_few_samples
 
-        below = too_few_samples(question.setting, target, round(found.value))
+        below = too_few_samples(question.setting, target, round(solution.value))
     if form == "json":
         out = {
             "for": variable,
             "target": target,
             "quantity": quantity,
-            "direction": found.direction,
-            "value": found.value,
-            "at_end": found.at_end,
+            "direction": solution.direction,
+            "value": solution.value,
+            "at_end": solution.at_end,
             "setting": full_json(value.setting),
             "result": value.to_json(),
         }
@@ -123,9 +123,9 @@ def command(
     at = f" at train error {short(question.setting.sample.train_error)}" if quantity == "risk" else ""
     if quantity == "risk" and question.assumed("train_error"):
         at += " (default)"
-    rounded = at_least if found.direction == "smallest" else at_most
+    rounded = at_least if solution.direction == "smallest" else at_most
     say(
-        f"{found.direction} {variable} with {quantity} <= {short(target)}{at}: {rounded(found.value)}\n"
+        f"{solution.direction} {variable} with {quantity} <= {short(target)}{at}: {rounded(solution.value)}\n"
         f"at this {variable}, {bound!r} gives {upper(log10_up(bounded.log_value))}, by {bounded.form}"
     )
     if below is not None:
@@ -137,12 +137,12 @@ def command(
     if plain is not None:
         without = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
         say(f"it is based on stored weights of {bits} bits each, fixed before the data (G13); without that: {without}")
-    if found.at_end:
+    if solution.at_end:
         has = "has the margin" if quantity == "gap" else "with the margin is built"
-        end = f"beyond it no network {has}" if found.none_beyond else "the search ends there"
+        end = f"beyond it no network {has}" if solution.none_beyond else "the search ends there"
         say(
             f"{end}; smaller ones do not all meet the target"
-            if found.some_between_miss
+            if solution.some_between_miss
             else f"every {variable} searched meets the target; {end}"
         )
 
@@ -196,16 +196,16 @@ def _plan(
         say(f"{plan.allowed} errors allowed")
 
 
-def _without_bits(found: Any, variable: Any, target: float, bound: str, quantity: Any) -> Any:
+def _without_bits(solution: Any, variable: Any, target: float, bound: str, quantity: Any) -> Any:
     """The solution without the premise about bits, or why there is none; None where the solution is not based on it."""
     from boundcalc.cli.report import counts_stored
 
-    if not counts_stored(found.bound):
+    if not counts_stored(solution.bound):
         return None
     from boundcalc.base.errors import NoSolution
     from boundcalc.engine.solve import solve
 
     try:
-        return solve(found.bound.setting.but(bits=None), variable, target, bound=bound, quantity=quantity)
+        return solve(solution.bound.setting.but(bits=None), variable, target, bound=bound, quantity=quantity)
     except NoSolution as error:
         return str(error)

@@ -76,19 +76,22 @@ def command(
         click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
         return
     workers = Workers(jobs, backend)
-    made = None
+    certified = None
     with Store(store_path) as store, kept(store, sweep.trials) as progress:
         ran = run_sweep(sweep, store, workers=workers, progress=progress)
         if plans and not ran.errors:
-            made = certify_sweep(sweep.trials, store, plans, workers=workers, progress=progress)
+            certified = certify_sweep(sweep.trials, store, plans, workers=workers, progress=progress)
     diverged = f", {ran.failed} of them diverged" if ran.failed else ""
     click.echo(
         f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "
         f"in {clock(ran.seconds)}; see `boundcalc runs --store {store_path}`"
     )
-    if made is not None:
-        refused = f", {made.failed} of them refused" if made.failed else ""
-        click.echo(f"certificates: {made.present} were there, {made.added} added{refused} in {clock(made.seconds)}")
+    if certified is not None:
+        refused = f", {certified.failed} of them refused" if certified.failed else ""
+        click.echo(
+            f"certificates: {certified.present} were there, {certified.added} added{refused} in "
+            f"{clock(certified.seconds)}"
+        )
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
 

@@ -56,14 +56,14 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     if form == "table" and total * len(names) > _MOST_ROWS:
         raise InvalidSetting(f"a table of {total * len(names)} rows is no reading: add --format csv (or json)")
     typed = {option.field: name for name, (option, _) in axes.items()}
-    found = False
+    any_bound = False
 
     def rows() -> _Rows:
-        nonlocal found
+        nonlocal any_bound
         for point, results in _watched(run(make, grid, names), total):
             at = {typed[field]: value for field, value in point.items()}
             for result in results:
-                found = found or result["refusal"] is None
+                any_bound = any_bound or result["refusal"] is None
                 yield at | result
 
     if form == "csv":
@@ -72,7 +72,7 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
         _json(question, axes, rows())
     else:
         _table(question, typed, rows(), several=len(names) > 1)
-    return found
+    return any_bound
 
 
 def _watched(points: Iterator[Any], total: int) -> Iterator[Any]:

@@ -29,9 +29,9 @@ class Line(NamedTuple):
 
 def room() -> int | None:
     """Characters of a line: COLUMNS, or what the terminal has; None in a pipe, where lines may be of any length."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given):
-        return int(given)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
     return (os.get_terminal_size(sys.stdout.fileno()).columns or None) if sys.stdout.isatty() else None
 
 

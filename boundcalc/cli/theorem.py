@@ -21,10 +21,10 @@ _NAMES = {"B_X": "input_radius", "tau": "temperature", "r": "smoothness", "reg":
 
 def alone(bounds: Sequence[str]) -> Theorem | None:
     """The theorem that is not about a setting, where one was named; it is evaluated by itself."""
-    found = [theorem for name in bounds if (theorem := theorem_called(name)) and theorem.name not in BOUNDS]
-    if found and len(bounds) > 1:
-        raise InvalidSetting(f"{found[0].name} is no gap of a setting: evaluate it by itself")
-    return found[0] if found else None
+    theorems = [theorem for name in bounds if (theorem := theorem_called(name)) and theorem.name not in BOUNDS]
+    if theorems and len(bounds) > 1:
+        raise InvalidSetting(f"{theorems[0].name} is no gap of a setting: evaluate it by itself")
+    return theorems[0] if theorems else None
 
 
 def refuse_inputs(question: Question) -> None:
@@ -50,10 +50,10 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
     a = question.setting.architecture
     if theorem.network and a != type(a)(depth=a.depth, d=a.d, heads=a.heads, seq_len=a.seq_len):
         raise InvalidSetting(f"{theorem.name} is about networks of preset edelman alone: leave out what makes another")
-    found = theorem.values(**values)
+    bounds = theorem.values(**values)
     by = {"stated_by": theorem.stated_by} if theorem.stated_by else {}
     if form == "json":
-        write_json({"theorem": theorem.name, **by, "assumed": assumed, "results": [b.to_json() for b in found]})
+        write_json({"theorem": theorem.name, **by, "assumed": assumed, "results": [b.to_json() for b in bounds]})
         return
     listed = ", ".join(f"{name} {short(value)}{'*' * (name in assumed)}" for name, value in values.items())
     notes = [f"at {listed}" + ("   (* default: --set NAME=VALUE changes it)" if assumed else "")]
@@ -72,10 +72,12 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
                 b.quantity,
             )
         )
-        for b in found
+        for b in bounds
     ]
     write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), rows)
-    notes += [f"{b.name} ({b.form}) is vacuous: its quantity is at most {shown(b.always)}." for b in found if b.vacuous]
+    notes += [
+        f"{b.name} ({b.form}) is vacuous: its quantity is at most {shown(b.always)}." for b in bounds if b.vacuous
+    ]
     for note in notes:
         click.echo("\n".join(wrapped(note.split())))
 
@@ -83,13 +85,13 @@ def show_values(theorem: Theorem, question: Question, form: str) -> None:
 def _inputs(theorem: Theorem, question: Question) -> tuple[Mapping[str, float], list[str]]:
     """Every input of a theorem, and those that were not given: from --set, the setting, or the theorem's defaults."""
     needed, optional = theorem.needed
-    given = {_NAMES.get(name, name): value for name, value in question.inputs.items()}
+    typed = {_NAMES.get(name, name): value for name, value in question.inputs.items()}
     values: dict[str, float] = {}
     assumed: list[str] = []
     for name in (*needed, *optional):
         entry = BY_NAME.get(_NAMES.get(name, name))
-        if name in given:
-            values[name] = given.pop(name)
+        if name in typed:
+            values[name] = typed.pop(name)
         elif entry is not None and (name not in theorem.defaults or not question.assumed(entry.field)):
             values[name] = field_value(question.setting, entry.field)
         elif name in theorem.defaults:
@@ -99,12 +101,12 @@ def _inputs(theorem: Theorem, question: Question) -> tuple[Mapping[str, float], 
             raise InvalidSetting(f"{theorem.name} needs a value for {name}; for instance {example}")
         if name in values and name not in question.inputs and (entry is None or question.assumed(entry.field)):
             assumed.append(name)
-    known = ", ".join((*needed, *optional))
-    for name in given:
-        raise InvalidSetting(f"{theorem.name} does not depend on {name}; it has {known}")
+    names = ", ".join((*needed, *optional))
+    for name in typed:
+        raise InvalidSetting(f"{theorem.name} does not depend on {name}; it has {names}")
     for entry in BY_NAME.values():
         if question.origin.get(entry.field) == "given" and entry.field not in _read(needed, optional):
-            question.refuse(entry.field, f"{theorem.name} is not about a setting; it has {known}")
+            question.refuse(entry.field, f"{theorem.name} is not about a setting; it has {names}")
     return values, assumed
 
 

@@ -141,10 +141,10 @@ def command(
         certificates = predictors.certify_trial(trial, methods, delta, prefix=prefix, file=certificate)
     values = _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
-        found = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
+        document = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
         if methods:
-            found["certificates"] = certificates
-        click.echo(json.dumps({**found, "bounds": [value.to_json() for value in values]}, indent=1))
+            document["certificates"] = certificates
+        click.echo(json.dumps({**document, "bounds": [value.to_json() for value in values]}, indent=1))
     else:
         _show(trial, outcome.result, values, gamma, delta)
         if certificates:

@@ -26,8 +26,8 @@ def number(text: str) -> float | None:
 
 def exactly(text: str) -> int | None:
     """A whole number to its last digit (1e30 is no float); None where it is none, or beyond the range of floats."""
-    found = number(text)
-    if found is None or isinstance(found, complex) or not math.isfinite(found):
+    value = number(text)
+    if value is None or isinstance(value, complex) or not math.isfinite(value):
         return None
     from fractions import Fraction
 
@@ -35,7 +35,7 @@ def exactly(text: str) -> int | None:
     try:
         exact = int(base) ** int(exponent) if power else Fraction(base)
     except ValueError:
-        exact = found
+        exact = value
     return int(exact) if exact == int(exact) else None
 
 
@@ -67,10 +67,10 @@ class _Number(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, int | float):
             return float(value)
-        found = number(value)
-        if found is None or isinstance(found, complex):
+        parsed = number(value)
+        if parsed is None or isinstance(parsed, complex):
             self.fail(f"needs a number such as 0.05 or 1e-3, got {value!r}", param, ctx)
-        return found
+        return parsed
 
 
 class _Whole(click.ParamType):
@@ -85,10 +85,10 @@ class _Whole(click.ParamType):
             return int(plain_digits(value))
         except ValueError:
             pass
-        found = exactly(value)
-        if found is None:
+        whole = exactly(value)
+        if whole is None:
             self.fail(f"needs a whole number such as 512, 1e6 or 10^6, got {value!r}", param, ctx)
-        return found
+        return whole
 
 
 NUMBER, WHOLE = _Number(), _Whole()

@@ -77,13 +77,13 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
 
     try:
         certificate = Certificate.from_json(raw)
-        found = _Found(verify(certificate).log_value, *_alone(text))
+        values = _Found(verify(certificate).log_value, *_alone(text))
     except CertificateError as error:
         raise CertificateError(f"{file}: {error}") from error
     if form == "json":
-        write_json(_document(certificate, found))
+        write_json(_document(certificate, values))
         return
-    claim, *lines = _lines(certificate, found)
+    claim, *lines = _lines(certificate, values)
     say_checked(True, claim)
     for line in lines:
         label, gap, text = line.partition("  ")
@@ -152,17 +152,17 @@ def _alone(text: str) -> tuple[float, int, int]:
     from boundcalc.proof import second
 
     try:
-        found = second.confirm(text)
+        confirmed = second.confirm(text)
     except second.Refused as error:
         raise CertificateError(f"the second checker, which stands alone, does not confirm it: {error}") from None
-    return math.nextafter(float(found.log_value), math.inf), *second.size()
+    return math.nextafter(float(confirmed.log_value), math.inf), *second.size()
 
 
-def _lines(certificate: Certificate, found: _Found) -> list[str]:
+def _lines(certificate: Certificate, values: _Found) -> list[str]:
     """What was verified, in words: the claim, what it is about, and what it is based on."""
     sample = certificate.setting.sample
     at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
-    log10 = log10_up(found.second)
+    log10 = log10_up(values.second)
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
     sure = f"with probability at least {confidence(sample.delta)}"
     levels = len(certificate.levels)
@@ -172,7 +172,7 @@ def _lines(certificate: Certificate, found: _Found) -> list[str]:
     if certificate.trivial:
         claim = f"verified, and trivial: no cover is counted, so it bounds nothing about the {certificate.quantity}"
         how = ""
-    digits, interval = (upper(each / math.log(10), 12) for each in (found.second, found.first))
+    digits, interval = (upper(log / math.log(10), 12) for log in (values.second, values.first))
     return [
         claim,
         *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
@@ -198,8 +198,8 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
         del architecture["layers"]
         chosen = {name: value for name, value in architecture.items() if value is not None and value is not False}
         network = f"{_named(chosen)}, normaliser {normaliser.pop('name')}"
-        given = {name: value for name, value in normaliser.items() if value is not None}
-        network += f" ({_named(given)})" if given else ""
+        fields = {name: value for name, value in normaliser.items() if value is not None}
+        network += f" ({_named(fields)})" if fields else ""
     budgets = [f"{key} {_named(limits)}" for key, limits in full["norms"]["budgets"].items()]
     hidden = len(budgets) - _SHOWN_BUDGETS
     budgets = [*budgets[:_SHOWN_BUDGETS], *([f"and {hidden} more (--format json)"] if hidden > 0 else [])]
@@ -222,7 +222,7 @@ def _measured(certificate: Certificate) -> str:
     return f"{', '.join(what)}; P1 adds {up(certificate.nats or 0.0)} nats to log(1/delta)"
 
 
-def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
+def _document(certificate: Certificate, values: _Found) -> dict[str, Any]:
     data = certificate.to_json()
     sample = certificate.setting.sample
     trivial = certificate.trivial
@@ -231,8 +231,8 @@ def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
         "quantity": certificate.quantity,
         "kind": certificate.kind,
         "trivial": trivial,
-        "value": None if trivial else value_up(found.second),
-        "log10_value": None if trivial else log10_up(found.second),
+        "value": None if trivial else value_up(values.second),
+        "log10_value": None if trivial else log10_up(values.second),
         "delta": sample.delta,
         "confidence": confidence(sample.delta),
         "train_error": sample.train_error if certificate.quantity == "risk" else None,
@@ -242,8 +242,8 @@ def _document(certificate: Certificate, found: _Found) -> dict[str, Any]:
         "looked_at": data["looked_at"],
         "statements": data["statements"],
         "log_counts": [level.log_count for level in certificate.levels],
-        "second": {"confirmed": True, "log_value": found.second, "modules": found.modules, "lines": found.lines},
-        "first": {"confirmed": True, "log_value": found.first},
+        "second": {"confirmed": True, "log_value": values.second, "modules": values.modules, "lines": values.lines},
+        "first": {"confirmed": True, "log_value": values.first},
         "setting": data["setting"],
         "forward_check": data["forward_check"],
         "forward_check_text": describe_comparison(certificate.compared),

@@ -27,41 +27,41 @@ def why_lines(report: Report) -> list[str]:
         return []
     if not report.why:
         return [f"why: {report.best.name!r} is a closed formula; boundcalc derive --bound {report.best.name} shows it."]
-    return [line for found in report.why for line in _lines(report.best.name, found, report.question.setting)]
+    return [line for account in report.why for line in _lines(report.best.name, account, report.question.setting)]
 
 
-def _lines(name: str, found: Why, setting: Setting) -> list[str]:
-    what = found.quantity
-    count = STRATEGIES[found.strategy].counted
-    about = f"{found.strategy}, {count} = {upper(found.log_count / _LN10)} against m = {short(found.n_train)}"
+def _lines(name: str, account: Why, setting: Setting) -> list[str]:
+    what = account.quantity
+    count = STRATEGIES[account.strategy].counted
+    about = f"{account.strategy}, {count} = {upper(account.log_count / _LN10)} against m = {short(account.n_train)}"
     head = f"Why the {what} of {name!r}: {about}"
-    if found.first_link:
+    if account.first_link:
         head = f"Why the {what} of {name!r} is trivial; its first link, whose cost exceeds its gain: {about}"
-    if not found.counts:
-        about = f"{found.strategy}, which counts no covers, at m = {short(found.n_train)}"
+    if not account.counts:
+        about = f"{account.strategy}, which counts no covers, at m = {short(account.n_train)}"
         head = f"Why the {what} of {name!r}: {about}"
-    pieces = ", ".join(f"{c.piece} {percent(c.share)}" for c in found.counts[:_MOST] if c.share > 0)
-    rest, more = sum(c.share for c in found.counts[_MOST:]), len(found.counts) - _MOST
+    pieces = ", ".join(f"{c.piece} {percent(c.share)}" for c in account.counts[:_MOST] if c.share > 0)
+    rest, more = sum(c.share for c in account.counts[_MOST:]), len(account.counts) - _MOST
     lines = [f"{head}."]
-    if found.counts:
+    if account.counts:
         lines.append(
             f"  {count} by piece: {pieces}" + (f", {more} other{'s' * (more > 1)} {percent(rest)}" if rest else "")
         )
-    of = f"{count} / m" if found.saturates else what
-    lines.append(f"  d log({of}) / d log: {_slopes(found.elasticities)}")
-    aim = "halve it" if found.halves else "bring it below 1"
-    if found.changes:
+    of = f"{count} / m" if account.saturates else what
+    lines.append(f"  d log({of}) / d log: {_slopes(account.elasticities)}")
+    aim = "halve it" if account.halves else "bring it below 1"
+    if account.changes:
         lines.append(
-            f"  One change that would {aim}: " + "; or ".join(_change(c, what, setting) for c in found.changes)
+            f"  One change that would {aim}: " + "; or ".join(_change(c, what, setting) for c in account.changes)
         )
     else:
         lines.append(f"  No single change that was tried would {aim} while some network still has the margin.")
     return lines
 
 
-def _slopes(found: Mapping[str, float]) -> str:
-    own = {name.removeprefix("norm "): slope for name, slope in found.items() if name.startswith("norm ")}
-    plain = [f"{name} {_slope(slope)}" for name, slope in found.items() if not name.startswith("norm ")]
+def _slopes(slopes: Mapping[str, float]) -> str:
+    own = {name.removeprefix("norm "): slope for name, slope in slopes.items() if name.startswith("norm ")}
+    plain = [f"{name} {_slope(slope)}" for name, slope in slopes.items() if not name.startswith("norm ")]
     large = sorted((name for name in own if abs(own[name]) >= 0.005), key=lambda name: -abs(own[name]))
     kinds = [f"{name} {_slope(own[name])}" for name in large]
     if len(large) < len(own):

@@ -41,7 +41,7 @@ def tune(network: Network) -> Tuning | None:
     if network.heads != 1 or not 1 < depth <= _DEEPEST:
         return plain
     told_apart = replace(plain, strata=_strata(network, plain))
-    return min((plain, told_apart), key=lambda each: sharp(FLOAT, network, each))
+    return min((plain, told_apart), key=lambda tuning: sharp(FLOAT, network, tuning))
 
 
 def _curvature(fro: float) -> float:
@@ -94,7 +94,7 @@ def _strata(network: Network, plain: Tuning) -> tuple[Strata | None, ...]:
         values: list[tuple[float, Strata | None]] = [(whole, None)]
         if 0 < size.hull <= LARGEST_SCORE:
             strata = [_stratum(size.hull, first, count) for count, first in product(_RANGES, _FIRST)]
-            values += [(step(FLOAT, gaussian, size, each, whole), each) for each in strata]
+            values += [(step(FLOAT, gaussian, size, candidate, whole), candidate) for candidate in strata]
         gaussian, best = min(values, key=lambda value: value[0])
         chosen.append(best)
     return tuple(chosen)

@@ -46,8 +46,8 @@ def risk_candidates(search: Search, only: str | None = None) -> Iterator[Candida
         for part in search.classes if not strategy.noisy or referred else search.classes[:1]:
             point = _noise_half(part) if strategy.noisy else uniform_half(part)
             if point is not None:
-                known = part.known([math.exp(HALF)], [math.exp(min(point.log_count, _MOST_COUNT))])
-                yield part.at_best_mu(strategy, known, (Level(HALF, point.covers()),))
+                inputs = part.known([math.exp(HALF)], [math.exp(min(point.log_count, _MOST_COUNT))])
+                yield part.at_best_mu(strategy, inputs, (Level(HALF, point.covers()),))
 
 
 def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
@@ -132,8 +132,8 @@ def closed_form(search: Search, strategy: Strategy) -> tuple[float, Level]:
             level, log_capacity = _split(search, strategy, items, start - 1e-6)
     count, scale = LogFloat(log_capacity - 2 * level.log_scale), LogFloat(level.log_scale)
     inverse, m = LogFloat.of(search.log_inverse_delta), LogFloat.of(search.m)
-    known = Known(LogFloat(search.log_start), [scale], [count], inverse, m, LogFloat.of(0))
-    return strategy.value(LOG, known).log, level
+    inputs = Known(LogFloat(search.log_start), [scale], [count], inverse, m, LogFloat.of(0))
+    return strategy.value(LOG, inputs).log, level
 
 
 def _split(search: Search, strategy: Strategy, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:

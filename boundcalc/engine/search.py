@@ -250,17 +250,17 @@ class Search:
             return
         for strategy in STRATEGIES.values():
             if strategy.stored and strategy.quantity == quantity and strategy.refuses(self.setting) is None:
-                known = self.known([], [stored_count(FLOAT, self.setting)])
-                yield self.at_best_mu(strategy, known, ())
+                inputs = self.known([], [stored_count(FLOAT, self.setting)])
+                yield self.at_best_mu(strategy, inputs, ())
 
-    def at_best_mu(self, strategy: Strategy, known: Known, levels: tuple[Level, ...]) -> Candidate:
+    def at_best_mu(self, strategy: Strategy, inputs: Known, levels: tuple[Level, ...]) -> Candidate:
         """A candidate at the best parameter of the kl inverse, where the strategy takes one (any is valid)."""
         eta = noise_chance(self.m) if "eta" in strategy.parameters else None
-        known, mu = replace(known, eta=eta), None
+        inputs, mu = replace(inputs, eta=eta), None
         if strategy.needs_mu(self.setting):
-            value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(known, mu=mu)))
+            value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(inputs, mu=mu)))
         else:
-            value = strategy.value(FLOAT, known)
+            value = strategy.value(FLOAT, inputs)
 
         def write() -> Certificate:
             return replace(self.certificate(strategy, levels), mu=mu, eta=eta)
@@ -308,9 +308,9 @@ class Search:
         links = chains.best(math.exp(self.log_start), curve.until(math.log(self.m)), self.m)
         room = slack(items)
         log_scales = [min(link.point.log_scale + room, self.log_start) for link in links]
-        known = self.known(list(map(math.exp, log_scales)), [link.adds for link in links])
-        steep = any(less > more * (1 - _EQUAL) for less, more, _ in strategy.conditions(FLOAT, known))
-        value = math.inf if steep else strategy.value(FLOAT, known)
+        inputs = self.known(list(map(math.exp, log_scales)), [link.adds for link in links])
+        steep = any(less > more * (1 - _EQUAL) for less, more, _ in strategy.conditions(FLOAT, inputs))
+        value = math.inf if steep else strategy.value(FLOAT, inputs)
 
         def write() -> Certificate:
             levels = zip(log_scales, links, strict=True)
@@ -332,11 +332,11 @@ class Search:
     def _log_samples(self, point: Point) -> float:
         """Log of the m with which a link to a point brings the gap below 1: what it adds falls like 1/sqrt(m)."""
         start, scale, one = LogFloat(self.log_start), LogFloat(point.log_scale), LogFloat.of(1)
-        known = Known(
+        inputs = Known(
             start, [scale], [LogFloat(point.log_count)], LogFloat.of(self.log_inverse_delta), one, LogFloat.of(0)
         )
         left = 2 * (_BELOW_ONE * start - scale)
-        at_one = STRATEGIES[Chain.name].value(LOG, known) - 2 * scale
+        at_one = STRATEGIES[Chain.name].value(LOG, inputs) - 2 * scale
         return 2 * (at_one / left).log if left > 0 else math.inf
 
     def first_link(self) -> Needed | None:

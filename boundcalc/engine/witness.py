@@ -199,8 +199,8 @@ class Builder:
                 end = _written(state, shape, factors[0] * mass, layer.heads * layer.out)
                 end = end._replace(size=min(layer.out, 2), starts=starts)
             last = state.last
-            for index, each in enumerate(factors):
-                last = Entry(last, "W_V", layer.block, index if len(factors) > 1 else None, shape, each)
+            for index, factor in enumerate(factors):
+                last = Entry(last, "W_V", layer.block, index if len(factors) > 1 else None, shape, factor)
             yield end._replace(last=last)
 
     def _through_normalisation(self, layer: LayerNorm, state: State) -> State | None:
@@ -337,10 +337,10 @@ def no_witness(setting: Setting, *, measured: bool = False) -> Refusal | None:
     from boundcalc.base.rounding import at_least, at_most
 
     most = at_least(upper_float(largest))
-    known = f"the largest margin that a network is built with is {at_most(built)}" if built else "no network is built"
+    limit = f"the largest margin that a network is built with is {at_most(built)}" if built else "no network is built"
     return Refusal(
         f"a risk bound at training error {setting.sample.train_error:g}",
-        f"gamma {gamma:g}, while {known} and margins up to {most} are not excluded",
+        f"gamma {gamma:g}, while {limit} and margins up to {most} are not excluded",
         "a network with a margin above gamma on inputs of both labels",
         f"Take a gamma below {at_most(built)}." if built else "",
     )
