@@ -302,6 +302,13 @@ STATEMENTS = [
         _MEMBERS,
     ),
     Mutation(
+        "construction A without the first row's own weight",
+        "statements/floors/edelman.py",
+        "pooled(room, plus, minus, 1, s)",
+        "pooled(room, plus, minus, 0, s)",
+        _MEMBERS,
+    ),
+    Mutation(
         "construction C without the first row's own weight",
         "statements/floors/edelman.py",
         "alone - self.plus), alone, s)",
@@ -321,6 +328,34 @@ STATEMENTS = [
         "v = m // cells + 1",
         "v = m // cells",
         "tests/soundness/test_floors.py -k mean_deviation",
+    ),
+    Mutation(
+        "F2 without what Tusnady's inequality leaves",
+        "statements/floors/counting.py",
+        " - a**2 / 8 - coupled) / m",
+        ") / m",
+        "tests/soundness/test_floors.py -k both_checkers",
+    ),
+    Mutation(
+        "F2 with a sphere of one dimension more",
+        "statements/floors/counting.py",
+        "reach / cells, (n - 3) / 2",
+        "reach / cells, (n - 2) / 2",
+        "tests/soundness/test_floors.py -k parts_of",
+    ),
+    Mutation(
+        "F2 with counts that do not vary",
+        "statements/floors/counting.py",
+        " + ns.sqrt(m * even)",
+        "",
+        "tests/soundness/test_floors.py -k both_checkers",
+    ),
+    Mutation(
+        "F2 with a slope that forgets the read-out",
+        "statements/floors/base.py",
+        "value * self._later[0][1] * self._readout",
+        "value * self._later[0][1]",
+        "tests/soundness/test_floors.py -k slope",
     ),
     Mutation(
         "F3 with walks that vary like Gaussians, not like their lengths",

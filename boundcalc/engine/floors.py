@@ -13,14 +13,15 @@ from typing import Any, NamedTuple, TypeVar
 from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.floor import Floor, check_floor
 from boundcalc.setting import Setting
-from boundcalc.statements.floors import B, C, D, E, N
+from boundcalc.statements.floors import A, B, C, D, E, N
 from boundcalc.statements.floors.base import Construction, Room, refusal
-from boundcalc.statements.floors.counting import drop, errs, gap_floor
+from boundcalc.statements.floors.counting import LEAST_PAIRS, drop, errs, gap_floor
 
-WAYS = {"gap": ("F1", "F3"), "errors": ("F1-errors", "F3-errors"), "risk": ("R1",)}
+WAYS = {"gap": ("F1", "F2", "F3"), "errors": ("F1-errors", "F3-errors"), "risk": ("R1",)}
 """Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the
 risk."""
 _MOST_DIRECTIONS = 1024
+_FEW_CELLS = 40
 _TILTS = tuple(k / 20 for k in range(3, 16))
 _SHARES = (0.55, 0.7, 0.85)
 _AROUND = (0.8, 0.88, 0.94, 1.0, 1.06, 1.14, 1.25)
@@ -29,7 +30,7 @@ _HALVINGS = 16
 _NEAR = 0.8
 """Constructions that begin further below the best are left."""
 _STEEP = 1.2
-"""Scores above which constructions with several columns are tried."""
+"""Scores above which constructions with several columns are tried, and weights on a sphere are not."""
 
 
 _Of = TypeVar("_Of", bound=str)
@@ -57,7 +58,12 @@ def best_floor(setting: Setting, of: str = "gap", room: Room | None = None) -> C
     room = room or Room(FLOAT, setting)
     candidates: list[Candidate] = []
     for by in WAYS[of]:
-        starts = [candidate.construction for candidate in candidates] if by.startswith("F3") else _starts(room)
+        if by == "F2":
+            starts = _spheres(room)
+        elif by.startswith("F3"):  # of what the others found
+            starts = [candidate.construction for candidate in candidates]
+        else:
+            starts = _starts(room)
         candidates += _best_of(room, by, starts)
         if of == "gap" and by == "F1" and not setting.architecture.residual and _steep(room):
             candidates += (candidate._replace(by=by) for candidate in _best_of(room, "F1-errors", _starts(room)))
@@ -106,7 +112,10 @@ def _best_of(room: Room, by: str, starts: Iterable[Construction]) -> Iterator[Ca
     for candidate in best.values():
         if candidate.value < _NEAR * most:
             continue
-        yield _refined(room, candidate)
+        refined = _refined(room, candidate)
+        if by == "F2":
+            refined = refined._replace(value=gap_floor(room, refined.construction, by) or 0.0)
+        yield refined
 
 
 def _steep(room: Room) -> bool:
@@ -126,6 +135,7 @@ def _starts(room: Room) -> Iterator[Construction]:
     for n, tilt in product(sizes, _TILTS):
         yield B(n, tilt)
     if not _steep(room):
+        yield from (A(n, half) for n in sizes)
         return
     columns = [(k, min(room.d - 1 - k, _MOST_DIRECTIONS)) for k in (1, 2, 4, 7, 12) if room.d - 1 - k >= 1]
     if room.depth == 1 and not room.mean:
@@ -135,6 +145,16 @@ def _starts(room: Room) -> Iterator[Construction]:
     for part, share in product((1, 2, 5, 12), (0.1, 0.14, 0.2, 0.3)):
         keys = max(1, round(share * room.seq_len))
         yield E(max(1, (room.d - 1) // part), room.seq_len - 2 * keys, keys, 0.995)
+
+
+def _spheres(room: Room) -> Iterator[Construction]:
+    """Where F2 begins: even numbers of pairs."""
+    if room.setting.architecture.residual or _steep(room):
+        return
+    most = min(room.d - 1, _MOST_DIRECTIONS) // 2 * 2
+    if most >= LEAST_PAIRS:
+        yield B(min(most, 128), 0.4)
+        yield A(min(most, 128), room.seq_len // 2)
 
 
 def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -> Candidate | None:
@@ -147,7 +167,7 @@ def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -
         if by == "R1":
             value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
         else:
-            value = gap_floor(room, start, by)
+            value = gap_floor(room, start, by, _FEW_CELLS)
     except OverflowError:
         return None
     return None if value is None or not math.isfinite(value) else Candidate(value, start, by)
@@ -161,7 +181,7 @@ def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
         low = construction.output(room, -1)
         return low > 0 if errors else low + construction.output(room, 1) > room.gamma
 
-    if isinstance(start, C | D):
+    if isinstance(start, A | C | D):
         low, high = 0, room.seq_len - (0 if isinstance(start, D) else 1)
         while low < high:
             middle = (low + high + 1) // 2
@@ -181,11 +201,11 @@ def _centred(room: Room, start: Construction, *, errors: bool) -> Construction:
 
 def _refined(room: Room, best: Candidate) -> Candidate:
     """Coordinate search around a candidate, by steps that halve."""
-    step = 0.2
-    while step > 0.006:
+    step, of_spheres = 0.2, best.by == "F2"
+    while step > (0.03 if of_spheres else 0.006):
         moved = False
-        for neighbour in _neighbours(best.construction, step):
-            other = _judged(room, neighbour, best.by, centred=True)
+        for neighbour in _neighbours(best.construction, step, of_spheres):
+            other = _judged(room, neighbour, best.by, centred=not of_spheres)
             if other is not None and other.value > best.value:
                 best, moved = other, True
         if not moved:
@@ -193,14 +213,19 @@ def _refined(room: Room, best: Candidate) -> Candidate:
     return best
 
 
-def _neighbours(construction: Construction, step: float) -> Iterator[Construction]:
+def _neighbours(construction: Construction, step: float, of_spheres: bool) -> Iterator[Construction]:
     fields: dict[str, Any] = vars(construction)
-    for name, way in product(fields.keys() - {"plus", "eta", "queries"}, (-1, 1)):
+    kept = {"eta", "queries"} if of_spheres else {"plus", "eta", "queries"}
+    for name, way in product(fields.keys() - kept, (-1, 1)):
         value = fields[name]
         if isinstance(value, float):
             yield replace(construction, **{name: value + way * step / 2})  # type: ignore[type-var]
             continue
-        moved = value + way * max(1, round(step * value))
+        if of_spheres:
+            by = step * value if name == "n" else step * value / 8
+            moved = value + 2 * way * max(1, round(by / 2))
+        else:
+            moved = value + way * max(1, round(step * value))
         if isinstance(construction, E) and name == "keys":
             yield replace(construction, keys=moved, queries=construction.queries + 2 * (value - moved))
         elif isinstance(construction, C | D) and name == "k":

@@ -17,6 +17,7 @@ from boundcalc.statements.floors.counting import gap_floor, risk_floor
 FORMAT = "boundcalc-floor/1"
 WAYS: Mapping[str, str] = {
     "F1": "ramp loss on the law less its mean on the sample",
+    "F2": "ramp loss on the law less its mean on the sample",
     "F3": "ramp loss on the law less its mean on the sample",
     "F1-errors": "chance of an error less the mean ramp loss on the sample",
     "F3-errors": "chance of an error less the mean ramp loss on the sample",

@@ -11,18 +11,21 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.layers.base import weights_of
 from boundcalc.proof.floor import Floor
 from boundcalc.setting.norms import place_named
-from boundcalc.statements.floors import B, C, D, E, N
+from boundcalc.statements.floors import A, B, C, D, E, N
 from boundcalc.statements.floors.base import Construction, Room
 from boundcalc.statements.floors.residual import gain, stored
 
 Array = np.ndarray
 Rows = Sequence[tuple[int, Sequence[tuple[int, float]]]]
-"""Input rows as (how many, [(coordinate, value)]); the first coordinate is negated in the cell's partner (F3)."""
+"""Input rows as (how many, [(coordinate, value)]); the first coordinate is negated in the cell's partner (F2, F3)."""
 HALF = math.sqrt(0.5)
 
 
 def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, Array], list[Array]]:
-    """The network of a choice of signs, and its rows (or tokens) for each cell; by F3 all cells + before all -."""
+    """The network of a choice of signs (by F2 of a vector of length sqrt(n)), and its rows or tokens for each cell.
+
+    By F2 and F3 all cells + stand before all cells -.
+    """
     a, room = floor.setting.architecture, Room(FLOAT, floor.setting)
     build = _residual if isinstance(floor.construction, N) else _edelman
     weights, cells = build(room, floor.construction, signs)
@@ -35,14 +38,14 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, Array], 
                 x[start : start + count, coordinate] = value
             start += count
         inputs.append(x.argmax(axis=1) if a.vocabulary else x)
-    if floor.by in ("F3", "F3-errors"):
+    if floor.by in ("F2", "F3", "F3-errors"):
         turned = [rows[0][1][0][0] for rows in cells]
         inputs += [x * np.where(np.arange(x.shape[1]) == i, -1, 1) for i, x in zip(turned, inputs, strict=True)]
     return weights, inputs
 
 
 def _edelman(room: Room, construction: Construction, signs: Sequence[float]) -> tuple[dict[str, Array], list[Rows]]:
-    """B to E: W_1, later W_V and the read-out have the one entry (1, 1), later W_QK are 0."""
+    """A to E: W_1, later W_V and the read-out have the one entry (1, 1), later W_QK are 0."""
     a, last, r, T = room.setting.architecture, room.d - 1, float(room.radius), room.seq_len
     weights = {"readout": np.zeros((a.d, 1))}
     weights["readout"][0, 0] = room.one("readout")
@@ -53,6 +56,11 @@ def _edelman(room: Room, construction: Construction, signs: Sequence[float]) -> 
         weights[f"W_V[{block}]"][0, 0, 0] = room.one("W_V", block) if block else 0.0
     scores, values = weights["W_QK[0]"][0], weights["W_V[0]"][0, :, 0]
     match construction:
+        case A(n, plus):
+            scores[:n, last] = np.array(signs) * float(room.scores(1, n) * room.temperature) / math.sqrt(n)
+            values[last] = room.one("W_V", 0)
+            beside = (plus, [(last, r)]), (T - 1 - plus, [(last, -r)])
+            return weights, [[(1, [(i, r)]), *beside] for i in range(n)]
         case B(n, tilt):
             across, value = math.sqrt(1 - tilt**2), float(construction.value(room))
             values[:n], values[last] = np.array(signs) * value * across / math.sqrt(n), value * tilt

@@ -22,10 +22,14 @@ from boundcalc.engine.floors import WAYS, floor_of, too_few_samples
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.floor import Floor, check_floor, read_floor
 from boundcalc.proof.second.floors import derive_floor
-from boundcalc.statements.floors import B, C, D, E, N, edelman, residual
+from boundcalc.statements.floors import A, B, C, D, E, N, edelman, residual
 from boundcalc.statements.floors.base import Room, refusal
 from boundcalc.statements.floors.counting import (
+    CELLS,
+    _bends,  # pyright: ignore[reportPrivateUsage]
+    _chance_of_length,  # pyright: ignore[reportPrivateUsage]
     _tail,  # pyright: ignore[reportPrivateUsage]
+    gap_floor,
     mean_deviation,
     most_unseen,
     opposite,
@@ -76,6 +80,8 @@ CASES = {
         ),
         N(9),
     ),
+    "A": (setting(), A(15, 24)),
+    "A with radius": (setting(input_radius=0.8, margin=0.2), A(9, 22)),
     "B": (setting(depth=2), B(15, 0.35)),
     "B with radius": (setting(input_radius=0.8, margin=0.2), B(9, 0.3)),
     "B of depth 4": (setting(depth=4, C=0.7, margin=0.02), B(12, 0.4)),
@@ -161,7 +167,7 @@ def test_members_are_in_the_class_and_take_both_values(name: str) -> None:
         within_norms(about, weights, inputs)
         chosen = rng.choice(len(inputs), min(len(inputs), 40), replace=False)
         values = outputs(about, weights, [inputs[i] for i in chosen])
-        exact = isinstance(construction, B | C | D | N)
+        exact = isinstance(construction, A | B | C | D | N)
         for value, sign in zip(values, signs[chosen], strict=True):
             if exact:
                 assert value == pytest.approx(high if sign > 0 else low, abs=1e-12, rel=1e-12)
@@ -218,7 +224,7 @@ PRINTED = [
 
 
 def test_every_statement_of_the_gap_is_printed() -> None:
-    assert {floor.by for about in PRINTED if (floor := floor_of(about))} == {"F1", "F3"}
+    assert {floor.by for about in PRINTED if (floor := floor_of(about))} == {"F1", "F2", "F3"}
 
 
 @pytest.mark.parametrize("about", PRINTED)
@@ -227,8 +233,8 @@ def test_a_network_exceeds_what_is_printed(about: Setting) -> None:
     allows."""
     floor = floor_of(about)
     assert floor is not None
-    rng, m = np.random.default_rng(5), about.sample.n_train
-    pairs = floor.by == "F3"
+    rng, m, n = np.random.default_rng(5), about.sample.n_train, vars(floor.construction).get("n", 0)
+    pairs = floor.by in ("F2", "F3")
     cells = floor.construction.cells(Room(FLOAT, about)) * (2 if pairs else 1)
     above, draws = 0, 40
     for draw in range(draws):
@@ -236,7 +242,7 @@ def test_a_network_exceeds_what_is_printed(about: Setting) -> None:
         signs = np.where(shares > 1 / cells, 1.0, -1.0)
         if pairs:
             moved = shares[: cells // 2] - shares[cells // 2 :]
-            signs = np.sign(moved)
+            signs = np.sign(moved) if floor.by == "F3" else moved * math.sqrt(n) / np.linalg.norm(moved)
         weights, inputs = members_of(floor, list(signs))
         if not draw:
             within_norms(about, weights, inputs)
@@ -263,6 +269,50 @@ def test_a_network_errs_on_what_the_sample_misses(about: Setting) -> None:
     assert ((values > about.sample.margin) == seen[0]).all()
     assert ((values < 1e-12) == ~seen[0]).all()
     assert most > 0.9 * about.sample.delta
+
+
+@pytest.mark.parametrize("n", [4, 10, 40])
+def test_the_parts_of_weights_on_a_sphere(n: int) -> None:
+    """F2: three moments of what psi lacks are above their integrals, and close; the chance of a length is exact."""
+    density = 2 * mpmath.gamma(n / 2) / mpmath.gamma((n - 1) / 2) / mpmath.sqrt(mpmath.pi)
+    for steep in (1.0, 3.0):
+
+        def odd(t: float, steep: float = steep) -> float:
+            return min(0.5, steep * t)
+
+        def mean(power: int, of: int, steep: float = steep) -> Any:
+            def value(t: Any) -> Any:
+                return t**power * (steep * t - min(0.5, steep * t)) ** of * (1 - t * t) ** ((n - 3) / 2)
+
+            return density * mpmath.quad(value, [0, 0.5 / steep, 1])
+
+        exact = n * mean(1, 1), n * mean(2, 2), mean(0, 2)
+        for bound, true in zip(_bends(FLOAT, n, odd, steep, CELLS), exact, strict=True):
+            assert true <= bound <= 1.04 * true + 1e-3
+    for a in (0.5, math.sqrt(n), 2 * math.sqrt(n)):
+        exact = mpmath.gammainc(n / 2, a * a / 2, regularized=True)
+        assert _chance_of_length(FLOAT, n, a) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_the_length_of_a_sample_lifts_the_floor_above_the_mean() -> None:
+    """F2 by draws of its own terms: the floor lies below the quantile, and above the mean of the gap."""
+    about, n = setting(depth=2, d=63), 62
+    construction = B(n, 0.45)
+    room = Room(FLOAT, about)
+    floor = gap_floor(room, construction, "F2")
+    found = construction.sphere(room)
+    assert floor is not None
+    assert found is not None
+    _, curve, _, _ = found
+    grid = np.linspace(-1, 1, 2001)
+    ramps = np.array([room.ramp(curve(w)) for w in grid])
+    shares = np.random.default_rng(3).multinomial(10**6, np.full(2 * n, 0.5 / n), size=20_000) / 10**6
+    moved = shares[:, :n] - shares[:, n:]
+    w = moved / np.linalg.norm(moved, axis=1, keepdims=True)
+    lost = np.concatenate([np.interp(w, grid, ramps), np.interp(-w, grid, ramps)], axis=1)
+    gaps = ((0.5 / n - shares) * lost).sum(axis=1)
+    assert 0.05 < (gaps > floor).mean() < 0.35
+    assert floor > gaps.mean()
 
 
 def test_the_length_of_a_walk() -> None:
@@ -318,6 +368,25 @@ def test_the_chance_of_unseen_cells(rare: int, p: float, m: int) -> None:
         assert r == max(k for k in range(rare + 1) if unseen[k] > delta)
 
 
+@pytest.mark.parametrize(
+    ("about", "construction"),
+    [
+        (setting(input_radius=0.8, C=2.0, normalisation="none"), A(9, 22)),
+        (setting(depth=3, C=1.3, input_radius=0.8, normalisation="none"), B(9, 0.35)),
+        CASES["B of depth 4"],
+    ],
+)
+def test_the_slope_of_weights_on_a_sphere(about: Setting, construction: A | B) -> None:
+    """F2: outputs rise with w, at most as steeply as is said, and nearly that steeply somewhere."""
+    found = construction.sphere(Room(FLOAT, about))
+    assert found is not None
+    _, curve, steep, radius = found
+    values = np.array([curve(radius * k / 500) for k in range(-500, 501)])
+    rises = np.diff(values) * 500 / radius
+    assert rises.min() >= 0
+    assert 0.9 * steep <= rises.max() <= steep * (1 + 1e-9)
+
+
 def test_both_checkers_derive_the_same_floor() -> None:
     ways: set[str] = set()
     for about in (*(each for each, _ in CASES.values()), PRINTED[1]):
@@ -331,7 +400,7 @@ def test_both_checkers_derive_the_same_floor() -> None:
             assert float(found.value) == pytest.approx(floor.value, rel=1e-12)
             assert found.by == floor.by
             ways.add(found.by)
-    assert ways == {"F1", "F3", "F1-errors", "F3-errors", "R1"}
+    assert ways == {"F1", "F2", "F3", "F1-errors", "F3-errors", "R1"}
 
 
 def floors_below_bounds(about: Setting, floors: dict[str, Floor | None]) -> bool:
@@ -447,11 +516,11 @@ def test_mistakes_in_a_construction_are_seen(control: str, monkeypatch: pytest.M
 def test_more_cells_than_the_width_allows_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: a floor by as many cells as there are not is above a bound; the checkers refuse its
     construction."""
-    about, construction = setting(d=4, C=8.0, n_train=10**6), B(10**4, 0.1)
+    about, construction = setting(d=4, C=8.0, n_train=10**6), A(10**5, 20)
     with pytest.raises(CertificateError, match="n is a whole number"):
         check_floor(about, construction, "F1")
     assert floors_below_bounds(about, {"gap": floor_of(about), "risk": floor_of(about, "risk")})
-    monkeypatch.setattr(B, "problem", lambda *_: None)
+    monkeypatch.setattr(A, "problem", lambda *_: None)
     assert not floors_below_bounds(about, {"gap": check_floor(about, construction, "F1")})
 
 
@@ -470,9 +539,9 @@ def test_errors_are_counted_where_members_err() -> None:
 @pytest.mark.parametrize(
     ("about", "construction", "why"),
     [
-        (setting(), B(16, 0.5), "from 2 to 15"),
-        (setting(), C(2, 13, 0.5, 41), "plus"),
-        (setting(depth=2), C(2, 13, 0.5, 20), "one block"),
+        (setting(), A(16, 20), "from 2 to 15"),
+        (setting(), A(15, 41), "plus"),
+        (setting(depth=2), A(15, 20), "one block"),
         (setting(readout="mean"), C(2, 13, 0.5, 20), "first row"),
         (setting(), C(3, 13, 0.5, 20), "n is a whole number"),
         (setting(), D(3, 13, 0.5, 0.5, 20), "n is a whole number"),
@@ -485,7 +554,7 @@ def test_errors_are_counted_where_members_err() -> None:
         (setting(heads=2, kv_heads=1), B(15, 0.4), "values of their own"),
         (setting(bits=16), B(15, 0.4), "any real numbers"),
         (setting(), N(4), "styles with residuals"),
-        (small("bert"), B(4, 0.5), "style edelman"),
+        (small("bert"), A(4, 2), "style edelman"),
         (small("bert"), N(10), "from 2 to 9"),
         (small("vit"), N(7), "from 2 to 6"),
         (small("bert", bits=8), N(4), "16 bits or more"),
@@ -525,12 +594,25 @@ def test_forged_floors_are_refused_by_both() -> None:
             derive_floor(data)
         assert type(refused.value).__name__ == "Refused"
     with pytest.raises(CertificateError, match="no floor"):
-        check_floor(small("bert"), N(4), "F3")
+        check_floor(setting(C=2.0), C(2, 13, 0.6, 20), "F2")
+
+
+def test_few_samples_on_a_sphere_say_nothing() -> None:
+    """F2 with 22 samples for 766 pairs: two factors below 0 are no floor of 618, whatever a file claims."""
+    about = setting(depth=4, d=768, C=2.1, n_train=22, margin=0.0024, normalisation="none")
+    floor = check_floor(about, B(766, 1e-9), "F2")
+    assert floor.value == 0.0
+    for claimed in (1e-9, 0.5):
+        data = json.loads(json.dumps({**floor.to_json(), "value": claimed}))
+        with pytest.raises(CertificateError):
+            read_floor(data)
+        with pytest.raises(Exception, match="is claimed"):
+            derive_floor(data)
 
 
 def test_floors_that_say_nothing() -> None:
     """0 is a floor where the formula is below it, as no gap is negative; less is no floor, and one cell gives none."""
-    data = json.loads(json.dumps(Floor(setting(n_train=100, delta=0.99), B(2, 0.4), "F1", 0.0).to_json()))
+    data = json.loads(json.dumps(Floor(setting(n_train=100), A(10, 20), "F2", 0.0).to_json()))
     assert read_floor(data).value == 0.0 == float(derive_floor(data).value)
     one = json.loads(json.dumps(Floor(setting(), D(1, 1, 0.5, 0.5, 20), "F1", 0.0).to_json()))
     for wrong in ({**data, "value": -1.0}, one):

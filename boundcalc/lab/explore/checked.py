@@ -4,7 +4,7 @@ One proof holds for more than the setting that it was checked at. The covers of 
 margin: at m' samples and a margin gamma' >= gamma its value is first r + (links r + last) gamma/gamma' + deviation r
 with r = sqrt(m/m'), where `first` is the link from the loss' own range. A bound by Gaussian comparison is
 links r gamma/gamma' + deviation r or less at every m' >= m. The members behind a floor by F1 count at every m'; a floor
-by F3 falls no faster than 1/sqrt(m). The page evaluates these formulas, and takes the best point that is worse in all
+by F2 falls no faster than 1/sqrt(m). The page evaluates these formulas, and takes the best point that is worse in all
 other letters.
 """
 
@@ -76,10 +76,10 @@ _LONGEST = 2.0**16
 _MANY = 1e11
 _GOAL = 0.75
 """Covers are searched for very many samples, and for so many that the gap is about this."""
-_NEAR, _MIDDLE = 1e4, 1e6
-"""Samples at which floors are counted: by F1 at the first number, by F3 at both."""
-_LEAST = 1e-8
-"""Floors below this are of no use."""
+_NEAR, _MIDDLE, _FAR = 1e4, 1e6, (1e5, 1e6, 1e8)
+"""Samples at which floors are counted: by F1 at the first number, by F3 at the first two, by F2 at the others."""
+_FEW_CELLS, _LEAST = 40, 1e-8
+"""Steps of sums where constructions are compared, and floors that are of no use."""
 
 
 def checked(setting: Setting) -> Point:
@@ -111,13 +111,13 @@ def of_bound(bound: BoundValue) -> Point:
 def of_floor(floor: Floor | None) -> Point:
     """What a point says of its floor: its value, and what the page needs to count it at another m.
 
-    By F1 the drop of the loss and the number of cells; by F3, which falls no faster than 1/sqrt(m), the value
+    By F1 the drop of the loss and the number of cells; by F2 or F3, which fall no faster than 1/sqrt(m), the value
     alone.
     """
     if floor is None:
         return {}
     if floor.by != "F1":
-        return {"floor": floor.value, "members": [floor.value] if floor.by == "F3" else []}
+        return {"floor": floor.value, "members": [floor.value] if floor.by in ("F2", "F3") else []}
     high, low = drop(Room(INTERVAL, floor.setting), floor.construction)
     cells = floor.construction.cells(Room(INTERVAL, floor.setting))
     return {"floor": floor.value, "members": [lower_float(high - low), cells]}
@@ -209,10 +209,12 @@ def _floored(setting: Setting, place: tuple[Values, Iterable[tuple[Construction,
     values, candidates = place
     points = _best_floor(setting, values, [one for one, by in candidates if by == "F1"], "F1", _NEAR)
     if values["T"] == FLOORED["T"][0]:
-        plain = [construction for construction, by in candidates if by == "F1" and isinstance(construction, B)]
-        everywhere = _best_floor(setting, values, plain, "F1", _NEAR)
+        plain = {way: [one for one, by in candidates if way == by and isinstance(one, B)] for way in ("F1", "F2")}
+        everywhere = _best_floor(setting, values, plain["F1"], "F1", _NEAR)
         for m in (_NEAR, _MIDDLE):
-            everywhere += _best_floor(setting, values, plain, "F3", m)
+            everywhere += _best_floor(setting, values, plain["F1"], "F3", m)
+        for m in _FAR if values["C"] <= 1 and values["gamma"] <= 1 else ():
+            everywhere += _best_floor(setting, values, plain["F2"], "F2", m)
         points += [point | {"at": point["at"] | {"T": 1.0}} for point in everywhere]
     return points
 
@@ -221,9 +223,8 @@ def _best_floor(setting: Setting, values: Values, tried: Sequence[Construction],
     """The floor of the best of some constructions, if there is one."""
     there = at(setting, {**values, "d": 64, "m": m})
     room = Room(FLOAT, there)
-    worth = [
-        (gap_floor(room, option, by) or 0.0, repr(option), option) for option in tried if option.problem(room) is None
-    ]
+    fit = [option for option in tried if option.problem(room) is None]
+    worth = [(gap_floor(room, option, by, _FEW_CELLS) or 0.0, repr(option), option) for option in fit]
     value, _, construction = max(worth, default=(0.0, "", None))
     if construction is None or value < _LEAST:
         return []

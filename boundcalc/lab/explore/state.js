@@ -56,7 +56,7 @@ function meanDeviation(m, n) {  // E |Bin(m, 1/n)/m - 1/n| by De Moivre, factori
   const near = v * Math.log1p((m / n - v) / v) + rest * Math.log1p((v - m / n) / rest) + Math.log(m / (2 * Math.PI * v * rest)) / 2;
   return 2 * v * (1 - 1 / n) * Math.exp(near + stirling(m) - stirling(v) - stirling(rest)) / m;
 }
-function floorOf(p, m) {  // by F1 its members count for every m; by F3 it falls no faster than 1/sqrt(m)
+function floorOf(p, m) {  // by F1 its members count for every m; by F2 it falls no faster than 1/sqrt(m)
   if (m === p.at.m) return p.floor;
   if (p.members.length < 2) return p.members.length ? p.floor * Math.min(1, Math.sqrt(p.at.m / m)) : 0;
   const [drop, cells] = p.members, tail = Math.min(Math.sqrt(DATA.delta / (1 - DATA.delta)) / 2, Math.sqrt(-Math.log1p(-DATA.delta) / 2));

@@ -1,9 +1,10 @@
-"""Floors in 50 digits: the values of constructions B to E and N, and F1, F3 and R1 from them."""
+"""Floors in 50 digits: the values of constructions A to E and N, and F1 to F3 and R1 from them."""
 
 import math
 from bisect import bisect_left
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from .certificate import STATEMENTS
@@ -13,7 +14,9 @@ from .setting import Budget, Setting, read_setting, trained
 from .strict import Record, read
 
 FORMAT = "boundcalc-floor/1"
+_CELLS = 500
 _LINES = {
+    "A": "n:size plus:index",
     "B": "n:size tilt:share",
     "C": "k:size n:size a:share plus:index",
     "D": "k:size n:size p:share a:share plus:index",
@@ -30,7 +33,7 @@ Confirmed = namedtuple("Confirmed", "value delta by")
 def derive_floor(data: Any) -> Confirmed:
     """The floor of a file's JSON value, which must be at least what it claims."""
     line = "format:text statements:index setting:object construction:object "
-    line += "by:F1|F3|F1-errors|F3-errors|R1 value:length"
+    line += "by:F1|F2|F3|F1-errors|F3-errors|R1 value:length"
     raw = read(line, "the floor", data)
     demand(raw.format == FORMAT and raw.statements == STATEMENTS, "it is a floor of another version")
     name = raw.construction.get("name")
@@ -174,17 +177,43 @@ def _mean(plus: Real, minus: Real, beside: int, s: Real, weight: Real | int = 1)
     return (up - weight * down) / (up + down + beside)
 
 
+def _column(c: _Class, a: Real, k: int) -> tuple[Real, Real]:
+    b = MP.sqrt(1 - a**2)
+    length = MP.sqrt(a**2 / k + b**2)
+    return length, c.column((a + b) / length)
+
+
+def _first(c: _Class, plus: int) -> tuple[int, int]:
+    """Rows with either sign next to the first row, which alone is read."""
+    demand(c.about.depth == 1 and c.about.readout == "cls", "this construction is of one block read at its first row")
+    demand(plus < c.about.seq_len, "more rows than there are")
+    return plus, c.about.seq_len - 1 - plus
+
+
+def _a(c: _Class, at: Record) -> tuple[int, Callable[[Real], Real], Real]:
+    plus, minus = _first(c, at.plus)
+    demand(2 <= at.n <= c.about.d - 1, "n directions do not fit")
+    reach = c.scores(1, at.n) * c.radius**2
+    return at.n, lambda w: c.chain(c.radius * _mean(num(plus), num(minus), 1, w), c.one[0][0]), reach
+
+
+def _b(c: _Class, at: Record) -> tuple[int, Callable[[Real], Real], Real]:
+    demand(2 <= at.n <= c.about.d - 1, "n directions do not fit")
+    tilt = num(at.tilt)
+    across = MP.sqrt(1 - tilt**2)
+    value = c.column(tilt + across * MP.sqrt(at.n))
+    return at.n, lambda w: c.chain(c.radius * (tilt**2 + across**2 * w), value), num(1)
+
+
 def _output(c: _Class, name: str, at: Record, sign: int, far: int = 1) -> tuple[int, Real]:
     """N, and below the output on cells of sign +1, above it on those of sign -1 (far = -1: the other way around)."""
     a, d, rows, r = c.about, c.about.d, c.about.seq_len, c.radius
     demand((name == "N") == a.residual, "this construction is about another style")
     if name == "N":
         return at.n, sign * _n(c, at.n)
-    if name == "B":
-        demand(2 <= at.n <= d - 1, "n directions do not fit")
-        tilt, across = num(at.tilt), MP.sqrt(1 - num(at.tilt) ** 2)
-        value = c.column(tilt + across * MP.sqrt(at.n))
-        return at.n, c.chain(r * (tilt**2 + across**2 * sign / MP.sqrt(at.n)), value)
+    if name in ("A", "B"):
+        n, curve, reach = (_a if name == "A" else _b)(c, at)
+        return n, curve(sign * reach / MP.sqrt(n))
     if name == "E":
         demand(a.depth >= 2 and at.k <= d - 1 and at.queries + 2 * at.keys == rows, "E is of two blocks or more")
         n, half = d - 2, MP.sqrt(num(1) / 2)
@@ -196,14 +225,11 @@ def _output(c: _Class, name: str, at: Record, sign: int, far: int = 1) -> tuple[
         both = at.queries * c.layer(0, of_queries) + 2 * keys * c.layer(0, of_keys)
         return at.k * n, c.rest(c.layer(1, both / rows), 2)
     demand(at.k + at.n + 1 <= d, "keys and queries do not fit")
-    b = MP.sqrt(1 - num(at.a) ** 2)
-    length = MP.sqrt(num(at.a) ** 2 / at.k + b**2)
-    value = c.column((num(at.a) + b) / length)
+    length, value = _column(c, num(at.a), at.k)
     s = num(at.a) * c.scores(at.k, at.n) * r**2 / (at.k * MP.sqrt(at.n))
     if name == "C":
-        demand(a.depth == 1 and a.readout == "cls", "C is of one block read at its first row")
-        demand(at.plus < rows, "more rows than there are")
-        return at.k * at.n, c.chain(r * length * _mean(num(at.plus), num(rows - 1 - at.plus), 1, sign * s), value)
+        plus, minus = _first(c, at.plus)
+        return at.k * at.n, c.chain(r * length * _mean(num(plus), num(minus), 1, sign * s), value)
     demand(at.plus <= rows, "more rows than there are")
     p = num(at.p)
     q = MP.sqrt(1 - p**2)
@@ -218,6 +244,17 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
     def ramp(output: Real) -> Real:
         return min(num(1), max(num(0), 1 - output / c.gamma))
 
+    if by == "F2":
+        demand(name in ("A", "B") and not c.about.residual, "F2 is about A and B")
+        demand(at.n >= 4 and at.n % 2 == 0, "F2 is about even numbers of pairs")
+        if name == "A":
+            norms = c.setting.norms
+            key = norms.place("W_QK", 0, 0)
+            own = None if key is None else norms.budgets[key]
+            demand(own is None or own.two_one_t is None is own.one_one, "F2 is about norms of columns")
+        n, curve, radius = (_a if name == "A" else _b)(c, at)
+        slope = _steepness(c, name, at) * radius
+        return _sphere(n, lambda t: (ramp(curve(-radius * t)) - ramp(curve(radius * t))) / 2, slope, m, delta)
     cells, high = _output(c, name, at, 1)
     low = _output(c, name, at, -1)[1]
     demand(cells > 1, "one cell gives no floor")
@@ -237,6 +274,15 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
     return drop * (cells * deviation / 2 - tail / MP.sqrt(m))
 
 
+def _steepness(c: _Class, name: str, at: Record) -> Real:
+    """A Lipschitz constant of the loss in the coordinate w."""
+    value = c.one[0][0] if name == "A" else c.column(num(at.tilt) + MP.sqrt(1 - num(at.tilt) ** 2) * MP.sqrt(at.n))
+    steep = value * c.one[0][1] * c.readout * c.radius / c.gamma
+    for first, second in c.one[1:]:
+        steep *= first * second
+    return steep if name == "A" else steep * (1 - num(at.tilt) ** 2)
+
+
 def _opposite(n: int, drop: Real, loose: Real, m: int, delta: Real) -> Real:
     """F3."""
     mean, variance = num(m) / n, (1 - 2 / MP.pi) * m - num(2 * n) / 5
@@ -254,6 +300,31 @@ def _opposite(n: int, drop: Real, loose: Real, m: int, delta: Real) -> Real:
     demand(above > 0, "F3 is about more pairs")
     lengths = MP.sqrt(2 / MP.pi) * mean / MP.sqrt(mean + num(2) / 3) * (n - spread / (2 * mean + num(4) / 3))
     return (drop * (lengths + levels[above - 1] * MP.sqrt(variance)) - loose * MP.sqrt(m * spread)) / (2 * m)
+
+
+def _sphere(n: int, odd: Callable[[Real], Real], slope: Real, m: int, delta: Real) -> Real:
+    """F2."""
+    mean, few, rest = num(m) / n, num(0), num(n - 3) / 2
+    most = 2 * MP.exp(MP.loggamma(num(n) / 2) - MP.loggamma(num(n - 1) / 2)) / MP.sqrt(MP.pi)
+    step = min(num("0.99"), 6 / MP.sqrt(n)) / _CELLS
+    grid = [k * step for k in range(_CELLS + 1)] + [num(1)]
+    short, bent, even = few, few, few
+    for low, t in pairwise(grid):
+        bend, mass = slope * t - odd(t), most * (1 - low**2) ** rest * (t - low)
+        short, bent, even = short + t * bend * mass, bent + (t * bend) ** 2 * mass, even + bend**2 * mass
+    main = MP.sqrt(mean) * max(num(0), 1 - (1 - num(1) / n) / (2 * mean)) * max(num(0), slope - n * short)
+    bent *= n
+    best = num(0)
+    for above in ("1", "1.2", "1.4", "1.6"):
+        a = MP.sqrt(n) + num(above) / MP.sqrt(2)
+        room, spread = main - 3 * a / 8, mean * bent + num(1) / 4
+        long = MP.gammainc(num(n) / 2, a**2 / 2, 2 * a**2, regularized=True)
+        fails = 1 - spread / (spread + room**2) - delta * (1 + num("1e-9")) / long
+        if room > 0 and fails > 0:
+            variance = a**2 * mean * bent + (a / 2 + MP.sqrt(m * even)) ** 2
+            less = MP.sqrt(variance * (1 / fails - 1)) + a**2 / 8 + min(num(n), 2 * slope * MP.sqrt(n))
+            best = max(best, (a * main - less) / m)
+    return best
 
 
 def _unseen(rare: int, m: int, delta: Real) -> Real:

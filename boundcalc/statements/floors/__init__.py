@@ -1,4 +1,4 @@
-"""Floors: what no bound of the gap can go below, by explicit networks of the class (F0, F1, F3, R1, N1).
+"""Floors: what no bound of the gap can go below, by explicit networks of the class (F0 to F3, R1, N1).
 
 `counting` turns two values into a floor; `edelman` and `residual` are the constructions, each with its values in any
 number system; docs/theory.md has the proofs, tests/soundness/members.py builds the networks.
@@ -7,7 +7,7 @@ number system; docs/theory.md has the proofs, tests/soundness/members.py builds 
 from __future__ import annotations
 
 from boundcalc.statements.floors.base import Construction
-from boundcalc.statements.floors.edelman import B, C, D, E
+from boundcalc.statements.floors.edelman import A, B, C, D, E
 from boundcalc.statements.floors.residual import N
 
-Construction.KINDS.update({kind.name: kind for kind in (B, C, D, E, N)})
+Construction.KINDS.update({kind.name: kind for kind in (A, B, C, D, E, N)})

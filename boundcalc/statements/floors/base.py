@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.products import is_product
@@ -35,7 +35,7 @@ def refusal(setting: Setting) -> str | None:
 
 
 def _of_edelman(setting: Setting) -> Iterator[tuple[bool, str]]:
-    """What constructions B to E need."""
+    """What constructions A to E need."""
     a, keys = setting.architecture, setting.norms.budgets
     yield from of_plain_heads(setting)
     yield a.bits is None, "weights that are any real numbers"
@@ -152,6 +152,24 @@ class Room:
         ns = self.ns
         return ns.minimum(ns.number(1), ns.maximum(ns.number(0), 1 - output / self.gamma))
 
+    def steepness(self, value: Number) -> Number:
+        """A Lipschitz constant of the output in the coordinate z of the first block."""
+        product = value * self._later[0][1] * self._readout
+        for first, second in self._later[1:]:
+            product = product * first * second
+        return product
+
+
+class Curve(NamedTuple):
+    """F2: members whose output on the two inputs of each pair is a function of one weight and of its negative."""
+
+    pairs: int
+    output: Callable[[Number], Number]
+    slope: Number
+    """A Lipschitz constant of the output."""
+    radius: Number
+    """Of the vector of weights."""
+
 
 @dataclass(frozen=True)
 class Construction(ABC):
@@ -199,6 +217,11 @@ class Construction(ABC):
         """Whether every cell has a partner on which the sign counts as the other one: a coordinate is negated."""
         del room
         return True
+
+    def sphere(self, room: Room) -> Curve | None:
+        """Where its weights are any vector of some length, the outputs that they give."""
+        del room
+        return None
 
 
 def whole(what: str, value: object, least: int, most: int) -> str | None:

@@ -1,9 +1,9 @@
-"""F0, F1, F3, R1: from the values of explicit members to a number that every valid bound of gap or risk reaches."""
+"""F0 to F3 and R1: from the values of explicit members to a number that every valid bound of gap or risk reaches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import flint
 from flint import arb
@@ -11,6 +11,13 @@ from flint import arb
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.floors.base import Construction, Room
 
+LEAST_PAIRS = 4
+CELLS = 500
+"""Steps of the sums of F2."""
+_REACH, _ALL = 6, 0.99
+"""Where the last step begins: in deviations of a coordinate, and at most."""
+_LENGTHS = (1.0, 1.2, 1.4, 1.6)
+"""Lengths of a Gaussian vector that F2 tries, in deviations above the mean."""
 _STRICT = 1e-9
 MOST_EXACT = 400
 """R1: cells for which the unseen ones are counted exactly; of more by their mean and variance."""
@@ -101,22 +108,108 @@ def _tail(ns: NumberSystem, z: Number) -> Number:
     return ns.exp(-(z**2) / 2) / ns.sqrt(2 * ns.pi) * mills
 
 
+def sphere(
+    ns: NumberSystem,
+    pairs: int,
+    odd: Callable[[Number], Number],
+    slope: Number,
+    m: int,
+    delta: Number,
+    cells: int = CELLS,
+) -> Number:
+    """F2: members f_w, |w| <= 1, with losses lambda(+-w_j) on pairs of cells; the floor, 0 where it is less.
+
+    Args:
+        ns: number system.
+        pairs: n, at least 4 and even.
+        odd: psi(t) = (lambda(-t) - lambda(t))/2 at t >= 0, non-decreasing.
+        slope: a Lipschitz constant of lambda.
+        m: samples.
+        delta: failure probability of the bound.
+        cells: steps of the sums.
+    """
+    n, mean = ns.number(pairs), ns.number(m) / pairs
+    short, bent, even = _bends(ns, pairs, odd, slope, cells)
+    roots, directions = 1 - (1 - 1 / n) / (2 * mean), slope - short
+    if not (bool(roots > 0) and bool(directions > 0)):
+        return ns.number(0)
+    main = ns.sqrt(mean) * roots * directions
+    coupled = ns.minimum(n, 2 * slope * ns.sqrt(n))
+    best = ns.number(0)
+    for above in _LENGTHS:
+        a = ns.sqrt(n) + ns.number(above) / ns.sqrt(ns.number(2))
+        room = main - 3 * a / 8
+        if not bool(room > 0):
+            continue
+        spread = mean * bent + ns.number(1) / 4
+        long = _chance_of_length(ns, pairs, a) - _chance_of_length(ns, pairs, 2 * a)
+        may_fail = 1 - spread / (spread + room**2) - delta * (1 + _STRICT) / long
+        if bool(may_fail > 0):
+            variance = a**2 * mean * bent + (a / 2 + ns.sqrt(m * even)) ** 2
+            less = ns.sqrt(variance * (1 / may_fail - 1))
+            best = ns.maximum(best, (a * main - less - a**2 / 8 - coupled) / m)
+    return best
+
+
+def _chance_of_length(ns: NumberSystem, n: int, a: Number) -> Number:
+    """The chance that n standard Gaussians, n even, are at least a long: a Poisson sum."""
+    y = a**2 / 2
+    term = ns.exp((n // 2 - 1) * ns.log(y) - y - ns.lgamma(ns.number(n // 2)))
+    total = ns.number(0)
+    for k in range(n // 2 - 1, -1, -1):
+        total = total + term
+        term = term * k / y
+    return total
+
+
+def _bends(
+    ns: NumberSystem, pairs: int, odd: Callable[[Number], Number], slope: Number, cells: int
+) -> tuple[Number, Number, Number]:
+    """Above n E[w b(w)], n E[(w b(w))^2] and E[b(w)^2], b(t) = L t - psi(t), w = |a coordinate of a unit vector|.
+
+    b rises, as L is psi's largest slope, and the density of w falls.
+    """
+    n = ns.number(pairs)
+    most = 2 * ns.exp(ns.lgamma(n / 2) - ns.lgamma((n - 1) / 2)) / ns.sqrt(ns.pi)
+    reach = ns.minimum(ns.number(_ALL), ns.number(_REACH) / ns.sqrt(n))
+    step, power = reach / cells, (n - 3) / 2
+    first, second, even = ns.number(0), ns.number(0), ns.number(0)
+    density = most  # at the lower end of a step
+    for k in range(1, cells + 2):
+        t, width = (k * step, step) if k <= cells else (ns.number(1), 1 - reach)  # at last all that is left
+        bend, mass = slope * t - odd(t), density * width
+        off = bend * bend * mass  # no power: a ball around 0 has none
+        first, second, even = first + t * bend * mass, second + t * t * off, even + off
+        density = most * ns.exp(power * ns.log1p(-(t**2))) if k <= cells else most
+    return n * first, n * second, even
+
+
 def drop(room: Room, construction: Construction) -> tuple[Number, Number]:
     """Ramp losses on cells of sign -1 and +1."""
     return room.ramp(construction.output(room, -1)), room.ramp(construction.output(room, 1))
 
 
-def gap_floor(room: Room, construction: Construction, by: str) -> Number | None:
+def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELLS) -> Number | None:
     """The floor of a construction for a setting's sample; None where `by` is not about it.
 
     Args:
         room: the setting.
         construction: whose parameters fit it.
-        by: "F1", "F3" (of the ramp loss on the law less on the sample), or "F1-errors", "F3-errors" (errors on the law
-            less the ramp loss on the sample).
+        by: "F1", "F2", "F3" (of the ramp loss on the law less on the sample), or "F1-errors", "F3-errors" (errors on
+            the law less the ramp loss on the sample).
+        cells: steps of the sums of F2.
     """
     ns, sample = room.ns, room.setting.sample
     m, delta = sample.n_train, ns.number(sample.delta)
+    if by == "F2":
+        curve = construction.sphere(room)
+        if curve is None or curve.pairs < LEAST_PAIRS or curve.pairs % 2:
+            return None
+
+        def odd(t: Number) -> Number:
+            return (room.ramp(curve.output(-curve.radius * t)) - room.ramp(curve.output(curve.radius * t))) / 2
+
+        return sphere(ns, curve.pairs, odd, curve.slope * curve.radius / room.gamma, m, delta, cells)
     n = construction.cells(room)
     if n < 2 or (by.endswith("errors") and not errs(room, construction)):
         return None

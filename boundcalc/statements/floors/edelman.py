@@ -1,4 +1,4 @@
-"""Constructions B to E: networks of style `edelman` that take a high or a low value on every cell."""
+"""Constructions A to E: networks of style `edelman` that take a high or a low value on every cell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from boundcalc.base.system import Number
-from boundcalc.statements.floors.base import Construction, Room, share, whole
+from boundcalc.statements.floors.base import Construction, Curve, Room, share, whole
 
 
 def side(room: Room, value: Number | float) -> Number:
@@ -18,6 +18,38 @@ def pooled(room: Room, plus: Number, minus: Number, beside: int, s: Number, weig
     """(T_+ e^s - weight T_- e^-s)/(T_+ e^s + T_- e^-s + beside): the mean of values 1, -weight and 0 under softmax."""
     up, down = plus * room.ns.exp(s), minus * room.ns.exp(-s)
     return (up - weight * down) / (up + down + beside)
+
+
+@dataclass(frozen=True)
+class A(Construction):
+    """Depth 1, cell i: the row that is read is e_i, `plus` rows are e_d, others -e_d; one score column."""
+
+    name: ClassVar[str] = "A"
+    title: ClassVar[str] = "one score column, read at the first row"
+    n: int
+    plus: int
+
+    def problem(self, room: Room) -> str | None:
+        if room.depth != 1 or room.mean:
+            return "construction A is about one block read at its first row"
+        return whole("n", self.n, 2, room.d - 1) or whole("plus", self.plus, 0, room.seq_len - 1)
+
+    def cells(self, room: Room) -> int:
+        return self.n
+
+    def output(self, room: Room, sign: int) -> Number:
+        reach = room.scores(1, self.n) * room.radius**2
+        return self._of_score(room, sign * reach / room.ns.sqrt(room.ns.number(self.n)))
+
+    def sphere(self, room: Room) -> Curve | None:
+        if room.budget("W_QK", 0).two_one_t is not None or room.budget("W_QK", 0).one_one is not None:
+            return None
+        steep = room.steepness(room.one("W_V", 0)) * room.radius
+        return Curve(self.n, lambda score: self._of_score(room, score), steep, room.scores(1, self.n) * room.radius**2)
+
+    def _of_score(self, room: Room, s: Number) -> Number:
+        plus, minus = room.ns.number(self.plus), room.ns.number(room.seq_len - 1 - self.plus)
+        return room.chain(room.radius * pooled(room, plus, minus, 1, s), room.one("W_V", 0))
 
 
 @dataclass(frozen=True)
@@ -42,6 +74,15 @@ class B(Construction):
     def output(self, room: Room, sign: int) -> Number:
         square, root = room.ns.number(self.tilt) ** 2, room.ns.sqrt(room.ns.number(self.n))
         return room.chain(room.radius * (square + (1 - square) * sign / root), self.value(room))
+
+    def sphere(self, room: Room) -> Curve:
+        value, square = self.value(room), room.ns.number(self.tilt) ** 2
+        slope = room.steepness(value) * room.radius * (1 - square)
+
+        def output(weight: Number) -> Number:
+            return room.chain(room.radius * (square + (1 - square) * weight), value)
+
+        return Curve(self.n, output, slope, room.ns.number(1))
 
 
 class _Columns(Construction):
