@@ -44,10 +44,10 @@ _FORMS = (
 
 def sequences(source: Any, groups: str | None = None) -> Sequences:
     """Examples from whatever holds them; `groups` is the column that says what each belongs to."""
-    found = _sequences(source, groups)
-    if groups is not None and found.groups is None:
+    read = _sequences(source, groups)
+    if groups is not None and read.groups is None:
         raise InvalidSetting(f"examples of {type(source).__name__} have no columns: no {groups!r} says their groups")
-    return found
+    return read
 
 
 def _sequences(source: Any, groups: str | None) -> Sequences:
@@ -68,15 +68,15 @@ def _sequences(source: Any, groups: str | None) -> Sequences:
             {name: list(table[name]) for table in [_plain(source)] for name in _shown(source)}, "the dataset", groups
         )
     if hasattr(source, "dataset") and hasattr(source, "__iter__"):
-        found = together(of_batch(each, groups) for each in source)
+        examples = together(of_batch(batch, groups) for batch in source)
         whole: Any = getattr(source, "dataset", None)
-        size = len(whole) if hasattr(whole, "__len__") else len(found)
-        if len(found) != size:
+        size = len(whole) if hasattr(whole, "__len__") else len(examples)
+        if len(examples) != size:
             raise InvalidSetting(
-                f"the loader gives {len(found)} of {size} examples: bounds are about all of them; drop_last=False, and "
-                "no sampler that leaves some out"
+                f"the loader gives {len(examples)} of {size} examples: bounds are about all of them; drop_last=False, "
+                "and no sampler that leaves some out"
             )
-        return found
+        return examples
     if not hasattr(source, "shape") and (hasattr(source, "__getitem__") or hasattr(source, "__iter__")):
         places = hasattr(source, "__getitem__") and hasattr(source, "__len__")  # else it is read from front to back
         items = (source[i] for i in range(len(source))) if places else source
@@ -86,10 +86,10 @@ def _sequences(source: Any, groups: str | None) -> Sequences:
 
 def _named_in_python(word: str, groups: str | None) -> Sequences:
     """What a name in a Python file stands for: examples, or a function that gives them."""
-    found = load_name(word)
-    if callable(found) and not hasattr(found, "__getitem__") and not hasattr(found, "__iter__"):
-        found = found()
-    return sequences(found, groups)
+    value = load_name(word)
+    if callable(value) and not hasattr(value, "__getitem__") and not hasattr(value, "__iter__"):
+        value = value()
+    return sequences(value, groups)
 
 
 def _shown(source: Any) -> list[str]:
@@ -208,13 +208,13 @@ def _number(text: str) -> int | float | None:
 def _cell(value: Any, where: str, column: str) -> int | float:
     if isinstance(value, str):
         word = value.strip().lower()
-        found = _TRUTH.get(word, _number(word))
+        number = _TRUTH.get(word, _number(word))
     else:
-        found = int(value) if isinstance(value, bool) else value
-    if not isinstance(found, int | float):
+        number = int(value) if isinstance(value, bool) else value
+    if not isinstance(number, int | float):
         raise InvalidSetting(f"{where}, column {column!r}: {str(value)[:40]!r} where a number should be")
-    whole = isinstance(found, float) and found.is_integer() and isinstance(value, str) and "." not in value
-    return int(found) if whole else found
+    whole = isinstance(number, float) and number.is_integer() and isinstance(value, str) and "." not in value
+    return int(number) if whole else number
 
 
 _TOKENISE = "text is tokenised first, as the model was trained: 3 1 4 are tokenizer(text)['input_ids']"
@@ -231,7 +231,7 @@ def _sequence(value: Any, where: str, column: str | None) -> Array:
             value = json.loads(text) if text.startswith("[") else [_number(word) for word in re.split(r"[\s,;]+", text)]
         except ValueError:
             raise InvalidSetting(f"{place}: {text[:40]!r} where a sequence should be, such as 3 1 4") from None
-    found = np.asarray(value)
-    if found.dtype.kind not in "iufb" or not found.size:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufb" or not array.size:
         raise InvalidSetting(f"{place}: {str(value)[:40]!r} where a sequence of numbers should be")
-    return found
+    return array

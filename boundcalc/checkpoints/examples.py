@@ -46,9 +46,9 @@ class Sequences:
                 "examples are tokens (T,), reals (d,) of one width, rows (T, d) of one width, or images (channels, "
                 "height, width)"
             )
-        if any(not each.shape[0] for each in self.x):
+        if any(not sequence.shape[0] for sequence in self.x):
             raise InvalidSetting("a sequence has no rows")
-        if any(not np.isfinite(each).all() for each in self.x):
+        if any(not np.isfinite(sequence).all() for sequence in self.x):
             raise InvalidSetting("the sequences hold NaN or Inf")
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Sequences:
 
     def batches(self, most: int = 256) -> Iterator[tuple[Array, Array]]:
         """Places and stacked sequences, such of one length together."""
-        lengths = np.array([each.shape[0] for each in self.x])
+        lengths = np.array([sequence.shape[0] for sequence in self.x])
         for length in np.unique(lengths):
             places = np.flatnonzero(lengths == length)
             for start in range(0, len(places), most):
@@ -81,14 +81,14 @@ class Sequences:
 
     def first(self, n: int) -> Array:
         """Up to n sequences of one length, the commonest: a batch to try a model on."""
-        lengths = [each.shape[0] for each in self.x]
+        lengths = [sequence.shape[0] for sequence in self.x]
         length = max(set(lengths), key=lengths.count)
-        return np.stack([each for each in self.x if each.shape[0] == length][:n])
+        return np.stack([sequence for sequence in self.x if sequence.shape[0] == length][:n])
 
     @property
     def arrays(self) -> tuple[Array, Array]:
         """All sequences as one array; refused where their lengths differ."""
-        if len({each.shape for each in self.x}) > 1:
+        if len({sequence.shape for sequence in self.x}) > 1:
             raise InvalidSetting("sequences of several lengths are no array: this method needs sequences of one length")
         return np.stack(list(self.x)), self.y
 
@@ -116,12 +116,14 @@ def _of_words(y: Array) -> tuple[Array, tuple[str, ...]]:
 
 def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if (
-        isinstance(value, list) and len({np.shape(as_array(each)) for each in value}) > 1
+        isinstance(value, list) and len({np.shape(as_array(label)) for label in value}) > 1
     ):  # one a row, of ragged sequences
-        longest = max(np.size(as_array(each)) for each in value)
-        value = np.array([[-1] * (longest - np.size(as_array(each))) + list(as_array(each).ravel()) for each in value])
+        longest = max(np.size(as_array(label)) for label in value)
+        value = np.array(
+            [[-1] * (longest - np.size(as_array(label))) + list(as_array(label).ravel()) for label in value]
+        )
     y = as_array(value)
-    if y.dtype == object and any(each is None for each in y.ravel()):
+    if y.dtype == object and any(label is None for label in y.ravel()):
         raise InvalidSetting("an example has no label (None): leave such examples out")
     notes: tuple[str, ...] = ()
     if y.ndim == 2 and y.shape[1] == 1:
@@ -150,7 +152,7 @@ def _labels(value: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 def of_arrays(x: Any, y: Any, mask: Any = None) -> Sequences:
     """Sequences and labels, a mask perhaps, whatever they are kept in."""
     y, words = (
-        _of_words(as_array(y)) if not isinstance(y, list) or all(isinstance(each, str) for each in y) else (y, ())
+        _of_words(as_array(y)) if not isinstance(y, list) or all(isinstance(part, str) for part in y) else (y, ())
     )
     labels, notes = _labels(y)
     if words:
@@ -171,8 +173,8 @@ def of_arrays(x: Any, y: Any, mask: Any = None) -> Sequences:
             )
         rows = list(whole)
     if mask is not None:
-        rows = _unpadded(rows, [as_array(each) for each in mask])
-        if len({len(each) for each in rows}) > 1:
+        rows = _unpadded(rows, [as_array(part) for part in mask])
+        if len({len(part) for part in rows}) > 1:
             notes = (*notes, "padding is cut off: the model sees each sequence by itself")
     return Sequences(rows, labels, notes, words)
 
@@ -219,7 +221,7 @@ def groups_in(fields: Mapping[str, Any], where: str, column: str | None) -> tupl
         return None
     if column not in fields:
         raise InvalidSetting(f"{where} has no column {column!r} of groups: it has {', '.join(map(str, fields))}")
-    return tuple(str(each).strip() for each in list(fields[column]))
+    return tuple(str(group).strip() for group in list(fields[column]))
 
 
 def of_batch(item: Any, groups: str | None = None, *, one: bool = False) -> Sequences:

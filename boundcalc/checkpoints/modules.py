@@ -228,35 +228,35 @@ class FoundModule:
         module: the user's own, with the weights of the checkpoint.
         load: loads the library's model, as the last step.
         name: of that model.
-        asked: whether it was requested: a model that cannot be loaded is refused then.
+        requested: whether it was named: a model that cannot be loaded is refused then.
         why: why there is none, where there could be one.
     """
 
     module: Any = None
     load: Callable[[], Any] | None = None
     name: str = ""
-    asked: bool = False
+    requested: bool = False
     why: str = ""
 
 
-def find_module(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> FoundModule:
+def find_module(path: str | Path, checkpoint: Checkpoint, choice: Any = None) -> FoundModule:
     """The module with which a checkpoint's architecture can be compared.
 
     Args:
         path: of the checkpoint.
         checkpoint: as it was read.
-        asked: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for the
+        choice: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for the
             default.
     """
-    if asked == NOTHING:
-        return FoundModule(asked=True, why="--compare none")
-    if asked is not None and asked != LIBRARY:
-        own = made_by(asked, checkpoint) if isinstance(asked, str) else with_weights(asked, checkpoint)
-        return FoundModule(own, name=called(own), asked=True)
+    if choice == NOTHING:
+        return FoundModule(requested=True, why="--compare none")
+    if choice is not None and choice != LIBRARY:
+        own = made_by(choice, checkpoint) if isinstance(choice, str) else with_weights(choice, checkpoint)
+        return FoundModule(own, name=called(own), requested=True)
     folder = find_weights_folder(Path(path))
     named = checkpoint.config.get("architectures")
     if folder is None or not (isinstance(named, list) and len(named) == 1 and "model_type" in checkpoint.config):
-        if asked is None:
+        if choice is None:
             return FoundModule()
         raise InvalidSetting(
             f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json "
@@ -264,8 +264,8 @@ def find_module(path: str | Path, checkpoint: Checkpoint, asked: Any = None) -> 
         )
     size = checkpoint.size
     name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), checkpoint)
-    if asked is not None:
-        return FoundModule(load=load, name=name, asked=True)
+    if choice is not None:
+        return FoundModule(load=load, name=name, requested=True)
     if size > MOST:
         return FoundModule(
             why=f"its {size:,} numbers are more than the {MOST:,} that are run by default; --compare transformers runs "

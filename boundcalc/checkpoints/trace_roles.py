@@ -32,7 +32,7 @@ def mappings(trace: Trace, checkpoint: Checkpoint) -> list[dict[str, Any]]:
     """The mappings that a trace may stand for; a refusal says why there is none."""
     front, body, blocks = _in_blocks(trace)
     text = "".join(kind for kind, _ in body)
-    found: list[dict[str, Any]] = []
+    candidates: list[dict[str, Any]] = []
     refused: list[CheckpointError] = []
     for style, (block, tail) in _LAYOUTS.items():
         for many in (2, 3):
@@ -41,15 +41,15 @@ def mappings(trace: Trace, checkpoint: Checkpoint) -> list[dict[str, Any]]:
             if match:
                 draft = _Draft(trace, checkpoint, stripped(list(checkpoint.tensors)))
                 try:
-                    found.append(draft.mapping(front, [step for _, step in body], blocks, style, many, match))
+                    candidates.append(draft.mapping(front, [step for _, step in body], blocks, style, many, match))
                 except CheckpointError as error:
                     refused.append(error)
-    if not found and refused:
+    if not candidates and refused:
         raise refused[0]
-    if not found:
-        words = ", ".join(_WORDS[each] for each in text[:12]) + ", ..." * (len(text) > 12)
+    if not candidates:
+        words = ", ".join(_WORDS[word] for word in text[:12]) + ", ..." * (len(text) > 12)
         raise CheckpointError(f"its layers come in the order {words}: no style of blocks here has them so")
-    return found
+    return candidates
 
 
 def _source(part: Step | None) -> Step | None:
@@ -145,9 +145,9 @@ class _Draft:
         kind = "none" if not norms else "layernorm" if centred else "rmsnorm"
         said |= {"residual": True, "normalisation": kind} | ({"eps": eps or 1e-5} if norms else {})
         self._front(front, steps[: match.end(1)])
-        each = (match.end(2) - match.start(2)) // len(blocks)
+        width = (match.end(2) - match.start(2)) // len(blocks)
         for at, block in enumerate(blocks):
-            self._block(steps[match.start(2) + at * each :][:each], style, many, block, at)
+            self._block(steps[match.start(2) + at * width :][:width], style, many, block, at)
         tail = steps[match.start(3) :]
         if tail and tail[0].kind == "norm":
             self.take(tail.pop(0), "norm_final")
@@ -161,8 +161,8 @@ class _Draft:
             said["classes"] = self.shape(step)[-1]
             self.take(step, "readout", again=True)
         ignored = self._ignored(d)
-        found: dict[str, Any] = {"architecture": said, "tensors": shortened(self.tensors, len(blocks))}
-        return found | self.more | ({} if pooled is None else {"pooler": self.active(pooled, "tanh")}) | ignored
+        description: dict[str, Any] = {"architecture": said, "tensors": shortened(self.tensors, len(blocks))}
+        return description | self.more | ({} if pooled is None else {"pooler": self.active(pooled, "tanh")}) | ignored
 
     def _ignored(self, d: int) -> dict[str, Any]:
         """Buffers, of which one may be a table of positions, and parameters that were never read."""

@@ -89,7 +89,7 @@ class Trace:
         """One call of a torch function."""
         tensors, outs = _tensors([*args, *kwargs.values()]), _tensors([out])
         self.kept += [*tensors, *outs]
-        weights = [each for each in tensors if id(each) in self.linked]
+        weights = [tensor for tensor in tensors if id(tensor) in self.linked]
         if outs and weights and len(weights) == len(tensors):
             self._view(name, weights, outs)
         if not outs or len(weights) == len(tensors):
@@ -98,21 +98,21 @@ class Trace:
         if step is not None:
             step.width = outs[0].shape[-1]
             self.steps.append(step)
-            self.made_by |= {id(each): frozenset([len(self.steps) - 1]) for each in outs}
+            self.made_by |= {id(tensor): frozenset([len(self.steps) - 1]) for tensor in outs}
             return
-        origins = _NONE.union(*(self.made_by.get(id(each), _NONE) for each in tensors))
-        scores = next((self.scores[id(each)] for each in tensors if id(each) in self.scores), None)
-        heads = next((self.heads[id(each)] for each in tensors if id(each) in self.heads), None)
+        origins = _NONE.union(*(self.made_by.get(id(tensor), _NONE) for tensor in tensors))
+        scores = next((self.scores[id(tensor)] for tensor in tensors if id(tensor) in self.scores), None)
+        heads = next((self.heads[id(tensor)] for tensor in tensors if id(tensor) in self.heads), None)
         if name in _PRODUCTS and scores is None and len(tensors) == 2:
-            scores = tuple(self.made_by.get(id(each), _NONE) for each in tensors)
+            scores = tuple(self.made_by.get(id(tensor), _NONE) for tensor in tensors)
         if name == "softmax" and scores is not None:
             heads = outs[0].shape[1] if outs[0].ndim == 4 else 1
-        for each in outs:
-            self.made_by[id(each)] = origins
+        for tensor in outs:
+            self.made_by[id(tensor)] = origins
             if scores is not None:
-                self.scores[id(each)] = scores
+                self.scores[id(tensor)] = scores
             if heads is not None:
-                self.heads[id(each)] = heads
+                self.heads[id(tensor)] = heads
         if name in ACTIVATIONS and len(origins) == 1:
             kind = "gelu_tanh" if kwargs.get("approximate") == "tanh" else ACTIVATIONS[name]
             self.active.setdefault(min(origins), kind)
@@ -120,11 +120,11 @@ class Trace:
     def _view(self, name: str, weights: Sequence[Any], outs: Sequence[Any]) -> None:
         """Part of a parameter, or the parameter turned."""
         names, turned = self.linked[id(weights[0])]
-        if any(self.names(each) != names for each in weights):
+        if any(self.names(tensor) != names for tensor in weights):
             raise CheckpointError(f"{name} joins {names[0]} with another parameter before any row meets them")
         back, there = outs[0].stride()[::-1], weights[0].stride()
         turns = outs[0].ndim == 2 and back == there != there[::-1] and outs[0].shape[::-1] == weights[0].shape
-        self.linked |= {id(each): (names, turned != turns) for each in outs}
+        self.linked |= {id(tensor): (names, turned != turns) for tensor in outs}
 
     def _step(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Any, weights: Any, out: Any
@@ -151,7 +151,7 @@ class Trace:
         shape = tuple(weights[0].shape)
         wide = bool(shape) and math.prod(shape) == shape[-1] > 1
         if name == "embedding" or (name == "getitem" and len(tensors) > len(weights)):
-            index = next(each for each in tensors if not each.is_floating_point())
+            index = next(tensor for tensor in tensors if not tensor.is_floating_point())
             tokens = index.shape == self.x.shape and bool((index == self.x).all())
             return Step("table" if tokens or bool(index.any()) else "segments", names, tokens=tokens)
         if name == "linear" or (name == "conv2d" and len(shape) == 4):
@@ -161,14 +161,14 @@ class Trace:
             names, turned = self.linked[id(weights[-1])]
             return Step("map", names, self.names(weights[0]) if len(weights) > 1 else (), turned)
         last = self.steps[-1] if self.steps else None
-        before = next((step for each in tensors if (step := self.only_step(each)) is not None), None)
+        before = next((step for tensor in tensors if (step := self.only_step(tensor)) is not None), None)
         if name in ("mul", "rmul") and wide:
             if last is None or last.kind != "map" or before is not last or shape[-1] < last.width:
                 return Step("norm", names, parts=(before,))
             if shape[-1] == last.width and not last.scale:
                 last.scale = names
                 return None
-        latest = max(max(self.made_by.get(id(each), (-1,)), default=-1) for each in tensors)
+        latest = max(max(self.made_by.get(id(tensor), (-1,)), default=-1) for tensor in tensors)
         if name in _SUMS and wide and last is not None and latest == len(self.steps) - 1 and not last.offset:
             last.offset = names
             return None
@@ -189,8 +189,8 @@ class Trace:
 def _tensors(values: Sequence[Any]) -> list[Any]:
     import torch
 
-    flat = [each for value in values for each in (value if isinstance(value, tuple | list) else (value,))]
-    return [each for each in flat if isinstance(each, torch.Tensor)]
+    flat = [item for value in values for item in (value if isinstance(value, tuple | list) else (value,))]
+    return [item for item in flat if isinstance(item, torch.Tensor)]
 
 
 def trace_of(module: Any, inputs: Any, call: Call | None = None) -> Trace:

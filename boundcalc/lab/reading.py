@@ -103,7 +103,7 @@ def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule, str]:
         if module is not None:
             raise InvalidSetting("the model is a module already: leave out module")
         inner = bare(model)
-        return open_checkpoint(inner), FoundModule(inner, name=called(inner), asked=True), type(inner).__name__
+        return open_checkpoint(inner), FoundModule(inner, name=called(inner), requested=True), type(inner).__name__
     checkpoint = open_checkpoint(model)
     hand = find_module(model, checkpoint, module)
     return with_buffers(checkpoint, hand.module), hand, str(model)
@@ -153,14 +153,14 @@ def held_against(
     """
     if hand.module is None and hand.load is None:
         return None, None, hand.why
-    if not hand.asked and model.unknown:
+    if not hand.requested and model.unknown:
         return None, None, f"{model.unknown[0]} is not known"
     say(f"a forward pass of {hand.name}")
     try:
         live = hand.load() if hand.load is not None else hand.module
         return compare(live, model, model.family.architecture(model), inputs, fixed=fixed, call=call), live, ""
     except NotRun as error:
-        if hand.asked:
+        if hand.requested:
             raise
         return None, None, str(error)
 
