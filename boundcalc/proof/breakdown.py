@@ -81,7 +81,7 @@ class Breakdown:
 def break_down(
     certificate: Certificate,
     network: Network | None,
-    known: Known,
+    inputs: Known,
     value: arb,
     price: arb,
     levels: Sequence[Mapping[str, Booked]],
@@ -89,12 +89,12 @@ def break_down(
     """The parts of a value, from what the checker wrote down on its way to it."""
     strategy = STRATEGIES[certificate.strategy]
     gains = {} if network is None else network.gains
-    links = strategy.links(INTERVAL, known)
+    links = strategy.links(INTERVAL, inputs)
     taken = [
         _level(booked, gains, arb(level.log_scale).exp(), None if links is None else links[i])
         for i, (level, booked) in enumerate(zip(certificate.levels, levels, strict=True))
     ]
-    terms = [Term(term.formula, _upper(term.value), term.statement) for term in strategy.terms(INTERVAL, known)]
+    terms = [Term(term.formula, _upper(term.value), term.statement) for term in strategy.terms(INTERVAL, inputs)]
     paid = price != 0
     if paid:
         terms.append(Term("cost of budgets read off trained weights, in log(1/delta)", _upper(price), "P1"))

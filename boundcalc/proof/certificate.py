@@ -144,8 +144,8 @@ class Certificate:
         sample = self.setting.sample
         claim = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
         claim |= {"train_error": sample.train_error} if self.quantity == "risk" else {}
-        given = {"mu": self.mu, "eta": self.eta, "tuning": self.tuning}
-        strategy = {"name": self.strategy, "meeting": self.meeting} | {k: v for k, v in given.items() if v is not None}
+        tuned = {"mu": self.mu, "eta": self.eta, "tuning": self.tuning}
+        strategy = {"name": self.strategy, "meeting": self.meeting} | {k: v for k, v in tuned.items() if v is not None}
         looked_at = write(self.measured or Measured(), complete=True) | {"nats": self.nats}
         rest = {"claim": claim, "strategy": strategy, "levels": self.levels, "forward_check": self.compared}
         about = {"format": _FORMAT, "statements": STATEMENTS_VERSION, "found_by": self.policy}

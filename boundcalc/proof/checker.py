@@ -63,8 +63,8 @@ class Checked(Value):
     @cached_property
     def log_rate(self) -> float:
         """Log of (count + log 1/delta)/m at the last level: what a bound is made of that itself may have reached 1."""
-        known = self._run.known
-        return upper_log((known.counts[-1] + known.log_inverse_delta) / known.m)
+        inputs = self._run.known
+        return upper_log((inputs.counts[-1] + inputs.log_inverse_delta) / inputs.m)
 
     @cached_property
     def shares(self) -> Mapping[str, float]:

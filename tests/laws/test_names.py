@@ -10,9 +10,9 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "boundcalc"
 EMPTY = {"found", "made", "each", "known", "given", "told", "asked"}
 """Names that say nothing about what they hold."""
-NOT_YET = ("proof",)
-"""Rooms where such names are still left."""
-MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] not in NOT_YET]
+NOT_YET = PACKAGE / "proof" / "second"
+"""Where such names are still left: the checker that stands alone."""
+MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if NOT_YET not in path.parents]
 
 
 def empty_names(source: str) -> list[str]:
