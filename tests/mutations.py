@@ -435,8 +435,8 @@ STATEMENTS = [
     Mutation(
         "G3 without delta",
         "statements/strategies/covering.py",
-        "nats = known.counts[0] + known.log_inverse_delta",
-        "nats = known.counts[0]",
+        "nats = inputs.counts[0] + inputs.log_inverse_delta",
+        "nats = inputs.counts[0]",
         _TWO_CHECKERS,
     ),
     Mutation(

@@ -132,6 +132,10 @@ class Attention(Layer):
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         return replace(self, qk_bias=has("b_Q") or has("b_K"), v_bias=has("b_V"))
 
+    def brief(self) -> str:
+        causal = "causal" if self.causal else "not causal"
+        return f"attention of {self.heads} heads ({causal}, {self.normaliser.name})"
+
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         scores = self._factors("matrix", "vector") if self.qk == "split" else (self.scores,)
         values = self._weight("W_V", "matrix", (self.d, self.out), self.groups)

@@ -10,11 +10,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.fields import check_fields
-from boundcalc.base.schema import brief
 from boundcalc.base.system import Number
 
 if TYPE_CHECKING:
@@ -190,9 +189,8 @@ class Layer(ABC):
 
     def brief(self) -> str:
         """What it is, for messages about one network."""
-        values = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}
-        values = {name: value for name, value in values.items() if value not in (None, False, "none", ())}
-        return f"{self.label} ({brief(values)})" if values and not self.branches else self.label
+        name = getattr(self, "name", None)
+        return f"{self.label} {name}" if name else self.label
 
     # what proofs know of it, in any number system
 

@@ -51,6 +51,9 @@ class LayerNorm(EveryRow):
         gain, offset = (has(f"{self.kind}.{part}") for part in ("gain", "offset"))
         return replace(self, gain=gain, offset=offset, around_one=self.around_one and gain)
 
+    def brief(self) -> str:
+        return f"{'layernorm' if self.centred else 'rmsnorm'} (eps {self.eps:g})"
+
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         gain = (Weight(f"{self.kind}.gain", "gain", (self.d,), self.block),) if self.gain else ()
         return (*gain, Weight(f"{self.kind}.offset", "vector", (self.d,), self.block)) if self.offset else gain

@@ -44,6 +44,9 @@ class Linear(EveryRow):
         offset = self.bias or f"b_{self.kind.removeprefix('W_')}"
         return replace(self, bias=offset if has(offset) else None)
 
+    def brief(self) -> str:
+        return self.kind
+
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         matrix = Weight(self.kind, "matrix", (self.d_in, self.d_out), self.block)
         return (matrix,) if self.bias is None else (matrix, Weight(self.bias, "vector", (self.d_out,), self.block))

@@ -39,6 +39,9 @@ class Residual(Layer):
             self, branch=tuple(remade(self.branch)), beside=tuple(tuple(remade(branch)) for branch in self.beside)
         )
 
+    def brief(self) -> str:
+        return "an added residual"
+
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         return ()
 
