@@ -68,31 +68,35 @@ def _agreeing(
 def _best_description(
     recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[_Change]]
 ) -> dict[str, Any]:
-    """The description that agrees furthest with the recorded pass: single changes, early ones together, all."""
+    """The description that agrees furthest with the recorded pass: single changes, early ones together.
+
+    All together where the module shows hardly an inner layer, by which single changes could be told apart.
+    """
     alone = [[name] for name in choices]
     early = [name for name in ("scales", "style", "residual", "attention") if name in choices]
-    rounds = [*alone, *alone, early, *alone, list(choices)]
-    best, score = mapping, _score(recorded, checkpoint, mapping)
+    best, (score, places) = mapping, _score(recorded, checkpoint, mapping)
+    rounds = [*alone, *alone, early, *alone, *([] if places > _FEW else [list(choices)])]
     for group in rounds:
         if score == _ALL:
             break
         for changes in itertools.islice(itertools.product(*(choices[name] for name in group)), _MOST):
             tried = _changed(best, changes)
-            reached = _score(recorded, checkpoint, tried)
+            reached, _ = _score(recorded, checkpoint, tried)
             if reached > score:
                 best, score = tried, reached
     return best
 
 
 _ALL = 10**9
+_FEW = 3
 
 
-def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> int:
-    """How many places agree before the first that does not; -1 where the description does not fit at all."""
+def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[int, int]:
+    """How many places agree before the first that does not, and of how many; -1 where the description does not fit."""
     try:
         return agreeing(recorded, *_seen(checkpoint, mapping), all_agree=_ALL)
     except (BoundcalcError, ValueError, KeyError):
-        return -1
+        return -1, 0
 
 
 def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[Model, Any]:

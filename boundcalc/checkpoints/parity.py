@@ -142,10 +142,11 @@ def compare_passes(
     )
 
 
-def agreeing(recorded: Recorded, model: Model, architecture: Architecture, *, all_agree: int) -> int:
-    """How many places agree before the first that does not; `all_agree` where all do and the outputs too."""
-    at = _pass_apart(recorded, model, architecture, None)[0].first_difference
-    return all_agree if at is None else at
+def agreeing(recorded: Recorded, model: Model, architecture: Architecture, *, all_agree: int) -> tuple[int, int]:
+    """How many places agree before the first that does not, and of how many; `all_agree` where the outputs do too."""
+    parity, _ = _pass_apart(recorded, model, architecture, None)
+    at = parity.first_difference
+    return all_agree if at is None else at, len(parity.places)
 
 
 def _pass_apart(
