@@ -39,6 +39,28 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 """The commands as --help lists them: NAME is `command` of boundcalc.cli.NAME."""
 
+_LATENT = ("sufficient", "minimal", "learn", "desired", "transfer", "pretrain", "patches")
+REMOVED: dict[str, str] = {
+    "sparse": "run python examples/edelman2022/sparse.py",
+    "doctor": "a command that needs a library names it, with what to install",
+    "export": "`boundcalc derive --format latex|bibtex|python|javascript` prints the formula",
+    "gallery": "`boundcalc plot` draws bounds along an axis; examples/*/NAME.py -o NAME.png the figures of the papers",
+    "threshold": "`python examples/edelman2022/samples.py` finds m* and its growth with T",
+    "tightness": "`python examples/edelman2022/both_sides.py` prints bounds next to floors, constants.py the ladder",
+    "list": "`boundcalc explain` lists everything that has a name",
+    "runs list": "`boundcalc runs` lists the trials",
+    "runs show": "`boundcalc runs HASH` shows a trial",
+    "runs rm": "`boundcalc runs HASH --forget` removes a trial",
+    "runs verify": "`boundcalc runs --verify` checks the store",
+    "latent infer": "run `boundcalc latent FILE`, or without a file",
+    "latent attend": "run `boundcalc latent FILE`",
+    "latent bound": "run `boundcalc eval --bound X3`, X4 or X6, with --set NAME=VALUE",
+    "latent posterior": "boundcalc.lab.latent.models has posteriors as numbers",
+    "latent extendible": "run python examples/zhang2022/exchangeable.py",
+    **{f"latent {name}": f"run python examples/zhang2022/{name}.py" for name in _LATENT},
+}
+"""Commands of earlier versions, and what does their job now."""
+
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
@@ -51,6 +73,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(
     cls=LazyGroup,
     groups=GROUPS,
+    removed=REMOVED,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,

@@ -21,9 +21,11 @@ _USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
 class LazyGroup(click.Group):
     """Commands by the title they are listed under: name -> one line of help; each is `command` of its module."""
 
-    def __init__(self, *args: Any, groups: Mapping[str, Mapping[str, str]], **options: Any) -> None:
+    def __init__(
+        self, *args: Any, groups: Mapping[str, Mapping[str, str]], removed: Mapping[str, str], **options: Any
+    ) -> None:
         super().__init__(*args, **options)
-        self.groups = groups
+        self.groups, self.removed = groups, removed
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for names in self.groups.values() for name in names]
@@ -36,6 +38,9 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        for name in (" ".join(args[:1]), " ".join(args[:2])):
+            if name in self.removed:
+                raise click.UsageError(f"the command {name!r} is gone: {self.removed[name]}", ctx)
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             raise click.UsageError(near(f"no command {args[0]!r}", args[0], self.list_commands(ctx)), ctx)
         return super().resolve_command(ctx, args)

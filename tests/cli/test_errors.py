@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from boundcalc.base import project
+from boundcalc.cli import GROUPS, REMOVED
 
 from .conftest import Run, one_line, written
 
@@ -57,3 +59,15 @@ def test_missing_libraries_name_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
     outcome = run("eval")
     assert outcome.exit_code == 1
     assert project.install(extra) in one_line(outcome)
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_removed_command_says_what_does_its_job(run: Run, name: str) -> None:
+    outcome = run(*name.split())
+    assert outcome.exit_code == 2
+    text = one_line(outcome)
+    assert f"the command {name!r} is gone: " in text
+    for script in re.findall(r"examples/[\w/]+\.py", text):
+        assert (Path(__file__).parents[2] / script).exists()
+    for command in re.findall(r"`boundcalc (\w+)", text):
+        assert any(command in names for names in GROUPS.values())
