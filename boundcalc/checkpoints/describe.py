@@ -70,7 +70,7 @@ def _best_description(
 ) -> dict[str, Any]:
     """The description that agrees furthest with the recorded pass: single changes, early ones together.
 
-    All together where the module shows hardly an inner layer, by which single changes could be told apart.
+    All together where the module shows hardly an inner layer, that would show which single change helps.
     """
     alone = [[name] for name in choices]
     early = [name for name in ("scales", "style", "residual", "attention") if name in choices]

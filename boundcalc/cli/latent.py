@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,6 @@ from boundcalc.cli.idle import refuse_given, refuse_idle
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.text import Line, say, say_checked, wrapped, write_table
 from boundcalc.cli.values import NUMBER, WHOLE
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Numbers(click.ParamType):
