@@ -29,7 +29,7 @@ from tests.tutorials.walk import run as run_line
 
 PLAIN = ("text", "math")
 """No code. Mathematics is converted when the site is built, and what cannot be fails there."""
-DIRECTIVES = ("{toctree}", "{include}", "{eval-rst}", "{thumbnails}", "{fields}")
+DIRECTIVES = ("{toctree}", "{include}", "{eval-rst}", "{thumbnails}", "{fields}", "{container}")
 """What the site is made of: a wrong one fails its build."""
 AT_BUILD = ("{run}", "{command}")
 """What the site's build executes too, to show what it prints."""
