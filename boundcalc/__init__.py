@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from boundcalc.setting import Norms as Norms
     from boundcalc.setting import Sample as Sample
     from boundcalc.setting import Setting as Setting
+    from boundcalc.theorems.closed import closed_form as closed_form
     from boundcalc.theorems.own import Bound as Bound
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ _HOMES = {
     "boundcalc.engine.bound": ("BoundValue",),
     "boundcalc.engine.solve": ("solve",),
     "boundcalc.engine.sweep": ("sweep",),
+    "boundcalc.theorems.closed": ("closed_form",),
     "boundcalc.theorems.own": ("Bound",),
     "boundcalc.lab.certify": ("certify",),
     "boundcalc.lab.train.pickers": ("ModuleLearner",),

@@ -1,7 +1,7 @@
-"""What a formula may use: every one is written once, and evaluated as a float, a logarithm or an interval.
+"""What a formula may use: every one is written once, and evaluated as a float, a logarithm, an interval or a formula.
 
-With ordinary operators and the few functions a number system offers, so that the number a sweep computes and the
-interval the checker trusts cannot drift apart.
+With ordinary operators and the few functions a number system offers, so that the number a sweep computes, the
+interval the checker trusts and the formula that `closed_form` derives cannot drift apart.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 Number = Any
-"""A float, `LogFloat` or `flint.arb`: whatever its `NumberSystem` works in."""
+"""A float, `LogFloat`, `flint.arb` or SymPy expression: whatever its `NumberSystem` works in."""
 
 
 class NumberSystem(Protocol):

@@ -18,8 +18,19 @@ MOST_STACKED = 10**5
 _MOST_NAME = 80
 
 
+def is_symbol(name: str, value: Any) -> bool:
+    """Whether a value has SymPy symbols in it, for `closed_form`; refuses one that may be 0 or less."""
+    if not getattr(value, "free_symbols", None):
+        return False
+    if not value.is_positive:
+        raise InvalidSetting(f"{name} = {value} must be positive: use boundcalc.symbols or Symbol(..., positive=True)")
+    return True
+
+
 def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
     """A whole number from `least` to `most`; floats that are whole (1e6) are taken as such."""
+    if is_symbol(name, value):
+        return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         value = int(value)  # NumPy's integers too
     elif not isinstance(value, float) or not math.isfinite(value) or value != int(value):
@@ -33,6 +44,8 @@ def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above 0 (or at least 0)."""
+    if is_symbol(name, value):
+        return value
     if not _in(name, value, 0, math.inf, low=zero, high=False):
         raise InvalidSetting(f"{name} must be finite and {'at least' if zero else 'above'} 0, got {shown(value)}")
     return float(value)
@@ -40,6 +53,8 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 def fraction(name: str, value: Any, *, ends: bool) -> float:
     """A number in (0, 1), or in [0, 1] with `ends`."""
+    if is_symbol(name, value):
+        return value
     if not _in(name, value, 0, 1, low=ends, high=ends):
         raise InvalidSetting(f"{name} must lie in {'[0, 1]' if ends else '(0, 1)'}, got {shown(value)}")
     return float(value)

@@ -65,6 +65,7 @@ class Evaluator:
 
     def __init__(self, setting: Setting, premise: Callable[[Setting], Refusal | None] | None = None) -> None:
         """`premise`: why no risk bound is requested, instead of `no_witness`."""
+        setting.refuse_symbols()
         refuse_missing(setting.norms, setting.architecture)
         self.setting = setting
         self._premise = premise

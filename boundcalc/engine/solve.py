@@ -98,6 +98,7 @@ def solve(
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
+    setting.refuse_symbols()
 
     q = setting.sample.train_error
     if quantity == "risk" and q >= target:

@@ -59,7 +59,8 @@ class Residual(Layer):
         return (read[0] if read else width if same else None), width
 
     def rows_before(self, rows: int, seq_len: int) -> int:
-        return max(
+        counts = [
             reduce(lambda count, layer: layer.rows_before(count, seq_len), reversed(branch), rows)
             for branch in self.branches
-        )
+        ]
+        return seq_len if seq_len in counts else max(counts)  # T, which is the most, may be a symbol

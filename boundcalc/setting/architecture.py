@@ -42,6 +42,11 @@ def _own_row_is_read(a: Any) -> bool:
     return tokens and first and plain and softmax and a.depth == 1 and a.readout == "cls"
 
 
+def _root(width: Any) -> float:
+    """The square root of a width, which may be a SymPy expression."""
+    return math.sqrt(width) if isinstance(width, int) else width ** (width**0 / 2)
+
+
 @dataclass(frozen=True)
 class Architecture(Described):
     """A Transformer that reads T rows and returns a score, or K logits.
@@ -115,8 +120,12 @@ class Architecture(Described):
         return f"Architecture({listed}{brief({name: getattr(self, name) for name in names})})"
 
     def _check_shape(self) -> None:
+        if not isinstance(self.depth, int):
+            raise InvalidSetting(
+                f"depth is a number, got {self.depth}: theorems (edelman2022) have a depth that is none"
+            )
         rest = self.d % self.heads
-        if self.d_head is None and rest:
+        if self.d_head is None and isinstance(rest, int) and rest:  # of symbols it is not known
             raise InvalidSetting(
                 f"d = {self.d} is not divisible by heads = {self.heads}: "
                 f"choose a multiple of {self.heads} for d, or give d_head"
@@ -164,7 +173,8 @@ class Architecture(Described):
     @property
     def head_width(self) -> int:
         """d_head, or what it is when unset."""
-        return self.d_head or self.d // self.heads
+        numbers = isinstance(self.d, int) and isinstance(self.heads, int)
+        return self.d_head or (self.d // self.heads if numbers else self.d / self.heads)  # type: ignore[return-value]
 
     @property
     def stages(self) -> tuple[Layer, ...]:
@@ -210,7 +220,7 @@ class Architecture(Described):
         edelman = self.style == "edelman"
         normaliser = self.normaliser
         if not edelman and normaliser.temperature is None:
-            normaliser = replace(normaliser, temperature=math.sqrt(width))
+            normaliser = replace(normaliser, temperature=_root(width))
         return Attention(
             d=self.d,
             heads=self.heads,

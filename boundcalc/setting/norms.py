@@ -68,7 +68,7 @@ class Budget:
             validate.positive("Schatten sum", total, zero=True)
         limits = [(name, getattr(self, name)) for name in _ORDER if getattr(self, name) is not None]
         for (small, low), (large, high) in itertools.pairwise(limits):
-            if high < low:
+            if (high < low) is True:  # of symbols it may not be known
                 raise InvalidSetting(
                     f"norms contradict: {_SYMBOL[large]} = {high:g} is below {_SYMBOL[small]} = {low:g}, "
                     f"but |W|_{_SYMBOL[small]} <= |W|_{_SYMBOL[large]} for every matrix"

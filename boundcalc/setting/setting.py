@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from boundcalc.base import validate
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.fields import check_fields
 from boundcalc.base.schema import read, write
 from boundcalc.layers.base import Weight, weights_of
@@ -70,6 +71,18 @@ class Setting:
     def lookups(self) -> Iterator[tuple[Weight, str | None]]:
         """Every weight whose budget is looked up, with the key of that budget; None where C is its default."""
         return lookups(self.norms, weights_of(self.architecture.stages, self.architecture.seq_len))
+
+    def refuse_symbols(self) -> None:
+        """Values and proofs are of numbers."""
+        todo: list[Any] = [self]
+        while todo:
+            value = todo.pop()
+            if is_dataclass(value):
+                todo += (getattr(value, f.name) for f in fields(value))
+            elif isinstance(value, Mapping | tuple):
+                todo += value.values() if isinstance(value, Mapping) else value
+            elif getattr(value, "free_symbols", None):
+                raise InvalidSetting(f"a value needs numbers, got {value}: `closed_form` derives a formula of symbols")
 
     def to_json(self) -> dict[str, Any]:
         """What differs from the defaults, as a JSON object; `complete_json` leaves nothing out."""

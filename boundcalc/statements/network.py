@@ -109,11 +109,18 @@ class Network:
         uses: the statements of L the walk used.
     """
 
-    def __init__(self, setting: Setting, ns: NumberSystem, *, published: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        ns: NumberSystem,
+        *,
+        published: frozenset[str] = frozenset(),
+        measure: Measure = claimed,
+    ) -> None:
         """Walk the network; `published`: statements of L with published instead of sharp constants."""
         architecture, weights = setting.architecture, Weights(ns, setting.norms)
         at = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len, published)
-        steps, radius = finish(walk(architecture.stages, at))
+        steps, radius = finish(walk(architecture.stages, at, measure))
         weights.check_all_read()
         self.lipschitz = loss_lipschitz(ns, setting)
         self.radius = self.lipschitz * radius

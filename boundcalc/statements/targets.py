@@ -12,7 +12,7 @@ from boundcalc.layers.facts import Target as Target
 from boundcalc.setting import Budget
 
 
-def _fewest(sizes: list[int]) -> int:
+def fewest(sizes: list[int]) -> int:
     """The least of some sizes; symbolic ones are at least 1, so 0 or 1 is the least whatever they are.
 
     Of symbols that cannot be compared the first stands for the least: a rank is at most each of them.
@@ -37,7 +37,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21; the nuclear norm is at most |W|_21 (columns have rank one),
     sqrt(rank) |W|_F, rank |W|_op, and what sum sigma^p leaves it.
     """
-    limit = _fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
+    limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
     norms = {
         name: ns.number(value or LEAST_BUDGET)
         for name in ("op", "fro", "two_one", "two_one_t", "one_one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
@@ -9,7 +10,7 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.products import is_product
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, matrix_norms, nuclear_of
+from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, fewest, matrix_norms, nuclear_of
 
 
 class Matrix(NamedTuple):
@@ -92,7 +93,7 @@ class Weights:
             two_one_t=self.ns.minimum(k_op * (q.two_one_t + b_q), self.ns.sqrt(self.ns.number(rows)) * fro),
             one_one=self.ns.sqrt(self.ns.number(rows * columns)) * fro,
             nuclear=q_fro * k_fro,
-            rank=min(kinds["W_Q"].shape[1], rows, columns),
+            rank=fewest([kinds["W_Q"].shape[1], rows, columns]),
         )
         return Matrix(product, product)
 
@@ -136,5 +137,5 @@ class Weights:
             limits = [value for name in names if (value := getattr(part, name)) is not None]
             if not limits:
                 raise InvalidSetting(f'the norm budget of {kind} needs "{ask}"')
-            sizes.append(self.ns.number(min(limits) or LEAST_BUDGET))
+            sizes.append(reduce(self.ns.minimum, [self.ns.number(limit or LEAST_BUDGET) for limit in limits]))
         return sizes[0], sizes[1]

@@ -305,20 +305,20 @@ def _definition_rows(function: type[Named], names: Mapping[Any, str], width: int
 def ordered(expr: Expr, parts: Iterable[Definition]) -> tuple[Definition, ...]:
     """The named parts that an expression uses, in an order in which each comes after all that use it."""
     by_symbol = {part.symbol: part for part in parts}
-    done: list[Definition] = []
+    done: dict[Any, Definition] = {}
 
     def emit(symbol: Any, above: tuple[Any, ...]) -> None:
         if symbol in above:
             raise ValueError("named parts refer to each other in a circle")
-        part = by_symbol[symbol]
-        for used in _latest_first(part.expr, by_symbol):
+        if symbol in done:
+            return
+        for used in _latest_first(by_symbol[symbol].expr, by_symbol):
             emit(used, (*above, symbol))
-        if part not in done:
-            done.append(part)
+        done[symbol] = by_symbol[symbol]
 
     for symbol in _latest_first(expr, by_symbol):
         emit(symbol, ())
-    return tuple(reversed(done))
+    return tuple(reversed(done.values()))
 
 
 def _latest_first(expr: Expr, by_symbol: Mapping[Any, Definition]) -> list[Any]:

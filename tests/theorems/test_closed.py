@@ -1,0 +1,149 @@
+"""`closed_form`: derived formulas against theorems.toml, against the checked policy, and their refusals."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from typing import Any
+
+import flint
+import pytest
+import sympy
+
+from boundcalc import closed_form, compare, evaluate, solve, symbols
+from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
+from boundcalc.base.intervals import certainly_le
+from boundcalc.proof.checker import Checker
+from boundcalc.setting import Budget, Norms, Setting
+from boundcalc.statements.covers import MatrixPerceptron
+from boundcalc.statements.covers.uniform import Maurey
+from boundcalc.theorems import THEOREMS
+from boundcalc.theorems.formula import Formula
+from tests.laws.settings import settings
+
+_SYMBOLS: Any = [getattr(symbols, name) for name in ("C", "K", "T", "d", "delta", "gamma", "heads", "m")]
+C, K, T, d, delta, gamma, heads, m = _SYMBOLS
+QUANTITIES = ("gap", "covering_number", "rademacher")
+SYMBOLIC: dict[str, Any] = {"seq_len": T, "n_train": m, "margin": gamma, "delta": delta, "d": d, "heads": heads}
+
+
+def of_theorem(name: str, depth: int) -> Setting:
+    """The setting of a theorem of networks, every input but the depth a symbol."""
+    if name == "edelman2022":
+        return Setting.of(C=C, depth=depth, **SYMBOLIC)
+    budget: Any = Budget(op=C, one_one=K)
+    kinds = ("W_QK", "W_V", "W_1", "readout")
+    return Setting.of(norms=Norms(budgets=dict.fromkeys(kinds, budget)), depth=depth, **SYMBOLIC)
+
+
+def differs(derived: Formula, theorem: Formula, depth: int, count: int = 20) -> bool:
+    """Whether two formulas are not equal to forty digits at some of so many random points."""
+    rng = random.Random(depth)
+    for _ in range(count):
+        values: dict[str, Any] = {
+            **{"C": rng.uniform(0.3, 3), "K": rng.uniform(1, 8), "gamma": rng.uniform(0.1, 2), "epsilon": 0.1},
+            **{"delta": rng.uniform(0.001, 0.5), "T": rng.randint(1, 5000), "m": rng.randint(10, 10**12)},
+            **{"d": rng.randint(1, 999), "heads": rng.randint(1, 9), "depth": depth},
+        }
+        first, second = (
+            formula.ball(**{x.name: values[x.name] for x in formula.inputs}) for formula in (derived, theorem)
+        )
+        if not certainly_le(abs(first - second), second * flint.arb("1e-40")):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize(("name", "lemma", "method"), [
+    ("edelman2022", MatrixPerceptron, "constant"),
+    ("trauger2024", Maurey, "closed"),
+])  # fmt: skip
+def test_theorems_are_derived(name: str, lemma: type, method: str, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: a lemma that costs 1% more."""
+    setting, theorem = of_theorem(name, depth), THEOREMS[name]
+    lemmas = theorem.lemmas or frozenset()
+    monkeypatch.setattr(flint.ctx, "prec", 256)
+    for quantity in QUANTITIES:
+        assert not differs(closed_form(setting, quantity, lemmas), theorem.formula(quantity), depth)
+    before = getattr(lemma, method)
+    wrong = staticmethod(lambda *of: before(*of) * sympy.Rational(101, 100))
+    monkeypatch.setattr(lemma, method, wrong if method == "constant" else wrong.__func__)
+    for quantity in QUANTITIES:
+        assert differs(closed_form(setting, quantity, lemmas), theorem.formula(quantity), depth)
+
+
+def log_of(setting: Setting) -> float:
+    """The log of the checked value of policy `closed`."""
+    return evaluate(setting, "closed").certificate.log_value
+
+
+def agrees(value: float, log_value: float) -> bool:
+    """Whether the base-10 logarithm of a value is a logarithm, to 1e-9 of the value."""
+    return abs(value * math.log(10) - log_value) <= 1e-9
+
+
+def test_random_networks_are_at_least_the_checked_bound() -> None:
+    """In numbers they are equal; with symbols also where no minimum is open. A sample 1% larger is noticed."""
+    equal = above = 0
+    for setting in settings("closed form", 24):
+        values = {"T": setting.architecture.seq_len, "m": setting.sample.n_train, "delta": setting.sample.delta}
+        symbolic = setting.but(seq_len=T, n_train=m, delta=delta)
+        want = log_of(setting)
+        assert agrees(closed_form(setting).log10(), want)
+        assert not agrees(closed_form(setting.but(n_train=1 + setting.sample.n_train * 101 // 100)).log10(), want)
+        formula = closed_form(symbolic)
+        value = formula.log10(**{x.name: values[x.name] for x in formula.inputs})
+        assert value * math.log(10) >= want - 1e-9
+        equal += agrees(value, want)
+        if setting.norms.C is not None and setting.reads_knob:
+            of_knob = closed_form(symbolic.but(C=C))
+            values["C"] = setting.norms.C
+            most = of_knob.log10(**{x.name: values[x.name] for x in of_knob.inputs})
+            assert most >= value - 1e-9
+            above += not agrees(most, want)
+    assert equal >= 20
+    assert above >= 3
+
+
+@pytest.mark.parametrize("preset", ["bert", "gpt2"])
+def test_twelve_blocks_are_derived(preset: str) -> None:
+    values: dict[str, Any] = {"C": 1.3, "T": 100, "m": 10**7, "gamma": 0.5, "delta": 0.05}
+    formula = closed_form(Setting.of(preset, C=C, seq_len=T, n_train=m, margin=gamma, delta=delta))
+    want = log_of(Setting.of(preset, C=1.3, seq_len=100, n_train=10**7, margin=0.5, delta=0.05))
+    assert agrees(formula.log10(**values), want)
+    assert not agrees(formula.log10(**values | {"T": 200}), want)
+
+
+def test_widths_and_heads_of_any_style_may_be_symbols() -> None:
+    values: dict[str, Any] = {"C": 0.8, "d": 24, "heads": 3}
+    for style in ("pre", "post"):
+        fields: dict[str, Any] = {"style": style, "normalisation": "layernorm", "residual": True, "seq_len": 10}
+        formula = closed_form(Setting.of(C=C, d=d, heads=heads, **fields))
+        assert agrees(formula.log10(**values), log_of(Setting.of(C=0.8, d=24, heads=3, **fields)))
+
+
+def test_values_need_numbers() -> None:
+    setting = Setting.of(seq_len=T, C=C)
+    for ask in (lambda: evaluate(setting), lambda: compare(setting), lambda: solve(setting, "m", 0.1)):
+        with pytest.raises(InvalidSetting, match=r"a value needs numbers, got (T|C): `closed_form`"):
+            ask()
+    certificate = replace(evaluate(Setting.of()).certificate, setting=setting)
+    with pytest.raises(CertificateError, match="needs numbers"):
+        Checker().check(certificate)
+
+
+def test_what_no_formula_can_be_of_is_refused() -> None:
+    x: Any = sympy.Symbol("x")
+    with pytest.raises(InvalidSetting, match="C = x must be positive"):
+        Setting.of(C=x)
+    with pytest.raises(InvalidSetting, match="depth is a number, got m"):
+        Setting.of(depth=m)
+    with pytest.raises(InvalidSetting, match="fixed before the sample"):
+        closed_form(Setting.of(norms=Norms(C=1.0, measured=True)))
+    with pytest.raises(InvalidSetting, match="another k: call the symbol k otherwise"):
+        closed_form(Setting.of(C=sympy.Symbol("k", positive=True)))  # type: ignore[arg-type]
+    with pytest.raises(InvalidSetting, match="quantity"):
+        closed_form(Setting.of(), "risk")
+    with pytest.raises(Unsupported, match=r"the piece W_V\[0\]"):
+        closed_form(Setting.of(), lemmas=("T1",))
