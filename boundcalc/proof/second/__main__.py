@@ -13,10 +13,10 @@ try:
     with open(sys.argv[1], encoding="utf-8") as file:
         text = file.read(MOST + 1)
     demand(len(text) <= MOST, f"more than {MOST} characters")
-    found = confirm(text)
+    confirmed = confirm(text)
 except (OSError, UnicodeDecodeError, Refused) as error:
     sys.exit(f"{sys.argv[1]} is not confirmed: {getattr(error, 'strerror', None) or error}")
-paid = f", {MP.nstr(found.nats, 6)} nats for what was measured" if found.measured else ""
-value = f"e^{MP.nstr(found.log_value, 20)} (about {MP.nstr(MP.exp(found.log_value), 4)})"
-said = f"{found.quantity} <= {value} but for a chance of {found.delta!r}{paid}"
+paid = f", {MP.nstr(confirmed.nats, 6)} nats for what was measured" if confirmed.measured else ""
+value = f"e^{MP.nstr(confirmed.log_value, 20)} (about {MP.nstr(MP.exp(confirmed.log_value), 4)})"
+said = f"{confirmed.quantity} <= {value} but for a chance of {confirmed.delta!r}{paid}"
 sys.stdout.write(f"confirmed: {said}\nby {size()[0]} modules, {size()[1]} lines, Python and mpmath\n")

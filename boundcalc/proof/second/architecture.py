@@ -27,86 +27,88 @@ _SAYS_NOTHING |= dict.fromkeys(("variance_floor", "vocabulary", "d_patch", "posi
 
 def read_architecture(data: Any) -> tuple[Record, tuple[Layer, ...]]:
     """What a file says, and the layers, input to read-out."""
-    given = read(LINE, "architecture", data)
-    demand(given.layers != (), "a network has layers")
-    for name in _unread(given):
-        demand(getattr(given, name) == _SAYS_NOTHING[name], f"{name} would change nothing here, so it is not said")
-    if given.layers is not None:
-        return given, given.layers
-    demand(given.d_head is not None or given.d % given.heads == 0, "d is a multiple of heads")
-    demand(given.heads % (given.kv_heads or 1) == 0, "heads are a multiple of kv_heads")
-    demand(not (given.vocabulary and given.d_patch), "inputs are tokens or patches, not both")
-    bare = given.normalisation in ("layernorm", "rmsnorm") and given.eps == 0 == given.variance_floor
+    about = read(LINE, "architecture", data)
+    demand(about.layers != (), "a network has layers")
+    for name in _unread(about):
+        demand(getattr(about, name) == _SAYS_NOTHING[name], f"{name} would change nothing here, so it is not said")
+    if about.layers is not None:
+        return about, about.layers
+    demand(about.d_head is not None or about.d % about.heads == 0, "d is a multiple of heads")
+    demand(about.heads % (about.kv_heads or 1) == 0, "heads are a multiple of kv_heads")
+    demand(not (about.vocabulary and about.d_patch), "inputs are tokens or patches, not both")
+    bare = about.normalisation in ("layernorm", "rmsnorm") and about.eps == 0 == about.variance_floor
     demand(not bare, "the normalisation is unbounded near 0")
-    return given, tuple(_expanded(given))
+    return about, tuple(_expanded(about))
 
 
-def _unread(given: Record) -> Iterable[str]:
+def _unread(about: Record) -> Iterable[str]:
     """Fields that nothing depends on."""
-    if given.layers is not None:
-        tokens = {"input_radius"} if widths(given.layers[:1])[0] == 0 else set[str]()
+    if about.layers is not None:
+        tokens = {"input_radius"} if widths(about.layers[:1])[0] == 0 else set[str]()
         return (_SAYS_NOTHING.keys() - {"seq_len", "classes", "depth", "input_radius"}) | tokens
-    tokens = given.vocabulary and given.positions == "learned" and not given.embedding_norm and given.readout == "cls"
-    first = given.residual and (given.style == "post" or (given.style == "pre" and given.normalisation == "none"))
-    plain = given.kv_heads in (None, given.heads) and not (given.rope or given.causal) and given.depth == 1
+    tokens = about.vocabulary and about.positions == "learned" and not about.embedding_norm and about.readout == "cls"
+    first = about.residual and (about.style == "post" or (about.style == "pre" and about.normalisation == "none"))
+    plain = about.kv_heads in (None, about.heads) and not (about.rope or about.causal) and about.depth == 1
     idle = {
-        "residual gated rope bias d_ff": given.style == "edelman",
-        "eps variance_floor": given.normalisation not in ("layernorm", "rmsnorm"),
-        "embedding_norm": given.normalisation == "none",
-        "position_radius": given.positions != "fixed",
-        "input_radius": given.vocabulary,
-        "own_row": not (tokens and first and plain and given.normaliser.name == "softmax"),  # A7
+        "residual gated rope bias d_ff": about.style == "edelman",
+        "eps variance_floor": about.normalisation not in ("layernorm", "rmsnorm"),
+        "embedding_norm": about.normalisation == "none",
+        "position_radius": about.positions != "fixed",
+        "input_radius": about.vocabulary,
+        "own_row": not (tokens and first and plain and about.normaliser.name == "softmax"),  # A7
     }
     return [name for names, holds in idle.items() if holds for name in names.split()]
 
 
-def _expanded(given: Record) -> Iterator[Layer]:
-    d, edelman, width = given.d, given.style == "edelman", given.d_head or given.d // given.heads
+def _expanded(about: Record) -> Iterator[Layer]:
+    d, edelman, width = about.d, about.style == "edelman", about.d_head or about.d // about.heads
 
     def linear_map(kind: str, d: int, k: int, bias: str, block: int | None = None) -> Layer:
-        return linear(kind, d, k, bias if given.bias else None, block)
+        return linear(kind, d, k, bias if about.bias else None, block)
 
     def norm(kind: str, block: int | None = None) -> tuple[Layer, ...]:
-        centred = given.normalisation == "layernorm"
-        own = {"d": d, "eps": given.eps, "variance_floor": given.variance_floor, "centred": centred, "gain": True}
-        own |= {"offset": given.bias and centred, "around_one": False, "kind": kind, "block": block}
-        made = Layer(label="ball", radius=1.0) if given.normalisation == "ball" else Layer(label="layernorm", **own)
-        return () if given.normalisation == "none" else (made,)
+        centred = about.normalisation == "layernorm"
+        own = {"d": d, "eps": about.eps, "variance_floor": about.variance_floor, "centred": centred, "gain": True}
+        own |= {"offset": about.bias and centred, "around_one": False, "kind": kind, "block": block}
+        norm_layer = (
+            Layer(label="ball", radius=1.0) if about.normalisation == "ball" else Layer(label="layernorm", **own)
+        )
+        return () if about.normalisation == "none" else (norm_layer,)
 
     def heads(block: int) -> Layer:
-        unset = not edelman and given.normaliser.temperature is None
-        normaliser = given.normaliser.but(temperature=math.sqrt(width)) if unset else given.normaliser
-        own = {name: getattr(given, name) for name in ("d", "heads", "kv_heads", "causal")} | {"block": block}
-        own |= {"qk_bias": given.bias, "v_bias": given.bias, "d_head": given.d_head if edelman else width}
-        own |= {"qk": "split" if given.rope else "joint", "combine": "sum" if edelman else "concat"}
+        unset = not edelman and about.normaliser.temperature is None
+        normaliser = about.normaliser.but(temperature=math.sqrt(width)) if unset else about.normaliser
+        own = {name: getattr(about, name) for name in ("d", "heads", "kv_heads", "causal")} | {"block": block}
+        own |= {"qk_bias": about.bias, "v_bias": about.bias, "d_head": about.d_head if edelman else width}
+        own |= {"qk": "split" if about.rope else "joint", "combine": "sum" if edelman else "concat"}
         own |= {"offsets": "none", "cap": None, "buckets": None, "qk_norm": "none", "qk_eps": None}
         return Layer(label="attention", normaliser=normaliser, d_value=None if edelman else width, **own)
 
     def block_of(block: int) -> Iterator[Layer]:
-        act, before, after = Layer(label="activation", name=given.activation), "norm_attention", "norm_ffn"
+        act, before, after = Layer(label="activation", name=about.activation), "norm_attention", "norm_ffn"
         if edelman:
             yield from (heads(block), *norm(before, block), act, linear("W_1", d, d, None, block), *norm(after, block))
             return
-        hidden = given.d_ff or 4 * d
+        hidden = about.d_ff or 4 * d
         ffn = (linear_map("W_1", d, hidden, "b_1", block), act, linear_map("W_2", hidden, d, "b_2", block))
-        if given.gated:
-            ffn = (Layer(label="gated", d=d, d_ff=hidden, activation=given.activation, block=block, bias=False),)
-        attention = (heads(block), linear_map("W_O", given.heads * width, d, "b_O", block))
+        if about.gated:
+            ffn = (Layer(label="gated", d=d, d_ff=hidden, activation=about.activation, block=block, bias=False),)
+        attention = (heads(block), linear_map("W_O", about.heads * width, d, "b_O", block))
         for name, part in ((before, attention), (after, ffn)):
-            branch = (*norm(name, block), *part) if given.style == "pre" else part
-            yield from (residual(branch),) if given.residual else branch
-            yield from norm(name, block) if given.style == "post" else ()
+            branch = (*norm(name, block), *part) if about.style == "pre" else part
+            yield from (residual(branch),) if about.residual else branch
+            yield from norm(name, block) if about.style == "post" else ()
 
-    if given.d_patch:
-        yield linear_map("W_patch", given.d_patch, d, "b_patch")
-    if given.vocabulary or given.positions != "none":
-        own = {"vocabulary": given.vocabulary, "d": d, "segments": 0, "own_row": given.own_row}
-        yield Layer(label="embedding", positions=given.positions, position_radius=given.position_radius, **own)
-    yield from norm("norm_embedding") if given.embedding_norm else ()
-    for block in range(given.depth):
+    if about.d_patch:
+        yield linear_map("W_patch", about.d_patch, d, "b_patch")
+    if about.vocabulary or about.positions != "none":
+        own = {"vocabulary": about.vocabulary, "d": d, "segments": 0, "own_row": about.own_row}
+        yield Layer(label="embedding", positions=about.positions, position_radius=about.position_radius, **own)
+    yield from norm("norm_embedding") if about.embedding_norm else ()
+    for block in range(about.depth):
         yield from block_of(block)
-    yield from norm("norm_final") if given.style == "pre" else ()
-    yield Layer(label="pool", how=given.readout)
-    if given.pooler:
+    yield from norm("norm_final") if about.style == "pre" else ()
+    yield Layer(label="pool", how=about.readout)
+    if about.pooler:
         yield from (linear_map("W_pool", d, d, "b_pool"), Layer(label="activation", name="tanh"))
-    yield linear_map("readout", d, given.classes, "b_readout")
+    yield linear_map("readout", d, about.classes, "b_readout")

@@ -64,8 +64,8 @@ class _Head:
         self.walk, self.layer, self.head, self.rows = walk, layer, head, rows
         b, block, name = walk.radius, layer.block, layer.normaliser.name
         self.softmax = name == "softmax"  # rows of weights sum to 1
-        given = layer.normaliser.temperature
-        self.tau = num(given or 1) if given is not None or layer.qk != "split" else MP.sqrt(layer.d_head)
+        temperature = layer.normaliser.temperature
+        self.tau = num(temperature or 1) if temperature is not None or layer.qk != "split" else MP.sqrt(layer.d_head)
         value, covered = walk.matrix("W_V", block, head, layer.d, layer.out)
         offset, self.apart = walk.offset("b_V" if layer.v_bias else None, block, head)
         self.inside = b * value.op if self.softmax else b * value.op + offset
@@ -146,8 +146,8 @@ def joint_scores(walk: Walk, layer: Layer, head: int | None) -> tuple[Sizes, Siz
     block, width, rows = layer.block, layer.d_head, layer.d + 1 if layer.qk_bias else layer.d
     columns = layer.d if layer.keys_alone else rows
     moved = ("b_Q" if layer.qk_bias else None, "b_K" if layer.qk_bias and not layer.keys_alone else None)
-    given = any(kind and walk.budget(kind, block, head) is not None for kind in ("W_Q", "W_K", *moved))
-    if width is None or not given:
+    budgeted = any(kind and walk.budget(kind, block, head) is not None for kind in ("W_Q", "W_K", *moved))
+    if width is None or not budgeted:
         return walk.matrix("W_QK", block, head, rows, columns, width)
     q, k = (walk.matrix(kind, block, head, layer.d, width)[0] for kind in ("W_Q", "W_K"))
     b_q, b_k = (walk.offset(kind, block, head)[0] for kind in moved)

@@ -53,10 +53,10 @@ def read_certificate(data: Any) -> Certificate:
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
     says = words & ({"eta", "tuning"} if limit else {"eta", "mu", "tuning"})
     demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
-    given = {"mu": None, "eta": None, "tuning": None} | {name: getattr(how, name) for name in says}
-    demand(given["eta"] is None or given["eta"] <= 0.5, "eta is at most 1/2")
+    details = {"mu": None, "eta": None, "tuning": None} | {name: getattr(how, name) for name in says}
+    demand(details["eta"] is None or details["eta"] <= 0.5, "eta is at most 1/2")
     claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
-    return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **given)
+    return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **details)
 
 
 def _claim(data: Any, quantity: str, sample: Record) -> float:
@@ -100,7 +100,7 @@ def _choice(where: str, data: Any) -> Record:
         raw.lemma != "zero" and getattr(raw, "refines", True),
         f"{where}: zero stands alone, refines is true or not said",
     )
-    params = {name: value("number", f"{where}: {name}", each) for name, each in raw.params.items()}
+    params = {name: value("number", f"{where}: {name}", entry) for name, entry in raw.params.items()}
     return raw.but(params=params, refines=hasattr(raw, "refines"))
 
 

@@ -28,13 +28,13 @@ def derive(data: Any, *, claims: bool = False) -> Confirmed:
     """The value of a certificate's JSON value, not its claim."""
     try:
         certificate = read_certificate(data)
-        found = follow(certificate)
+        result = follow(certificate)
         if claims:
-            _hold(certificate, found, _again(certificate))
+            _hold(certificate, result, _again(certificate))
     except (ArithmeticError, ValueError, RecursionError) as error:
         raise Refused(f"its steps cannot be evaluated: {error}") from None
     delta, measured = certificate.setting.sample.delta, bool(certificate.looked.norms or certificate.looked.sample)
-    return Confirmed("risk" if certificate.has("risk") else "gap", _log(found.value), delta, measured, found.nats)
+    return Confirmed("risk" if certificate.has("risk") else "gap", _log(result.value), delta, measured, result.nats)
 
 
 def size() -> tuple[int, int]:
@@ -54,13 +54,13 @@ def _again(certificate: Certificate) -> Found:
         multigamma.cache_clear()
 
 
-def _hold(certificate: Certificate, found: Found, again: Found) -> None:
+def _hold(certificate: Certificate, result: Found, again: Found) -> None:
     """Every claim is at least what was found, which more digits do not change."""
-    drift = abs(_log(again.value) - _log(found.value)) if again.value > 0 else found.value
+    drift = abs(_log(again.value) - _log(result.value)) if again.value > 0 else result.value
     demand(drift <= _TOLERANCE, f"{DIGITS} digits do not settle the value")
-    claims = [(certificate.log_value, _log(found.value), "the claim")]
-    claims.append((certificate.looked.nats, found.nats, "the claimed cost of measured numbers"))
-    for i, (level, count) in enumerate(zip(certificate.levels, found.counts, strict=True)):
+    claims = [(certificate.log_value, _log(result.value), "the claim")]
+    claims.append((certificate.looked.nats, result.nats, "the claimed cost of measured numbers"))
+    for i, (level, count) in enumerate(zip(certificate.levels, result.counts, strict=True)):
         claims.append((level.log_count, max(_log(count), _LEAST), f"the log count of level {i + 1}"))
     for claimed, value, what in claims:
         said = f"{what} does not follow: {claimed:.12g} is claimed, the steps give {MP.nstr(value, 12)}"

@@ -98,8 +98,8 @@ def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real, bool]:
         scores = [joint_scores(walk, layer, head)[0] for head in heads]
         values = [walk.matrix("W_V", layer.block, head, d, d)[0] for head in heads]
         hidden = walk.matrix("W_1", layer.block, None, d, d)[0]
-        sums = [sum(getattr(each, name) for each in values) for name in ("op", "fro", "two_one")]
-        most = (max(each.op for each in scores) / tau, max(each.fro for each in scores) / tau)
+        sums = [sum(getattr(sizes, name) for sizes in values) for name in ("op", "fro", "two_one")]
+        most = (max(sizes.op for sizes in scores) / tau, max(sizes.fro for sizes in scores) / tau)
         blocks.append(Block._make((*most, *sums, hidden.op, hidden.fro)))
         if ball:
             inside = (
@@ -113,8 +113,8 @@ def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real, bool]:
 
 def _spectral(budget: Budget) -> Fraction:
     """The spectral norm of a budget, exactly; a Schatten sum has none without roots: it stops no projection here."""
-    given = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
-    exact = [Fraction(each) for each in given if each is not None]
+    limits = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
+    exact = [Fraction(limit) for limit in limits if limit is not None]
     return min(exact, default=_UNKNOWN)
 
 
@@ -122,7 +122,7 @@ def _spectral(budget: Budget) -> Fraction:
 
 
 def _combined(*parts: Real) -> Real:
-    return MP.power(sum(MP.power(each, num(2) / 3) for each in parts if each > 0), num(3) / 2)
+    return MP.power(sum(MP.power(part, num(2) / 3) for part in parts if part > 0), num(3) / 2)
 
 
 def _excess(x: Real) -> Real:
@@ -146,19 +146,19 @@ def _psi(g: Real) -> Real:
 
 def _sizes(blocks: Sequence[Block], radius: Real, *, columns: bool) -> tuple[list[tuple[Real, Real]], Real]:
     """(S, r) of every block after the first, and the scale of the rows that are read."""
-    found: list[tuple[Real, Real]] = []
+    ranges: list[tuple[Real, Real]] = []
     scale, reach, before = radius, radius, num(0)
     demand(blocks[0].op * radius**2 <= _LARGEST_RANGE, "scores move too far")
     for i, block in enumerate(blocks):
         if i:
             hull = block.fro * scale**2
             hull = hull if columns else min(hull, block.op * before**2)
-            found.append((hull, min(hull / 2, block.op * reach**2)))
-            demand(found[-1][1] <= _LARGEST_RANGE, "scores move too far")
+            ranges.append((hull, min(hull / 2, block.op * reach**2)))
+            demand(ranges[-1][1] <= _LARGEST_RANGE, "scores move too far")
         before = block.hidden * block.value_columns * scale
         scale *= block.hidden * (block.value_columns if columns else block.value_fro)
         reach *= block.hidden * block.value
-    return found, scale
+    return ranges, scale
 
 
 def _plain(blocks: Sequence[Block], radius: Real) -> tuple[Real, Real]:
@@ -184,7 +184,7 @@ def _tuned(blocks: Sequence[Block], radius: Real, tuning: Record, heads: int) ->
     most, fro = blocks[0].op * radius**2, blocks[0].fro * radius**2
     demand(fro <= _LARGEST_SCORE, "the series of block 1 is for small scores")
     _prove_kernel(tuning.kernel, fro, most, num(tuning.curvature), num(tuning.split))
-    sizes, scale = _sizes(blocks, radius, columns=any(each is not None for each in tuning.strata))
+    sizes, scale = _sizes(blocks, radius, columns=any(stratum is not None for stratum in tuning.strata))
     g = num(tuning.kernel.bound)
     for (hull, half), strata in zip(sizes, tuning.strata, strict=True):
         if strata is not None:

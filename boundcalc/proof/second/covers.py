@@ -131,12 +131,12 @@ def cost(choice: Any, view: View, eps: Real, samples: int) -> Real:
     if lemma == "T9":
         return sizes.k * MP.log(MP.ceil(y))
     plain = _closed(lemma, view, y, samples)
-    given = num(next(iter(choice.params.values()), 0))
+    parameter = num(next(iter(choice.params.values()), 0))
     if lemma == "T5":
-        return plain if sizes.rank == 0 else min(_factors(sizes, y, given), plain)
+        return plain if sizes.rank == 0 else min(_factors(sizes, y, parameter), plain)
     if lemma in REFINING:
         copies, size = (sizes.d, sizes.k) if lemma == "T10" else (1, sizes.d * sizes.k)
-        return min(copies * _centres(size, 1 / y, given), plain)
+        return min(copies * _centres(size, 1 / y, parameter), plain)
     return plain
 
 

@@ -38,9 +38,9 @@ def derive_floor(data: Any) -> Confirmed:
     demand(raw.format == FORMAT and raw.statements == STATEMENTS, "it is a floor of another version")
     name = raw.construction.get("name")
     demand(name in _LINES, "it does not know the construction")
-    given = read(_LINES[name], "construction", {k: v for k, v in raw.construction.items() if k != "name"})
+    parameters = read(_LINES[name], "construction", {k: v for k, v in raw.construction.items() if k != "name"})
     setting = read_setting("setting", raw.setting)
-    value = max(num(0), _floor(_Class(setting), name, given, raw.by))
+    value = max(num(0), _floor(_Class(setting), name, parameters, raw.by))
     demand(
         num(raw.value) <= value * (1 + _TOLERANCE), f"{raw.value:.12g} is claimed, the floor is {MP.nstr(value, 12)}"
     )
@@ -56,7 +56,7 @@ class _Class:
         demand(a.kv_heads in (None, a.heads), "floors are about heads apart")
         fixed = not (setting.norms.measured or sample.measured) and sample.lipschitz is None
         demand(fixed, "floors are about norms fixed before the data and the ramp loss")
-        near = any(each.distance is not None for each in setting.norms.budgets.values())
+        near = any(budget.distance is not None for budget in setting.norms.budgets.values())
         demand(not near, "floors are not about distances")
         self.setting, self.about, self.ball = setting, a, a.normalisation == "ball"
         self.radius, self.gamma = num(a.input_radius), num(sample.margin)
@@ -68,7 +68,7 @@ class _Class:
         demand(alike, "floors of residual styles are about tokens or patches in rows that may all be alike")
         fits = a.variance_floor == 0 and (a.bits is None or a.bits >= 16)
         demand(fits, "floors are about no floor of the variance and weights of 16 bits or more")
-        single = kinds <= {each.kind for each in trained(self.setting.stages)}
+        single = kinds <= {weight.kind for weight in trained(self.setting.stages)}
         demand(single, "floors are about norms of single matrices")
 
     def _plain(self) -> None:
@@ -89,13 +89,15 @@ class _Class:
         sizes = {"op": fro, "fro": fro, "two_one": 1, "two_one_t": 1, "one_one": 1} | others
         if kind == "embedding" and budget.row is not None:
             sizes["row"] = num(1)
-        found = [num(getattr(budget, name)) / size for name, size in sizes.items() if getattr(budget, name) is not None]
+        factors = [
+            num(getattr(budget, name)) / size for name, size in sizes.items() if getattr(budget, name) is not None
+        ]
         if budget.rank is not None and budget.rank < rank:
             return num(0)
         if budget.schatten is not None:
             p, total = map(num, budget.schatten)
-            found.append((total / num(rank) ** (1 - p / 2)) ** (1 / p) / fro)
-        return min(found)
+            factors.append((total / num(rank) ** (1 - p / 2)) ** (1 / p) / fro)
+        return min(factors)
 
     def scores(self, k: int, n: int, rows: int | None = None) -> Real:
         """The factor of k score columns of n entries 1/(k sqrt(n)) in so many rows."""

@@ -83,16 +83,19 @@ def _layer(where: str, data: Any) -> Layer:
     label = data["layer"]
     if label not in _LINES:
         raise unknown("layer", label)
-    made = read(_LINES[label], where, {key: each for key, each in data.items() if key != "layer"}, made=Layer)
-    checked(made.but(label=label), where)
-    return made.but(label=label)
+    layer = read(_LINES[label], where, {key: entry for key, entry in data.items() if key != "layer"}, kind=Layer)
+    checked(layer.but(label=label), where)
+    return layer.but(label=label)
 
 
 def _normaliser(where: str, data: Any) -> Record:
     line = "name:softmax|softmax1|sigmoid|linear|custom temperature:positive? c:positive? mu:positive?"
-    found, own = read(line, where, data), data["name"] == "custom"
-    demand((found.c is not None) == own == (found.mu is not None), f"{where}: c and mu are those of custom weights")
-    return found
+    normaliser, own = read(line, where, data), data["name"] == "custom"
+    demand(
+        (normaliser.c is not None) == own == (normaliser.mu is not None),
+        f"{where}: c and mu are those of custom weights",
+    )
+    return normaliser
 
 
 KINDS["layer"], KINDS["normaliser"] = _layer, _normaliser
@@ -177,10 +180,10 @@ def _widths(layer: Layer) -> Widths:
         case "lookup":
             return 0, layer.heads * layer.d_value
         case "residual":
-            found = [widths(branch) for branch in (*([()] if layer.skip else []), layer.branch, *layer.beside)]
-            reads = {read for read, _ in found if read is not None}
-            same = (None, None) in found  # X itself, or its entries changed
-            makes = {make for _, make in found if make is not None} | (reads if same else set())
+            sizes = [widths(branch) for branch in (*([()] if layer.skip else []), layer.branch, *layer.beside)]
+            reads = {read for read, _ in sizes if read is not None}
+            same = (None, None) in sizes  # X itself, or its entries changed
+            makes = {make for _, make in sizes if make is not None} | (reads if same else set())
             demand(len(reads) <= 1 and len(makes) <= 1, "the branches of a residual do not fit together")
             width = next(iter(makes), None)
             return next(iter(reads), width if same else None), width

@@ -28,7 +28,7 @@ def joined(setting: Setting) -> Setting:
     for step in (
         looked_up,
         read_out,
-        lambda given: (pairs := _Joining(given)).setting(_rewritten(given.stages, pairs.meets)),
+        lambda about: (pairs := _Joining(about)).setting(_rewritten(about.stages, pairs.meets)),
         _out_of_heads,
     ):
         larger = step(larger)
@@ -94,15 +94,15 @@ class _Made:
 
     def put(self, kind: str, block: int | None, head: int | None, size: Any) -> None:
         """The budget of a product, by its norms, or of an offset, by its length."""
-        made = _rounded(size) if isinstance(size, Sizes) else Budget(op=grown(size))
-        self.budgets[placed(kind, block, head)] = made
+        budget = _rounded(size) if isinstance(size, Sizes) else Budget(op=grown(size))
+        self.budgets[placed(kind, block, head)] = budget
 
     def put_least(self, kind: str, block: int | None, name: str, most: Real) -> None:
         """What follows of one norm of a product, or what is given of it if that is less, and all else that is given."""
-        given = self.walk.budget(kind, block) or Budget()
-        own = getattr(given, name)
+        budget = self.walk.budget(kind, block) or Budget()
+        own = getattr(budget, name)
         least = grown(most) if own is None else min(own, grown(most))
-        self.budgets[placed(kind, block)] = given._replace(**{name: least})
+        self.budgets[placed(kind, block)] = budget._replace(**{name: least})
 
     def setting(self, stages: tuple[Layer, ...]) -> Setting:
         """The setting of other layers: what was made, and of what was given all that is still read."""
@@ -112,7 +112,7 @@ class _Made:
         kept = {key: size for key, size in norms.budgets.items() if kind_and_block(key) not in places}
         new = norms._replace(budgets={**kept, **self.budgets})
         read = {key for _, key in read_places(new, weights_of(stages))}
-        read |= {new.place(each.kind, each.block) for each in products(stages)}
+        read |= {new.place(weight.kind, weight.block) for weight in products(stages)}
         new = new._replace(budgets={key: size for key, size in new.budgets.items() if key in read})
         return self.given._replace(stages=stages, norms=new)
 
@@ -143,7 +143,7 @@ class _Joining(_Made):
     def meets(self, out: list[Layer], layer: Layer) -> bool:
         """Whether a layer is made one with the map before it, which is changed then."""
         i = next((i for i in range(len(out), 0, -1) if not self._idle(out[i - 1])), 0)
-        pools = [each for each in out[i:] if each.label == "pool"]
+        pools = [pool for pool in out[i:] if pool.label == "pool"]
         before = out[i - 1] if i and out[i - 1].label == "linear" else None
         if before is not None and layer.label == "linear" and self._one(before, layer):
             out[i - 1 :] = [*pools, self._times(before, layer)]
@@ -224,8 +224,8 @@ class _Joining(_Made):
 
 
 def _consecutive(setting: Setting) -> Setting:
-    made = _Joining(setting)
-    return made.setting(_rewritten(setting.stages, made.meets))
+    joined = _Joining(setting)
+    return joined.setting(_rewritten(setting.stages, joined.meets))
 
 
 def _numbers(layer: Layer, d: int) -> int:
@@ -239,7 +239,7 @@ def _numbers(layer: Layer, d: int) -> int:
 
 def _out_of_heads(setting: Setting) -> Setting:
     """Output projections in the value maps, where that leaves fewer numbers; else the same."""
-    made = _Made(setting)
+    joined = _Made(setting)
 
     def one(heads: Layer, after: Layer) -> bool:
         offsets = [("b_V" if heads.v_bias else None, heads.block), (after.bias, after.block)]
@@ -247,31 +247,33 @@ def _out_of_heads(setting: Setting) -> Setting:
             return False
         before = heads.heads * heads.d * heads.out + after.d_in * after.d_out
         fewer = heads.groups == heads.heads and before > heads.heads * heads.d * after.d_out
-        return fewer and all(made.alone(*at) for at in [("W_V", heads.block), (after.kind, after.block), *offsets])
+        return fewer and all(joined.alone(*at) for at in [("W_V", heads.block), (after.kind, after.block), *offsets])
 
     def join(heads: Layer, after: Layer) -> Layer:
         own = list(range(heads.heads)) if setting.norms.headed else [None]
-        w_o = made.norms(after)
+        w_o = joined.norms(after)
         for head in own:
-            value = made.walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0]
-            made.put("W_V", heads.block, head, _times(value, w_o))
+            value = joined.walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0]
+            joined.put("W_V", heads.block, head, _times(value, w_o))
         moved = heads.v_bias or after.bias is not None
         if moved:
-            each = [made.length("b_V" if heads.v_bias else None, heads.block, head) for head in own]
-            each = each if len(own) == heads.heads else each * heads.heads
-            side = MP.sqrt(sum(size**2 for size in each)) if heads.combine == "concat" else sum(each, start=num(0))
-            added = side * w_o.op + made.length(after.bias, after.block)
+            lengths = [joined.length("b_V" if heads.v_bias else None, heads.block, head) for head in own]
+            lengths = lengths if len(own) == heads.heads else lengths * heads.heads
+            side = (
+                MP.sqrt(sum(size**2 for size in lengths)) if heads.combine == "concat" else sum(lengths, start=num(0))
+            )
+            added = side * w_o.op + joined.length(after.bias, after.block)
             for head in own:
-                made.put("b_V", heads.block, head, added / heads.heads)
+                joined.put("b_V", heads.block, head, added / heads.heads)
         return heads.but(d_value=after.d_out, combine="sum", v_bias=moved)
 
     def meets(out: list[Layer], layer: Layer) -> bool:
-        found = layer.label == "linear" and bool(out) and out[-1].label == "attention" and one(out[-1], layer)
-        if found:
+        joins = layer.label == "linear" and bool(out) and out[-1].label == "attention" and one(out[-1], layer)
+        if joins:
             out[-1] = join(out[-1], layer)
-        return found
+        return joins
 
-    return made.setting(_rewritten(setting.stages, meets))
+    return joined.setting(_rewritten(setting.stages, meets))
 
 
 def looked_up(setting: Setting) -> Setting:
@@ -280,22 +282,24 @@ def looked_up(setting: Setting) -> Setting:
     if parts is None:
         return setting
     first, heads, output = parts
-    made = _Made(setting)
-    words, places = (made.walk.vector(("row", "op", "fro", "two_one"), kind)[0] for kind in ("embedding", "positions"))
+    joined = _Made(setting)
+    words, places = (
+        joined.walk.vector(("row", "op", "fro", "two_one"), kind)[0] for kind in ("embedding", "positions")
+    )
     query, value, carried = num(0), num(0), num(0)
     for head in range(heads.heads):  # one by one, alike or not
-        query = max(query, joint_scores(made.walk, heads, head)[0].op)
-        value += made.walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0].op ** 2
-        carried += made.length("b_V" if heads.v_bias else None, heads.block, head) ** 2
+        query = max(query, joint_scores(joined.walk, heads, head)[0].op)
+        value += joined.walk.matrix("W_V", heads.block, head, heads.d, heads.out)[0].op ** 2
+        carried += joined.length("b_V" if heads.v_bias else None, heads.block, head) ** 2
     row = words + places
     query *= MP.sqrt(row**2 + (1 if heads.qk_bias else 0)) / num(heads.normaliser.temperature or 1)
     for side, long in (("token", words), ("position", places)):
-        made.put_least(f"{side}_scores", None, "sup", long * query)
-        made.put_least(f"{side}_values", None, "heads", long * MP.sqrt(value))
-    added = row + MP.sqrt(carried) * made.norms(output).op + made.length(output.bias, output.block)
-    made.put_least("first_row", output.block, "op", added)
+        joined.put_least(f"{side}_scores", None, "sup", long * query)
+        joined.put_least(f"{side}_values", None, "heads", long * MP.sqrt(value))
+    added = row + MP.sqrt(carried) * joined.norms(output).op + joined.length(output.bias, output.block)
+    joined.put_least("first_row", output.block, "op", added)
     lookup = Layer(label="lookup", vocabulary=first.vocabulary, heads=heads.heads, d_value=heads.out)
-    return made.setting((lookup, Layer(label="pool", how="cls"), output.but(bias="first_row"), *setting.stages[2:]))
+    return joined.setting((lookup, Layer(label="pool", how="cls"), output.but(bias="first_row"), *setting.stages[2:]))
 
 
 def read_out(setting: Setting) -> Setting:
@@ -304,21 +308,21 @@ def read_out(setting: Setting) -> Setting:
     if parts is None:
         return setting
     before, part, last, pools, readout = parts
-    made = _Made(setting)
+    joined = _Made(setting)
     own = [(name, layer.block) for layer in (last, readout) for name in (layer.kind, layer.bias) if name is not None]
-    if any(made.uses[place] > 1 for place in own):
+    if any(joined.uses[place] > 1 for place in own):
         return setting
-    kind, a, r = f"{last.kind}_to_readout", made.norms(last), made.norms(readout)
-    product, given = _times(a, r), made.walk.budget(kind, last.block)
-    if given is not None:  # the least of what follows and of what is given
-        sizes = Sizes.of(given, last.d_in, readout.d_out)
+    kind, a, r = f"{last.kind}_to_readout", joined.norms(last), joined.norms(readout)
+    product, own_budget = _times(a, r), joined.walk.budget(kind, last.block)
+    if own_budget is not None:  # the least of what follows and of what is given
+        sizes = Sizes.of(own_budget, last.d_in, readout.d_out)
         product = Sizes(product.d, product.k, *map(min, product[2:], sizes[2:]))
-    made.put(kind, last.block, None, product)
+    joined.put(kind, last.block, None, product)
     name = readout.bias
     if last.bias is not None:
         name = readout.bias or "b_readout"
-        moved = made.length(last.bias, last.block) * r.op + made.length(readout.bias, readout.block)
-        made.put(name, readout.block, None, moved)
+        moved = joined.length(last.bias, last.block) * r.op + joined.length(readout.bias, readout.block)
+        joined.put(name, readout.block, None, moved)
     inside = list(part.branch[:-1])
     two = [layer.label for layer in inside[-2:]] == ["linear", "activation"] and inside[-2].block == last.block
     if two and readout.d_out == 1:
@@ -329,4 +333,4 @@ def read_out(setting: Setting) -> Setting:
     else:
         inside.append(linear(kind, last.d_in, readout.d_out, None, last.block))
     both = residual(inside, [[readout.but(bias=name)]], skip=False)
-    return made.setting((*before, both, *pools))
+    return joined.setting((*before, both, *pools))

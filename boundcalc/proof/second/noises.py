@@ -48,7 +48,7 @@ def divergence(choice: Any, view: View, eps: Real, t: Real) -> Real:
     return against(law, view, (seen if view.most is None else min(seen, view.most)) / view.radius, choice.params)
 
 
-def against(law: str, view: View, sigma: Real, given: Mapping[str, Any]) -> Real:
+def against(law: str, view: View, sigma: Real, parameters: Mapping[str, Any]) -> Real:
     """The divergence of noise of a size from a law."""
     sizes = view.sizes
     whole = {"vector": 1, "gain": sizes.k, "table": sizes.d}
@@ -62,4 +62,4 @@ def against(law: str, view: View, sigma: Real, given: Mapping[str, Any]) -> Real
         (centres.matrix, max(d, k), sizes.nuclear) if law == "V3" else (centres.columns, d, sizes.two_one)
     )
     entropy = n / 2 * MP.log(2 * MP.pi * MP.e * sigma**2)
-    return mean(d, k, size, side * sigma**2, num(given["s"]), num(given["r"])) - entropy
+    return mean(d, k, size, side * sigma**2, num(parameters["s"]), num(parameters["r"])) - entropy

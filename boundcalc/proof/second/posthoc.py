@@ -38,43 +38,43 @@ def price(certificate: Certificate) -> Real:
 
 def _norms_price(setting: Setting, measured: Norms) -> Real:
     """The price of the numbers of a setting, which are at least those measured, and as many."""
-    given, tied = setting.norms, _tied(setting, measured)
-    demand(given.budgets.keys() == tied.keys(), "a budget was not measured, or a measured one has no budget")
-    total = _budget_price("the knob", Budget(op=given.C), [Budget(op=measured.C)])
-    return sum((_budget_price(key, budget, tied[key]) for key, budget in given.budgets.items()), start=total)
+    norms, tied = setting.norms, _tied(setting, measured)
+    demand(norms.budgets.keys() == tied.keys(), "a budget was not measured, or a measured one has no budget")
+    total = _budget_price("the knob", Budget(op=norms.C), [Budget(op=measured.C)])
+    return sum((_budget_price(key, budget, tied[key]) for key, budget in norms.budgets.items()), start=total)
 
 
 def _tied(setting: Setting, measured: Norms) -> Mapping[str, Sequence[Budget]]:
     """What is measured, by place; a kind of which every matrix was measured has one place for all."""
-    given, partly = measured.budgets, set[str]()
-    for each in trained(setting.stages):
-        heads = [placed(each.kind, each.block, head) in given for head in range(each.heads)]
-        wide = each.kind in given or placed(each.kind, each.block) in given
-        partly |= set() if wide or (heads and all(heads)) else {each.kind}
-    found: dict[str, list[Budget]] = {}
-    for key, budget in given.items():
+    budgets, partly = measured.budgets, set[str]()
+    for weight in trained(setting.stages):
+        heads = [placed(weight.kind, weight.block, head) in budgets for head in range(weight.heads)]
+        wide = weight.kind in budgets or placed(weight.kind, weight.block) in budgets
+        partly |= set() if wide or (heads and all(heads)) else {weight.kind}
+    tied: dict[str, list[Budget]] = {}
+    for key, budget in budgets.items():
         kind = kind_and_block(key)[0]
-        found.setdefault(key if kind in partly else kind, []).append(budget)
-    return found
+        tied.setdefault(key if kind in partly else kind, []).append(budget)
+    return tied
 
 
-def _budget_price(where: str, given: Budget, measured: Sequence[Budget]) -> Real:
+def _budget_price(where: str, budget: Budget, measured: Sequence[Budget]) -> Real:
     """The price of one budget: every limit that all have which it stands for, at least as large as any."""
-    common = frozenset.intersection(*(each.limits for each in measured))
-    powers = {each.schatten[0] for each in measured if each.schatten is not None}
+    common = frozenset.intersection(*(other.limits for other in measured))
+    powers = {other.schatten[0] for other in measured if other.schatten is not None}
     differ = {"schatten"} if "schatten" in common and len(powers) > 1 else set[str]()  # no limit, and yet it is paid
-    demand(given.limits == common - differ, f"the limits of {where} are not those measured")
+    demand(budget.limits == common - differ, f"the limits of {where} are not those measured")
     total = num(0) if "schatten" not in common else MP.log(len(_POWERS) + 1)
-    own = given.schatten is None or (powers == {given.schatten[0]} and given.schatten[0] in _POWERS)
+    own = budget.schatten is None or (powers == {budget.schatten[0]} and budget.schatten[0] in _POWERS)
     demand(own, f"{where} has another Schatten power")
-    for name in given.limits - {"distance"}:
-        mine, *theirs = (getattr(each, name) for each in (given, *measured))
+    for name in budget.limits - {"distance"}:
+        mine, *theirs = (getattr(other, name) for other in (budget, *measured))
         if name == "schatten":
-            mine, theirs = mine[1], [each[1] for each in theirs]
+            mine, theirs = mine[1], [other[1] for other in theirs]
         demand(mine >= max(theirs), f"{where}.{name} is below what was measured")
         total += MP.log((mine + 1) * (mine + 2)) if name == "rank" else _steps_price(mine)
-    if given.distance is not None:
-        total += _budget_price(f"{where}.distance", given.distance, [each.distance for each in measured])
+    if budget.distance is not None:
+        total += _budget_price(f"{where}.distance", budget.distance, [other.distance for other in measured])
     return total
 
 

@@ -17,7 +17,7 @@ _MASSES = ("softmax", "softmax1", "sigmoid")
 
 def largest_margin(setting: Setting) -> Real:
     """The least that the setting and the class of its joined maps say."""
-    return min(most for each in _classes(setting) for most in _margins(each))
+    return min(most for joined in _classes(setting) for most in _margins(joined))
 
 
 def _classes(setting: Setting) -> Iterator[Setting]:

@@ -104,9 +104,9 @@ def lookup(walk: Walk, layer: Layer, _: int) -> None:
 
     def table_norms(kind: str, name: str, d: int, k: int) -> tuple[Real, Sizes]:
         budget = walk.limit(kind)
-        given = [x for x in (getattr(budget, name), budget.fro) if x is not None]
-        demand(given, f"{kind} has no budget of its own norm")
-        most = num(given[0] or LEAST)
+        limits = [x for x in (getattr(budget, name), budget.fro) if x is not None]
+        demand(limits, f"{kind} has no budget of its own norm")
+        most = num(limits[0] or LEAST)
         whole = MP.sqrt(d * k if name == "sup" else d) * most
         whole = whole if budget.fro is None else min(whole, num(budget.fro or LEAST))
         low = min(d, k)
@@ -153,10 +153,10 @@ def _summed(layer: Layer, slope: Real, row: View, inner: Real) -> list[View]:
     else:
         return []
     bends = (curved + k / (2 * inner)) / slope
-    found: list[View] = []
+    views: list[View] = []
     for room in (0.3, 0.6, 1.2, 2.4):
-        found.append(row._replace(kind="summed", extra=1 / (2 * slope) + kinks + num(room), most=num(room) / bends))
-    return found
+        views.append(row._replace(kind="summed", extra=1 / (2 * slope) + kinks + num(room), most=num(room) / bends))
+    return views
 
 
 _RULES = {rule.__name__: rule for rule in (linear, layernorm, attention, gated, embedding, hidden, lookup)}

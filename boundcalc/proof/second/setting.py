@@ -32,13 +32,13 @@ class Budget(
 
 def _budget(where: str, data: Any) -> Budget:
     line = " ".join(f"{name}:length" for name in _NAMES) + " rank:index Sp:length* distance:budget"
-    given = vars(read("", where, data, line))
-    p, *_ = power = given.get("Sp", (1, 0))
+    fields = vars(read("", where, data, line))
+    p, *_ = power = fields.get("Sp", (1, 0))
     demand(len(power) == 2 and 0 < p <= 2, f"{where}: Sp is a power of at most 2 and a sum")
-    found = Budget(**{_NAMES.get(name, "schatten" if name == "Sp" else name): each for name, each in given.items()})
-    sizes = [x for x in (found.op, found.fro, found.two_one, found.one_one) if x is not None]
+    budget = Budget(**{_NAMES.get(name, "schatten" if name == "Sp" else name): size for name, size in fields.items()})
+    sizes = [x for x in (budget.op, budget.fro, budget.two_one, budget.one_one) if x is not None]
     demand(all(low <= high for low, high in pairwise(sizes)), f"{where}: norms contradict each other")
-    return found
+    return budget
 
 
 class Norms(namedtuple("_NORMS", "C budgets measured failure", defaults=[False, 0.0])):
@@ -56,22 +56,22 @@ class Norms(namedtuple("_NORMS", "C budgets measured failure", defaults=[False, 
 
 
 def _norms(where: str, data: Any) -> Norms:
-    given = read("C:positive? budgets:budgets measured:flag failure:share", where, data)
-    unsure = given.failure == 0 or (given.measured and given.failure < 1)
+    raw = read("C:positive? budgets:budgets measured:flag failure:share", where, data)
+    unsure = raw.failure == 0 or (raw.measured and raw.failure < 1)
     demand(unsure, f"{where}: a chance of failure goes with measured norms")
-    return Norms(**vars(given))
+    return Norms(**vars(raw))
 
 
 def _budgets(where: str, data: Any) -> Mapping[str, Budget]:
-    return {key: _budget(f"{where}.{key:.60}", each) for key, each in value("object", where, data).items()}
+    return {key: _budget(f"{where}.{key:.60}", entry) for key, entry in value("object", where, data).items()}
 
 
 def _sample(where: str, data: Any) -> Record:
     line = "n_train:size delta:chance margin:positive train_error:share lipschitz:positive? "
-    found = read(line + "measured:margin|train_error*", where, data)
-    ramp = found.lipschitz is None or (found.margin == 0.12 and found.train_error == 0 and not found.measured)
+    sample = read(line + "measured:margin|train_error*", where, data)
+    ramp = sample.lipschitz is None or (sample.margin == 0.12 and sample.train_error == 0 and not sample.measured)
     demand(ramp, f"{where}: margins belong to the ramp loss, and the loss is another one")
-    return found
+    return sample
 
 
 KINDS.update(budget=_budget, budgets=_budgets, norms=_norms, sample=_sample)
@@ -84,10 +84,10 @@ the architecture as the file has it."""
 
 def read_setting(where: str, data: Any) -> Setting:
     """A setting whose shapes fit and whose budgets are all read."""
-    given = read("architecture:object norms:norms sample:sample", where, data)
-    about, stages = read_architecture(given.architecture)
+    raw = read("architecture:object norms:norms sample:sample", where, data)
+    about, stages = read_architecture(raw.architecture)
     setting = Setting(
-        stages, about.seq_len, about.classes, about.input_radius, given.norms, given.sample, about.bits, about
+        stages, about.seq_len, about.classes, about.input_radius, raw.norms, raw.sample, about.bits, about
     )
     demand(widths(stages)[1] in (None, about.classes), "the layers do not end with the classes")
     _account(setting)
@@ -101,12 +101,12 @@ def weights_of(layers: Iterable[Layer], seq_len: int = 0) -> Iterator[Weight]:
 
 def trained(layers: Iterable[Layer]) -> Iterator[Weight]:
     """The same, and the factors of products."""
-    return (each for weight in weights_of(layers) for each in (weight, *weight.factors))
+    return (part for weight in weights_of(layers) for part in (weight, *weight.factors))
 
 
 def used(setting: Setting) -> Counter[tuple[str, int | None]]:
     """How many layers use each place of the norms."""
-    return Counter((each.kind, each.block) for each in trained(setting.stages))
+    return Counter((weight.kind, weight.block) for weight in trained(setting.stages))
 
 
 def placed(kind: str, block: int | None = None, head: int | None = None) -> str:
@@ -125,10 +125,10 @@ def read_places(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weigh
     for weight in weights:
         for head in range(weight.heads) if norms.headed and weight.heads else (None,):
             own = norms.place(weight.kind, weight.block, head)
-            given = any(norms.place(each.kind, each.block, head) is not None for each in weight.factors)
-            demand(own is None or not given, f"{weight.kind} and its factors both have budgets")
-            for each in weight.factors if given else (weight,):
-                yield each, norms.place(each.kind, each.block, head)
+            apart = any(norms.place(part.kind, part.block, head) is not None for part in weight.factors)
+            demand(own is None or not apart, f"{weight.kind} and its factors both have budgets")
+            for part in weight.factors if apart else (weight,):
+                yield part, norms.place(part.kind, part.block, head)
 
 
 def _account(setting: Setting) -> None:

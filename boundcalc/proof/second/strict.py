@@ -28,9 +28,9 @@ def parse(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    demand(len(found) == len(pairs), f"a key is given twice in one object: {', '.join(key for key, _ in pairs):.80}")
-    return found
+    entries = dict(pairs)
+    demand(len(entries) == len(pairs), f"a key is given twice in one object: {', '.join(key for key, _ in pairs):.80}")
+    return entries
 
 
 def _no_number(word: str) -> Never:
@@ -56,11 +56,11 @@ def _fields(line: str) -> Mapping[str, str]:
     return dict(field.split(":") for field in line.split())
 
 
-def read(line: str, where: str, data: Any, may: str = "", made: type[Record] = Record) -> Any:
+def read(line: str, where: str, data: Any, may: str = "", kind: type[Record] = Record) -> Any:
     """The record of a JSON object with the fields of a line such as "d:size bias:name? how:cls|mean"."""
     needs, more = _fields(line), _fields(may)
-    given = keys(where, data, needs, more)
-    return made(**{name: value({**needs, **more}[name], f"{where}.{name}", each) for name, each in given.items()})
+    fields = keys(where, data, needs, more)
+    return kind(**{name: value({**needs, **more}[name], f"{where}.{name}", entry) for name, entry in fields.items()})
 
 
 def record(line: str) -> Callable[[str, Any], Any]:
@@ -74,10 +74,10 @@ def value(word: str, where: str, data: Any) -> Any:
         return None if data is None else value(word[:-1], where, data)
     if word[-1] == "*":
         demand(isinstance(data, list), f"{where} is no list")
-        return tuple(value(word[:-1], f"{where}[{i}]", each) for i, each in enumerate(data))
+        return tuple(value(word[:-1], f"{where}[{i}]", entry) for i, entry in enumerate(data))
     if word in KINDS:
         return KINDS[word](where, data)
-    return reader(lambda each: isinstance(each, str) and each in word.split("|"), f"one of {word}")(where, data)
+    return reader(lambda entry: isinstance(entry, str) and entry in word.split("|"), f"one of {word}")(where, data)
 
 
 def reader(fits: Callable[[Any], bool], what: str) -> Callable[[str, Any], Any]:

@@ -61,8 +61,8 @@ def follow(certificate: Certificate) -> Found:
 
 def numbers(setting: Setting) -> int:
     """G13: how many numbers a network stores; offsets of keys too, though a softmax forgets them."""
-    found = weights_of(setting.stages, setting.seq_len)
-    total = sum(each.size for weight in found for each in weight.factors or (weight,))
+    weights = weights_of(setting.stages, setting.seq_len)
+    total = sum(part.size for weight in weights for part in weight.factors or (weight,))
     for layer in flat(setting.stages):
         if layer.label == "attention" and layer.qk == "joint" and layer.qk_bias and layer.keys_alone:
             total += layer.groups * (layer.d_head or layer.d)
@@ -71,8 +71,13 @@ def numbers(setting: Setting) -> int:
 
 def _carries_noise(layer: Layer) -> bool:
     """Whether G11 was proved for a layer: not with options that came later."""
-    given = vars(layer)
-    later = (given.get("cap"), given.get("qk_eps"), given.get("around_one"), given.get("offsets", "none") != "none")
+    options = vars(layer)
+    later = (
+        options.get("cap"),
+        options.get("qk_eps"),
+        options.get("around_one"),
+        options.get("offsets", "none") != "none",
+    )
     return layer.label != "softcap" and not any(later) and not (layer.label == "gated" and layer.bias)
 
 

@@ -63,9 +63,9 @@ class Walk:
         budget = self.limit(kind, block, head)
         out: list[Real] = []
         for part in (budget, budget.distance or budget):
-            given = [x for name in names if (x := getattr(part, name)) is not None]
-            demand(given, f"{kind} has no budget of its own norm")
-            out.append(num(min(given) or LEAST))
+            limits = [x for name in names if (x := getattr(part, name)) is not None]
+            demand(limits, f"{kind} has no budget of its own norm")
+            out.append(num(min(limits) or LEAST))
         return out
 
     def offset(self, kind: str | None, block: int | None, head: int | None = None) -> Sequence[Real]:
