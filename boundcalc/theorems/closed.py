@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -195,12 +195,8 @@ class _Derivation:
     def gain(self, piece: Piece) -> Expr:
         """Kappa_j, its sums by letters."""
         factors = sympy.Mul.make_args(sympy.factor_terms(piece.gain))
-        return sympy.Mul(
-            *(
-                self.short(base, "r", "r", most=1) ** power if base.is_Add else base**power
-                for base, power in (factor.as_base_exp() for factor in factors)
-            )
-        )
+        powers = (factor.as_base_exp() for factor in factors)
+        return sympy.Mul(*((self.short(x, "r", "r", most=1) if x.is_Add else x) ** power for x, power in powers))
 
     def cost(self, piece: Piece, samples: Expr) -> Expr:
         """A_j: the cheapest cover of every member at eps = 1."""
@@ -212,7 +208,7 @@ class _Derivation:
         options: list[Option] = []
         for target in member.targets:
             for lemma in (LEMMAS[name] for name in LEMMAS if name in self.lemmas):
-                if lemma.quadratic and lemma.applies(target) is None:
+                if lemma.quadratic and not lemma.published and lemma.applies(target) is None:
                     shown, cap = sympy.sympify(target.points.per_sample * samples), target.points.cap
                     points = shown if cap is None else self.ns.minimum(shown, cap)
                     options.append((lemma, target, points, lemma.reach(target)))
@@ -267,22 +263,19 @@ def _monomial(term: Expr) -> dict[Expr, Expr]:
     return {base: power for base, power in powers if base.is_Symbol and power.is_Rational}
 
 
-def _common_factor(terms: Sequence[Expr]) -> Expr:
+def _common_factor(terms: list[Expr]) -> Expr:
     """The largest monomial of symbols that divides every term."""
     first, *others = map(_monomial, terms)
     shared = set(first).intersection(*others)
     return sympy.Mul(*(base ** min(monomial[base] for monomial in (first, *others)) for base in shared))
 
 
-def _is_cost(base: Expr) -> bool:
-    return base.is_Symbol and base.name.startswith(("Lambda_", "A_"))
-
-
 def _collected(terms: Iterable[Expr]) -> Expr:
     """A sum of terms, those of equal logarithms and costs together."""
     by_cost: dict[Expr, Expr] = {}
     for term in terms:
-        factors = sympy.Mul.make_args(term)
-        cost = sympy.Mul(*(x for x in factors if x.has(sympy.log) or _is_cost(x.as_base_exp()[0])))
+        powers = (factor.as_base_exp() for factor in sympy.Mul.make_args(term))
+        costs = (x**power for x, power in powers if x.has(sympy.log) or str(x).startswith(("_Lambda_", "_A_")))
+        cost = sympy.Mul(*costs)
         by_cost[cost] = by_cost.get(cost, sympy.S.Zero) + term / cost
     return sympy.Add(*(cost * rest for cost, rest in by_cost.items()))

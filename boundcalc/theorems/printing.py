@@ -40,7 +40,9 @@ class _Printer(LatexPrinter):
             while rest % prime == 0:
                 rest //= prime
         if rest == 1 and expr.q >= 100:
-            return str(sympy.Float(expr, 15)).rstrip("0")
+            digits, _, power = str(sympy.Float(expr, 15)).partition("e")
+            digits = digits.rstrip("0").rstrip(".")
+            return rf"{digits} \cdot 10^{{{int(power)}}}" if power else digits
         return super()._print_Rational(expr)
 
     def _print_Mul(self, expr: Any) -> str:

@@ -116,6 +116,13 @@ def test_twelve_blocks_are_derived(preset: str) -> None:
     assert not agrees(formula.log10(**values | {"T": 200}), want)
 
 
+def test_small_decimals_keep_their_power_of_ten() -> None:
+    """768 times the 1e-12 of BERT's normalisation."""
+    formula = closed_form(Setting.of("bert", depth=1))
+    assert r"7.68 \cdot 10^{-10}" in formula.latex()
+    assert "7.68·10^(-10)" in formula.text()
+
+
 def test_widths_and_heads_of_any_style_may_be_symbols() -> None:
     values: dict[str, Any] = {"C": 0.8, "d": 24, "heads": 3}
     for style in ("pre", "post"):
@@ -146,5 +153,6 @@ def test_what_no_formula_can_be_of_is_refused() -> None:
         closed_form(Setting.of(C=sympy.Symbol("k", positive=True)))  # type: ignore[arg-type]
     with pytest.raises(InvalidSetting, match="quantity"):
         closed_form(Setting.of(), "risk")
-    with pytest.raises(Unsupported, match=r"the piece W_V\[0\]"):
-        closed_form(Setting.of(), lemmas=("T1",))
+    for name in ("T1", "Tpub"):  # T1 covers no map to R^d; Tpub is no multiple of y^2
+        with pytest.raises(Unsupported, match=r"the piece W_(V|QK)\[0\]"):
+            closed_form(Setting.of(), lemmas=(name,))
