@@ -17,10 +17,9 @@ from boundcalc.statements.network import Network
 POINT: dict[str, Any] = {"C": 1.5, "m": 10**7, "d": 16, "heads": 2, "gamma": 1, "delta": 0.05}
 
 
-@pytest.mark.parametrize("depth", [1, 4])
-def test_x5_in_symbolic_depth_is_at_least_the_sum(depth: int) -> None:
-    """X5 of the calculus on the pieces of a network with numbers; equal for one block, a little less for more."""
-    setting = Setting.of(C=1.5, depth=depth, d=16, heads=2, n_train=10**7, margin=1.0)
+def test_x5_in_symbolic_depth_is_at_least_the_sum() -> None:
+    """X5 of the calculus on the pieces of a network in numbers, a little less (for one block equal: test_closed.py)."""
+    setting = Setting.of(C=1.5, depth=4, d=16, heads=2, n_train=10**7, margin=1.0)
     dimensions: list[float] = []
     stretches: list[float] = []
     for piece in Network(setting, FLOAT).pieces:
@@ -31,10 +30,10 @@ def test_x5_in_symbolic_depth_is_at_least_the_sum(depth: int) -> None:
     inverse = float(mpmath.log(20))
     counts = (p * math.log1p(len(stretches) * 10**7 * s) for p, s in zip(dimensions, stretches, strict=True))
     want = 2e-7 + math.sqrt((sum(counts) + inverse) / 2e7)
-    values = POINT | {"depth": depth}
+    values = POINT | {"depth": 4}
     got = theorems.zhang2022.gap.value(**values)
     assert want <= got * (1 + 1e-12)
-    assert got == pytest.approx(want, rel=1e-12 if depth == 1 else 0.05)
+    assert got == pytest.approx(want, rel=0.05)
     excess = theorems.zhang2022.formula("excess").value(**values)
     assert excess == pytest.approx(excess_risk(FLOAT, got, inverse, 10**7), rel=1e-12)
     count = theorems.zhang2022.covering_number.value(
