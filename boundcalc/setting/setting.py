@@ -32,6 +32,8 @@ class Setting:
     def __post_init__(self) -> None:
         check_fields(self, "a setting's ")
         if self.norms.budgets:
+            if self.norms.headed and not isinstance(self.architecture.heads, int):
+                raise InvalidSetting(f"budgets of single heads need a number of heads, got {self.architecture.heads}")
             account(self.norms, self.architecture)
 
     def __repr__(self) -> str:

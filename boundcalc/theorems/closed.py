@@ -21,15 +21,10 @@ from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, Counting, Cove
 from boundcalc.statements.network import Network, Piece, claimed, loss_lipschitz
 from boundcalc.theorems.algebra import Expr, number
 from boundcalc.theorems.code import ball
+from boundcalc.theorems.data import FORMULAS, LEFT
 from boundcalc.theorems.formula import Definition, Formula, ordered
 from boundcalc.theorems.symbols import symbol
 
-LEFT = {
-    "gap": r"R(f)-\hat R_\gamma(f)",
-    "covering_number": r"\log N(\mathcal F,\varepsilon)",
-    "rademacher": r"\mathcal R_m(\ell\circ\mathcal F)",
-}
-"""The left-hand sides, by quantity."""
 _THIRD = sympy.Rational(1, 3)
 _SHORT = 12
 """Expressions of more operations than this get a letter of their own."""
@@ -50,7 +45,7 @@ def closed_form(setting: Setting, quantity: str = "gap", lemmas: Collection[str]
     Raises:
         Unsupported: where a piece has no such cover, or sizes are compared that are symbols.
     """
-    choice("quantity", quantity, LEFT)
+    choice("quantity", quantity, FORMULAS["closed"])
     refuse_missing(setting.norms, setting.architecture)
     if setting.norms.measured or setting.sample.measured:
         raise InvalidSetting("a formula is of norms and margins fixed before the sample; give them as not measured")
@@ -59,6 +54,7 @@ def closed_form(setting: Setting, quantity: str = "gap", lemmas: Collection[str]
     derivation = _Derivation(frozenset(LEMMAS[name].name for name in lemmas) | ALWAYS)
     m = number(setting.sample.n_train)
     try:
+        lipschitz = 1 if of_output else loss_lipschitz(derivation.ns, setting)
         capacity = derivation.capacity(setting.but(lipschitz=1.0), copies * m)
     except TypeError as error:
         if "truth value" not in str(error) and "interpreted as an integer" not in str(error):
@@ -67,7 +63,6 @@ def closed_form(setting: Setting, quantity: str = "gap", lemmas: Collection[str]
         raise Unsupported(
             Refusal("the formula", "sizes that it cannot compare as symbols", "sizes it can", fix)
         ) from None
-    lipschitz = 1 if of_output else loss_lipschitz(derivation.ns, setting)
     main = derivation.named("C_F", lipschitz**2 * capacity)
     if of_output:
         return derivation.formula(quantity, main / symbol("epsilon") ** 2)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from boundcalc.theorems.formula import Formula
 
 _DATA = tomllib.loads(Path(__file__).with_name("theorems.toml").read_text("utf-8"))
+FORMULAS: Mapping[str, Mapping[str, Any]] = _DATA["formulas"]
+"""Right-hand sides by quantity, by what theorems share them."""
+LEFT: Mapping[str, str] = _DATA["left"]
+"""The left-hand sides, by quantity."""
 _STEP = re.compile(r"\n?(?P<title>.*) \((?P<uses>[\w, ]+)\)(?: \[(?P<of>[\w ]+)\])?\n(?P<text>.*)", re.DOTALL)
 
 
@@ -24,7 +28,7 @@ def theorems() -> Iterator[Theorem]:
     for name, entry in _DATA["theorem"].items():
         shared = _DATA["claims"] if "norms" in entry else {}
         formulas = entry.get("formulas", {})
-        quantities = _DATA["formulas"][formulas] if isinstance(formulas, str) else formulas
+        quantities = FORMULAS[formulas] if isinstance(formulas, str) else formulas
         claims = {**shared, **entry.get("claims", {})}
         words = ("title", "statement", "published_note", "compares", "search", "network", "of", "statement_name")
         tables = ("differs", "builds", "defaults", "at_most_1")
@@ -88,7 +92,7 @@ def _formula(name: str, quantity: str, entry: Mapping[str, str], kind: str = "bo
         Definition(names[part], parse(value, names), latex, *(parse(text, names) for text in stable))
         for part, (value, latex, *stable) in texts.items()
     ]
-    left = entry.get("left") or theorem.get("left") or _DATA["left"][quantity]
+    left = entry.get("left") or theorem.get("left") or LEFT[quantity]
     return Formula(quantity, expr, ordered(expr, parts), left, kind=kind)
 
 

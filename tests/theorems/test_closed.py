@@ -164,12 +164,16 @@ def test_what_no_formula_can_be_of_is_refused() -> None:
         Setting.of(C=x)
     with pytest.raises(InvalidSetting, match="depth is a number, got m"):
         Setting.of(depth=m)
+    with pytest.raises(InvalidSetting, match="need a number of heads, got heads"):
+        Setting.of(heads=heads, norms=Norms(C=1.0, budgets={"W_V[0,0]": Budget(op=1.0)}))
     with pytest.raises(InvalidSetting, match="fixed before the sample"):
         closed_form(Setting.of(norms=Norms(C=1.0, measured=True)))
     with pytest.raises(InvalidSetting, match="another k: call the symbol k otherwise"):
         closed_form(Setting.of(C=sympy.Symbol("k", positive=True)))  # type: ignore[arg-type]
     with pytest.raises(InvalidSetting, match="quantity"):
         closed_form(Setting.of(), "risk")
+    with pytest.raises(Unsupported, match="cannot compare as symbols"):
+        closed_form(Setting.of(classes=m))
     for name in ("T1", "Tpub"):  # T1 covers no map to R^d; Tpub is no multiple of y^2
         with pytest.raises(Unsupported, match=r"the piece W_(V|QK)\[0\]"):
             closed_form(Setting.of(), lemmas=(name,))
