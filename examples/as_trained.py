@@ -41,8 +41,8 @@ def needs(scale: str) -> tuple[Needs, Needs]:
             continue
         trained = setting_of(record.trial, record.result)
         own = replace(trained.sample, margin=least, train_error=0.0, measured=("margin",))
-        found = solve(replace(trained, sample=own), "m", RISK, quantity="risk", digits=3, alone=True)
-        promised[record.trial.seed] = found.value
+        solution = solve(replace(trained, sample=own), "m", RISK, quantity="risk", digits=3, alone=True)
+        promised[record.trial.seed] = solution.value
     return promised, dict.fromkeys(promised, float(m))
 
 

@@ -35,17 +35,17 @@ def build(directory: Path) -> None:
 def main(directory: Path) -> None:
     if not (directory / "config.json").exists():
         build(directory)
-    found = audit(directory)
-    account = found.account
-    print(f"{found.family}: {account.total:,} parameters, {account.used:,} in the bounded model")
+    report = audit(directory)
+    account = report.account
+    print(f"{report.family}: {account.total:,} parameters, {account.used:,} in the bounded model")
     for line in account.lines:
         if line.unused:
             print(f"  {line.tensor}: {line.unused} unread, {line.reason}")
-    top = max((m for key, m in found.measured.items() if key.startswith("W_QK")), key=lambda m: m.op or 0.0)
+    top = max((m for key, m in report.measured.items() if key.startswith("W_QK")), key=lambda m: m.op or 0.0)
     print(f"largest score matrix: op {top.op:.4f}, F {top.fro:.4f}, (2,1) {top.two_one:.4f}")
 
     sample = Sample(n_train=10**8, margin=0.5, train_error=0.01, measured=("margin", "train_error"))
-    for value in compare(Setting(found.architecture, found.norms(), sample), ["best", "published"]):
+    for value in compare(Setting(report.architecture, report.norms(), sample), ["best", "published"]):
         verify(value.certificate)  # raises if any step does not follow
         if value.trivial:
             print(f"{value.name} ({value.kind}): trivial; m = {value.needed and value.needed.n_train} suffices")

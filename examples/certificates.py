@@ -69,13 +69,13 @@ def sweep_of(
     """The trials of a part."""
     from boundcalc.lab.train.sweep import sweep_from_json
 
-    found = PARTS[part]
+    plan = PARTS[part]
     data: dict[str, Any] = {
-        "task": {"s": 3, "T": T, **found.task},
-        "train": {**TRAIN, **found.train},
+        "task": {"s": 3, "T": T, **plan.task},
+        "train": {**TRAIN, **plan.train},
         "seeds": seeds,
         "n_test": n_test,
-        "grid": {"m": found.sizes if sizes is None else sizes},
+        "grid": {"m": plan.sizes if sizes is None else sizes},
     }
     if model == "small":
         data["model"] = SMALL
@@ -108,12 +108,12 @@ def measure(store: Path, parts: list[str], methods: tuple[str, ...] = (), **chan
 
 def _groups(by_model: dict[str, tuple[str, ...]], only: tuple[str, ...]) -> list[tuple[str, list[str], list[int]]]:
     """(model, methods, seeds): methods with the same seeds together."""
-    found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    groups: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for model, names in by_model.items():
         for name in names:
             if not only or name in only:
-                found.setdefault((model, tuple(LATER.get(name, SEEDS)[: len(SEEDS)])), []).append(name)
-    return [(model, names, list(seeds)) for (model, seeds), names in found.items()]
+                groups.setdefault((model, tuple(LATER.get(name, SEEDS)[: len(SEEDS)])), []).append(name)
+    return [(model, names, list(seeds)) for (model, seeds), names in groups.items()]
 
 
 def joined(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -157,7 +157,7 @@ def row(rows: list[dict[str, Any]], part: str = "conjunction", target: float = 0
         f"| method | {' | '.join(f'm = {m:,}' for m in sizes)} | m for {target:g} |",
         f"| --- |{' ---: |' * (len(sizes) + 1)}",
     ]
-    found: list[tuple[float, str]] = []
+    ranked: list[tuple[float, str]] = []
     for method, model in {(entry["method"], entry["model"]) for entry in mine}:
         risks: dict[int, list[float]] = {}
         for entry in mine:
@@ -167,8 +167,8 @@ def row(rows: list[dict[str, Any]], part: str = "conjunction", target: float = 0
         name = f"{method}, width 8" if model == "small" else method
         reached = where(medians, target)
         cells = " | ".join(up(medians[m]) if m in medians else "-" for m in sizes)
-        found.append((reached, f"| {name} | {cells} | {math.ceil(reached) if reached < math.inf else '-'} |"))
-    return "\n".join([*lines, *(line for _, line in sorted(found))]) + "\n"
+        ranked.append((reached, f"| {name} | {cells} | {math.ceil(reached) if reached < math.inf else '-'} |"))
+    return "\n".join([*lines, *(line for _, line in sorted(ranked))]) + "\n"
 
 
 def where(medians: dict[int, float], target: float) -> float:
@@ -200,10 +200,10 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     SEEDS = SEEDS[:1] if scale == "tiny" else SEEDS
     with TemporaryDirectory() as where:
         rows = measure(Path(where) / "runs.db", ["conjunction"], **changes)
-    made = {
+    runs = {
         f"{row['method']} {row['model']} m={row['m']} {row['seed']}": row for row in rows if row["risk"] is not None
     }
-    return {key: row["risk"] for key, row in made.items()}, {key: row["test_error"] for key, row in made.items()}
+    return {key: row["risk"] for key, row in runs.items()}, {key: row["test_error"] for key, row in runs.items()}
 
 
 def _option(name: str, default: str) -> str:
@@ -221,13 +221,13 @@ if __name__ == "__main__":
         if "--seeds" in sys.argv:
             SEEDS, LATER = [int(word) for word in _option("--seeds", "").split(",")], {}
         only = tuple(name for name in _option("--methods", "").split("; ") if name)
-        found = measure(
+        rows = measure(
             Path(_option("--store", "certificates.db")), _option("--only", "; ".join(PARTS)).split("; "), only
         )
         out = Path(_option("--out", "")) if "--out" in sys.argv else None
         if out:
             there = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
-            found = joined(there, found)
-            out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(table(found))
-        print(row(found))
+            rows = joined(there, rows)
+            out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        print(table(rows))
+        print(row(rows))

@@ -57,9 +57,9 @@ def data_of(task: str, m: int, seed: int) -> tuple[Any, Any]:
 
     from boundcalc import Data
 
-    found: Any = load_digits()
-    x = (found.images / 16).astype(np.float32)
-    y = found.target % 2 if task == "even or odd" else found.target
+    digits: Any = load_digits()
+    x = (digits.images / 16).astype(np.float32)
+    y = digits.target % 2 if task == "even or odd" else digits.target
     places = np.random.default_rng(seed).permutation(len(y))
     return Data(x[places[:m]], y[places[:m]].astype(np.int64)), Data(x[places[m:]], y[places[m:]].astype(np.int64))
 
@@ -98,9 +98,9 @@ def measure(task: str, m: int, seed: int, steps: int = 700) -> list[dict[str, An
             name="certified_digits.py:make",
             optimiser=lambda weights: torch.optim.AdamW(weights, lr=2e-3, weight_decay=0.02),
         )
-        made = pick_to_learn(learner, data, plan, DELTA, method=method)
-        error = count_wrong(learner.scores(made.state, rest), len(rest)) / len(rest)
-        entry = {**made.certificate.summary(), "method": method, "test_error": error}
+        learned = pick_to_learn(learner, data, plan, DELTA, method=method)
+        error = count_wrong(learner.scores(learned.state, rest), len(rest)) / len(rest)
+        entry = {**learned.certificate.summary(), "method": method, "test_error": error}
         seconds = round(time.process_time() - started, 1)
         rows.append({"task": task, "m": m, "seed": seed, **entry, "cpu_seconds": seconds})
     return rows
@@ -130,8 +130,8 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
         [("even or odd", 400, 1)] if scale == "tiny" else [(t, m, s) for t in SIZES for m in SIZES[t] for s in SEEDS]
     )
     rows = [row for place in places for row in measure(*place, steps=60 if scale == "tiny" else 700)]
-    made = {f"{row['task']} {row['m']} {row['method']} {row['seed']}": row for row in rows}
-    return {key: row["risk"] for key, row in made.items()}, {key: row["test_error"] for key, row in made.items()}
+    runs = {f"{row['task']} {row['m']} {row['method']} {row['seed']}": row for row in rows}
+    return {key: row["risk"] for key, row in runs.items()}, {key: row["test_error"] for key, row in runs.items()}
 
 
 if __name__ == "__main__":
@@ -147,13 +147,13 @@ if __name__ == "__main__":
             else SEEDS
         )
         out = Path(sys.argv[sys.argv.index("--out") + 1]) if "--out" in sys.argv else None
-        found: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8")) if out and out.exists() else []
-        there = {(row["task"], row["m"], row["seed"]) for row in found}
+        rows: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8")) if out and out.exists() else []
+        there = {(row["task"], row["m"], row["seed"]) for row in rows}
         for task, sizes in SIZES.items():
             for m in sizes:
                 for seed in seeds:
                     if (task, m, seed) not in there:
-                        found += measure(task, m, seed)
+                        rows += measure(task, m, seed)
                         if out:
-                            out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(table(found))
+                            out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        print(table(rows))

@@ -47,12 +47,12 @@ SEEDS_OF = {1000: SEEDS, 5000: LATER, 20_000: LATER}
 @cache
 def lists(folder: str) -> dict[str, list[str]]:
     """Words of 3 to 16 letters, lower case; every language's list sorted, so that a seed draws the same anywhere."""
-    found: dict[str, list[str]] = {}
+    by_language: dict[str, list[str]] = {}
     for language, name in LISTS.items():
         lines = (Path(folder) / name).read_text(encoding="utf-8", errors="ignore").splitlines()
         words = {line.strip().lower() for line in lines}
-        found[language] = sorted(word for word in words if word.isalpha() and 3 <= len(word) <= LENGTH)
-    return found
+        by_language[language] = sorted(word for word in words if word.isalpha() and 3 <= len(word) <= LENGTH)
+    return by_language
 
 
 def draws(source: str, folder: str, seed: int) -> Callable[[int], tuple[Any, Any]]:
@@ -150,10 +150,10 @@ def measure(source: str, folder: str, m: int, seed: int, steps: int, fresh: int 
             loss=lambda outputs, y: torch.nn.functional.cross_entropy(outputs, y, label_smoothing=0.1),
             optimiser=lambda weights: falling(weights, steps),
         )
-        made = pick_to_learn(learner, data, plan, DELTA, method=method)
+        learned = pick_to_learn(learner, data, plan, DELTA, method=method)
         seconds = round(time.process_time() - started, 1)
-        error = count_wrong(learner.scores(made.state, rest), len(rest)) / len(rest)
-        entry = {**made.certificate.summary(), "method": method, "test_error": error, "fresh": fresh}
+        error = count_wrong(learner.scores(learned.state, rest), len(rest)) / len(rest)
+        entry = {**learned.certificate.summary(), "method": method, "test_error": error, "fresh": fresh}
         rows.append({"source": source, "m": m, "seed": seed, **entry, "cpu_seconds": seconds})
     return rows
 
@@ -181,8 +181,8 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     places = [(200, 1)] if scale == "tiny" else [(m, s) for m in SIZES["numbers"] for s in SEEDS_OF[m]]
     quick = {"steps": 30, "fresh": 1000} if scale == "tiny" else {}
     rows = [row for m, s in places for row in measure("numbers", "", m, s, **{"steps": STEPS.get(m, 0), **quick})]
-    made = {f"{row['m']} {row['method']} {row['seed']}": row for row in rows}
-    return {key: row["risk"] for key, row in made.items()}, {key: row["test_error"] for key, row in made.items()}
+    runs = {f"{row['m']} {row['method']} {row['seed']}": row for row in rows}
+    return {key: row["risk"] for key, row in runs.items()}, {key: row["test_error"] for key, row in runs.items()}
 
 
 def _option(name: str, default: str) -> str:
@@ -199,14 +199,14 @@ if __name__ == "__main__":
         where = _option("--words", "/usr/share/dict")
         there_are_lists = all((Path(where) / name).exists() for name in LISTS.values())
         places = sorted((m, name) for name in SIZES if name != "words" or there_are_lists for m in SIZES[name])
-        asked = [int(word) for word in _option("--seeds", "").split(",") if word]
+        seeds = [int(word) for word in _option("--seeds", "").split(",") if word]
         out = Path(_option("--out", "")) if "--out" in sys.argv else None
-        found: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8")) if out and out.exists() else []
-        there = {(row["source"], row["m"], row["seed"]) for row in found}
+        rows: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8")) if out and out.exists() else []
+        there = {(row["source"], row["m"], row["seed"]) for row in rows}
         for m, source in places:
-            for seed in asked or SEEDS_OF[m]:
+            for seed in seeds or SEEDS_OF[m]:
                 if (source, m, seed) not in there:
-                    found += measure(source, where, m, seed, STEPS[m])
+                    rows += measure(source, where, m, seed, STEPS[m])
                     if out:
-                        out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(table(found))
+                        out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        print(table(rows))

@@ -12,12 +12,12 @@ POINT = {"C": 1.0, "K": 4.0, "T": 512, "m": 10**10, "depth": 2, "d": 64, "heads"
 
 def main() -> dict[str, tuple[float, dict[str, float]]]:
     """(gap, elasticities) by theorem."""
-    found: dict[str, tuple[float, dict[str, float]]] = {}
+    gaps: dict[str, tuple[float, dict[str, float]]] = {}
     for name, theorem in THEOREMS.items():
         if "gap" in theorem.quantities:
             values = {symbol.name: POINT[symbol.name] for symbol in theorem.gap.inputs}
-            found[name] = theorem.gap.value(**values), theorem.gap.exponents(**values)
-    return found
+            gaps[name] = theorem.gap.value(**values), theorem.gap.exponents(**values)
+    return gaps
 
 
 if __name__ == "__main__":

@@ -123,13 +123,13 @@ def sample(rng: np.random.Generator, n: int, turn: np.ndarray) -> tuple[torch.Te
     query = unit(n, KEYS)
     keys = unit(n, ROWS, KEYS)
     signs = rng.choice([-1.0, 1.0], (n, ROWS))
-    asked = rng.integers(0, ROWS, n)
+    target = rng.integers(0, ROWS, n)
     near = query @ turn + 0.2 * rng.standard_normal((n, KEYS))
-    keys[np.arange(n), asked] = near / np.linalg.norm(near, axis=-1, keepdims=True)
+    keys[np.arange(n), target] = near / np.linalg.norm(near, axis=-1, keepdims=True)
     half = math.sqrt(0.5)
     rows = np.concatenate([keys, signs[..., None]], axis=-1) * half
     z = np.concatenate([query, np.zeros((n, 1))], axis=-1) * half
-    return tuple(torch.from_numpy(x) for x in (z, rows, signs[np.arange(n), asked]))
+    return tuple(torch.from_numpy(x) for x in (z, rows, signs[np.arange(n), target]))
 
 
 def outputs(a: torch.Tensor, v: torch.Tensor, z: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -169,12 +169,12 @@ def cooling(taus: tuple[float, ...] = (1.0, 0.1, 0.01, 0.003)) -> list[tuple[flo
     """(tau, distance of softmax weights from the largest score's, and what bounds it), at random scores."""
     scores = np.sort(np.random.default_rng(0).uniform(0, 1, 32))
     ahead = float(scores[-1] - scores[-2])
-    found: list[tuple[float, float, float]] = []
+    distances: list[tuple[float, float, float]] = []
     for tau in taus:
         soft = np.exp((scores - scores[-1]) / tau)
         soft /= soft.sum()
-        found.append((tau, float(np.abs(soft - np.eye(32)[-1]).sum()), min(2.0, 62 * math.exp(-ahead / tau))))
-    return found
+        distances.append((tau, float(np.abs(soft - np.eye(32)[-1]).sum()), min(2.0, 62 * math.exp(-ahead / tau))))
+    return distances
 
 
 def draw(predicted: dict[int, float], measured: dict[int, float], further: dict[int, float], path: Path) -> None:
@@ -202,12 +202,12 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[d
     seeds, steps = (1, 60) if tiny else (3, 400)
     predicted = {m: bound(m) for m in sizes}
     runs = {m: [train(m, steps, seed) for seed in range(seeds)] for m in sizes}
-    measured = {m: float(np.mean([test - fit for fit, test in found])) for m, found in runs.items()}
+    measured = {m: float(np.mean([test - fit for fit, test in losses])) for m, losses in runs.items()}
     further = {m: bound(m) for m in (10**5, 10**6, 10**7, 10**8)}
     draw(predicted, measured, further, folder / "general_attention.png")
     if not tiny:
-        for m, found in runs.items():
-            fit = np.mean([fit for fit, _ in found])
+        for m, losses in runs.items():
+            fit = np.mean([fit for fit, _ in losses])
             print(f"m = {m:6d}: training loss {fit:.3f}, gap {measured[m]:.4f}, bound {predicted[m]:.3g}")
         print("bound further on: " + ", ".join(f"{value:.3g} at m = {m:.0e}" for m, value in further.items()))
     return predicted, measured

@@ -111,8 +111,8 @@ def _spanish(n: int) -> str:
 
 
 def _italian(n: int) -> str:
-    found = _italian_parts(n)
-    return f"{found[:-1]}é" if found.endswith("tre") and n > 3 else found
+    name = _italian_parts(n)
+    return f"{name[:-1]}é" if name.endswith("tre") and n > 3 else name
 
 
 def _italian_parts(n: int) -> str:

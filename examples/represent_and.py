@@ -27,8 +27,8 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     met: Values = {}
     for T in lengths:
         # bits in one coordinate, so that the bits which do not matter leak in and attention must be sharp
-        made = represent(parse(EXPRESSION), T, kind="mean").construction
-        for key, network in ((float(T), made), (-float(T), made.with_beta(0.8))):
+        construction = represent(parse(EXPRESSION), T, kind="mean").construction
+        for key, network in ((float(T), construction), (-float(T), construction.with_beta(0.8))):
             certified[key] = network.certify().margin - 1e-9  # scores are computed in floats
             met[key] = exhaust(network.network, network.function).score
     return certified, met

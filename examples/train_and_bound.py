@@ -53,8 +53,8 @@ def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[V
     del folder  # nothing is written
     measured, bounds = train_and_bound(scale)
     gap = measured["test error at most"] - measured["training error"]
-    known = [bound for bound in bounds if bound.refusal is None]
-    return {bound.name: bound.gap for bound in known}, {bound.name: gap for bound in known}
+    computed = [bound for bound in bounds if bound.refusal is None]
+    return {bound.name: bound.gap for bound in computed}, {bound.name: gap for bound in computed}
 
 
 if __name__ == "__main__":

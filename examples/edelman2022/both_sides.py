@@ -49,8 +49,8 @@ def bounds(setting: Setting) -> tuple[float, float, float | None]:
 
 def floor(setting: Setting, *, errors: bool = False) -> float:
     """The floor, 0 where none is known."""
-    found = floor_of(setting, "errors" if errors else "gap")
-    return 0.0 if found is None else found.value
+    bound = floor_of(setting, "errors" if errors else "gap")
+    return 0.0 if bound is None else bound.value
 
 
 def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:

@@ -53,31 +53,31 @@ def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str]
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import sweep_from_json
 
-    found = sweep_from_json(dict(sweep), device="cpu")
+    plan = sweep_from_json(dict(sweep), device="cpu")
     with Store(default_store() if store is None else store) as opened:
-        errors: list[str] = list(run_sweep(found, opened).errors)
+        errors: list[str] = list(run_sweep(plan, opened).errors)
         if methods and not errors:
-            errors += certify_sweep(found.trials, opened, [Request(method) for method in methods]).errors
+            errors += certify_sweep(plan.trials, opened, [Request(method) for method in methods]).errors
         if errors:
-            raise SystemExit(f"sweep {found.name}: {errors[0]}")
-        hashes = {trial.hash for trial in found.trials}
-        return [record for record in opened.select(sweep=found.name) if record.hash in hashes]
+            raise SystemExit(f"sweep {plan.name}: {errors[0]}")
+        hashes = {trial.hash for trial in plan.trials}
+        return [record for record in opened.select(sweep=plan.name) if record.hash in hashes]
 
 
 def by(records: Sequence[Any], *letters: str) -> dict[Any, list[Any]]:
     """Records by their position on some axes, in order."""
     from boundcalc.lab.figures.trials import where
 
-    found: dict[Any, list[Any]] = {}
+    groups: dict[Any, list[Any]] = {}
     for record in records:
         place = tuple(where(record, letter) for letter in letters)
-        found.setdefault(place if len(letters) > 1 else place[0], []).append(record)
-    return dict(sorted(found.items()))
+        groups.setdefault(place if len(letters) > 1 else place[0], []).append(record)
+    return dict(sorted(groups.items()))
 
 
 def medians(values: Mapping[Any, Sequence[float]]) -> Values:
     """The median of the values under each key."""
-    return {key: statistics.median(each) for key, each in values.items()}
+    return {key: statistics.median(group) for key, group in values.items()}
 
 
 def run(

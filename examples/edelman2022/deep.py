@@ -71,10 +71,10 @@ def first_block(bits: np.ndarray, functions: list[SparseFunction]) -> np.ndarray
     rows[:, 1:, T : 2 * T] = BIT * (2 * bits - 1)[..., None] * np.eye(T)
     rows[:, 1:, 2 * T] = CONSTANT
     rows[:, 0, 2 * T + 1] = 1.0
-    made = [units_of(function) for function in functions]
-    total, start = sum(theta.size for _, theta, _ in made) + 1, 0
+    units = [units_of(function) for function in functions]
+    total, start = sum(theta.size for _, theta, _ in units) + 1, 0
     heads, w_1 = [], np.zeros((total, len(functions) + 1))
-    for index, (function, (alpha, theta, weight)) in enumerate(zip(functions, made, strict=True)):
+    for index, (function, (alpha, theta, weight)) in enumerate(zip(functions, units, strict=True)):
         s, chosen, mine = function.arity, list(function.variables), slice(start, start + theta.size)
         beta = math.log((T - s + 1) / (s * LEAK))
         mass = 1 / (s + (T - s + 1) * math.exp(-beta))
@@ -97,11 +97,11 @@ def next_block(rows: np.ndarray, functions: list[SparseFunction]) -> np.ndarray:
     k, T = rows.shape[-1] - 1, rows.shape[1] - 1
     mark, elsewhere = rows[0, 0, -1], rows[:, 1:, -1].max()
     sizes = np.abs(rows[:, 0, :k]).mean(0)
-    made = [units_of(function) for function in functions]
-    total, start = sum(theta.size for _, theta, _ in made) + 1, 0
+    units = [units_of(function) for function in functions]
+    total, start = sum(theta.size for _, theta, _ in units) + 1, 0
     w_q, w_v, w_1 = np.zeros(k + 1), np.zeros((k + 1, total)), np.zeros((total, len(functions) + 1))
     w_q[-1] = math.sqrt(math.log(T / LEAK) / (mark * (mark - elsewhere)))
-    for index, (function, (alpha, theta, weight)) in enumerate(zip(functions, made, strict=True)):
+    for index, (function, (alpha, theta, weight)) in enumerate(zip(functions, units, strict=True)):
         chosen, mine = list(function.variables), slice(start, start + theta.size)
         w_v[chosen, mine] = alpha / sizes[chosen][:, None]
         w_v[-1, mine] = theta / mark
@@ -127,8 +127,8 @@ def least(tree: tuple[tuple[str, ...], ...], T: int) -> float:
 
 def main(quick: bool = False) -> tuple[Values, Values]:
     """Nine tenths of the largest score, and the least signed score of all inputs, by the number of blocks."""
-    found = {depth: least(tree, 8 if quick else 12) for depth, tree in TREES.items()}
-    return dict.fromkeys(found, 0.9), found
+    scores = {depth: least(tree, 8 if quick else 12) for depth, tree in TREES.items()}
+    return dict.fromkeys(scores, 0.9), scores
 
 
 if __name__ == "__main__":

@@ -38,14 +38,14 @@ SEEDS = (40, 53)
 def networks(quick: bool) -> list[tuple[Any, Tables, Found]]:
     """Networks as trained, their tables, what was found of them."""
     torch.set_num_threads(1)
-    found = []
+    explanations = []
     for seed in SEEDS:
         sweep = preset("conjunction", seeds=[seed], grid={"T": 24 if quick else 128, "m": 200 if quick else 211})
         trial = sweep_from_json(sweep, device="cpu").trials[0]
         stored, data = trained_network(trial), examples_of(trial)[0]
         tables = tables_of(stored.architecture, stored.weights)
-        found.append((data, tables, explain(tables, data.x, data.y)))
-    return found
+        explanations.append((data, tables, explain(tables, data.x, data.y)))
+    return explanations
 
 
 def patterns(rule: Rule) -> list[dict[int, int]]:
@@ -58,8 +58,8 @@ def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float,
     inputs = [inputs_of(rule.T, pattern, low, high) for pattern in patterns(rule)]
     ends = []
     for sign in (1, -1):
-        leaves = leaves_of(tables.floats, [Part(each, sign) for each in inputs])
-        values = [least_value(tables, leaf, sign, each, {}) for (leaf, _), each in zip(leaves, inputs, strict=True)]
+        leaves = leaves_of(tables.floats, [Part(region, sign) for region in inputs])
+        values = [least_value(tables, leaf, sign, region, {}) for (leaf, _), region in zip(leaves, inputs, strict=True)]
         ends.append([sign * (0.0 if value is None else value) for value in values])
     return list(zip(*ends, strict=True))
 
@@ -79,13 +79,13 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     """Everything the figure shows."""
     del store  # two networks are trained in seconds
     shown = []
-    for data, tables, found in networks(quick):
-        rule, proved = found.rule, found.proved
-        low, high = rule.ones if found.proof is None else (found.proof.low, found.proof.high)
+    for data, tables, explanation in networks(quick):
+        rule, proved = explanation.rule, explanation.proved
+        low, high = rule.ones if explanation.proof is None else (explanation.proof.low, explanation.proof.high)
         outputs = tables.floats.forward(data.x)
         names = ["".join(map(str, pattern.values())) for pattern in patterns(rule)]
         index = [names.index("".join(map(str, row))) for row in data.x[:, list(rule.positions)].tolist()]
-        failing = found.counterexample
+        failing = explanation.counterexample
         shown.append(
             {
                 "rule": str(rule),
@@ -126,8 +126,11 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
     computed: Values = {}
     measured: Values = {}
     random = np.random.default_rng(0)
-    for number, (_, tables, found) in enumerate(networks(quick), 1):
-        rule = replace(found.rule, window=None if found.proof and found.proof.low == 0 else found.rule.window)
+    for number, (_, tables, explanation) in enumerate(networks(quick), 1):
+        rule = replace(
+            explanation.rule,
+            window=None if explanation.proof and explanation.proof.low == 0 else explanation.rule.window,
+        )
         low, high = rule.ones
         for (least, most), pattern in zip(ranges(tables, rule, low, high), patterns(rule), strict=True):
             answer = max(rule.answers_on(pattern))

@@ -49,9 +49,9 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     )
 
 
-def _growth(known: dict[float, float]) -> list[tuple[float, float]]:
-    first = known[min(known)]
-    return [(x, y / first - 1) for x, y in sorted(known.items())]
+def _growth(curve: dict[float, float]) -> list[tuple[float, float]]:
+    first = curve[min(curve)]
+    return [(x, y / first - 1) for x, y in sorted(curve.items())]
 
 
 def _percent(share: float) -> str:

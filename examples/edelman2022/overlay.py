@@ -46,9 +46,9 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     if quick:
         sweep = {"name": "overlay", "task": {"task": "conjunction", "s": 3}, **TINY, "seeds": 3}
         sweep["grid"] = {"T": 16, "m": [12, 24, 48, 96]}
-    asked = Setting.of("edelman", seq_len=sweep["grid"]["T"], depth=1, margin=0.5)  # trained margins exceed it
+    setting = Setting.of("edelman", seq_len=sweep["grid"]["T"], depth=1, margin=0.5)  # trained margins exceed it
     values = (1e3, 1e5, 1e7) if quick else ()
-    figure = overlay(trained(sweep, store), certified(quick, store), asked, values=values)
+    figure = overlay(trained(sweep, store), certified(quick, store), setting, values=values)
     return figure if quick else with_rules(figure)
 
 
@@ -59,7 +59,7 @@ def with_rules(figure: Figure) -> Figure:
     for row in rows:
         if (row["task"], row["T"]) == ("conjunction", 128):
             risks.setdefault(row["m"], []).append(row["risk"] if row["risk"] is not None else 1.0)
-    points = [(float(m), median(each), min(each), max(each)) for m, each in sorted(risks.items())]
+    points = [(float(m), median(values), min(values), max(values)) for m, values in sorted(risks.items())]
     rule = Series.of_rows("rule", "certificate", "risk", points, "risk")
     series = (*(one for one in figure.series if one.key != "rule"), rule)
     return replace(figure, title=title(series, figure.facts["needs"]), series=series)

@@ -55,10 +55,10 @@ def main(quick: bool = False, store: Path | None = None, late: bool = False) -> 
 
 def collect(quick: bool = False, store: Path | None = None, late: bool = False) -> Figure:
     """The accuracy of every seed over training, and (unless `late`) the steps that parities of other sizes take."""
-    found = records(quick, store, late)
+    trials = records(quick, store, late)
     series: list[Series] = []
     learned: list[float | None] = []
-    for record in found:
+    for record in trials:
         points = record.result["curves"]
         x = tuple(float(point["step"]) for point in points)
         y = tuple(1 - float(point["test_error"]) for point in points)
@@ -82,7 +82,7 @@ def collect(quick: bool = False, store: Path | None = None, late: bool = False) 
     return Figure(
         "parity",
         "Parity: nothing, then everything",
-        describe(found) if late else f"left: {describe(found)}; right: s of T bits, 10 networks each",
+        describe(trials) if late else f"left: {describe(trials)}; right: s of T bits, 10 networks each",
         caption,
         "Left, accuracy of ten networks over training: flat at one half, then a jump to one. Right, the steps until "
         "that jump grow as a power of the number of bits, the steeper the more bits the parity has.",

@@ -75,19 +75,19 @@ class Waiting:
         return self.scale * T**self.exponent
 
 
-def growth(found: Mapping[float, Sequence[Waited]], *, draws: int = 1000, seed: int = 0) -> Waiting:
+def growth(by_length: Mapping[float, Sequence[Waited]], *, draws: int = 1000, seed: int = 0) -> Waiting:
     """The power law of the steps, from trials by length."""
-    if len(found) < 2 or not all(found.values()):
+    if len(by_length) < 2 or not all(by_length.values()):
         raise NoSolution("growth needs trials at two lengths or more")
-    lengths = np.repeat([float(T) for T in found], [len(some) for some in found.values()])
-    every = [one for some in found.values() for one in some]
+    lengths = np.repeat([float(T) for T in by_length], [len(some) for some in by_length.values()])
+    every = [one for some in by_length.values() for one in some]
     if sum(math.isfinite(one.until) for one in every) < 3:
         raise NoSolution("growth needs three trials that learned: train longer (train.steps in the sweep)")
     low = np.log(np.array([max(one.after, 1e-9) for one in every]))
     high = np.log(np.array([one.until for one in every]))
     rng = np.random.default_rng(seed)
     chosen = [
-        np.flatnonzero(lengths == T)[rng.integers(len(some), size=(draws, len(some)))] for T, some in found.items()
+        np.flatnonzero(lengths == T)[rng.integers(len(some), size=(draws, len(some)))] for T, some in by_length.items()
     ]
     fits = _fit(np.log(lengths)[None], low[None], high[None])
     which = np.concatenate(chosen, 1)
@@ -182,18 +182,18 @@ def steps_of(
     """When every network learned, by s and T."""
     sweep = {"name": "growth", "task": {"task": "parity"}, **TINY_PARITY, "grid": {"s": 2, "T": [4, 6]}}
     records = trained(sweep if quick else preset("parity-growth", **changes), store)
-    found: dict[float, dict[float, list[Waited]]] = {}
+    waits: dict[float, dict[float, list[Waited]]] = {}
     for (s, length), some in by(records, "s", "T").items():
-        found.setdefault(s, {})[length] = [waited(record) for record in some]
-    return found, records
+        waits.setdefault(s, {})[length] = [waited(record) for record in some]
+    return waits, records
 
 
 def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
     """Fitted and measured medians, where more than half of the seeds learn."""
-    found, _ = steps_of(quick, store)
+    waits, _ = steps_of(quick, store)
     computed: Values = {}
     measured: Values = {}
-    for s, lengths in found.items():
+    for s, lengths in waits.items():
         with suppress(NoSolution):
             law = growth(lengths)
             print(f"s = {s}: T^{law.exponent:.2f} [{law.low:.2f}, {law.high:.2f}]")
@@ -209,11 +209,11 @@ def growth_of(quick: bool, store: Path | None) -> tuple[list[Series], dict[str, 
 
     The exponents in words.
     """
-    found, records = steps_of(quick, store, grid=list(SHORT))
+    waits, records = steps_of(quick, store, grid=list(SHORT))
     series: list[Series] = []
     laws: dict[str, Any] = {}
     learned: dict[str, list[list[int]]] = {}
-    for s, lengths in found.items():
+    for s, lengths in waits.items():
         ends: list[list[float | None]] = [[], [], []]
         for some in lengths.values():
             steps = sorted(one.until for one in some)

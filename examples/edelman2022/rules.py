@@ -115,55 +115,59 @@ def certified(network: Any, data: Any) -> dict[str, Any]:
     from boundcalc.predictors.rules.tables import tables_of
 
     tables = tables_of(network.architecture, network.weights)
-    found = explain(tables, data.x, data.y)
-    failing = found.counterexample
+    explanation = explain(tables, data.x, data.y)
+    failing = explanation.counterexample
     row: dict[str, Any] = {
-        "rule": str(found.rule),
-        "positions": list(found.rule.positions),
-        "proved": proved_on(found),
+        "rule": str(explanation.rule),
+        "positions": list(explanation.rule.positions),
+        "proved": proved_on(explanation),
         "risk": 1.0,
         "risk_unnamed": 1.0,
         "counterexample": None if failing is None else sum(failing.x),  # its ones
-        "seconds_search": round(found.seconds, 2),
-        "rounding": None if found.proved is None else found.proved.rounding,
+        "seconds_search": round(explanation.seconds, 2),
+        "rounding": None if explanation.proved is None else explanation.proved.rounding,
     }
-    if found.proved is None or found.proof is None:
+    if explanation.proved is None or explanation.proof is None:
         return row
     started = time.process_time()
-    prove(tables_of(network.architecture, network.weights), found.rule, found.proof)
+    prove(tables_of(network.architecture, network.weights), explanation.rule, explanation.proof)
     row["seconds_verify"] = round(time.process_time() - started, 2)
-    certificate = certificate_of(network, found, data, 0.05)
+    certificate = certificate_of(network, explanation, data, 0.05)
     more = {name: certificate.facts[name] for name in ("errors", "bits")} | facts_of_rule(certificate)
     row |= {n: more[n] for n in ("errors", "bits", "margin", "function", "unnamed", "bits_unnamed", "risk_unnamed")}
     row |= {"risk": certificate.risk, "bytes": len(json.dumps(certificate.to_json()))}
-    return row | attacked(tables, found)
+    return row | attacked(tables, explanation)
 
 
-def proved_on(found: Any) -> str:
+def proved_on(explanation: Any) -> str:
     """All inputs, the main window, a narrower one, a part of it, or none."""
-    if found.proved is None:
+    if explanation.proved is None:
         return "none"
-    if found.proved.everywhere:
+    if explanation.proved.everywhere:
         return "all"
-    if found.rule.silent:
+    if explanation.rule.silent:
         return "part"
-    return "window" if found.rule.window == 8 else "narrower window"
+    return "window" if explanation.rule.window == 8 else "narrower window"
 
 
-def attacked(tables: Any, found: Any) -> dict[str, Any]:
+def attacked(tables: Any, explanation: Any) -> dict[str, Any]:
     """How close searches come to the least proved value, and whether they find errors where the rule is silent."""
     from boundcalc.predictors.rules.check import inputs_of
     from boundcalc.predictors.rules.fails import descend
 
-    rule, proof, random = found.rule, found.proof, np.random.default_rng(1)
-    inside = replace(rule, window=None if found.proved.everywhere else rule.window)
+    rule, proof, random = explanation.rule, explanation.proof, np.random.default_rng(1)
+    inside = replace(rule, window=None if explanation.proved.everywhere else rule.window)
     leaves = [
         fixed
         for fixed, _, leaf in proof.leaves
         if leaf is not None and not inputs_of(rule.T, fixed, proof.low, proof.high).empty
     ]
-    least = min(found.proved.values)
-    at = min(range(len(leaves)), key=lambda i: found.proved.values[i]) if len(leaves) == len(found.proved.values) else 0
+    least = min(explanation.proved.values)
+    at = (
+        min(range(len(leaves)), key=lambda i: explanation.proved.values[i])
+        if len(leaves) == len(explanation.proved.values)
+        else 0
+    )
     answer = max(inside.answers_on(leaves[at]))
     reached, searches = math.inf, 0
     for count in starts(inside):
@@ -232,7 +236,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
             for what in ("all", "window", "narrower window", "part", "none")
         )
         risks = [row["risk"] for row in some]
-        named = [up(each, 3) for each in (statistics.median(risks), min(risks), max(risks))]
+        named = [up(risk, 3) for risk in (statistics.median(risks), min(risks), max(risks))]
         spelled = up(statistics.median(row["risk_unnamed"] for row in some), 3)
         kept = sum((row["rounding"] or math.inf) < row.get("margin", 0) for row in some)
         worst = max(row["test_error"] for row in some)
@@ -261,13 +265,13 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     )
     nearest = sorted(row["nearest"] for row in proved if row.get("nearest") is not None)
     deeper, closest, middle = (
-        sum(each < 0 for each in nearest),
+        sum(distance < 0 for distance in nearest),
         f"{nearest[0]:.2g}",
         f"{statistics.median(nearest):.2g}",
     )
     shown = sum(row["counterexample"] is not None for row in partly)
     rounding = sorted(row["rounding"] for row in proved if row["rounding"] is not None)
-    low, half, high = (f"{each:.2g}" for each in (rounding[0], statistics.median(rounding), rounding[-1]))
+    low, half, high = (f"{error:.2g}" for error in (rounding[0], statistics.median(rounding), rounding[-1]))
     kept = sum((row["rounding"] or math.inf) < row["margin"] for row in proved)
     search, verify = _times(rows, "seconds_search"), _times(proved, "seconds_verify")
     size = f"{max(row['bytes'] for row in proved) / 1000:.0f} kB"

@@ -38,8 +38,8 @@ def records(quick: bool, store: Path | None, sweep: str, sparsity: int) -> tuple
     if quick:
         tiny = {"name": "samples", "task": {"task": "conjunction", "s": 2}, **TINY, "seeds": 4, "n_test": 256}
         return trained({**tiny, "grid": {"T": [8, 12, 16], "m": [6, 12, 24, 48]}}, store), 0.05
-    found = [record for name in (*_WITH.get(sweep, ()), sweep) for record in trained(preset(name), store)]
-    return [record for record in found if sparsity in (0, record.config["task"]["s"])], TARGET
+    trials = [record for name in (*_WITH.get(sweep, ()), sweep) for record in trained(preset(name), store)]
+    return [record for record in trials if sparsity in (0, record.config["task"]["s"])], TARGET
 
 
 def main(
@@ -47,11 +47,11 @@ def main(
 ) -> tuple[Values, Values]:
     """The information-theoretic minimum and m*, by T."""
     chosen, target = records(quick, store, sweep, sparsity)
-    found = analyse(cells(chosen, 1 - target), level=share)
-    for line in found.words():
+    analysis = analyse(cells(chosen, 1 - target), level=share)
+    for line in analysis.words():
         print(line)
     s = int(chosen[0].config["task"]["s"])
-    return {t.T: support_floor(s, t.T) for t in found.thresholds}, {t.T: t.m_star for t in found.thresholds}
+    return {t.T: support_floor(s, t.T) for t in analysis.thresholds}, {t.T: t.m_star for t in analysis.thresholds}
 
 
 def support_floor(s: int, length: int) -> float:
@@ -71,8 +71,8 @@ def collect(
     """m* with its fits, the floor, any learner without training errors, and the best bound of the networks' class."""
     chosen, target = records(quick, store, sweep, sparsity)
     counted = cells(chosen, 1 - target)
-    found = analyse(counted, level=share)
-    s, T = int(chosen[0].config["task"]["s"]), [t.T for t in found.thresholds]
+    analysis = analyse(counted, level=share)
+    s, T = int(chosen[0].config["task"]["s"]), [t.T for t in analysis.thresholds]
     base = class_of(chosen, Setting.of("edelman", depth=1, margin=0.5)).but(delta=1 - share, train_error=0.0)
     rows = {
         "consistent": ("bound", [consistent(s, at, target, 1 - share) for at in T]),
@@ -80,14 +80,14 @@ def collect(
         "best": ("bound", [least_m(base.but(seq_len=at + 1), "best", target) for at in T]),
     }
     x = tuple(float(at) for at in T)
-    stars = [(float(t.T), t.m_star, t.low, t.high) for t in found.thresholds]
+    stars = [(float(t.T), t.m_star, t.low, t.high) for t in analysis.thresholds]
     series = [Series.of_rows("median", "measured", "m", stars)]
     for at in T:
         rates = [(float(one.m), one.successes / one.n) for one in counted if at == one.T]
         series.append(Series.of_rows("share", "measured", "share", rates, f"{at}"))
     series += [Series(key, kind, "m", x, tuple(values)) for key, (kind, values) in rows.items()]
-    series += [Series(fit.model, "fit", "m", x, tuple(fit(at) for at in T)) for fit in found.fits]
-    facts = {"share": share, "target": target, "fits": [vars(fit) for fit in found.fits], "words": found.words()}
+    series += [Series(fit.model, "fit", "m", x, tuple(fit(at) for at in T)) for fit in analysis.fits]
+    facts = {"share": share, "target": target, "fits": [vars(fit) for fit in analysis.fits], "words": analysis.words()}
     caption = (
         f"Left: share of networks that reach {1 - target:.0%} on new sequences. Middle: examples m* with which "
         f"{share:.0%} do, 95% bootstrap intervals, and fits (AIC above the best one). Right, next to what is proved: "
@@ -99,12 +99,12 @@ def collect(
         "grows by about the same amount at each doubling. Right, the measured points lie between a floor and two "
         "proved bounds, the upper one 10^5 times higher."
     )
-    return Figure("samples", title(found), describe(chosen), caption, alt, tuple(series), facts)
+    return Figure("samples", title(analysis), describe(chosen), caption, alt, tuple(series), facts)
 
 
-def title(found: Analysis) -> str:
+def title(analysis: Analysis) -> str:
     """What the longest sequences cost, against the shortest: as measured, by no law."""
-    first, last = found.thresholds[0], found.thresholds[-1]
+    first, last = analysis.thresholds[0], analysis.thresholds[-1]
     return f"{last.T / first.T:g} times longer sequences need {last.m_star / first.m_star:.1f} times the examples"
 
 
@@ -114,10 +114,10 @@ def draw(figure: Figure) -> Any:
     (seen,) = figure.of(key="median")
     rates = figure.of(key="share")
     for k, one in enumerate(rates):
-        known = one.known()
+        curve = one.known()
         alpha = 1 - 0.7 * (1 - k / max(1, len(rates) - 1))  # which a dark theme keeps
         style = {"color": GREEN, "alpha": alpha, "lw": 1, "marker": ".", "ms": 3}
-        shares.plot(list(known), list(known.values()), label=f"T = {one.panel}", **style)
+        shares.plot(list(curve), list(curve.values()), label=f"T = {one.panel}", **style)
     shares.axhline(figure.facts["share"], color=GREY, lw=0.6, ls=(0, (1, 2)), zorder=1)
     shares.set(xlabel="training sequences m", ylabel=f"networks with {1 - figure.facts['target']:.0%} right")
     canvas.percent(shares.yaxis)
@@ -146,11 +146,11 @@ def draw(figure: Figure) -> Any:
         ("best", "best bound, norms\nof trained networks\n(chosen after training)", BROWN, "-"),
     ):
         for one in figure.of(key=key):
-            known = list(one.known().items())
+            curve = list(one.known().items())
             right.plot(
-                [at for at, _ in known], [m for _, m in known], color=colour, ls=dashes, lw=2 if key == "best" else 1.2
+                [at for at, _ in curve], [m for _, m in curve], color=colour, ls=dashes, lw=2 if key == "best" else 1.2
             )
-            labels.append((known[-1], name, colour))
+            labels.append((curve[-1], name, colour))
     canvas.end_labels(right, labels)
     verdict = figure.facts["words"][-1]
     canvas.note(

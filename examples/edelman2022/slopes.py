@@ -179,17 +179,17 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
         if quick
         else SlopesPlan()
     )
-    known: dict[tuple[int, int, float], Fitted] = {}
+    members: dict[tuple[int, int, float], Fitted] = {}
     computed: Values = {}
     measured: Values = {}
     for axis, places in plan.places.items():
         for place in places:
-            known[place] = known.get(place) or fitted(plan, *place)
+            members[place] = members.get(place) or fitted(plan, *place)
             key = axis, dict(zip("mTC", place, strict=True))[axis]
-            computed[key], measured[key] = evaluate(plan.setting(*place)).gap, statistics.fmean(known[place].gaps)
-        here = [{x: y for (name, x), y in each.items() if name == axis} for each in (computed, measured)]
+            computed[key], measured[key] = evaluate(plan.setting(*place)).gap, statistics.fmean(members[place].gaps)
+        here = [{x: y for (name, x), y in values.items() if name == axis} for values in (computed, measured)]
         print(f"slope in {axis}: bound {slope(here[0]):+.2f}, members {slope(here[1]):+.2f}")
-    print(f"largest certified norm of a member over its limit: {max(one.largest for one in known.values()):.6f}")
+    print(f"largest certified norm of a member over its limit: {max(one.largest for one in members.values()):.6f}")
     return computed, measured
 
 

@@ -27,10 +27,10 @@ FITTED_FROM = 3
 """Fits start at this s: below, small terms still matter."""
 
 
-def norms(made: Construction) -> tuple[float, float, float]:
+def norms(construction: Construction) -> tuple[float, float, float]:
     """|W_QK|_F, |W_V|_op and |W_1|_op of certified weights of margin 1."""
-    made.certify(1.0)
-    budgets = made.network.norms.budgets
+    construction.certify(1.0)
+    budgets = construction.network.norms.budgets
     scores, values, units = budgets["W_QK[0]"].fro, budgets["W_V[0]"].op, budgets["W_1[0]"].op
     return float(scores or 0), float(values or 0), float(units or 0)
 
@@ -74,17 +74,17 @@ def samples(quick: bool = False) -> dict[float, dict[str, float]]:
     """By T, for AND of three bits: m by the closed log T theorem, the best bound, the finite class, the minimum
     (G8)."""
     lengths = (64, 512) if quick else (128, 512, 4096, 65536)
-    found: dict[float, dict[str, float]] = {}
+    sizes: dict[float, dict[str, float]] = {}
     for T in lengths:
         setting = construct(parse(f"AND(0..{S - 1})"), T, "mean").network.setting(GAMMA, delta=DELTA)
         needed = {name: solve(setting, "m", RISK, bound=name, quantity="risk").value for name in ("closed", "best")}
         places = math.comb(T, S)
-        found[float(T)] = {
+        sizes[float(T)] = {
             **{name: float(m or math.inf) for name, m in needed.items()},
             "finite class": math.ceil(math.log(places / DELTA) / -math.log1p(-RISK)),
             "floor": math.ceil(math.log2(places) - 1),
         }
-    return found
+    return sizes
 
 
 def main(quick: bool = False) -> tuple[Values, Values]:

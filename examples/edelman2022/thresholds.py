@@ -104,13 +104,13 @@ def cells(records: Iterable[Any], success: float) -> list[Cell]:
         learned = record.result["status"] == "done" and 1 - record.result["test"]["error"] >= success
         place = int(record.config["task"]["T"]), int(record.config["m"])
         counts.setdefault(place, []).append(int(learned))
-    return [Cell(T, m, len(found), sum(found)) for (T, m), found in sorted(counts.items())]
+    return [Cell(T, m, len(successes), sum(successes)) for (T, m), successes in sorted(counts.items())]
 
 
-def analyse(found: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, seed: int = 0) -> Analysis:
+def analyse(counted: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, seed: int = 0) -> Analysis:
     """m* of every T, with bootstrap intervals (trials resampled within each T and m), and fits of its growth."""
     by_length: dict[int, list[Cell]] = {}
-    for cell in found:
+    for cell in counted:
         by_length.setdefault(cell.T, []).append(cell)
     if not by_length:
         raise NoSolution("no trials of a fixed number of examples to find a threshold in: boundcalc sweep conjunction")
@@ -236,24 +236,24 @@ def _quality(model: str, a: float, b: float, T: _Array, log_m: _Array, noise: _A
     return 1 - rss / total, float(((residuals / noise) ** 2).sum()) + 2 * 2
 
 
-def _words(found: Analysis) -> list[str]:
+def _words(analysis: Analysis) -> list[str]:
     lines: list[str] = []
-    outside = [t.T for t in found.thresholds if not t.inside]
+    outside = [t.T for t in analysis.thresholds if not t.inside]
     if outside:
         lines.append(
             f"m* is extrapolated at T = {', '.join(map(str, outside))}: it lies outside the m that were tried."
         )
-    if not found.fits:
+    if not analysis.fits:
         return [*lines, "Fewer than three lengths: no law is fitted."]
-    lengths = [t.T for t in found.thresholds]
-    power = found.fit("power")
+    lengths = [t.T for t in analysis.thresholds]
+    power = analysis.fit("power")
     lines.append(
         f"For T from {lengths[0]} to {lengths[-1]} the exponent of a power law is {power.b:.3f}, 95% bootstrap "
         f"interval [{power.b_low:.3f}, {power.b_high:.3f}]."
     )
-    if found.bend is not None:
-        return [*lines, found.bend.words()]
-    ordered = sorted(found.fits, key=lambda f: f.aic)
+    if analysis.bend is not None:
+        return [*lines, analysis.bend.words()]
+    ordered = sorted(analysis.fits, key=lambda f: f.aic)
     worse = [f"{f.model} by {f.aic - ordered[0].aic:.3g}" for f in ordered[1:]]
     return [*lines, f"The {ordered[0].model} law has the smallest AIC; larger: {', '.join(worse)}."]
 

@@ -52,15 +52,15 @@ def strip(record: Any) -> dict[str, float]:
 
 def collect(quick: bool = False, store: Path | None = None) -> Figure:
     """Every seed, and medians with bootstrap intervals, over training steps."""
-    found = records(quick, store)
+    trials = records(quick, store)
     series: list[Series] = []
-    groups = {step: [strip(record) for record in some] for step, some in by(found, "steps").items()}
+    groups = {step: [strip(record) for record in some] for step, some in by(trials, "steps").items()}
     for name in STRIPS:
         runs = [(float(step), one[name]) for step, some in groups.items() for one in some]
         middles = [(float(step), *median([one[name] for one in some])) for step, some in groups.items()]
         series.append(Series.of_rows("run", "measured", name, runs, name))
         series.append(Series.of_rows("median", "measured", name, middles, name))
-    task = found[0].config["task"]
+    task = trials[0].config["task"]
     facts = {"even": task["s"] / (task["T"] + 1)}
     title = "Attention finds the true bits when the error falls"
     caption = (
@@ -72,7 +72,7 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
         "Three panels over training steps. Accuracy, attention on the true bits and the norm of W_QK stay low for "
         "about a hundred steps and then rise together."
     )
-    return Figure("training", title, describe(found), caption, alt, tuple(series), facts)
+    return Figure("training", title, describe(trials), caption, alt, tuple(series), facts)
 
 
 def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:

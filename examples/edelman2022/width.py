@@ -35,8 +35,8 @@ def main(quick: bool = False, store: Path | None = None, bound: str = "closed") 
     measured: Values = {}
     computed: Values = {}
     for d, some in by(chosen, "d").items():
-        (found,) = analyse(cells(some, 1 - target), level=SHARE, draws=500).thresholds
-        measured[d] = found.m_star
+        (threshold,) = analyse(cells(some, 1 - target), level=SHARE, draws=500).thresholds
+        measured[d] = threshold.m_star
         computed[d] = least_m(setting.but(d=d), bound, TARGET) or float("inf")
     return computed, measured
 

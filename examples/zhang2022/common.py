@@ -57,12 +57,12 @@ def fit_slope(x: Any, y: Any) -> Interval:
 
 def rates(values: Mapping[Any, float], shortest: int = 64) -> dict[str, Interval]:
     """The power of L of every name, fitted from L = `shortest` on, for values under keys (name, L)."""
-    found: dict[str, Interval] = {}
+    slopes: dict[str, Interval] = {}
     for name in dict.fromkeys(name for name, _ in values):
         late = [(length, value) for (other, length), value in values.items() if other == name and length >= shortest]
         if len(late) >= 3:
-            found[name] = fit_slope(*np.log(late).T)
-    return found
+            slopes[name] = fit_slope(*np.log(late).T)
+    return slopes
 
 
 def unit(rng: np.random.Generator, *shape: int) -> Array:
@@ -93,15 +93,15 @@ def run(
             parser.add_argument(f"--{name}", type=type(default[0]), nargs="+", **flag)
         else:
             parser.add_argument(f"--{name}", type=type(default), **flag)
-    given = vars(parser.parse_args(argv))
-    image, source = given.pop("image", None), given.pop("source", None)
+    arguments = vars(parser.parse_args(argv))
+    image, source = arguments.pop("image", None), arguments.pop("source", None)
     if source is not None and draw is not None:
         target = image or source.with_suffix(".png")
         canvas.save(read(source), draw, target, numbers=target.with_suffix(".json") != source, force=True)
         return
     if "torch" in sys.modules:  # small networks gain nothing from a second thread
         sys.modules["torch"].set_num_threads(1)
-    options = (dict(quick) if given.pop("quick") else {}) | given
+    options = (dict(quick) if arguments.pop("quick") else {}) | arguments
     computed, measured = main(**{name: tuple(x) if isinstance(x, list) else x for name, x in options.items()})
     for key, value in computed.items():
         name = key if isinstance(key, str) else ", ".join(str(part) for part in key)

@@ -26,11 +26,11 @@ def main(L: tuple[int, ...] = tuple(2**i for i in range(13)), repetitions: int =
         for length in L:
             squares, variances = [], []
             for z, tokens in zip(latent, sequences, strict=True):
-                found = model.posterior(tokens[:length])
+                posterior = model.posterior(tokens[:length])
                 if model.name == "beta-bernoulli":  # coordinate 1 is the probability of a one
-                    mean, variance = found.mean[1:], found.variance[1]
+                    mean, variance = posterior.mean[1:], posterior.variance[1]
                 else:
-                    mean, variance = found.mean, np.trace(found.covariance) / len(found.covariance)
+                    mean, variance = posterior.mean, np.trace(posterior.covariance) / len(posterior.covariance)
                 squares.append(np.square(mean - z).mean())
                 variances.append(variance)
             computed[model.name, length] = float(np.sqrt(np.mean(variances)))

@@ -48,7 +48,7 @@ QUESTIONS = torch.eye(_WIDTH, dtype=torch.float64)[_QUESTION:]
 class Law(NamedTuple):
     """All that can happen at one L, by cell: key in question, counts of each of `TOKENS`, chance, E[y | X]."""
 
-    asked: Array
+    question: Array
     counts: Array
     chance: Array
     mean: Array
@@ -77,10 +77,10 @@ def law_of(length: int) -> Law:
         cells.append(np.stack([a, first - a, b, second - b], axis=1))
         chances.append(np.full(len(a), math.comb(length, first) / 2**length / ((first + 1) * (second + 1))))
     counts, chance = np.tile(np.concatenate(cells), (2, 1)).astype(float), np.tile(np.concatenate(chances), 2) / 2
-    asked = np.repeat([0, 1], len(counts) // 2)
-    plus = np.where(asked == 0, counts[:, 0], counts[:, 2])
-    minus = np.where(asked == 0, counts[:, 1], counts[:, 3])
-    return Law(asked, counts, chance, (plus - minus) / (plus + minus + 2))
+    question = np.repeat([0, 1], len(counts) // 2)
+    plus = np.where(question == 0, counts[:, 0], counts[:, 2])
+    minus = np.where(question == 0, counts[:, 1], counts[:, 3])
+    return Law(question, counts, chance, (plus - minus) / (plus + minus + 2))
 
 
 def drawn(law: Law, m: int, seeds: int) -> Drawn:
@@ -103,11 +103,11 @@ def answers(a: Tensor, v: Tensor, law: Law, cells: Any = slice(None)) -> Tensor:
     """What models (..., 5, 5), (..., 5) answer, cut at +-1, by cell."""
     weights, counts = weights_of(a), torch.from_numpy(law.counts[cells])
     values, resting = TOKENS @ v[..., None], QUESTIONS @ v[..., None]
-    found: list[Tensor] = []
-    for asked in (0, 1):
-        one = weights[..., asked, :, None]
-        found.append(((counts @ (one * values))[..., 0] + resting[..., asked, :]) / ((counts @ one)[..., 0] + 1))
-    return torch.where(torch.from_numpy(law.asked[cells] == 0), found[0], found[1]).clamp(-1, 1)
+    outputs: list[Tensor] = []
+    for question in (0, 1):
+        one = weights[..., question, :, None]
+        outputs.append(((counts @ (one * values))[..., 0] + resting[..., question, :]) / ((counts @ one)[..., 0] + 1))
+    return torch.where(torch.from_numpy(law.question[cells] == 0), outputs[0], outputs[1]).clamp(-1, 1)
 
 
 def excess(a: Tensor, v: Tensor, law: Law) -> Tensor:
@@ -135,7 +135,7 @@ def desired(C: float) -> tuple[Tensor, Tensor]:
 
 def attention(a: Tensor, law: Law) -> Tensor:
     """By cell: the weight on all tokens of each kind, and on the question's own row."""
-    weights = weights_of(a)[..., torch.from_numpy(law.asked), :] * torch.from_numpy(law.counts)
+    weights = weights_of(a)[..., torch.from_numpy(law.question), :] * torch.from_numpy(law.counts)
     rows = torch.cat([weights, torch.ones_like(weights[..., :1])], dim=-1)
     return rows / rows.sum(-1, keepdim=True)
 
@@ -212,8 +212,8 @@ def main(
             measured["exceeded"] += int(((above > bounds) | (gaps > of_gap)).sum())
             measured["outside"] += sum(not is_member(*pair, C) for pair in zip(a, v, strict=True))
             measured["attention apart", length, size] = float(apart.mean())
-            told = f"attention {mean_interval(apart)} apart in total variation, value map {off:.3g}"
-            print(f"L = {length}, m = {size}: excess {mean_interval(above)}, {told}")
+            distances = f"attention {mean_interval(apart)} apart in total variation, value map {off:.3g}"
+            print(f"L = {length}, m = {size}: excess {mean_interval(above)}, {distances}")
     return computed, measured
 
 

@@ -38,10 +38,10 @@ def mixture_distance(law: Sequence[float] | Array, points: int = 150) -> float:
     laws = binom.pmf(np.arange(bits + 1)[:, None], bits, z)
     cost = np.concatenate([np.zeros(points), np.full(2 * len(p), 0.5)])
     equal = np.block([[laws, np.eye(len(p)), -np.eye(len(p))], [np.ones((1, points)), np.zeros((1, 2 * len(p)))]])
-    found = linprog(cost, A_eq=equal, b_eq=np.append(p, 1.0), method="highs")
-    if not found.success:
-        raise ArithmeticError(f"the linear programme failed: {found.message}")
-    mixture = np.maximum(found.x[:points], 0.0)
+    solution = linprog(cost, A_eq=equal, b_eq=np.append(p, 1.0), method="highs")
+    if not solution.success:
+        raise ArithmeticError(f"the linear programme failed: {solution.message}")
+    mixture = np.maximum(solution.x[:points], 0.0)
     return 0.5 * float(np.abs(p - laws @ (mixture / mixture.sum())).sum())
 
 

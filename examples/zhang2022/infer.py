@@ -68,8 +68,8 @@ def errors_at(law: Law, length: int, repetitions: int) -> dict[str, Errors]:
     bound = cme_bound(length, source=float(d), smoothness=1.5, kappa=1.0, most=most, delta=law.delta)
     ridge = np.linalg.solve(gram + bound.parameters["reg"] * length * eye, cross[..., None])[..., 0] - z
     lam = d * law.noise**2 / 3  # noise variance over prior variance
-    found = np.linalg.solve(gram + lam * eye, np.stack([cross, q], axis=-1))
-    posterior, pulled = (found[..., 0] * q).sum(-1) - truth, found[..., 1]
+    solutions = np.linalg.solve(gram + lam * eye, np.stack([cross, q], axis=-1))
+    posterior, pulled = (solutions[..., 0] * q).sum(-1) - truth, solutions[..., 1]
     alpha = np.sqrt(np.einsum("np,npq,nq->n", pulled, gram, pulled))
     missed = lam * np.linalg.norm(pulled, axis=-1)
     by_keys = [
@@ -100,10 +100,10 @@ def main(
     measured: Values = {}
     most = 0.0
     for length in L:
-        for name, found in errors_at(law, length, repetitions).items():
-            computed[name, length] = float(np.mean(found.bound))
-            measured[name, length] = float(np.quantile(found.errors, 1 - law.delta))
-            most = max(most, float((found.errors > found.bound).mean()))
+        for name, errors in errors_at(law, length, repetitions).items():
+            computed[name, length] = float(np.mean(errors.bound))
+            measured[name, length] = float(np.quantile(errors.errors, 1 - law.delta))
+            most = max(most, float((errors.errors > errors.bound).mean()))
     print(f"a bound was exceeded by at most {most:.2%} of the inputs of a cell, where {law.delta:.0%} may")
     bounds = rates(computed)
     for name, rate in rates(measured).items():

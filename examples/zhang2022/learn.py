@@ -71,13 +71,13 @@ def x5(kind: str, architecture: Architecture, m: int, C: float) -> float:
 
 def slopes(gaps: dict[tuple[int, int], list[float]]) -> dict[Any, Interval]:
     """Slope of the gap against log L: for every m, and for all m together with a level of its own for each."""
-    found: dict[Any, Interval] = {}
+    fits: dict[Any, Interval] = {}
     everything: list[Any] = []
     for m in sorted({m for m, _ in gaps}):
         points = np.array([(np.log(L), gap) for (other, L), several in gaps.items() if other == m for gap in several])
-        found[f"m = {m}"] = fit_slope(*points.T)
+        fits[f"m = {m}"] = fit_slope(*points.T)
         everything.append(points - points.mean(0))
-    return found | ({"all m": fit_slope(*np.concatenate(everything).T)} if len(everything) > 1 else {})
+    return fits | ({"all m": fit_slope(*np.concatenate(everything).T)} if len(everything) > 1 else {})
 
 
 def main(
@@ -130,7 +130,7 @@ def collect(computed: Values, measured: Values) -> Figure:
             Series.of_rows("median", "measured", "gap", middles, f"{m}"),
         ]
     everything: list[Any] = []
-    for one in (each for each in series if each.key == "run"):
+    for one in (curve for curve in series if curve.key == "run"):
         rows = np.array([(np.log(x), y) for x, y in zip(one.x, one.y, strict=True)])
         everything.append(rows - rows.mean(0))
     slope = fit_slope(*np.concatenate(everything).T)

@@ -110,15 +110,15 @@ def main(
         outcomes = train([Trial(task, model, 0, seed, 2048, optimisation=rule) for seed in range(seeds)])
         seen = [representation(outcome, tokens) for outcome, (tokens, _) in zip(outcomes, fresh, strict=True)]
         pairs = enumerate(zip(seen, fresh, strict=True))
-        found = np.array([shares(rows, numbers, noise, seed) for seed, (rows, (_, numbers)) in pairs])
+        network_shares = np.array([shares(rows, numbers, noise, seed) for seed, (rows, (_, numbers)) in pairs])
         error = np.mean([outcome.result["test"]["error"] for outcome in outcomes])
-        told = ", ".join(f"{name} {mean_interval(x)}" for name, x in zip(TARGETS, found.T, strict=True))
-        print(f"{count} steps: error {error:.3f}, shares {told}")
-        for name, value in zip(TARGETS, found.mean(0), strict=True):
+        summary = ", ".join(f"{name} {mean_interval(x)}" for name, x in zip(TARGETS, network_shares.T, strict=True))
+        print(f"{count} steps: error {error:.3f}, shares {summary}")
+        for name, value in zip(TARGETS, network_shares.mean(0), strict=True):
             measured[name, count] = measured[name] = float(value)
-    known = np.mean([shares(x[:, :1], x, noise, seed) for seed, (_, x) in enumerate(fresh)], axis=0)
+    posterior_shares = np.mean([shares(x[:, :1], x, noise, seed) for seed, (_, x) in enumerate(fresh)], axis=0)
     print(f"least possible error {task.bayes_risk().value:.3f}")
-    return dict(zip(TARGETS, map(float, known), strict=True)), measured
+    return dict(zip(TARGETS, map(float, posterior_shares), strict=True)), measured
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from boundcalc.lab.train.model import Transformer, forward_last_row
 from boundcalc.lab.train.parameters import Init
 from boundcalc.setting import Architecture
 
-QUICK: dict[str, Any] = {"asked": (3, 8), "labels": (20, 400), "seeds": 2, "steps": 200, "d": 16, "fresh": 600}
+QUICK: dict[str, Any] = {"places": (3, 8), "labels": (20, 400), "seeds": 2, "steps": 200, "d": 16, "fresh": 600}
 DIGITS, WORDS, BATCH = 10, 8, 256
 _PLACES = np.arange(16)
 SHOWN = _PLACES[(_PLACES // 4 + _PLACES) % 2 == 0]
@@ -61,8 +61,8 @@ class World:
     def posterior(self, words: Array) -> Array:
         """P(digit | shown words) where words are independent given the digit."""
         logs = np.log(self.shares) + np.log(self.table)[SHOWN, words[:, SHOWN]].sum(1)
-        found = np.exp(logs - logs.max(1, keepdims=True))
-        return found / found.sum(1, keepdims=True)
+        odds = np.exp(logs - logs.max(1, keepdims=True))
+        return odds / odds.sum(1, keepdims=True)
 
     def drawn(self, rng: np.random.Generator, n: int) -> Images:
         """Images whose words are independent given the digit."""
@@ -82,25 +82,25 @@ def photographed(seed: int) -> World:
     """The digits as they are, split at random; words from the unlabelled part, M from the labelled one."""
     from sklearn.datasets import load_digits
 
-    found: Any = load_digits()
+    digits: Any = load_digits()
     rng = np.random.default_rng([seed, 1])
-    order = rng.permutation(len(found.target))
-    cut = (found.images / 16).reshape(-1, 4, 2, 4, 2).swapaxes(2, 3).reshape(-1, 16, 4)[order]
+    order = rng.permutation(len(digits.target))
+    cut = (digits.images / 16).reshape(-1, 4, 2, 4, 2).swapaxes(2, 3).reshape(-1, 16, 4)[order]
     centres = kmeans2(cut[:_UNLABELLED].reshape(-1, 4), WORDS, minit="++", rng=rng)[0]
     words = vq(cut.reshape(-1, 4), centres)[0].astype(np.int64).reshape(len(order), -1)
     cuts = [_UNLABELLED, _UNLABELLED + _LABELLED]
     unlabelled, labelled, test = (
-        Images(*part) for part in zip(np.split(words, cuts), np.split(found.target[order], cuts), strict=True)
+        Images(*part) for part in zip(np.split(words, cuts), np.split(digits.target[order], cuts), strict=True)
     )
-    told = np.eye(DIGITS)[labelled.digits]
-    counts = np.einsum("npv,nc->pvc", np.eye(WORDS)[labelled.words], told) + 0.5  # no word is impossible
-    return World(unlabelled, labelled, test, told.mean(0), counts / counts.sum(1, keepdims=True))
+    one_hot = np.eye(DIGITS)[labelled.digits]
+    counts = np.einsum("npv,nc->pvc", np.eye(WORDS)[labelled.words], one_hot) + 0.5  # no word is impossible
+    return World(unlabelled, labelled, test, one_hot.mean(0), counts / counts.sum(1, keepdims=True))
 
 
-def tokens(words: Array, asked: Array) -> torch.Tensor:
+def tokens(words: Array, hidden: Array) -> torch.Tensor:
     """The question (which hidden place), then the pairs of place and word that are shown."""
     pairs = np.arange(len(SHOWN)) * WORDS + words[:, SHOWN]
-    return torch.from_numpy(np.concatenate([len(SHOWN) * WORDS + asked[:, None], pairs], axis=1).astype(np.int64))
+    return torch.from_numpy(np.concatenate([len(SHOWN) * WORDS + hidden[:, None], pairs], axis=1).astype(np.int64))
 
 
 def pretrained(world: World, seed: int, steps: int, d: int) -> tuple[Transformer, Transformer]:
@@ -114,9 +114,9 @@ def pretrained(world: World, seed: int, steps: int, d: int) -> tuple[Transformer
     for step in range(steps):
         many = n >= steps * BATCH
         at = np.arange(step * BATCH, (step + 1) * BATCH) if many else rng.integers(0, n, BATCH)
-        chosen, asked = world.unlabelled.words[at], rng.integers(0, len(HIDDEN), BATCH)
-        goal = torch.from_numpy(chosen[np.arange(BATCH), HIDDEN[asked]])
-        loss = torch.nn.functional.cross_entropy(forward_last_row(model, after.weights, tokens(chosen, asked)), goal)
+        chosen, hidden = world.unlabelled.words[at], rng.integers(0, len(HIDDEN), BATCH)
+        goal = torch.from_numpy(chosen[np.arange(BATCH), HIDDEN[hidden]])
+        loss = torch.nn.functional.cross_entropy(forward_last_row(model, after.weights, tokens(chosen, hidden)), goal)
         rule.zero_grad()
         loss.backward()
         rule.step()
@@ -141,16 +141,16 @@ def pair(a: int, b: int) -> Array:
 def fitted_error(fit: Array, digits: Array, judged: Array, truth: Array) -> float:
     """Error of ridge regression to the ten digits, its penalty by generalised cross-validation on the fitted images."""
     fit, judged = fit.reshape(len(fit), -1), judged.reshape(len(judged), -1)
-    centre, told = fit.mean(0), np.eye(DIGITS)[digits]
+    centre, one_hot = fit.mean(0), np.eye(DIGITS)[digits]
     u, sigma, vt = np.linalg.svd(fit - centre, full_matrices=False)
-    goal = u.T @ (told - told.mean(0))
+    goal = u.T @ (one_hot - one_hot.mean(0))
     tried: list[tuple[float, Array]] = []
     for penalty in sigma[0] ** 2 * 10.0 ** np.arange(-8, 1.0, 0.5):
         kept = sigma**2 / (sigma**2 + penalty)
-        left = np.square(told - told.mean(0) - u @ (kept[:, None] * goal)).sum()
+        left = np.square(one_hot - one_hot.mean(0) - u @ (kept[:, None] * goal)).sum()
         head = vt.T @ ((sigma / (sigma**2 + penalty))[:, None] * goal)
         tried.append((float(left / max(len(fit) - 1 - kept.sum(), 1e-9) ** 2), head))
-    said = (judged - centre) @ min(tried, key=lambda one: one[0])[1] + told.mean(0)
+    said = (judged - centre) @ min(tried, key=lambda one: one[0])[1] + one_hot.mean(0)
     return float((said.argmax(1) != truth).mean())
 
 
@@ -164,8 +164,10 @@ def measured_at(
     limit = len(places) * error_limit(np.square(said - other @ m.T).sum(1) / len(places), delta)
     seen, rows = yhat[:, places].reshape(len(yhat), -1), []
     for w in (pair(a, b) for a in range(DIGITS) for b in range(a)):
-        found, bound = condition(m, w), transfer_bound(m, w, limit, measured=images).value
-        rows.append((found.kappa, float(np.square(seen @ found.head - h @ w).mean()), bound, float((h @ w).var())))
+        conditioning, bound = condition(m, w), transfer_bound(m, w, limit, measured=images).value
+        rows.append(
+            (conditioning.kappa, float(np.square(seen @ conditioning.head - h @ w).mean()), bound, float((h @ w).var()))
+        )
     kappas, errors, bounds, nothing = np.array(rows).T
     pretext = float(np.square(seen - h @ m.T).sum(1).mean())
     kappa = float(np.sqrt(np.square(kappas).mean()))
@@ -173,7 +175,7 @@ def measured_at(
 
 
 def main(
-    asked: tuple[int, ...] = (3, 4, 5, 6, 8),
+    places: tuple[int, ...] = (3, 4, 5, 6, 8),
     labels: tuple[int, ...] = (20, 100, 500),
     seeds: int = 4,
     steps: int = 1200,
@@ -184,7 +186,7 @@ def main(
     """X6 and errors of the head, by law and number of places; "exceeded" counts pairs above X6 on the redrawn law."""
     computed, measured = Values({"exceeded": 0.0}), Values({"exceeded": 0.0})
     for law in ("redrawn", "images"):
-        rows: dict[int, list[tuple[float, ...]]] = {n: [] for n in asked}
+        rows: dict[int, list[tuple[float, ...]]] = {n: [] for n in places}
         heads: dict[tuple[str, int], list[float]] = {}
         for seed in range(seeds):
             world = photographed(seed)
@@ -197,12 +199,12 @@ def main(
             fit, test = world.labelled.words[chosen], world.test.words
             sets = {name: (answers(net, fit), answers(net, test)) for name, net in (("frozen", after), ("new", before))}
             sets["raw words"] = (np.eye(WORDS)[fit[:, SHOWN]], np.eye(WORDS)[test[:, SHOWN]])
-            for n in asked:
-                found = measured_at(
+            for n in places:
+                row = measured_at(
                     np.sort(order[:n]), world, sets["frozen"][1], limiting, images=law == "images", delta=delta
                 )
-                rows[n].append(found)
-                measured["exceeded"] += found[-1] if law == "redrawn" else 0
+                rows[n].append(row)
+                measured["exceeded"] += row[-1] if law == "redrawn" else 0
             for name, (some, judged) in sets.items():
                 for k in labels:
                     error = fitted_error(some[:k], world.labelled.digits[chosen[:k]], judged, world.test.digits)

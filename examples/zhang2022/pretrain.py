@@ -78,8 +78,8 @@ def trained(task: MaskedTokenTask, seeds: int, steps: int, d: int = 16) -> list[
 def outputs(outcome: Outcome, tokens: Array) -> Array:
     """What a network says the masked token is: laws on the words."""
     parts = torch.from_numpy(np.ascontiguousarray(tokens)).split(2048)
-    found = [forward_last_row(outcome.trial.architecture, dict(outcome.weights), part) for part in parts]
-    return torch.softmax(torch.cat(found).double(), -1).numpy()
+    logits = [forward_last_row(outcome.trial.architecture, dict(outcome.weights), part) for part in parts]
+    return torch.softmax(torch.cat(logits).double(), -1).numpy()
 
 
 def drawn(task: MaskedTokenTask, seed: int, use: int, n: int) -> tuple[Array, Array]:
@@ -98,9 +98,9 @@ def left_unknown(task: MaskedTokenTask, h: Array, w: Array) -> Array:
     return (h @ w**2 - (h @ w) ** 2) / (task.L + task.V * task.alpha + 1)
 
 
-def fitted_error(outcome: Outcome, asked: Array, labels: Array, tokens: Array, goal: Array) -> float:
+def fitted_error(outcome: Outcome, labelled: Array, labels: Array, tokens: Array, goal: Array) -> float:
     """The error of a head fitted to downstream labels on a network's outputs."""
-    fit, judged = (np.c_[outputs(outcome, x), np.ones(len(x))] for x in (asked, tokens))
+    fit, judged = (np.c_[outputs(outcome, x), np.ones(len(x))] for x in (labelled, tokens))
     head = np.linalg.lstsq(fit, labels, rcond=1e-8)[0]
     return float(np.square(judged @ head - goal).mean())
 
@@ -131,7 +131,7 @@ def main(
     places = dict.fromkeys([*((one, length) for one in blur), *((0.0, one) for one in L)])
     for one, size in places:
         task, plain = MaskedTokenTask(size, words, blur=one), MaskedTokenTask(size, words)
-        found = condition(task.channel, w)
+        conditioning = condition(task.channel, w)
         rows: list[tuple[float, ...]] = []
         for seed, (late, early) in enumerate(zip(trained(task, seeds, steps), trained(task, seeds, 1), strict=True)):
             tokens, _ = drawn(task, seed, 1, fresh)
@@ -139,25 +139,28 @@ def main(
             limit = error_limit(square, delta)
             tokens, _ = drawn(plain, seed, 2, fresh)
             h = plain.posterior_mean(tokens)
-            error = float(np.square(outputs(late, tokens) @ found.head - h @ w).mean())
-            asked, y = drawn(plain, seed, 3, labels)
-            heads = [fitted_error(network, asked, w[y], tokens, h @ w) for network in (late, early)]
+            error = float(np.square(outputs(late, tokens) @ conditioning.head - h @ w).mean())
+            labelled, y = drawn(plain, seed, 3, labels)
+            heads = [fitted_error(network, labelled, w[y], tokens, h @ w) for network in (late, early)]
             bound = transfer_bound(task.channel, w, limit).value
             unknown = float(left_unknown(plain, h, w).mean())
             rows.append((error, bound, float(square.mean()), *heads, float((h @ w).var()), unknown))
             if draws:
-                missed += short_and_over(square, found.kappa, error, delta, draws, seed) / (seeds * len(places))
+                missed += short_and_over(square, conditioning.kappa, error, delta, draws, seed) / (seeds * len(places))
         worst = max(rows, key=lambda row: row[0] / row[1])
         key = f"blur {one:.3g}, L = {size}"
         measured[key], computed[key] = worst[:2]
         errors, bounds, pretext, late_head, early_head, nothing, unknown = map(mean_interval, zip(*rows, strict=True))
-        print(f"{key}: kappa {found.kappa:.3g}, pretext error {pretext}, head w M^+ {errors}, X6 {bounds.value:.3g}, ")
+        print(
+            f"{key}: kappa {conditioning.kappa:.3g}, pretext error {pretext}, head w M^+ {errors}, "
+            f"X6 {bounds.value:.3g}, "
+        )
         print(
             f"  fitted head {late_head}, on an untrained network {early_head}, constant {nothing.value:.3g}, ", end=""
         )
         print(f"unknown to all {unknown.value:.3g}")
         measured[key, "unknown"], measured[key, "constant"] = unknown.value, nothing.value
-        measured[key, "kappa"] = found.kappa
+        measured[key, "kappa"] = conditioning.kappa
     if draws:
         computed |= {"short": delta, "over": delta}
         measured |= {"short": float(missed[0]), "over": float(missed[1])}

@@ -53,10 +53,10 @@ def both(per_wave: Array) -> Array:
     return np.concatenate([per_wave, per_wave[1:]])
 
 
-def posterior(gram: Array, cross: Array, asked: Array, scale: Array, noise: float) -> tuple[float, float]:
+def posterior(gram: Array, cross: Array, features: Array, scale: Array, noise: float) -> tuple[float, float]:
     """Mean and deviation of f(q) given the pairs, if these waves were all there are."""
     precision = scale[:, None] * gram * scale + noise**2 * np.eye(len(scale))
-    inside = scale * asked
+    inside = scale * features
     mean, spread = np.linalg.solve(precision, np.stack([scale * cross, inside], axis=1)).T
     return float(inside @ mean), noise * math.sqrt(max(0.0, float(inside @ spread)))
 
@@ -65,7 +65,7 @@ def one_input(rng: np.random.Generator, length: int, sizes: Array, noise: float,
     """Errors on one truth, input and query: exact CME, its posterior deviation, linear CME, softmax at every tau."""
     last, scale = len(sizes) - 1, np.sqrt(both(sizes))
     latent, query = scale * rng.standard_normal(2 * last + 1), rng.uniform(-math.pi, math.pi)
-    asked = waves(np.array(query), last)
+    features = waves(np.array(query), last)
     gram, cross = np.zeros((2 * last + 1,) * 2), np.zeros(2 * last + 1)
     top, bottom = np.zeros(len(taus)), np.zeros(len(taus))
     angles = rng.uniform(-math.pi, math.pi, length)
@@ -80,10 +80,10 @@ def one_input(rng: np.random.Generator, length: int, sizes: Array, noise: float,
         weights = np.exp((np.cos(keys - query) - nearest) / taus[:, None])
         top += weights @ values
         bottom += weights.sum(1)
-    truth = float(asked @ latent)
-    mean, deviation = posterior(gram, cross, asked, scale, noise)
+    truth = float(features @ latent)
+    mean, deviation = posterior(gram, cross, features, scale, noise)
     affine = [0, 1, last + 1]
-    linear, _ = posterior(gram[np.ix_(affine, affine)], cross[affine], asked[affine], scale[affine], noise)
+    linear, _ = posterior(gram[np.ix_(affine, affine)], cross[affine], features[affine], scale[affine], noise)
     return [mean - truth, deviation, linear - truth, *(top / bottom - truth)]
 
 
@@ -106,10 +106,13 @@ def main(
         computed[EXACT, length], measured[EXACT, length] = float(deviation), float(exact)
         half = repetitions // 2  # half of the inputs chooses the temperature, the other half judges it
         best = len(tau) + int(squares[:half, 3 + len(tau) :].mean(0).argmin())
-        found = math.sqrt(squares[half:, 3 + best].mean())
-        print(f"L = {length}: softmax at its best temperature {taus[best]:.3g} has error {found:.3g}, CME {exact:.3g}")
+        best_error = math.sqrt(squares[half:, 3 + best].mean())
+        print(
+            f"L = {length}: softmax at its best temperature {taus[best]:.3g} has error {best_error:.3g}, "
+            f"CME {exact:.3g}"
+        )
         measured["best tau", length] = float(taus[best])  # chosen: nothing is computed for it
-        measured[BEST, length], computed[BEST, length] = found, float(deviation)
+        measured[BEST, length], computed[BEST, length] = best_error, float(deviation)
         if length == max(L):
             computed[LINEAR, length], measured[LINEAR, length] = math.sqrt(float(sizes[2:].sum())), float(linear)
             for one, error in zip(tau, cold, strict=False):

@@ -61,8 +61,8 @@ def main(
             learned = np.linalg.lstsq(seen, z @ M.T + rng.standard_normal((m, TASKS)), rcond=None)[0].T
             pretext = float(np.square(learned - c * M).sum()) * variance
             try:
-                found = condition(M, w)
-                kappa, head, bound = found.kappa, found.head, transfer_bound(M, w, pretext).value
+                conditioning = condition(M, w)
+                kappa, head, bound = conditioning.kappa, conditioning.head, transfer_bound(M, w, pretext).value
             except Unsupported:
                 spread = c * math.sqrt(variance)  # E hh^T = spread^2 I
                 head = best_head(M, w, pretext, spread=spread)
