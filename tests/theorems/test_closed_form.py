@@ -114,14 +114,3 @@ def test_small_budgets_shrink_the_activations_which_the_formula_ignores(C: float
     assert balls >= checked * (1 - 1e-12)
     if C >= 1:
         assert agree(balls, checked)
-
-
-def test_complexity_and_covering_number_are_the_same_calculus() -> None:
-    """R_m is chained on the sample alone and not doubled; N is counted on it, for the read-out instead of the loss."""
-    values = {"C": 1.3, "depth": 3, "T": 512, "d": 64, "heads": 1}
-    on_sample = direct_capacity(1.3, 3, 512, 10**6, 64, 1, mpf("0.5"))
-    k = mpmath.e * mpmath.sqrt(2 * on_sample / 10**6)
-    expected = k * (mpf(str(CLOSED_OFFSET)) + max(mpf(0), mpmath.log(1 / (2 * k))))
-    assert agree(value(edelman2022.rademacher, m=10**6, gamma=0.5, **values), expected)
-    expected = direct_capacity(1.3, 3, 512, 10**6, 64, 1, 1) / mpf("0.1") ** 2
-    assert agree(value(edelman2022.covering_number, m=10**6, epsilon=0.1, **values), expected)
