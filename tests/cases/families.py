@@ -26,13 +26,15 @@ _Maps = dict[str, _Floats]
 
 def _as_maps(model: SmallModel, tensors: Tensors) -> _Maps:
     """Every tensor as the model multiplies by it, of every block that reads it."""
-    found: _Maps = {}
-    for each in model.stored:
-        values = tensors[each.name].astype(np.float64)
-        values = values.T if each.turned else values
-        blocks = [block for block, read in enumerate(model.reads) if read == each.block]
-        found |= dict.fromkeys([each.role] if each.block is None else [f"{each.role}[{b}]" for b in blocks], values)
-    return found
+    maps: _Maps = {}
+    for tensor in model.stored:
+        values = tensors[tensor.name].astype(np.float64)
+        values = values.T if tensor.turned else values
+        blocks = [block for block, read in enumerate(model.reads) if read == tensor.block]
+        maps |= dict.fromkeys(
+            [tensor.role] if tensor.block is None else [f"{tensor.role}[{b}]" for b in blocks], values
+        )
+    return maps
 
 
 def _taken_apart(model: SmallModel, maps: _Maps, block: int) -> None:
@@ -42,9 +44,9 @@ def _taken_apart(model: SmallModel, maps: _Maps, block: int) -> None:
         if values is None:
             continue
         if model.groups:
-            width, each = 8 // HEADS, HEADS // model.groups
-            groups = values.reshape(*values.shape[:-1], model.groups, each + 2, width)
-            parts = groups[..., :each, :], groups[..., each, :], groups[..., each + 1, :]
+            width, queries = 8 // HEADS, HEADS // model.groups
+            groups = values.reshape(*values.shape[:-1], model.groups, queries + 2, width)
+            parts = groups[..., :queries, :], groups[..., queries, :], groups[..., queries + 1, :]
             parts = [part.reshape(*values.shape[:-1], -1) for part in parts]
         else:
             parts = np.split(values, 3, axis=-1)
@@ -190,12 +192,12 @@ _ITS_OWN: Mapping[str, Callable[[_Maps], None]] = {
 def maps_of(name: str, tensors: Tensors) -> _Maps:
     """All maps, offsets and gains of the small model of a family."""
     model = MODELS[name]
-    found = _as_maps(model, tensors)
-    _ITS_OWN.get(name, lambda maps: None)(found)
+    maps = _as_maps(model, tensors)
+    _ITS_OWN.get(name, lambda maps: None)(maps)
     for block in range(len(model.reads)) if name != "boundcalc" else ():
-        _taken_apart(model, found, block)
-        _by_head(model, found, block)
-    return found
+        _taken_apart(model, maps, block)
+        _by_head(model, maps, block)
+    return maps
 
 
 _STRANGE = "no such thing"
@@ -243,7 +245,7 @@ def _renamed(family: Family, **roles: str) -> Family:
 
 def _wrong(family: Family) -> Iterator[tuple[str, Family]]:
     """Tables that mistake how something is stored: whatever this family has of what can be mistaken."""
-    stored = {each.role for each in MODELS[family.name].stored}
+    stored = {tensor.role for tensor in MODELS[family.name].stored}
     roles = {role.partition(".")[0]: role for role in family.tensors.values() if role.removesuffix(".T") in stored}
     for role in ("W_1", "W_13"):
         if role in roles:

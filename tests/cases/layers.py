@@ -144,11 +144,11 @@ class Arrays:
 
     def __call__(self, layer: Layer, kind: str) -> Array:
         """The array, or all of one kind."""
-        found = {key: array for key, array in self.weights.items() if key[:2] == (kind, layer.where())}
-        if not found:
+        arrays = {key: array for key, array in self.weights.items() if key[:2] == (kind, layer.where())}
+        if not arrays:
             return np.full((_ROWS, 1), self.position) * np.eye(1, layer.widths()[1])
-        several = any(copy is not None for _, _, copy in found)
-        return np.stack(list(found.values())) if several else next(iter(found.values()))
+        several = any(copy is not None for _, _, copy in arrays)
+        return np.stack(list(arrays.values())) if several else next(iter(arrays.values()))
 
 
 def computed(layer: Layer, fixed: Fixed, position: float = 0.0) -> Callable[[Drawn, Array], Array]:
@@ -213,17 +213,17 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
         "radius": changed(lambda here, _: replace(here, radius=part("radius") * here.radius)),
         "intervals": changed(lambda here, at: replace(here, radius=2 * here.radius) if at.ns is INTERVAL else here),
     }
-    if any(each.inputs is None for each in examples):
+    if any(example.inputs is None for example in examples):
         stretch = part("Lipschitz factor")
         wrong["Lipschitz factor"] = changed(lambda here, _: replace(here, lipschitz=stretch * here.lipschitz))
-    drawn = {key[0] for each in examples for _, weights, _, _ in each.runs(1) for key in weights}
+    drawn = {key[0] for example in examples for _, weights, _, _ in example.runs(1) for key in weights}
     if drawn:
         wrong["sensitivity"] = changed(each_slot(less))
-    if any(slot.cap is not None for each in examples for slot in each.claims(claimed).slots):
+    if any(slot.cap is not None for example in examples for slot in example.claims(claimed).slots):
         wrong["cap"] = changed(each_slot(capped))
     wrong |= {f"without {kind}": changed(without(kind)) for kind in sorted(drawn)}
-    mixing = [each for each in examples if each.layer.rows_before(1, _ROWS) > 1]
-    slots = [slot for each in mixing for slot in each.claims(claimed).slots]
+    mixing = [example for example in examples if example.layer.rows_before(1, _ROWS) > 1]
+    slots = [slot for example in mixing for slot in example.claims(claimed).slots]
     if any(target.kind in POINTS for slot in slots for member in slot.members for target in member.targets):
         wrong["row by row"] = lambda layer, at: claimed(layer, replace(at, seq_len=at.rows))
     return wrong

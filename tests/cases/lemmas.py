@@ -24,8 +24,8 @@ _TOO_SMALL: dict[type[CoverLemma], float] = {PublishedPerceptron: 0.02, MatrixPe
 def examples(lemma: CoverLemma, number: int = 300) -> Iterator[LemmaExample]:
     """Targets the lemma applies to."""
     rng = random.Random(lemma.name)
-    found = 0
-    while found < number:
+    count = 0
+    while count < number:
         kind = rng.choice(KINDS)
         d, k = rng.choice((1, 2, 40, 60)), rng.choice((1, 2, 40, 60))
         budget = Budget(
@@ -39,7 +39,7 @@ def examples(lemma: CoverLemma, number: int = 300) -> Iterator[LemmaExample]:
             continue
         target = Target(kind, norms.rank if kind == "vector" else d, k, 1.0, norms, Points(1))
         if lemma.applies(target) is None:
-            found += 1
+            count += 1
             yield LemmaExample(
                 target, math.exp(rng.uniform(1e-6, rng.choice((1, 6)))), rng.choice((1, 10, 10**6, 10**12))
             )
@@ -49,8 +49,8 @@ def cases(name: str) -> Cases[CoverLemma, LemmaExample]:
     """What the library's lemma of that name brings."""
     lemma = LEMMAS[name]
     random_ones = list(examples(lemma))
-    found = [*random_ones, *(each for case in random_ones[:8] for each in examples_of(case.target))]
-    target = found[0].target
+    instances = [*random_ones, *(example for case in random_ones[:8] for example in examples_of(case.target))]
+    target = instances[0].target
     other = next(kind for kind in KINDS if kind not in lemma.kinds)
     wrong = {"too small": scaled(lemma, _TOO_SMALL.get(type(lemma), 0.5))}
-    return Cases(found, [(replace(target, kind=other), f"{name} needs a")], wrong)
+    return Cases(instances, [(replace(target, kind=other), f"{name} needs a")], wrong)

@@ -11,10 +11,10 @@ from tests.cases.short import SmallModel
 
 
 def _config(kind: str, cls: str, *parts: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"model_type": kind, "architectures": [cls]}
+    fields: dict[str, Any] = {"model_type": kind, "architectures": [cls]}
     for part in (*parts, more):
-        found |= part
-    return found
+        fields |= part
+    return fields
 
 
 _HEADS = {"num_attention_heads": 4, "num_hidden_layers": 2, "hidden_size": 8}
@@ -73,8 +73,8 @@ _WIDER = {"q": 12, "k": 6}
 
 def _gated(kind: str, cls: str, more: str = _BEFORE + _UNTIED, wide: bool = False, **config: Any) -> SmallModel:
     wider = {"head_dim": 3} if wide else {}
-    made = _config(kind, f"{cls}ForCausalLM", _DECODER, wider, config)
-    return SmallModel(made, _GATED + more, "model.", _WIDER if wide else {}, rotated=True)
+    fields = _config(kind, f"{cls}ForCausalLM", _DECODER, wider, config)
+    return SmallModel(fields, _GATED + more, "model.", _WIDER if wide else {}, rotated=True)
 
 
 _TEXT_TOWER = """

@@ -266,8 +266,8 @@ def _rule() -> Iterator[PredictorExample]:
     network = _network_of({"trial": None})
 
     def make(prefix: int) -> PredictorCertificate:
-        found = follow(tables_of(network.architecture, network.weights), _FIRST_OR_FIFTH)
-        return certificate_of(network, found, data, 0.05, prefix=prefix)
+        explanation = follow(tables_of(network.architecture, network.weights), _FIRST_OR_FIFTH)
+        return certificate_of(network, explanation, data, 0.05, prefix=prefix)
 
     worlds = [*_luckiest({"bits": 3.0}), *_luckiest({"bits": 3.0}, delta=0.5)]
     worlds.append(_many(lambda wrong, n: {"errors": wrong, "n": n, "bits": 3.0}))
@@ -325,6 +325,6 @@ def cases(name: str) -> Cases[Method, PredictorExample]:
     wrong = {"examples that nobody looks at": replace(method, establish=_believed)}
     for statement in method.statements:
         factor = _NOTICED[statement.name]
-        smaller = tuple(scaled(each, factor) if each is statement else each for each in method.statements)
+        smaller = tuple(scaled(other, factor) if other is statement else other for other in method.statements)
         wrong[f"{factor:g} of the number of {statement.name}"] = replace(method, statements=smaller)
     return Cases(examples, list(_refusals(examples)), wrong)

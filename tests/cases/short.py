@@ -62,9 +62,9 @@ class SmallModel:
         """All tensors."""
         for role, name, *what in filter(None, map(str.split, self.tensors.splitlines())):
             names, roles = list(_either(name.replace("^", self.prefix))), list(_either(role))
-            for each, its in zip(names, roles if len(roles) > 1 else roles * len(names), strict=True):
-                for block in sorted(set(self.reads)) if "{#}" in each else (None,):
-                    yield from self._parts(each.replace("{#}", str(block)), its, block, what)
+            for pattern, its in zip(names, roles if len(roles) > 1 else roles * len(names), strict=True):
+                for block in sorted(set(self.reads)) if "{#}" in pattern else (None,):
+                    yield from self._parts(pattern.replace("{#}", str(block)), its, block, what)
 
     def _parts(self, name: str, role: str, block: int | None, what: list[str]) -> Iterator[Stored]:
         bare = what[-1] == "bare"
@@ -88,14 +88,14 @@ class SmallModel:
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of all tensors, by name."""
-        return {each.name: each.shape for each in self.stored}
+        return {tensor.name: tensor.shape for tensor in self.stored}
 
     def drawn(self, seed: int = 0) -> Tensors:
         """Random numbers as after training; gains are around 1."""
         rng = np.random.default_rng(seed)
         return {
-            each.name: (each.role.endswith("gain") + _SPREAD * rng.standard_normal(each.shape)).astype(np.float32)
-            for each in self.stored
+            tensor.name: (tensor.role.endswith("gain") + _SPREAD * rng.standard_normal(tensor.shape)).astype(np.float32)
+            for tensor in self.stored
         }
 
 

@@ -13,13 +13,13 @@ _TOO_SMALL = {"closed": 0.2, "published": 0.05}
 
 def _refused(strategy: Strategy) -> list[tuple[Setting | Known, str]] | None:
     """No bits, where weights are counted; another loss, of a bound of the risk; errors; levels that do not chain."""
-    found: list[tuple[Setting | Known, str]] = [(Setting.of(), "bits")] if strategy.stored else []
+    refusals: list[tuple[Setting | Known, str]] = [(Setting.of(), "bits")] if strategy.stored else []
     if strategy.coverless and not strategy.stored:
         return [(Setting.of("edelman", C=1.0, activation="gelu"), "relu"), (Setting.of("edelman", C=2.0), "projection")]
     if strategy.quantity == "risk":
-        found.append((Setting.of(lipschitz=2.0, bits=16), "ramp|margin|Lipschitz"))
-    if found:
-        return found
+        refusals.append((Setting.of(lipschitz=2.0, bits=16), "ramp|margin|Lipschitz"))
+    if refusals:
+        return refusals
     rising = Known(0.5, [0.1, 0.2], [3.0, 2.0], 3.0, 1000, 0.0)
     return [(rising, ".")] if not strategy.one_level else None
 

@@ -51,7 +51,7 @@ def _gaussian_linear(**fields: Any) -> TaskExample:
         mean = np.linalg.solve(precision, np.einsum("nlp,nl->np", keys, values)[..., None] / task.sigma**2)
         return (mean[..., 0] * x[:, 0, : task.p]).sum(-1)
 
-    return TaskExample(fields, best, lambda given, true: (given - true) ** 2)
+    return TaskExample(fields, best, lambda answer, true: (answer - true) ** 2)
 
 
 def _masked_token(**fields: Any) -> TaskExample:
@@ -112,8 +112,8 @@ _BROUGHT: Mapping[str, Callable[[], tuple[list[TaskExample], list[tuple[Mapping[
 def _another_risk(kind: Any, change: Callable[[float], float]) -> Kind:
     class Another(kind):
         def bayes_risk(self) -> Risk:
-            found = super().bayes_risk()
-            return replace(found, value=change(found.value))
+            risk = super().bayes_risk()
+            return replace(risk, value=change(risk.value))
 
     return Another
 

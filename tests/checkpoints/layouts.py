@@ -149,10 +149,10 @@ class _Feed(nn.Module):
 class _Layers(nn.Module):
     def __init__(self, d: int) -> None:
         super().__init__()
-        each = [
+        layers = [
             nn.ModuleList([nn.ModuleList([nn.LayerNorm(d)]), part(d)]) for _ in range(2) for part in (_Inner, _Feed)
         ]
-        self.layers, self.final_norm = nn.ModuleList(each), nn.LayerNorm(d)
+        self.layers, self.final_norm = nn.ModuleList(layers), nn.LayerNorm(d)
 
     def forward(self, x: Any) -> Any:
         for (norm,), part in self.layers:

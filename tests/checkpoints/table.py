@@ -42,11 +42,11 @@ def rows() -> list[str]:
     from tests.checkpoints.layouts import LAYOUTS, made
     from tests.checkpoints.zoo import ZOO
 
-    found: dict[str, tuple[list[str], int, float]] = {}
+    checks: dict[str, tuple[list[str], int, float]] = {}
 
     def add(family: str, cls: str, parity: Parity) -> None:
-        names, places, worst = found.get(family, ([], 0, 0.0))
-        found[family] = (
+        names, places, worst = checks.get(family, ([], 0, 0.0))
+        checks[family] = (
             [*dict.fromkeys([*names, cls])],
             places + len(parity.places),
             max(worst, parity.worst),
@@ -54,12 +54,12 @@ def rows() -> list[str]:
 
     for name in ZOO:
         add(*checked(name))
-    assert set(found) | set(WITHOUT) == set(FAMILIES)
+    assert set(checks) | set(WITHOUT) == set(FAMILIES)
     for name in LAYOUTS:
         module = made(name)
         add("described by itself", name, describe(module, open_checkpoint(module))[1])
-    assert all(worst <= ROUNDING for _, _, worst in found.values())
-    body = [f"| {family} | {', '.join(names)} | {places} |" for family, (names, places, _) in found.items()]
+    assert all(worst <= ROUNDING for _, _, worst in checks.values())
+    body = [f"| {family} | {', '.join(names)} | {places} |" for family, (names, places, _) in checks.items()]
     return ["| family | compared with | places compared |", "| --- | --- | ---: |", *body]
 
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EMPTY = {"found", "made", "each", "known", "given", "told", "asked"}
 """Names that say nothing about what they hold."""
-MODULES = sorted(path for folder in ("boundcalc", "examples") for path in (ROOT / folder).rglob("*.py"))
+MODULES = sorted(path for folder in ("boundcalc", "examples", "tests/cases") for path in (ROOT / folder).rglob("*.py"))
 
 
 def empty_names(source: str) -> list[str]:

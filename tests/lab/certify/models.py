@@ -208,7 +208,7 @@ class BookAttention(nn.Module):
     def forward(self, x: Any) -> Any:
         n, rows, _ = x.shape
         maps = (self.W_query, self.W_key, self.W_value)
-        q, k, v = (made(x).view(n, rows, self.num_heads, self.head_dim).transpose(1, 2) for made in maps)
+        q, k, v = (linear(x).view(n, rows, self.num_heads, self.head_dim).transpose(1, 2) for linear in maps)
         scores = (q @ k.transpose(2, 3)).masked_fill(self.mask.bool()[:rows, :rows], -torch.inf)  # type: ignore[index]
         mixed = self.dropout(torch.softmax(scores / self.head_dim**0.5, dim=-1)) @ v
         return self.out_proj(mixed.transpose(1, 2).contiguous().view(n, rows, D))
@@ -271,7 +271,7 @@ class RotaryBlock(nn.Module):
     def forward(self, x: Any, cos: Any, sin: Any) -> Any:
         n, rows, _ = x.shape
         h = self.attention_norm(x)
-        q, k, v = (made(h).view(n, rows, self.heads, -1).transpose(1, 2) for made in (self.wq, self.wk, self.wv))
+        q, k, v = (linear(h).view(n, rows, self.heads, -1).transpose(1, 2) for linear in (self.wq, self.wk, self.wv))
         q, k = self.turned(q, cos, sin), self.turned(k, cos, sin)
         x = x + self.wo(
             functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, rows, D)

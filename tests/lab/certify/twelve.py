@@ -75,9 +75,9 @@ def digits(n: int) -> tuple[Any, Any]:
     """The first or the last n of scikit-learn's images of digits, with a channel, in [-1, 1]."""
     from sklearn.datasets import load_digits
 
-    found: Any = load_digits()
+    dataset: Any = load_digits()
     part = slice(n) if n > 500 else slice(-n, None)
-    return (found.images[part, None] / 8 - 1).astype(np.float32), found.target[part]
+    return (dataset.images[part, None] / 8 - 1).astype(np.float32), dataset.target[part]
 
 
 def texts(n: int) -> tuple[Any, Any]:
@@ -158,7 +158,7 @@ def trained(case: Case, data: tuple[Any, Any], steps: int) -> Any:
     model = case.make()
     if not isinstance(model, torch.nn.Module):
         return model
-    x, y = (torch.as_tensor(each) for each in data)
+    x, y = (torch.as_tensor(array) for array in data)
     rule = torch.optim.Adam(model.parameters(), 5e-3)
     for _ in range(steps):
         some = torch.randint(0, len(y), (128,))
@@ -194,16 +194,16 @@ def run(name: str, folder: Path, *, quick: bool = False) -> Got:
     started = time.process_time()
     if case.lines.startswith("boundcalc"):
         commands = [line.split()[1:] for line in case.lines.splitlines()]
-        made = None
+        result = None
         for command in commands:
             words = [str(folder / word) if (folder / word).exists() else word for word in command]
-            made = CliRunner().invoke(command_line, [*words, "--format", "json"])
-            assert made.exit_code == 0, made.output
-        assert made is not None
-        found = json.loads(made.stdout)
-        found = found.get("certified", found)
-        check = found["forward_check"] or {}
-        lines, verdict, places = found["lines"], found["verdict"], check.get("places")
+            result = CliRunner().invoke(command_line, [*words, "--format", "json"])
+            assert result.exit_code == 0, result.output
+        assert result is not None
+        certified = json.loads(result.stdout)
+        certified = certified.get("certified", certified)
+        check = certified["forward_check"] or {}
+        lines, verdict, places = certified["lines"], certified["verdict"], check.get("places")
         lines = [(line["method"], line["refusal"]) for line in lines]
         places = None if places is None else len(places)
     else:
@@ -215,9 +215,9 @@ def run(name: str, folder: Path, *, quick: bool = False) -> Got:
         room["LogisticRegression"] = LogisticRegression
         with redirect_stdout(StringIO()):
             exec(case.lines, room)
-        found = room["found"]
-        lines, verdict = [(line.method, line.refusal) for line in found.lines], found.verdict
-        places = None if found.parity is None else len(found.parity.places)
+        certified = room["found"]
+        lines, verdict = [(line.method, line.refusal) for line in certified.lines], certified.verdict
+        places = None if certified.parity is None else len(certified.parity.places)
     has = tuple(method.partition(":")[0] for method, refusal in lines if refusal is None)
     why = next((str(refusal) for method, refusal in lines if method.startswith("norms") and refusal), "")
     return Got(verdict, places, has, why, time.process_time() - started)

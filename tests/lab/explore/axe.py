@@ -16,22 +16,22 @@ ALL = ("minor", "moderate", *GRAVE)
 
 
 def _code() -> str:
-    found = importlib.util.find_spec("axe_core_python")
-    if found is None or found.submodule_search_locations is None:
+    spec = importlib.util.find_spec("axe_core_python")
+    if spec is None or spec.submodule_search_locations is None:
         pytest.skip("no axe-core: pip install axe-core-python (in the extra `test`)")
-    return (Path(found.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
+    return (Path(spec.submodule_search_locations[0]) / "axe.min.js").read_text(encoding="utf-8")
 
 
 def findings(browser: Browser, *, impacts: tuple[str, ...] = GRAVE, without: str = "iframe") -> list[str]:
     """What every rule finds in the page as it stands: `impact rule: where`; frames are pages of their own."""
     browser.run(f"if (!window.axe) {{ {_code()} }}")
-    found: dict[str, Any] = browser.run(
+    report: dict[str, Any] = browser.run(
         "return axe.run({exclude: [[arguments[0]]]}, {iframes: false, preload: false, resultTypes: ['violations']})",
         without,
     )
     return [
         f"{rule['impact']} {rule['id']}: {' '.join(map(str, node['target']))}"
-        for rule in found["violations"]
+        for rule in report["violations"]
         if rule["impact"] in impacts
         for node in rule["nodes"]
     ]

@@ -45,14 +45,14 @@ class Browser:
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         for _ in range(100):
             try:
-                found = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+                session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
                 break
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.1)
         else:
             self.driver.terminate()
             raise RuntimeError("chromedriver did not answer")
-        self.base += f"/session/{found['sessionId']}"
+        self.base += f"/session/{session['sessionId']}"
 
     def _call(self, method: str, path: str, data: Any = None) -> Any:
         body = None if data is None else json.dumps(data).encode()
@@ -115,8 +115,8 @@ class Browser:
 
     def tree(self) -> list[dict[str, Any]]:
         """The accessibility tree as a screen reader gets it: roles and names."""
-        found = self._call("POST", "/goog/cdp/execute", {"cmd": "Accessibility.getFullAXTree", "params": {}})
-        nodes = [node for node in found["nodes"] if not node.get("ignored")]
+        answer = self._call("POST", "/goog/cdp/execute", {"cmd": "Accessibility.getFullAXTree", "params": {}})
+        nodes = [node for node in answer["nodes"] if not node.get("ignored")]
         return [
             {"role": node["role"]["value"], "name": node.get("name", {}).get("value", "")}
             for node in nodes
@@ -133,12 +133,12 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Every address asked for since the last look."""
-        found: list[str] = []
+        addresses: list[str] = []
         for entry in self._call("POST", "/se/log", {"type": "performance"}):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
-                found.append(message["params"]["request"]["url"])
-        return found
+                addresses.append(message["params"]["request"]["url"])
+        return addresses
 
     def forget(self) -> None:
         """What was logged so far."""

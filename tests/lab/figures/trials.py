@@ -96,18 +96,18 @@ def store(path: Path, records: list[dict[str, Any]], sweep: str = "made-up") -> 
 
 def certified(**fixed: Any) -> list[dict[str, Any]]:
     """Trials with certificates of three methods; one is refused."""
-    found = over_m(**fixed)
-    for each in found:
-        m, seed = each["config"]["m"], each["config"]["seed"]
+    trials = over_m(**fixed)
+    for trial in trials:
+        m, seed = trial["config"]["m"], trial["config"]["seed"]
         entries = [
             {"method": name, "risk": min(1.0, c * (1 + seed / 9) / m), "test_error": 0.5 / m, "cpu_seconds": 1.5 + seed}
             for name, c in (("holdout", 3.0), ("p2l", 9.0))
         ]
         refused = {"method": "occam", "risk": None, "refused": "too many bits"}
-        each["certificates"] = [_stored(each["hash"], entry) for entry in (*entries, refused)]
-    return found
+        trial["certificates"] = [_stored(trial["hash"], entry) for entry in (*entries, refused)]
+    return trials
 
 
 def _stored(key: str, entry: dict[str, Any]) -> dict[str, Any]:
-    asked, content = {"method": entry["method"], "delta": 0.05, "prefix": 0.0}, {"entry": entry, "certificate": None}
-    return {"asked": asked, **content, "digest": digest_of(key, canonical(asked), canonical(content))}
+    request, content = {"method": entry["method"], "delta": 0.05, "prefix": 0.0}, {"entry": entry, "certificate": None}
+    return {"asked": request, **content, "digest": digest_of(key, canonical(request), canonical(content))}

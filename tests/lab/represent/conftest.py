@@ -30,10 +30,10 @@ def built() -> dict[tuple[str, str, int], Construction]:
     """A few constructions, of every kind, by (kind, expression, T)."""
     from boundcalc.lab.represent.expressions import parse
 
-    made: dict[tuple[str, str, int], Construction] = {}
+    constructions: dict[tuple[str, str, int], Construction] = {}
     for text in ("AND(1, 4, 6)", "PARITY(0, 3, 5)", "~x1 & x4 & x6", "x0 & x3 | ~x0 & x5"):
         for T in (10, 300):
             function = parse(text).minimised()
             for kind in possible_kinds(function):
-                made[kind, text, T] = construct(function, T, kind)
-    return made
+                constructions[kind, text, T] = construct(function, T, kind)
+    return constructions
