@@ -101,10 +101,11 @@ def agrees(value: float, log_value: float) -> bool:
     return abs(value * math.log(10) - log_value) <= 1e-9
 
 
-def test_random_networks_are_at_least_the_checked_bound() -> None:
+@pytest.mark.parametrize("count", [8, pytest.param(24, marks=pytest.mark.slow)])
+def test_random_networks_are_at_least_the_checked_bound(count: int) -> None:
     """In numbers they are equal; with symbols also where no minimum is open. A sample 1% larger is noticed."""
     equal = above = 0
-    for setting in settings("closed form", 24):
+    for setting in settings("closed form", count):
         values = {"T": setting.architecture.seq_len, "m": setting.sample.n_train, "delta": setting.sample.delta}
         symbolic = setting.but(seq_len=T, n_train=m, delta=delta)
         want = log_of(setting)
@@ -120,11 +121,11 @@ def test_random_networks_are_at_least_the_checked_bound() -> None:
             most = of_knob.log10(**{x.name: values[x.name] for x in of_knob.inputs})
             assert most >= value - 1e-9
             above += not agrees(most, want)
-    assert equal >= 20
-    assert above >= 3
+    assert equal >= 5 * count / 6
+    assert above >= 3 or count < 24  # among few settings no minimum may be open
 
 
-@pytest.mark.parametrize("preset", ["bert", "gpt2"])
+@pytest.mark.parametrize("preset", ["bert", pytest.param("gpt2", marks=pytest.mark.slow)])
 def test_twelve_blocks_are_derived(preset: str) -> None:
     values: dict[str, Any] = {"C": 1.3, "T": 100, "m": 10**7, "gamma": 0.5, "delta": 0.05}
     formula = closed_form(Setting.of(preset, C=C, seq_len=T, n_train=m, margin=gamma, delta=delta))
