@@ -24,14 +24,6 @@ def test_a_bound_is_imported_in_ten_lines() -> None:
     assert gap == pytest.approx(checked, rel=1e-11)
 
 
-def test_theorems_are_compared() -> None:
-    found = load("", "compare_theorems").main()
-    assert set(found) == {name for name in THEOREMS if "gap" in THEOREMS[name].quantities}
-    assert all(exponents["m"] < 0 for _, exponents in found.values())
-    assert "T" not in found["trauger2024"][1]
-    assert found["edelman2022"][1]["T"] > 0
-
-
 @needs_tex
 def test_the_paper_compiles_and_its_numbers_are_the_librarys(tmp_path: Path) -> None:
     written = load("paper", "make").main(tmp_path)
