@@ -42,6 +42,9 @@ def closed_form(setting: Setting, quantity: str = "gap", lemmas: Collection[str]
         quantity: "gap", "covering_number" (on m samples, at scale epsilon of the output) or "rademacher".
         lemmas: names of the covering lemmas that may be used besides those of offsets, gains and tables.
 
+    Returns:
+        the formula, with its named parts; `value`, `log10`, `latex` and SymPy's own functions work on it.
+
     Raises:
         Unsupported: where a piece has no such cover, or sizes are compared that are symbols.
     """

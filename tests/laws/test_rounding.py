@@ -150,7 +150,7 @@ def test_what_eval_shows_is_at_least_what_was_checked(form: str, tmp_path: Path)
         proofs = [tmp_path / "gap.json", tmp_path / "risk.json"]
         line = ["eval", "--setting", str(path), "--bound", "best", "--no-solve", "--format", form]
         line += ["--certificate", str(proofs[0]), "--certificate-risk", str(proofs[1]), "--force"]
-        outcome = CliRunner().invoke(main, line)
+        outcome = CliRunner(env={"COLUMNS": "120"}).invoke(main, line)
         assert outcome.exit_code == 0, outcome.stderr
         for proof, shown in zip(proofs, shown_numbers(form, outcome.stdout), strict=True):
             checked = verify(Certificate.load(proof))
