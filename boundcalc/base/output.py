@@ -91,12 +91,12 @@ def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     check(path, force=force)
     target = _entry(path)
     if _keeps_nothing(target):
-        with _named(path):
+        with _naming_the_file(path):
             yield target
         return
     part = target.with_name(f".{os.urandom(6).hex()}{target.suffix}")
     try:
-        with _named(path):
+        with _naming_the_file(path):
             yield part
             if target.exists() and not target.is_symlink():
                 part.chmod(stat.S_IMODE(target.stat().st_mode))
@@ -125,7 +125,7 @@ def write_json(path: Path | str, data: Any, *, force: bool = False) -> None:
 
 def make_folder(path: Path | str) -> Path:
     """A folder for files, with those above it."""
-    with _named(path):
+    with _naming_the_file(path):
         Path(path).mkdir(parents=True, exist_ok=True)
     return Path(path)
 
@@ -161,7 +161,7 @@ def _same(target: Path, source: Path) -> bool:
 
 
 @contextmanager
-def _named(path: Path | str) -> Iterator[None]:
+def _naming_the_file(path: Path | str) -> Iterator[None]:
     """Errors of the system, with the name of the file."""
     try:
         yield

@@ -41,7 +41,7 @@ def upper(log10: float, digits: int = 4) -> str:
         return f"10^{exponent_up(log10)}"
     lost = Decimal(1) + Decimal("1e-14") + Decimal(abs(log10)) * Decimal("3e-15")  # by the caller's logarithm
     exact = Context(prec=40, Emin=-(10**4), Emax=10**4)
-    return _shown(exact.multiply(exact.power(Decimal(10), Decimal(log10)), lost), digits, ROUND_CEILING)
+    return _rounded_digits(exact.multiply(exact.power(Decimal(10), Decimal(log10)), lost), digits, ROUND_CEILING)
 
 
 def upper_latex(log10: float, digits: int = 4) -> str:
@@ -103,11 +103,11 @@ def _plain(x: float, digits: int, rounding: str) -> str:
     if x == 0:
         return "0"
     if x < 0:
-        return "-" + _shown(-Decimal(x), digits, _OPPOSITE[rounding])
-    return _shown(Decimal(x), digits, rounding)
+        return "-" + _rounded_digits(-Decimal(x), digits, _OPPOSITE[rounding])
+    return _rounded_digits(Decimal(x), digits, rounding)
 
 
-def _shown(x: Decimal, digits: int, rounding: str) -> str:
+def _rounded_digits(x: Decimal, digits: int, rounding: str) -> str:
     """So many digits of a positive number."""
     rounded = Context(prec=digits, rounding=rounding, Emin=-(10**4), Emax=10**4).plus(x)
     exponent = rounded.adjusted()

@@ -65,7 +65,9 @@ def _sequences(source: Any, groups: str | None) -> Sequences:
     columns = getattr(source, "column_names", None)
     if isinstance(columns, list) and hasattr(source, "__len__"):
         return of_fields(
-            {name: list(table[name]) for table in [_plain(source)] for name in _shown(source)}, "the dataset", groups
+            {name: list(table[name]) for table in [_plain(source)] for name in _columns_shown(source)},
+            "the dataset",
+            groups,
         )
     if hasattr(source, "dataset") and hasattr(source, "__iter__"):
         examples = together(of_batch(batch, groups) for batch in source)
@@ -92,7 +94,7 @@ def _named_in_python(word: str, groups: str | None) -> Sequences:
     return sequences(value, groups)
 
 
-def _shown(source: Any) -> list[str]:
+def _columns_shown(source: Any) -> list[str]:
     """The columns of a Hugging Face dataset; of one with chosen columns (set_format), these."""
     chosen = getattr(source, "format", None)
     return list(chosen["columns"] if isinstance(chosen, Mapping) and "columns" in chosen else source.column_names)

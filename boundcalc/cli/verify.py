@@ -192,24 +192,27 @@ def _about(setting: Setting) -> list[tuple[str, str]]:
         network = ", ".join(layer["layer"] for layer in architecture["layers"])
         shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes", "bits")}
         shown = {name: value for name, value in shown.items() if value is not None}
-        network = f"layers {network}; {_named(shown)}"
+        network = f"layers {network}; {_names_and_values(shown)}"
     else:
         normaliser = architecture.pop("normaliser")
         del architecture["layers"]
         chosen = {name: value for name, value in architecture.items() if value is not None and value is not False}
-        network = f"{_named(chosen)}, normaliser {normaliser.pop('name')}"
+        network = f"{_names_and_values(chosen)}, normaliser {normaliser.pop('name')}"
         fields = {name: value for name, value in normaliser.items() if value is not None}
-        network += f" ({_named(fields)})" if fields else ""
-    budgets = [f"{key} {_named(limits)}" for key, limits in full["norms"]["budgets"].items()]
+        network += f" ({_names_and_values(fields)})" if fields else ""
+    budgets = [f"{key} {_names_and_values(limits)}" for key, limits in full["norms"]["budgets"].items()]
     hidden = len(budgets) - _SHOWN_BUDGETS
     budgets = [*budgets[:_SHOWN_BUDGETS], *([f"and {hidden} more (--format json)"] if hidden > 0 else [])]
     knob = [] if setting.norms.C is None else [f"C {short(setting.norms.C)} for all budgets not set"]
     seen = {name: value for name, value in sample.items() if value is not None and value != []}
-    return [("network", network), ("norms", "; ".join([*knob, *budgets])), ("sample", _named(seen))]
+    return [("network", network), ("norms", "; ".join([*knob, *budgets])), ("sample", _names_and_values(seen))]
 
 
-def _named(values: dict[str, Any]) -> str:
-    words = {name: f"({_named(value)})" if isinstance(value, dict) else shown(value) for name, value in values.items()}
+def _names_and_values(values: dict[str, Any]) -> str:
+    words = {
+        name: f"({_names_and_values(value)})" if isinstance(value, dict) else shown(value)
+        for name, value in values.items()
+    }
     return ", ".join(f"{name} {word}" for name, word in words.items())
 
 

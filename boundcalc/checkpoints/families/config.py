@@ -113,16 +113,15 @@ class Settings:
                 continue  # masks may be any (L7)
             allowed = {**ONLY, **only}.get(name)
             if allowed is None:
-                doubts.append(
-                    f"{_shown(name, value)} is not known; if the model does not read it, say --set {name}=null"
-                )
+                unread = f"if the model does not read it, say --set {name}=null"
+                doubts.append(f"{_field_and_value(name, value)} is not known; {unread}")
             elif not any(value == option and isinstance(value, bool) == isinstance(option, bool) for option in allowed):
                 words = " or ".join(repr(option) for option in allowed) or "nothing else than null"
-                doubts.append(f"{_shown(name, value)}, but the description has {words}")
+                doubts.append(f"{_field_and_value(name, value)}, but the description has {words}")
         return doubts
 
 
-def _shown(name: str, value: object) -> str:
+def _field_and_value(name: str, value: object) -> str:
     text = ascii(value)
     return f"{name} = {text if len(text) <= 60 else text[:60] + '...'}"
 

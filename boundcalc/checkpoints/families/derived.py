@@ -83,7 +83,7 @@ def class_and_mean(place: Place, positions: Place | None) -> dict[tuple[str, int
     }
 
 
-def stacked(heads: list[Tensor], transposed: bool) -> Tensor:
+def heads_side_by_side(heads: list[Tensor], transposed: bool) -> Tensor:
     """The maps of heads that are tensors of their own, side by side in one; as they are stored."""
     first, axis = heads[0], 0 if transposed or len(heads[0].shape) == 1 else 1
     shape = tuple(size * (len(heads) if at == axis else 1) for at, size in enumerate(first.shape))

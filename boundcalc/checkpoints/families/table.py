@@ -14,7 +14,7 @@ from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
-from boundcalc.checkpoints.families.derived import Place, class_and_mean, derived, sliced, stacked, times
+from boundcalc.checkpoints.families.derived import Place, class_and_mean, derived, heads_side_by_side, sliced, times
 from boundcalc.checkpoints.families.names import POOLING_HEAD, block_count, block_of, compiled, read_again, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
@@ -193,7 +193,7 @@ class Model:
                     f"{heads[min(heads)].name} and its like are no heads 0, 1, ... of one shape for {role}"
                 )
             places[key] = Place(
-                stacked([heads[at] for at in range(len(heads))], role.endswith(".T")), role.endswith(".T")
+                heads_side_by_side([heads[at] for at in range(len(heads))], role.endswith(".T")), role.endswith(".T")
             )
         self._fold(places, ignored)
         places |= read_again(places, self.family.fixed.get("depth", 0))

@@ -201,7 +201,7 @@ def least_value(
     bent = sign * tables.scaled + tables.units * arb_mat([[slope] for slope in leaf.slopes])
     if tables.centre is None:
         total = total - _most(tables, heads, [-(sign * tables.straight + bent)])[0]
-        return _shown(total + sign * tables.last)
+        return _lower_float(total + sign * tables.last)
     if not math.isfinite(leaf.scale):
         return -math.inf
     near = arb(leaf.scale)
@@ -212,7 +212,7 @@ def least_value(
         return -math.inf
     behind = _output_box(tables, low[width:], high[width:], scale, z_low, z_high)
     square = sum((_larger_square(a, b) for a, b in behind), arb(0))
-    value = _shown(tables.scale_of_square(square) * total + sign * tables.last)
+    value = _lower_float(tables.scale_of_square(square) * total + sign * tables.last)
     if seen is not None:
         sizes = np.maximum(np.abs(z_low), np.abs(z_high))
         reach, ends = _sizes(zip(low, high, strict=True)), (upper_float(arb.max(*scale)), lower_float(total))
@@ -221,7 +221,7 @@ def least_value(
     return value
 
 
-def _shown(total: arb) -> float:
+def _lower_float(total: arb) -> float:
     return lower_float(total) if total.is_finite() else -math.inf
 
 
