@@ -39,6 +39,9 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 """The commands as --help lists them: NAME is `command` of boundcalc.cli.NAME."""
 
+_FIGURES = {name: f"edelman2022/{name}" for name in ("constants", "length", "norms", "parity", "samples", "training")}
+_FIGURES |= {"both-sides": "edelman2022/both_sides", "explained": "edelman2022/explained"}
+_FIGURES |= {"attention-error": "zhang2022/infer", "gap-vs-L": "zhang2022/learn"}
 _LATENT = ("sufficient", "minimal", "learn", "desired", "transfer", "pretrain", "patches")
 REMOVED: dict[str, str] = {
     "sparse": "run python examples/edelman2022/sparse.py",
@@ -57,6 +60,7 @@ REMOVED: dict[str, str] = {
     "latent bound": "run `boundcalc eval --bound X3`, X4 or X6, with --set NAME=VALUE",
     "latent posterior": "boundcalc.lab.latent.models has posteriors as numbers",
     "latent extendible": "run python examples/zhang2022/exchangeable.py",
+    **{f"plot {name}": f"run python examples/{script}.py" for name, script in _FIGURES.items()},
     **{f"latent {name}": f"run python examples/zhang2022/{name}.py" for name in _LATENT},
 }
 """Commands of earlier versions, and what does their job now."""

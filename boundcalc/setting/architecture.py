@@ -121,9 +121,7 @@ class Architecture(Described):
 
     def _check_shape(self) -> None:
         if not isinstance(self.depth, int):
-            raise InvalidSetting(
-                f"depth is a number, got {self.depth}: theorems (edelman2022) have a depth that is none"
-            )
+            raise InvalidSetting(f"depth is a number, got {self.depth}: the theorem edelman2022 has a symbolic one")
         rest = self.d % self.heads
         if self.d_head is None and isinstance(rest, int) and rest:  # of symbols it is not known
             raise InvalidSetting(

@@ -1,7 +1,4 @@
-"""The search for a rule and its proof: bits that matter, their function, slopes, cuts, domains.
-
-Nothing here is trusted.
-"""
+"""The untrusted search for a rule and its proof: bits that matter, their function, slopes, cuts, domains."""
 
 from __future__ import annotations
 
