@@ -58,7 +58,8 @@ class Plan:
             shape = (tensor.size,)
         if shape not in shapes:
             raise CheckpointError(
-                f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}{_turned(shape, shapes[0])}"
+                f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}"
+                + _transposed_hint(shape, shapes[0])
             )
 
     def use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
@@ -124,7 +125,8 @@ class Plan:
         stored = stored[::-1] if source else stored
         if stored != shape:
             raise CheckpointError(
-                f"{place.tensor.name}: {kind} should be {shape}, the file has {stored}" + _turned(stored, shape)
+                f"{place.tensor.name}: {kind} should be {shape}, the file has {stored}"
+                + _transposed_hint(stored, shape)
             )
 
         def norms(matrix: Stored, rng: np.random.Generator) -> Found:
@@ -202,7 +204,7 @@ _MEASURES: dict[Role, Callable[[Plan, Weight], Iterator[Task]]] = {
 """The measurements of a weight that is one tensor, by what it is."""
 
 
-def _turned(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+def _transposed_hint(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     """A word on maps that are stored the other way round."""
     if len(shape) != 2 or shape[::-1] != wanted:
         return ""

@@ -86,9 +86,9 @@ def _noise_half(search: Search) -> Point | None:
     if uncoverable(items) is not None:
         return None
     point = fill(items, HALF)
-    seen = _seen(search.network, point)
+    seen = _noise_events(search.network, point)
     fewer = Point.of(noise_items(search.network, covers, laws, eta, seen), point.shares)
-    return fewer if _seen(search.network, fewer) <= seen else point
+    return fewer if _noise_events(search.network, fewer) <= seen else point
 
 
 def noise_items(network: Network, covers: Sequence[Item], laws: Container[str], eta: float, seen: int) -> list[Item]:
@@ -107,7 +107,7 @@ def noise_items(network: Network, covers: Sequence[Item], laws: Container[str], 
     return items
 
 
-def _seen(network: Network, point: Point) -> int:
+def _noise_events(network: Network, point: Point) -> int:
     """How many events one example sees where pieces are covered, or carry noise, like this."""
     count = 0
     for piece, item, share in zip(network.pieces, point.items, point.shares, strict=True):

@@ -214,7 +214,8 @@ def _tex(blocks: Sequence[Block], labelled: frozenset[str], cited: str = "") -> 
 
 def _tex_block(block: Block, labelled: frozenset[str], cited: str) -> str:
     parts = [
-        _referring(prose.tex(part), labelled) if isinstance(part, str) else _align(part, block) for part in block.body
+        _with_references(prose.tex(part), labelled) if isinstance(part, str) else _align(part, block)
+        for part in block.body
     ]
     body, title, mark = (
         _BEFORE_DISPLAY.sub("\n", ("\n\n" if block.kind == "lemma" else "\n").join(parts)),
@@ -224,7 +225,7 @@ def _tex_block(block: Block, labelled: frozenset[str], cited: str) -> str:
     if block.kind == "heading":
         return f"\\boundcalcheading{{{title}}}"
     if block.kind == "step":
-        return f"\\boundcalcstep{{{block.number}}}{{{_referring(title, labelled)}}}\n{body}"
+        return f"\\boundcalcstep{{{block.number}}}{{{_with_references(title, labelled)}}}\n{body}"
     if block.kind == "lemma":
         begin = f"% lemma {block.number}\n\\begin{{boundcalclemma}}{{{block.number}}}{{{title}}}{mark}"
         return f"{begin}\n{body}\n\\end{{boundcalclemma}}"
@@ -250,7 +251,7 @@ _MATH = re.compile(
 )
 
 
-def _referring(words: str, labelled: frozenset[str]) -> str:
+def _with_references(words: str, labelled: frozenset[str]) -> str:
     """Names of lemmas outside of mathematics as references."""
     if not labelled:
         return words
