@@ -4,75 +4,133 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import plain_digits, read_table
 from boundcalc.base.load import is_name, load_name
 from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import reading
-from boundcalc.checkpoints.examples import (
-    INPUTS,
-    LABELS,
-    MASKS,
-    Array,
-    Sequences,
-    groups_in,
-    of_arrays,
-    of_batch,
-    of_fields,
-    together,
-)
 
-FILES = (
+Array = NDArray[Any]
+
+_INPUTS = ("x", "input_ids", "tokens", "sequence", "pixel_values", "inputs", "features", "image", "rows")
+_TEXTS = ("text", "sentence", "document", "review", "prompt", "question")
+"""Columns that hold text as a rule, so that the refusal says which line holds some."""
+_LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
+_MASKS = ("mask", "attention_mask")
+_FILES = (
     ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or FILE.py:NAME (arrays, a dataset, a "
     "loader, or a function that returns one)"
 )
-
 READS = "the model reads the columns "
 """How the note on the columns of a table of features begins."""
-_FORMS = (
-    f"a file ({FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, or a Hugging Face "
-    "dataset"
-)
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Examples: tokens (T,), reals (d,), rows (T, d) or an image (channels, height, width) each, and a label each.
+
+    Attributes:
+        x: the sequences, without padding.
+        y: labels 0, 1, ...
+        notes: what was read otherwise than as it stands.
+        words: of labels 0, 1, ... where they were words.
+        groups: what each example belongs to, where a column says it.
+    """
+
+    x: Sequence[Array]
+    y: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    groups: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or not len(self.y):
+            raise InvalidSetting(f"need as many sequences as labels, and at least one: {len(self.x)} and {len(self.y)}")
+        kinds = {(x.ndim, x.shape[-1] if x.ndim == 2 or _real(x) else 0, x.dtype.kind in "iu") for x in self.x}
+        if len(kinds) != 1 or self.x[0].ndim not in (1, 2, 3) or self.x[0].dtype.kind not in "iufb":
+            raise InvalidSetting(
+                "examples are tokens (T,), reals (d,) of one width, rows (T, d) of one width, or images (channels, "
+                "height, width)"
+            )
+        if any(not sequence.shape[0] or not np.isfinite(sequence).all() for sequence in self.x):
+            raise InvalidSetting("a sequence has no rows, or NaN or Inf in them")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        kind = "tokens" if self.tokens else ("reals", "rows", "images")[self.x[0].ndim - 1]
+        shapes = sorted({x.shape for x in self.x})
+        size = f"{list(shapes[0])}" + (f" to {list(shapes[-1])}" if len(shapes) > 1 else "")
+        return f"Sequences({len(self)} of {kind} {size}, labels {self.y.min()} to {self.y.max()})"
+
+    @property
+    def tokens(self) -> bool:
+        """Whether the sequences are tokens."""
+        return self.x[0].ndim == 1 and not _real(self.x[0])
+
+    @property
+    def longest(self) -> int:
+        """Rows of the longest sequence; of images 0, which are cut into rows by the model."""
+        return 0 if self.x[0].ndim == 3 else max(map(len, self.x))
+
+    def batches(self, most: int = 256) -> Iterator[tuple[Array, Array]]:
+        """Places and stacked sequences, such of one length together."""
+        lengths = np.array([sequence.shape[0] for sequence in self.x])
+        for length in np.unique(lengths):
+            places = np.flatnonzero(lengths == length)
+            for start in range(0, len(places), most):
+                part = places[start : start + most]
+                yield part, np.stack([self.x[i] for i in part])
+
+    def first(self, n: int) -> Array:
+        """Up to n sequences of one length, the commonest: a batch to try a model on."""
+        return max(self.batches(len(self)), key=lambda batch: len(batch[0]))[1][:n]
+
+    @property
+    def arrays(self) -> tuple[Array, Array]:
+        """All sequences as one array; refused where their lengths differ."""
+        if len({sequence.shape for sequence in self.x}) > 1:
+            raise InvalidSetting("sequences of several lengths are no array: this method needs sequences of one length")
+        return np.stack(list(self.x)), self.y
+
+
+def _real(x: Array) -> bool:
+    """Whether an example is a vector of reals: tokens are whole numbers."""
+    return x.ndim == 1 and x.dtype.kind not in "iu"
 
 
 def sequences(source: Any, groups: str | None = None) -> Sequences:
     """Examples from whatever holds them; `groups` is the column that says what each belongs to."""
-    read = _sequences(source, groups)
-    if groups is not None and read.groups is None:
-        raise InvalidSetting(f"examples of {type(source).__name__} have no columns: no {groups!r} says their groups")
-    return read
-
-
-def _sequences(source: Any, groups: str | None) -> Sequences:
     if isinstance(source, Sequences):
         return source
+    where = f"the {type(source).__name__}"
     if isinstance(source, str | Path):
         if is_name(str(source)):
-            return _named_in_python(str(source), groups)
-        saved = _saved_dataset(Path(source))
-        return _examples_in(Path(source), groups) if saved is None else sequences(saved, groups)
+            value = load_name(str(source))
+            made = callable(value) and not hasattr(value, "__getitem__") and not hasattr(value, "__iter__")
+            return sequences(value() if made else value, groups)
+        source, where = _read_file(Path(source)), str(source)
     if isinstance(source, Mapping):
-        return of_fields(source, "the dictionary", groups)
+        return _of_columns(source, where, groups)
     if isinstance(source, tuple | list) and len(source) in (2, 3) and all(hasattr(a, "shape") for a in source):
-        return together([of_arrays(*source)])
-    columns = getattr(source, "column_names", None)
-    if isinstance(columns, list) and hasattr(source, "__len__"):
-        return of_fields(
-            {name: list(table[name]) for table in [_plain(source)] for name in _columns_shown(source)},
-            "the dataset",
-            groups,
-        )
+        return _of_columns(dict(zip(_NAMES, source, strict=False)), where, groups)
+    dataset: Any = source
+    if isinstance(getattr(dataset, "column_names", None), list) and hasattr(dataset, "__len__"):
+        table = dataset.with_format(None)  # not as tensors, frames or arrow; of the columns that set_format shows
+        shown = (getattr(dataset, "format", None) or {}).get("columns", dataset.column_names)
+        return _of_columns({name: list(table[name]) for name in shown}, where, groups)
     if hasattr(source, "dataset") and hasattr(source, "__iter__"):
-        examples = together(of_batch(batch, groups) for batch in source)
-        whole: Any = getattr(source, "dataset", None)
-        size = len(whole) if hasattr(whole, "__len__") else len(examples)
+        examples = _of_columns(_joined(map(_fields, source)), where, groups)
+        size = len(dataset.dataset) if hasattr(dataset.dataset, "__len__") else len(examples)
         if len(examples) != size:
             raise InvalidSetting(
                 f"the loader gives {len(examples)} of {size} examples: bounds are about all of them; drop_last=False, "
@@ -80,63 +138,64 @@ def _sequences(source: Any, groups: str | None) -> Sequences:
             )
         return examples
     if not hasattr(source, "shape") and (hasattr(source, "__getitem__") or hasattr(source, "__iter__")):
-        places = hasattr(source, "__getitem__") and hasattr(source, "__len__")  # else it is read from front to back
-        items = (source[i] for i in range(len(source))) if places else source
-        return together(of_batch(item, groups, one=True) for item in items)
-    raise InvalidSetting(f"examples are {_FORMS}; got {type(source).__name__}")
+        counted = hasattr(source, "__getitem__") and hasattr(source, "__len__")  # else it is read from front to back
+        items = map(_fields, (source[i] for i in range(len(source))) if counted else source)
+        return _of_columns(_joined({name: [value] for name, value in item.items()} for item in items), where, groups)
+    raise InvalidSetting(
+        f"examples are a file ({_FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, "
+        f"or a Hugging Face dataset; got {type(source).__name__}"
+    )
 
 
-def _named_in_python(word: str, groups: str | None) -> Sequences:
-    """What a name in a Python file stands for: examples, or a function that gives them."""
-    value = load_name(word)
-    if callable(value) and not hasattr(value, "__getitem__") and not hasattr(value, "__iter__"):
-        value = value()
-    return sequences(value, groups)
+_NAMES = ("x", "y", "mask")
 
 
-def _columns_shown(source: Any) -> list[str]:
-    """The columns of a Hugging Face dataset; of one with chosen columns (set_format), these."""
-    chosen = getattr(source, "format", None)
-    return list(chosen["columns"] if isinstance(chosen, Mapping) and "columns" in chosen else source.column_names)
+def _fields(item: Any) -> Mapping[str, Any]:
+    """What a loader or a dataset gives at a time, by names."""
+    if isinstance(item, Mapping):
+        return item
+    if isinstance(item, tuple | list) and len(item) in (2, 3):
+        return dict(zip(_NAMES, item, strict=False))
+    raise InvalidSetting(f"an example, or a batch, is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
 
 
-def _plain(source: Any) -> Any:
-    """The dataset without the format (tensors, frames, arrow) in which set_format shows its columns."""
-    return source.with_format(None) if hasattr(source, "with_format") else source
+def _joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The columns of all parts, in order."""
+    columns: dict[str, list[Any]] = {}
+    for part in parts:
+        for name, values in part.items():
+            columns.setdefault(name, []).extend(values)
+    return columns
 
 
-def _saved_dataset(path: Path) -> Any | None:
-    """The dataset that Hugging Face's library saved as a folder; None where a path is none."""
+def _read_file(path: Path) -> Any:
+    """The columns of a file, by its ending; or the dataset that was saved as a folder."""
     reading(path, "data")
-    if not (path / "dataset_info.json").is_file() and not (path / "dataset_dict.json").is_file():
-        return None
-    try:
-        from datasets import load_from_disk
-    except ModuleNotFoundError:
-        raise InvalidSetting(
-            f"reading the folder {path} needs the library that wrote it: pip install datasets, or write it as .parquet"
-        ) from None
-    return load_from_disk(str(path))
-
-
-def _examples_in(path: Path, groups: str | None) -> Sequences:
-    """What a file holds, by its ending."""
-    if not path.is_file():
-        raise InvalidSetting(f"there is no file {path}: need {FILES}")
-    if path.suffix == ".npz":
-        ours = {"made_by"}  # how this package marks what it writes
-        with plain_arrays(path) as file:
-            fields = {name: file[name] for name in file.files if name not in ours}
-        return of_fields(fields, str(path), groups)
-    if path.suffix in (".csv", ".parquet"):
-        return _columns(read_columns(path), str(path), groups)
-    raise InvalidSetting(f"{path} has no known ending: need {FILES}")
+    if (path / "dataset_info.json").is_file() or (path / "dataset_dict.json").is_file():
+        try:
+            from datasets import load_from_disk
+        except ModuleNotFoundError:
+            raise InvalidSetting(f"reading the folder {path} needs datasets: pip install datasets") from None
+        return load_from_disk(str(path))
+    if not path.is_file() or path.suffix not in (".npz", ".csv", ".parquet"):
+        raise InvalidSetting(f"{path} is no file of examples: need {_FILES}")
+    if path.suffix != ".npz":
+        return read_columns(path)
+    with plain_arrays(path) as file:
+        return {name: file[name] for name in file.files if name != "made_by"}  # how this package marks what it writes
 
 
 def read_columns(path: Path) -> dict[str, list[Any]]:
     """The columns of a CSV (text) or Parquet file by their names."""
     if path.suffix == ".parquet":
-        return _parquet(path)
+        try:
+            from pyarrow import ArrowException, parquet
+        except ModuleNotFoundError:
+            raise InvalidSetting(f"reading {path} needs pyarrow: pip install pyarrow") from None
+        try:
+            return parquet.read_table(path).to_pydict()
+        except (ArrowException, OSError) as error:
+            raise InvalidSetting(f"{path} is not a Parquet file: {' '.join(str(error).split())[:100]}") from None
     try:
         rows = read_table(path)
     except OSError as error:
@@ -146,56 +205,48 @@ def read_columns(path: Path) -> dict[str, list[Any]]:
     return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
 
 
-def _parquet(path: Path) -> dict[str, list[Any]]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ModuleNotFoundError:
-        raise InvalidSetting(
-            f"reading {path} needs pyarrow: pip install pyarrow, or write it as .csv or .npz"
-        ) from None
-    try:
-        return parquet.read_table(path).to_pydict()
-    except (ArrowException, OSError) as error:
-        raise InvalidSetting(f"{path} is not a Parquet file: {' '.join(str(error).split())[:100]}") from None
-
-
-def _columns(table: Mapping[str, list[Any]], where: str, groups: str | None) -> Sequences:
+def _of_columns(columns: Mapping[str, Any], where: str, groups: str | None) -> Sequences:
     """A column of sequences, or columns of numbers; one of labels, perhaps one of masks and one of groups."""
-    label, named, mask = (
-        next((name for name in names if name in table), None) for names in (LABELS, (*INPUTS, *_TEXTS), MASKS)
+    if splits := [str(name) for name, value in columns.items() if hasattr(value, "column_names")]:
+        raise InvalidSetting(
+            f"{where} holds datasets by name ({', '.join(splits)}): give one of them, such as data[{splits[0]!r}]"
+        )
+    named, label, mask = (
+        next((name for name in names if name in columns), "") for names in ((*_INPUTS, *_TEXTS), _LABELS, _MASKS)
     )
-    if label is None:
-        raise InvalidSetting(f"{where} has no labels: it has {', '.join(table)}; need one of {', '.join(LABELS)}")
-    of_group = groups_in(table, where, groups)
-    rest = [name for name in table if name not in (label, named, mask, groups)]
-    if rest and (named or mask):
-        raise InvalidSetting(f"{where} has a column {rest[0]!r} that nothing reads: leave it out")
-    if named is None and not rest:
-        raise InvalidSetting(f"{where} has no sequences: need one of {', '.join(INPUTS)}, or columns of numbers")
-    x, seen = (
-        [_sequence(cell, f"{where}, line {at}", name) for at, cell in _cells(table, name)] for name in (named, mask)
-    )
-    if named is None:
-        columns = [
-            [float(_cell(cell, f"{where}, line {at}", name)) for at, cell in _cells(table, name)] for name in rest
-        ]
-        x = list(np.array(columns).T)
-    y: list[Any] = [cell.strip() for cell in table[label] if isinstance(cell, str)]
-    if not y or not all(word and _number(word) is None and word.lower() not in _TRUTH for word in y):
-        y = [_cell(cell, f"{where}, line {at}", label) for at, cell in _cells(table, label)]
-    sequences = replace(of_arrays(x, y, seen or None), groups=of_group)
-    read = (f"{READS}{', '.join(rest)}, in this order",) if named is None else ()
-    return replace(sequences, notes=(*sequences.notes, *read))
+    rest = [name for name in columns if name not in (named, label, mask, groups)]
+    for name, what, names in ((label, "labels", _LABELS), (named or rest, "sequences", _INPUTS)):
+        if not name:
+            raise InvalidSetting(f"{where} has no {what}: it has {', '.join(columns)}; need one of {', '.join(names)}")
+    if groups is not None and groups not in columns:
+        raise InvalidSetting(f"{where} has no column {groups!r} of groups: it has {', '.join(columns)}")
+
+    def cells(name: str, read: Callable[[Any], Any]) -> list[Any]:
+        values: list[Any] = []
+        for line, cell in enumerate(columns[name], 2):
+            try:
+                values.append(read(cell))
+            except ValueError as error:
+                raise InvalidSetting(f"{where}, line {line}, column {name!r}: {str(cell)[:40]!r} {error}") from None
+        return values
+
+    y, notes, words = _labels(columns[label], lambda: cells(label, _cell))
+    if not named:
+        rows = list(np.array([cells(name, lambda cell: float(_cell(cell))) for name in rest]).T)
+        notes.append(f"{READS}{', '.join(rest)}, in this order")
+    else:
+        rows = cells(named, _sequence)
+        notes += [f"not read: {', '.join(rest)}"] if rest else []
+    if any(map(_real, rows)):  # 5 among 4.9 and 5.1 is no token
+        rows = [row.astype(np.float64) if row.ndim == 1 else row for row in rows]
+    if mask:
+        rows = _unpadded(rows, cells(mask, _sequence))
+        notes += ["padding is cut off: the model sees each sequence by itself"] if len(set(map(len, rows))) > 1 else []
+    names = None if groups is None else tuple(str(group).strip() for group in columns[groups])
+    return Sequences(rows, y, tuple(notes), words, names)
 
 
-_TEXTS = ("text", "sentence", "document", "review", "prompt", "question")
-"""Columns that hold text as a rule, so that the refusal says which line holds some."""
 _TRUTH = {"true": 1, "false": 0}
-
-
-def _cells(table: Mapping[str, list[Any]], name: str | None) -> Iterator[tuple[int, Any]]:
-    """The cells of a column, with their lines in the file."""
-    return enumerate(table[name], 2) if name else iter(())
 
 
 def _number(text: str) -> int | float | None:
@@ -207,33 +258,80 @@ def _number(text: str) -> int | float | None:
     return None
 
 
-def _cell(value: Any, where: str, column: str) -> int | float:
+def _cell(value: Any) -> Any:
+    """A number, or the number that a text stands for."""
     if isinstance(value, str):
         word = value.strip().lower()
-        number = _TRUTH.get(word, _number(word))
-    else:
-        number = int(value) if isinstance(value, bool) else value
-    if not isinstance(number, int | float):
-        raise InvalidSetting(f"{where}, column {column!r}: {str(value)[:40]!r} where a number should be")
-    whole = isinstance(number, float) and number.is_integer() and isinstance(value, str) and "." not in value
-    return int(number) if whole else number
+        value = _TRUTH.get(word, _number(word))
+        value = int(value) if isinstance(value, float) and value.is_integer() and "." not in word else value
+    if value is None or np.asarray(value).dtype.kind not in "iufb":
+        raise ValueError("where a number should be")
+    return value
 
 
-_TOKENISE = "text is tokenised first, as the model was trained: 3 1 4 are tokenizer(text)['input_ids']"
-
-
-def _sequence(value: Any, where: str, column: str | None) -> Array:
-    """A list, or text: "[3, 1, 4]", "3 1 4" or "[[0.5, 1], [2, 3]]"."""
-    place = f"{where}, column {column!r}"
+def _sequence(value: Any) -> Array:
+    """An array, a list, or text: "[3, 1, 4]", "3 1 4" or "[[0.5, 1], [2, 3]]"."""
     if isinstance(value, str):
         text = value.strip()
-        if not text.startswith("[") and any(_number(word) is None for word in re.split(r"[\s,;]+", text)):
-            raise InvalidSetting(f"{place}: {text[:40]!r} where a sequence of numbers should be; {_TOKENISE}")
-        try:
-            value = json.loads(text) if text.startswith("[") else [_number(word) for word in re.split(r"[\s,;]+", text)]
-        except ValueError:
-            raise InvalidSetting(f"{place}: {text[:40]!r} where a sequence should be, such as 3 1 4") from None
-    array = np.asarray(value)
+        numbers = None if text.startswith("[") else [_number(word) for word in re.split(r"[\s,;]+", text)]
+        if numbers is not None and None in numbers:
+            raise ValueError(
+                "where a sequence of numbers should be; text is tokenised first, as the model was trained: 3 1 4 are "
+                "tokenizer(text)['input_ids']"
+            )
+        value = json.loads(text) if numbers is None else numbers
+    array = as_array(value)
     if array.dtype.kind not in "iufb" or not array.size:
-        raise InvalidSetting(f"{place}: {str(value)[:40]!r} where a sequence of numbers should be")
+        raise ValueError("where a sequence of numbers should be")
     return array
+
+
+def as_array(value: Any) -> Array:
+    """A tensor or anything else as an array."""
+    return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+
+def _labels(column: Any, numbers: Callable[[], list[Any]]) -> tuple[NDArray[np.int64], list[str], tuple[str, ...]]:
+    """Labels 0, 1, ..., what to say of them, and the words that they were; `numbers` of the cells that are text."""
+    labels = [as_array(label) for label in column]
+    if any(label.dtype == object and label.size and label.ravel()[0] is None for label in labels):
+        raise InvalidSetting("an example has no label (None): leave such examples out")
+    if all(label.dtype.kind == "U" for label in labels):
+        texts = [str(label).strip() for label in labels]
+        if all(text and _number(text) is None and text.lower() not in _TRUTH for text in texts):
+            words, places = np.unique(texts, return_inverse=True)
+            note = ", ".join(f"{word} {at}" for at, word in enumerate(words))
+            return places, [f"labels are numbered alphabetically: {note}"], tuple(map(str, words))
+    notes: list[str] = []
+    if any(label.size != 1 for label in labels):
+        notes = ["an answer for every row: the last one of each sequence is what is certified"]
+        if any(label.ndim != 1 or label.dtype.kind not in "iu" for label in labels):
+            raise InvalidSetting(
+                f"labels are whole numbers or truth values, one a sequence; got {labels[0].shape} each"
+            )
+        y = np.array([([-1, *label[label >= 0]])[-1] for label in labels])
+    else:
+        y = np.array([np.asarray(number).ravel()[0] for number in numbers()])
+    if y.dtype.kind not in "iub" and not (y.dtype.kind == "f" and (y == np.round(y)).all()):
+        raise InvalidSetting(f"labels are whole numbers 0, 1, ... or truth values, one a sequence; got {y.dtype}")
+    y = y.astype(np.int64)
+    if y.size and y.max() == -1:
+        raise InvalidSetting("all labels are -1, as in datasets without any: give a split with labels")
+    if y.size and y.min() == -1 and set(np.unique(y)) <= {-1, 1}:
+        return (y + 1) // 2, [*notes, "labels -1 and 1 are read as 0 and 1"], ()
+    if y.size and y.min() < 0:
+        raise InvalidSetting(f"labels are 0, 1, ...; got {y.min()}")
+    return y, notes, ()
+
+
+def _unpadded(rows: Sequence[Array], mask: Sequence[Array]) -> list[Array]:
+    """The rows that the mask shows, which lie in one piece."""
+    if [len(row) for row in rows] != [len(seen) for seen in mask]:
+        raise InvalidSetting("need a mask for each sequence, with an entry for each of its rows")
+    cut: list[Array] = []
+    for row, seen in zip(rows, mask, strict=True):
+        places = np.flatnonzero(seen)
+        if not len(places) or places[-1] - places[0] + 1 != len(places):
+            raise InvalidSetting("a mask hides rows inside of a sequence, or all: padding lies before or after it")
+        cut.append(row[places[0] : places[-1] + 1])
+    return cut

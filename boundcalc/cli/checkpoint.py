@@ -17,7 +17,7 @@ from boundcalc.cli.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
-    from boundcalc.checkpoints.examples import Sequences
+    from boundcalc.checkpoints.data import Sequences
     from boundcalc.lab.outputs import Outputs
 
 _OPTIONS = (

@@ -15,9 +15,8 @@ from typing import Any
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.audit import chosen_family
-from boundcalc.checkpoints.data import READS, sequences
+from boundcalc.checkpoints.data import READS, Sequences, sequences
 from boundcalc.checkpoints.errors import NoFunction
-from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.margins import Margins
 from boundcalc.checkpoints.recorded_pass import Call

@@ -11,7 +11,7 @@ import numpy as np
 from boundcalc.base.answers import wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.audit import Audit
-from boundcalc.checkpoints.examples import Sequences
+from boundcalc.checkpoints.data import Sequences
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.engine.bound import BoundValue

@@ -17,9 +17,8 @@ from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import write
 from boundcalc.checkpoints.audit import Audit
-from boundcalc.checkpoints.data import sequences
+from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import CheckpointError, NoFunction, NotRun
-from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Model
 from boundcalc.checkpoints.families.native import NATIVE
 from boundcalc.checkpoints.margins import Margins, margins_of

@@ -12,8 +12,8 @@ import numpy as np
 from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.audit import CHEAP, Audit, Progress, audit
+from boundcalc.checkpoints.data import Sequences
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
-from boundcalc.checkpoints.examples import Sequences
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.maps import Want

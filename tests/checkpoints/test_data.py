@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.checkpoints.data import sequences
-from boundcalc.checkpoints.examples import Sequences
+from boundcalc.checkpoints.data import Sequences, sequences
 
 torch = pytest.importorskip("torch")
 
@@ -122,14 +121,15 @@ def test_batches_are_of_one_length_and_hold_everything() -> None:
     [
         ((PADDED, np.array([0.5, 1, 2])), "labels are whole numbers"),
         ((PADDED, np.array([0, -3, 1])), "labels are 0, 1"),
+        ((PADDED, np.eye(3)), "one a sequence"),
         ((PADDED, np.array(Y[:2])), "as many sequences as labels"),
         ({"x": [[0.5, 1], [2.5]], "y": [0, 1]}, r"reals \(d,\) of one width"),
         ({"x": [[0.5, 1], [[2, 3]]], "y": [0, 1]}, "examples are tokens"),
         ((PADDED, np.array(Y), 1 - MASK), "hides rows|all"),
         ((PADDED, np.array(Y), np.array([[1, 0, 1, 0]] * 3)), "hides rows inside"),
-        (({"x": PADDED}), "has no labels"),
+        ({"x": PADDED}, "has no labels"),
         (42, "examples are"),
-        ("nothere.npz", "no file"),
+        ("nothere.npz", "there is no|no file"),
         ((np.full((2, 2, 2), np.nan), np.array([0, 1])), "NaN"),
     ],
 )
@@ -143,13 +143,12 @@ def test_what_is_no_data_is_refused(form: Any, says: str) -> None:
     [
         ("1,2\n3,4\n", "first line of names"),
         ("x,z\n1 2,3\n", "no labels"),
-        ("x,y,extra\n1 2,0,7\n", "'extra' that nothing reads"),
         ("x,y\n1 2,0,9\n", "3 cells"),
         ("x,y\n1 2,0\n1 cat,0\n", r"line 3, column 'x': '1 cat'.*tokenised first"),
         ("x,y\n1 2,0\n1 2,maybe\n", "line 3, column 'y': 'maybe' where a number should be"),
         ("y,group\n0,a\n1,b\n", "line 2, column 'group': 'a' where a number should be"),
         ("y\n0\n1\n", "no sequences"),
-        ("a,b,mask,y\n0.5,1,1,0\n", "'a' that nothing reads"),
+        ("a,b,mask,y\n0.5,1,1,0\n", "an entry for each of its rows"),
     ],
 )
 def test_a_table_that_is_no_data_is_refused(text: str, says: str, tmp_path: Path) -> None:
@@ -209,7 +208,7 @@ def test_what_of_a_dataset_is_not_read_is_said() -> None:
     found = {"input_ids": list(map(list, RAGGED)), "token_type_ids": [[0] * len(x) for x in RAGGED], "label": Y}
     assert sequences(datasets.Dataset.from_dict(found)).notes == ("not read: token_type_ids",)
     for fields, says in (
-        ({"text": ["a", "b"], "label": [0, 1]}, "tokenise its text first"),
+        ({"text": ["a", "b"], "label": [0, 1]}, "text is tokenised first"),
         ({"input_ids": [[1], [2]], "label": [1, None]}, "no label"),
         ({"input_ids": [[1], [2]], "label": [-1, -1]}, "all labels are -1"),
     ):

@@ -326,7 +326,7 @@ def test_a_quantised_module_is_refused_in_a_line() -> None:
 
 @pytest.mark.parametrize(("length", "inside"), [(1.0, True), (1 + 5e-10, True), (1 + 3e-9, False), (1.1, False)])
 def test_rows_that_were_normalised_in_floats_lie_in_the_ball(length: float, inside: bool) -> None:
-    from boundcalc.checkpoints.examples import Sequences
+    from boundcalc.checkpoints.data import Sequences
     from boundcalc.lab.reading import check_data
     from boundcalc.setting import Architecture
 

@@ -14,8 +14,7 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.load import is_name
 from boundcalc.base.output import reading
-from boundcalc.checkpoints.data import sequences
-from boundcalc.checkpoints.examples import Sequences
+from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import Shape, Task, register_builtin
 from boundcalc.predictors.data import digest_of_arrays
