@@ -1,4 +1,4 @@
-"""What a formula may use: every one is written once, and evaluated as a float, a logarithm, an interval or a formula.
+"""What a formula may use: every one is written once, and evaluated as a float, an interval or a formula.
 
 With ordinary operators and the few functions a number system offers, so that the number a sweep computes, the
 interval the checker trusts and the formula that `closed_form` derives cannot drift apart.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 Number = Any
-"""A float, `LogFloat`, `flint.arb` or SymPy expression: whatever its `NumberSystem` works in."""
+"""A float, `flint.arb` or SymPy expression: whatever its `NumberSystem` works in."""
 
 
 class NumberSystem(Protocol):

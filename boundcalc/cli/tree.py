@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
+from flint import arb
 
+from boundcalc.base.intervals import upper_log
 from boundcalc.base.rounding import percent
 from boundcalc.cli.report import Report
 from boundcalc.cli.text import bar, room, say
 from boundcalc.cli.values import upper
 from boundcalc.proof.breakdown import Breakdown, LevelParts, Part
 from boundcalc.statements.strategies import STRATEGIES
-
-if TYPE_CHECKING:
-    from boundcalc.base.numbers import LogFloat
 
 _LN10 = 2.302585092994046
 _MOST_PIECES = 12
@@ -78,7 +76,6 @@ def _piece_lines(parts: Sequence[Part], counted: str) -> list[str]:
     return lines
 
 
-def _number(x: LogFloat) -> str:
-    if -1e-9 < x.log <= 0 and x.sign:
-        return "1"
-    return upper(x.log / _LN10) if x.sign else "0"
+def _number(x: arb) -> str:
+    log = upper_log(x)
+    return "1" if -1e-9 < log <= 0 else upper(log / _LN10)

@@ -10,7 +10,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat, log_add, log_sum
+from flint import arb
+
+from boundcalc.base.intervals import INTERVAL, upper_log
+from boundcalc.base.numbers import FLOAT, log_add, log_sum
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece
@@ -81,8 +84,7 @@ class Cost:
             cost = lemma.sharp(FLOAT, math.exp(log_y), target, n, params)
             return math.log(cost) if cost > 0 else -math.inf
         except OverflowError:
-            large = LogFloat.of(lemma.sharp(LOG, LogFloat(log_y), target, LogFloat.of(n), params))
-            return large.log if large.sign > 0 else -math.inf
+            return upper_log(lemma.sharp(INTERVAL, arb(log_y).exp(), target, arb(n), params))
 
     @cached_property
     def _far(self) -> tuple[float, float, float, float]:
@@ -129,7 +131,7 @@ _COSTS: dict[tuple[CoverLemma, Hashable], Cost] = {}
 
 def cost_of(lemma: CoverLemma, target: Target, n: int) -> Cost:
     """What a lemma's covers of a target cost; targets of one shape share it, where no points are counted."""
-    if not lemma.uniform:
+    if not lemma.uniform or target.most is not None:
         return Cost(lemma, target, n)
     key = (lemma, lemma.shape(target))
     if key not in _COSTS:
@@ -220,17 +222,18 @@ def build_items(network: Network, samples: int, allowed: Callable[[CoverLemma], 
 
 
 def _item(piece: Piece, samples: int, lemmas: Sequence[CoverLemma]) -> Item:
-    log_gain = piece.gain.log
+    log_gain = upper_log(piece.gain)
     zero = max(
-        min(target.radius.log + target.norms.op.log for target in member.targets) + log_gain for member in piece.members
+        min(upper_log(target.radius * target.norms.op) for target in member.targets) + log_gain
+        for member in piece.members
     )
     members = [
         (math.log(member.multiplicity), options_of(member.targets, samples, log_gain, lemmas))
         for member in piece.members
     ]
     if piece.cap is not None:
-        zero = min(zero, piece.cap.log)
-    bend = piece.cap.log if piece.saturates and piece.cap is not None else math.inf
+        zero = min(zero, upper_log(piece.cap))
+    bend = upper_log(piece.cap) if piece.saturates and piece.cap is not None else math.inf
     return Item(piece.key, log_gain, zero, members, bend)
 
 
@@ -241,7 +244,7 @@ def options_of(targets: Sequence[Target], samples: int, log_gain: float, lemmas:
         n = target.points.count(samples)
         for lemma in lemmas:
             if target.kind in lemma.kinds and lemma.applies(target) is None:
-                reach = lemma.reach(target).log + log_gain
+                reach = upper_log(lemma.reach(target)) + log_gain
                 options.append(Option(lemma, index, target, n, reach, cost_of(lemma, target, n)))
     return options
 

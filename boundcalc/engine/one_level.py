@@ -7,8 +7,10 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat, golden, log_sum
+from flint import arb
+
+from boundcalc.base.intervals import INTERVAL, upper_log
+from boundcalc.base.numbers import golden, log_sum
 from boundcalc.engine.allocate import Point, fill, lemmas_at, slack
 from boundcalc.engine.items import Item, Option, lemmas_of, options_of, uncoverable
 from boundcalc.proof.certificate import Choice, Cover, Level
@@ -93,14 +95,14 @@ def _noise_half(search: Search) -> Point | None:
 
 def noise_items(network: Network, covers: Sequence[Item], laws: Container[str], eta: float, seen: int) -> list[Item]:
     """Laws of noise besides the covers of every piece, where so many events share a chance."""
-    depth = LogFloat.of(gap.noise_depth(FLOAT, eta, max(1, seen)))
+    depth = gap.noise_depth(INTERVAL, eta, max(1, seen))
     chosen = [law for name, law in NOISES.items() if name in laws]
     items: list[Item] = []
     for item, piece in zip(covers, network.pieces, strict=True):
         members: list[tuple[float, list[Option]]] = []
         for (weight, options), member in zip(item.members, piece.members, strict=True):
             noise = options_of(member.targets, 1, item.log_gain, chosen)
-            reaches = [option.log_reach + spread(LOG, option.target, depth).log for option in noise]
+            reaches = [option.log_reach + upper_log(spread(INTERVAL, option.target, depth)) for option in noise]
             noise = [replace(option, log_reach=reach) for option, reach in zip(noise, reaches, strict=True)]
             members.append((weight, [*options, *noise]))
         items.append(Item(item.key, item.log_gain, item.log_zero, members, item.log_bend))
@@ -130,10 +132,11 @@ def closed_form(search: Search, strategy: Strategy) -> tuple[float, Level]:
             if level.log_scale <= start:
                 break
             level, log_capacity = _split(search, strategy, items, start - 1e-6)
-    count, scale = LogFloat(log_capacity - 2 * level.log_scale), LogFloat(level.log_scale)
-    inverse, m = LogFloat.of(search.log_inverse_delta), LogFloat.of(search.m)
-    inputs = Known(LogFloat(search.log_start), [scale], [count], inverse, m, LogFloat.of(0))
-    return strategy.value(LOG, inputs).log, level
+    start, count, scale = (
+        arb(log).exp() for log in (search.log_start, log_capacity - 2 * level.log_scale, level.log_scale)
+    )
+    inputs = Known(start, [scale], [count], arb(search.log_inverse_delta), arb(search.m), arb(0))
+    return upper_log(strategy.value(INTERVAL, inputs)), level
 
 
 def _split(search: Search, strategy: Strategy, items: Sequence[Item], log_scale: float) -> tuple[Level, float]:
@@ -178,19 +181,14 @@ def _split(search: Search, strategy: Strategy, items: Sequence[Item], log_scale:
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:
     """Log of the cost at y = 1 (for the published cover: at the y of about this scale)."""
-    y = (
-        LogFloat(max(0.0, option.log_reach - log_scale + 2.0))
-        if published and option.lemma.published
-        else LogFloat(0.0)
-    )
-    return option.lemma.closed(LOG, y, option.target, LogFloat.of(option.n)).log - 2 * y.log
+    log_y = max(0.0, option.log_reach - log_scale + 2.0) if published and option.lemma.published else 0.0
+    return upper_log(option.lemma.closed(INTERVAL, arb(log_y).exp(), option.target, arb(option.n))) - 2 * log_y
 
 
 def _log_published(options: Sequence[Option], choice: Choice, log_share: float) -> float:
     """Log cost of a chosen option under PUB (majorised by y^2 where it is not a power)."""
     option = next(o for o in options if o.lemma.name == choice.lemma and o.index == choice.target)
-    y = LogFloat(option.log_reach - log_share)
-    n = LogFloat.of(option.n)
+    log_y, n = option.log_reach - log_share, arb(option.n)
     if option.lemma.published:
-        return option.lemma.sharp(LOG, y, option.target, n, {}).log
-    return option.lemma.closed(LOG, LogFloat(0.0), option.target, n).log + 2 * y.log
+        return upper_log(option.lemma.sharp(INTERVAL, arb(log_y).exp(), option.target, n, {}))
+    return upper_log(option.lemma.closed(INTERVAL, arb(1), option.target, n)) + 2 * log_y

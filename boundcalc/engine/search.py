@@ -12,8 +12,11 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
+from flint import arb
+
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat
+from boundcalc.base.intervals import INTERVAL, upper_log
+from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.allocate import Point, TradeOff, slack
 from boundcalc.engine.chain import Chains
 from boundcalc.engine.comparison import tune
@@ -141,14 +144,14 @@ class Search:
 
     @cached_property
     def network(self) -> Network:
-        """The network, in logs."""
+        """The network, in balls, which neither overflow nor underflow."""
         published = PUBLISHED if self.closed is not None and self.closed.published else frozenset[str]()
-        return self.once(("network", published), lambda: Network(self.setting, LOG, published=published))
+        return self.once(("network", published), lambda: Network(self.setting, INTERVAL, published=published))
 
     @cached_property
     def log_start(self) -> float:
         """Log e_0, the radius of the loss around its centre."""
-        return min(math.log(0.5), self.network.radius.log)
+        return min(math.log(0.5), upper_log(self.network.radius))
 
     @cached_property
     def has_empty_premise(self) -> bool:
@@ -286,16 +289,16 @@ class Search:
             if quantity == "risk" and self._looked_at_the_error and not strategy.is_choice(self.setting.architecture):
                 continue
             whole = self.once(
-                ("complexity", strategy.parameters), partial(strategy.complexity, LOG, self.setting, chosen)
+                ("complexity", strategy.parameters), partial(strategy.complexity, INTERVAL, self.setting, chosen)
             )
-            inverse, m, q = map(LogFloat.of, (self.log_inverse_delta, self.m, self.setting.sample.train_error))
-            count = strategy.count(LOG, self.setting, whole)
-            value = strategy.value(LOG, Known(LogFloat(self.log_start), [], [count], inverse, m, q))
+            start, m, q = arb(self.log_start).exp(), arb(self.m), arb(self.setting.sample.train_error)
+            count = strategy.count(INTERVAL, self.setting, whole)
+            value = strategy.value(INTERVAL, Known(start, [], [count], arb(self.log_inverse_delta), m, q))
 
             def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:
                 return replace(self.certificate(strategy, ()), tuning=chosen)
 
-            yield Candidate(value.log, strategy.name, write)
+            yield Candidate(upper_log(value), strategy.name, write)
 
     # -- chains
 
@@ -331,13 +334,11 @@ class Search:
 
     def _log_samples(self, point: Point) -> float:
         """Log of the m with which a link to a point brings the gap below 1: what it adds falls like 1/sqrt(m)."""
-        start, scale, one = LogFloat(self.log_start), LogFloat(point.log_scale), LogFloat.of(1)
-        inputs = Known(
-            start, [scale], [LogFloat(point.log_count)], LogFloat.of(self.log_inverse_delta), one, LogFloat.of(0)
-        )
+        start, scale, count = (arb(log).exp() for log in (self.log_start, point.log_scale, point.log_count))
+        inputs = Known(start, [scale], [count], arb(self.log_inverse_delta), arb(1), arb(0))
         left = 2 * (_BELOW_ONE * start - scale)
-        at_one = STRATEGIES[Chain.name].value(LOG, inputs) - 2 * scale
-        return 2 * (at_one / left).log if left > 0 else math.inf
+        at_one = STRATEGIES[Chain.name].value(INTERVAL, inputs) - 2 * scale
+        return 2 * upper_log(at_one / left) if left > 0 else math.inf
 
     def first_link(self) -> Needed | None:
         """The cover and the number of samples by which one link would bring the gap below 1."""

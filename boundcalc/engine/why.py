@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.intervals import upper_log
 from boundcalc.base.value import VACUOUS_MARGIN
 from boundcalc.engine.allocate import slack
 from boundcalc.engine.bound import BoundValue
@@ -164,16 +165,16 @@ class _Account:
 
     def account(self) -> Why:
         """Everything about it."""
-        level = max(self.held.breakdown.levels, key=lambda level: level.count.log, default=None)
+        level = max(self.held.breakdown.levels, key=lambda level: level.count, default=None)
         parts = () if level is None else level.parts
-        counts = sorted((Count(part.key, part.count.log, part.share) for part in parts), key=lambda c: -c.share)
+        counts = sorted((Count(part.key, upper_log(part.count), part.share) for part in parts), key=lambda c: -c.share)
         slopes = {name: slope for name in self.changers if (slope := self._slope(name)) is not None}
         needed = self._needed()
         return Why(
             self.quantity,
             self.held.certificate.strategy,
             self.value.of(self.quantity).trivial,
-            -math.inf if level is None else level.count.log,
+            -math.inf if level is None else upper_log(level.count),
             tuple(counts),
             self.evaluator.paid.sample.n_train,
             needed.value if needed is not None else None,

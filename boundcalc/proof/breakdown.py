@@ -1,6 +1,6 @@
 """A proof taken apart, for readers: what the checker found for each level and piece.
 
-The numbers are upper ends of what was checked, kept as logarithms because they may leave the range of floats.
+The numbers are the checker's own balls.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from flint import arb
 
-from boundcalc.base.intervals import INTERVAL, upper_log
-from boundcalc.base.numbers import LogFloat
+from boundcalc.base.intervals import INTERVAL
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.levels import Booked
 from boundcalc.statements.covers import LEMMAS
@@ -36,9 +35,9 @@ class Part:
 
     key: str
     lemmas: tuple[str, ...]
-    eps: LogFloat
-    error: LogFloat
-    count: LogFloat
+    eps: arb
+    error: arb
+    count: arb
     share: float
 
 
@@ -46,9 +45,9 @@ class Part:
 class LevelParts:
     """One level: its scale on the loss, its log count, what it adds to the bound (chains), its pieces."""
 
-    scale: LogFloat
-    count: LogFloat
-    link: LogFloat | None
+    scale: arb
+    count: arb
+    link: arb | None
     parts: tuple[Part, ...]
 
 
@@ -67,7 +66,7 @@ class Breakdown:
 
     certificate: Certificate
     formula: str
-    value: LogFloat
+    value: arb
     terms: tuple[Term, ...]
     levels: tuple[LevelParts, ...]
     statements: tuple[str, ...]
@@ -94,15 +93,15 @@ def break_down(
         _level(booked, gains, arb(level.log_scale).exp(), None if links is None else links[i])
         for i, (level, booked) in enumerate(zip(certificate.levels, levels, strict=True))
     ]
-    terms = [Term(term.formula, _upper(term.value), term.statement) for term in strategy.terms(INTERVAL, inputs)]
+    terms = [*strategy.terms(INTERVAL, inputs)]
     paid = price != 0
     if paid:
-        terms.append(Term("cost of budgets read off trained weights, in log(1/delta)", _upper(price), "P1"))
+        terms.append(Term("cost of budgets read off trained weights, in log(1/delta)", price, "P1"))
     covers = {name for booked in levels for name in _cover_statements(certificate, booked)}
     meeting = ("A6",) if certificate.meeting else ()
     walked = () if network is None else (*network.uses, "A0", "A5")
     uses = (*sorted(covers), *walked, *meeting, *strategy.uses, *(("P1",) if paid else ()))
-    return Breakdown(certificate, strategy.formula, _upper(value), tuple(terms), tuple(taken), uses)
+    return Breakdown(certificate, strategy.formula, value, tuple(terms), tuple(taken), uses)
 
 
 def _level(booked: Mapping[str, Booked], gains: Mapping[str, arb], scale: arb, link: arb | None) -> LevelParts:
@@ -111,14 +110,14 @@ def _level(booked: Mapping[str, Booked], gains: Mapping[str, arb], scale: arb, l
         Part(
             key,
             tuple(dict.fromkeys(choice.lemma for choice in entry.cover.choices)),
-            LogFloat(entry.cover.log_eps),
-            _upper(gains[key] * entry.error),
-            _upper(entry.cost),
+            arb(entry.cover.log_eps).exp(),
+            gains[key] * entry.error,
+            entry.cost,
             float(entry.cost / total) if total > 0 else 0.0,
         )
         for key, entry in booked.items()
     )
-    return LevelParts(_upper(scale), _upper(total), None if link is None else _upper(link), parts)
+    return LevelParts(scale, total, link, parts)
 
 
 def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) -> Iterator[str]:
@@ -136,8 +135,3 @@ def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) ->
                 yield from cover_uses(choice.lemma, kind, uniform=LEMMAS[choice.lemma].uniform)
             if key.partition("[")[0].partition("#")[0] in referred:
                 yield "T7"
-
-
-def _upper(x: arb) -> LogFloat:
-    """The upper end, as a logarithm."""
-    return LogFloat(upper_log(x))

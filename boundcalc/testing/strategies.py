@@ -17,7 +17,7 @@ from flint import arb
 from scipy.stats import binom
 
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat, Number, NumberSystem
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem
 from boundcalc.base.theory import page
 from boundcalc.engine.one_level import least_mu
 from boundcalc.setting import Setting
@@ -106,13 +106,11 @@ def _chained(number: Any, strategy: Strategy) -> Known:
 
 
 def number_systems_agree(strategy: Strategy, coins: Coins) -> str | None:
-    """One formula in floats, intervals and logarithms."""
+    """One formula in floats and intervals."""
     del coins
     plain = strategy.value(FLOAT, _chained(float, strategy))
     exact = float(strategy.value(INTERVAL, _chained(arb, strategy)))
-    logs = float(strategy.value(LOG, _chained(LogFloat.of, strategy)))
-    alike = math.isclose(exact, plain, rel_tol=_CLOSE) and math.isclose(logs, plain, rel_tol=_CLOSE)
-    return None if alike else f"floats {plain!r}, intervals {exact!r}, logarithms {logs!r}"
+    return None if math.isclose(exact, plain, rel_tol=_CLOSE) else f"floats {plain!r}, intervals {exact!r}"
 
 
 def terms_make_the_value(strategy: Strategy, coins: Coins) -> str | None:

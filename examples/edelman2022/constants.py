@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from common import Values, run
+from flint import arb
 
 from boundcalc import Setting
-from boundcalc.base.numbers import LOG, LogFloat
+from boundcalc.base.intervals import INTERVAL, upper_log
 from boundcalc.base.rounding import up
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.search import Search
@@ -38,44 +39,48 @@ _LN10 = math.log(10)
 DEFAULT = Setting.of("edelman", depth=2, seq_len=512, n_train=10**6)
 
 
-def capacity(network: Network, samples: LogFloat) -> LogFloat:
+def capacity(network: Network, samples: arb) -> arb:
     """A1, A4: C_F with log N(e) <= C_F/e^2 on the loss, as every cost is at most y^2 times that at y = 1."""
-    lemmas, total = [LEMMAS[name] for name in COUNTING | ALWAYS], LOG.number(0)
+    lemmas, total = [LEMMAS[name] for name in COUNTING | ALWAYS], arb(0)
     for piece in network.pieces:
-        cost = LOG.number(0)
+        cost = arb(0)
         for member in piece.members:
             costs = [
-                lemma.reach(target) ** 2 * lemma.closed(LOG, LOG.number(1), target, target.points.count(samples))
+                lemma.reach(target) ** 2 * lemma.closed(INTERVAL, arb(1), target, target.points.count(samples))
                 for target in member.targets
                 for lemma in lemmas
                 if lemma.applies(target) is None
             ]
             cost = cost + member.multiplicity * min(costs)
-        total = total + (cost * piece.gain**2) ** (LOG.number(1) / 3)
+        total = total + (cost * piece.gain**2) ** (arb(1) / 3)
     return total**3
 
 
 def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
     """What changes, the statements it is based on, and log10 of the gap bound after it."""
     sample = setting.sample
-    m, confidence = LogFloat.of(sample.n_train), LogFloat.of(-math.log(sample.delta))
-    deviation = 3 * gap.deviation(LOG, confidence + LOG.log(2), m)
+    m, confidence = arb(sample.n_train), arb(-math.log(sample.delta))
+    deviation = 3 * gap.deviation(INTERVAL, confidence + INTERVAL.log(2), m)
     evaluator = Evaluator(setting)
 
-    def covered(published: frozenset[str], samples: int) -> LogFloat:
-        return capacity(Network(setting, LOG, published=published), LogFloat.of(samples))
+    def covered(published: frozenset[str], samples: int) -> arb:
+        return capacity(Network(setting, INTERVAL, published=published), arb(samples))
 
-    def dudley(value: LogFloat) -> float:
-        return (2 * gap.complexity_published(LOG, value, m) + deviation).log / _LN10
+    def dudley(value: arb) -> float:
+        return upper_log(2 * gap.complexity_published(INTERVAL, value, m) + deviation) / _LN10
 
     yield "published constants", "PUB", evaluator.value("published").log10
     yield "covers with explicit constants", "T1, T2", dudley(covered(frozenset({"L1", "L7"}), sample.n_train))
     ours = covered(frozenset(), sample.n_train)
     yield "sharper Lipschitz factors of softmax and of a head", "L1, L7", dudley(ours)
-    chained = gap.chain_closed(LOG, ours, LOG.number(2), m) + deviation
-    yield "entropy chaining instead of Dudley's integral", "G1", chained.log / _LN10
+    chained = gap.chain_closed(INTERVAL, ours, arb(2), m) + deviation
+    yield "entropy chaining instead of Dudley's integral", "G1", upper_log(chained) / _LN10
     many = covered(frozenset(), (1 + gap.CLOSED_GHOSTS) * sample.n_train)
-    yield "ghost samples instead of symmetrisation", "G2", gap.gap_closed(LOG, many, confidence, m).log / _LN10
+    yield (
+        "ghost samples instead of symmetrisation",
+        "G2",
+        upper_log(gap.gap_closed(INTERVAL, many, confidence, m)) / _LN10,
+    )
     whole = replace(POLICIES["best"], comparison=False)
     bare = replace(whole, lemmas=whole.lemmas - CENTRES, refining=False, meeting=False, laws=frozenset())
     rungs = (

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import FLOAT, LOG
+from boundcalc.base.numbers import FLOAT
 
 
 def test_sums_of_gamma_functions() -> None:
@@ -16,8 +16,7 @@ def test_sums_of_gamma_functions() -> None:
     for _ in range(300):
         x, count = 10 ** rng.uniform(-2, 9), int(10 ** rng.uniform(0, 3.3))
         exact = INTERVAL.lgamma_sum(x, count)
-        for found in (FLOAT.lgamma_sum(x, count), float(LOG.lgamma_sum(x, count))):
-            assert abs(float(exact - found)) <= 2e-14 * max(1.0, abs(float(exact)))
+        assert abs(float(exact - FLOAT.lgamma_sum(x, count))) <= 2e-14 * max(1.0, abs(float(exact)))
 
 
 @pytest.mark.parametrize("count", [0, 1, 23, 24, 25, 26, 60])

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from boundcalc.base.numbers import LOG
+from boundcalc.base.intervals import INTERVAL, upper_log
 from boundcalc.engine.solve import solve
 from boundcalc.layers.base import of_class
 from boundcalc.setting import LayerNorm, Setting
@@ -17,11 +17,11 @@ from boundcalc.statements.network import Network
 def mean_gain(setting: Setting) -> float:
     """Log of how much the loss stretches an error of a weight's map, on average over the weights."""
     total, count = 0.0, 0
-    for piece in Network(setting, LOG).pieces:
+    for piece in Network(setting, INTERVAL).pieces:
         for member in piece.members:
             target = min(member.targets, key=lambda each: each.size)
             number = member.multiplicity * min(target.size, target.norms.rank * (target.d + target.k))
-            total, count = total + number * piece.gain.log, count + number
+            total, count = total + number * upper_log(piece.gain), count + number
     return total / count
 
 
@@ -38,7 +38,7 @@ def test_what_dominates(preset: str, gain: float, of_norms: float, m: float, cou
     assert mean_gain(setting) == pytest.approx(gain, rel=1e-3)
     (eps,) = {layer.eps for layer in of_class(setting.architecture.stages, LayerNorm)}
     steep = normalisations(setting) * math.log(1 / math.sqrt(eps))
-    assert steep / Network(setting, LOG).amplification.log == pytest.approx(of_norms, abs=0.01)
+    assert steep / upper_log(Network(setting, INTERVAL).amplification) == pytest.approx(of_norms, abs=0.01)
     assert solve(setting, "m", 0.1, digits=3).value <= m
     for bits, part in ((32, 1.0), (16, 0.5)):  # `boundcalc solve --for m --preset bert --bits 32`
         assert solve(setting.but(bits=bits), "m", 0.1, digits=4).value == pytest.approx(part * counted, rel=1e-3)

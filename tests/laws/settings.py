@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.numbers import LOG
+from boundcalc.base.intervals import INTERVAL
 from boundcalc.setting import Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.statements.network import Network
 
@@ -45,7 +45,7 @@ def setting(rng: random.Random, *, budgets: bool = True) -> Setting:
 def met(plain: Setting) -> bool:
     """Whether some network has the variance that the setting asks for."""
     try:
-        Network(plain, LOG)
+        Network(plain, INTERVAL)
     except InvalidSetting:
         return False
     return True

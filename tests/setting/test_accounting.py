@@ -163,15 +163,15 @@ def test_limits_that_nothing_can_use_are_refused(key: str, budget: Budget, why: 
 
 def weight(setting: Setting) -> float:
     """What the pieces of a setting weigh: sum over pieces of gain times reach, in logs."""
-    from boundcalc.base.numbers import LOG
+    from boundcalc.base.intervals import INTERVAL, upper_log
 
-    low = Network(setting, LOG)
+    low = Network(setting, INTERVAL)
     total = low.amplification
     for piece in low.pieces:
         for member in piece.members:
             target = member.targets[0]
             total = total + member.multiplicity * piece.gain * target.radius * (target.norms.op + target.norms.two_one)
-    return float((total + low.radius).log)
+    return upper_log(total + low.radius)
 
 
 READ_OUT = (Pool(), Linear("readout", 8, 3, bias="b_readout"))

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 from boundcalc.base.errors import CertificateError, Unsupported
-from boundcalc.base.numbers import FLOAT, LogFloat
+from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.layers.base import unknown_to_noise
 from boundcalc.layers.facts import Facts, Slot
@@ -324,7 +325,7 @@ def without_the_skip(steps: list[Any]) -> list[Any]:
 def without_the_third(steps: list[Any]) -> list[Any]:
     """Of an error before a residual nothing goes through its last branch."""
     last = max(i for i, step in enumerate(steps) if step is Branch.NEXT)
-    return [*steps[: last + 1], _Stage(LogFloat.of(0.0), ()), *steps[last + 1 :]]
+    return [*steps[: last + 1], _Stage(arb(0), ()), *steps[last + 1 :]]
 
 
 @pytest.mark.parametrize(("name", "edit"), [("line", without_the_skip), ("parallel", without_the_third)])

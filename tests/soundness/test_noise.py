@@ -13,7 +13,8 @@ from scipy.special import gammaln
 from scipy.stats import binom, chi2, multivariate_t
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.numbers import FLOAT, LOG
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.allocate import fill
 from boundcalc.engine.items import build_items
 from boundcalc.engine.one_level import HALF, noise_items
@@ -184,7 +185,7 @@ def test_the_gaussian_law_exactly(kind: Kind, d: int, k: int, square: float) -> 
 
 def noisy(setting: Setting, eta: float) -> Certificate:
     """A certificate with another eta than the search takes."""
-    network = Network(setting, LOG)
+    network = Network(setting, INTERVAL)
     slots = [member for piece in network.pieces for member in piece.members]
     seen = sum(member.multiplicity * max(map(events, member.targets)) for member in slots)
     items = noise_items(network, build_items(network, 1, lambda _: False), NOISES, eta, seen)

@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
-from boundcalc.base.numbers import FLOAT, LOG, LogFloat, NumberSystem
+from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.proof.second.numbers import MP, num
 
 Rng = np.random.Generator
@@ -30,9 +30,9 @@ def whole(rng: Rng, low: int, high: int) -> int:
 
 
 def disagreements(value: Value, truth: Any, tolerance: float = 1e-12) -> list[str]:
-    """Where floats or logs are off by more than a relative tolerance, or the interval misses the truth or is wide."""
+    """Where floats are off by more than a relative tolerance, or the interval misses the truth or is wide."""
     found: list[str] = []
-    for ns in (FLOAT, LOG, INTERVAL):
+    for ns in (FLOAT, INTERVAL):
         values = value(ns)
         for name, exact in truth.items() if isinstance(truth, Mapping) else [("value", num(truth))]:
             mine = values[name] if isinstance(values, Mapping) else values
@@ -46,10 +46,6 @@ def _close(ns: NumberSystem, mine: Any, exact: Any, tolerance: float) -> bool:
         low, high = (_exactly(end) for end in (arb(mine).lower(), arb(mine).upper()))
         slack = _ROUNDING * abs(exact)
         return low <= exact + slack and exact - slack <= high and high - low <= abs(exact) * num(10) ** -25
-    if ns is LOG:
-        logs = LogFloat.of(mine)
-        mine = logs.sign * MP.exp(logs.log) if logs.sign else 0
-        tolerance *= max(1.0, abs(float(MP.log(abs(exact))))) if exact else 1.0
     return abs(num(mine) - exact) <= tolerance * abs(exact)
 
 

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, Refusal
-from boundcalc.base.intervals import INTERVAL, lower_float
+from boundcalc.base.intervals import INTERVAL, lower_float, upper_float
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator, evaluate
@@ -97,11 +97,11 @@ def of_bound(bound: BoundValue) -> Point:
     if bound.trivial:
         return {}
     parts = bound.breakdown
-    sizes = {term.formula: math.exp(term.value.log) for term in parts.terms}
+    sizes = {term.formula: upper_float(term.value) for term in parts.terms}
     deviation = sum(size for formula, size in sizes.items() if "delta" in formula)
     point: Point = {"gap": 10**bound.log10, "strategy": bound.strategy, "pieces": dict(bound.of("gap").shares)}
     if bound.strategy == "chain":
-        first = math.exp(parts.levels[0].link.log) if parts.levels[0].link is not None else 0.0
+        first = upper_float(parts.levels[0].link) if parts.levels[0].link is not None else 0.0
         return point | {"terms": [first, sizes["sum of links"] - first, sizes["2 e_J"], deviation]}
     if bound.strategy.startswith("comparison"):
         return point | {"terms": [0.0, sum(sizes.values()) - deviation, 0.0, deviation]}

@@ -82,7 +82,7 @@ class CoverLemma(ABC):
 
     def shape(self, target: Target) -> Hashable:
         """What the cost depends on besides y and n, for searches that tabulate it."""
-        return (target.kind, target.d, target.k, target.norms.rank) if target.most is None else target
+        return target.kind, target.d, target.k, target.norms.rank
 
 
 def random_cover(ns: NumberSystem, n: Number, y: Number, t: Number) -> Number:
