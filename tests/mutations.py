@@ -180,9 +180,9 @@ STATEMENTS = [
     ),
     Mutation(
         "a witness whose columns are as long as those of one copy",
-        "engine/states.py",
-        "fro, root * columns, copies * rows",
-        "fro, columns, copies * rows",
+        "engine/witness.py",
+        "columns = root * math.hypot(*shape), root * (",
+        "columns = root * math.hypot(*shape), (",
         _BOTH_LABELS,
     ),
     Mutation(

@@ -1,8 +1,8 @@
 """Open this to see which network a risk bound is about: a member of the class with margins on inputs of both labels.
 
 A risk bound at a training error that was typed, not measured, supposes networks with margins above gamma on samples of
-both labels (G0e). Both checkers refuse it where no such network can exist. Here one is built. That decides what a
-printed risk means, not whether it is true, so no certificate depends on it.
+both labels (G0e). Both checkers refuse it where no such network can exist. Here one is built, in floats. That decides
+what a printed risk means, not whether it is true, so no certificate depends on it.
 
 All rows of an input are alike, and all scores are 0, so attention takes means of equal rows. Weights act on two
 coordinates: the label is the sign of the first, or of their difference. `tests/laws/member.py` writes them as arrays.
@@ -10,13 +10,16 @@ coordinates: the label is the sign of the first, or of their difference. `tests/
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from flint import arb
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.intervals import INTERVAL, lower_float, upper_float
-from boundcalc.engine.states import INPUTS, SHAPES, SIZES, ZERO, Entry, Row, Shape, State, best, pattern_of
+from boundcalc.base.intervals import upper_float
+from boundcalc.base.numbers import FLOAT
 from boundcalc.layers.activation import largest_entry
 from boundcalc.layers.products import is_product
 from boundcalc.setting import (
@@ -30,212 +33,239 @@ from boundcalc.setting import (
     Layer,
     LayerNorm,
     Linear,
-    Norms,
     Pool,
     Setting,
     SoftCap,
 )
 from boundcalc.setting.norms import place_of
+from boundcalc.statements.floors.base import Pattern
 from boundcalc.statements.premise import margin_on_both_labels, no_member, supposes_a_margin
 
+Row = tuple[float, float, float]
+"""The first and the second coordinate of each copy, and each of all other entries."""
+Shape = tuple[int, int, int, int]
+"""The entries of a map of two coordinates, row by row."""
 
-class Builder:
+_INPUTS: Sequence[Shape] = ((1, 0, -1, 0), (1, -1, -1, 1), (1, 0, 0, 1))
+"""The two inputs: opposite on one axis, or on two of different signs; or one axis each."""
+_SHAPES: Sequence[Shape] = ((0, 0, 0, 0), (1, 0, 0, 0), (1, -1, 0, 0), *_INPUTS)
+"""Maps: of the first coordinate or of the difference onto one axis or two of different signs; of both; and zero."""
+_NOTHING: Row = (0.0, 0.0, 0.0)
+_ROUNDING = 1e-10
+_MEMORYLESS = (Linear, Hidden, Activation, Pool)
+"""Layers that need not know how many copies of the coordinates a row has."""
+
+
+class Entry(NamedTuple):
+    """Non-zero entries of a weight: a map of two coordinates times a factor, where copies of them begin."""
+
+    before: Entry | None
+    kind: str
+    block: int | None
+    shape: Shape
+    factor: float
+    starts: Sequence[int] = (0,)
+
+
+class State(NamedTuple):
+    """The rows that two inputs of different labels have behind some layers.
+
+    Attributes:
+        rows: a row of each input.
+        width: entries of a row.
+        start: which coordinates the inputs have.
+        last: the last of the weights so far.
+        starts: where copies of the coordinates begin.
+        own_row: whether the row that will be read is still 0 in every input, unlike the others.
+        alone: whether rows that are not read differ from the one that is.
+    """
+
+    rows: tuple[Row, Row]
+    width: int
+    start: Shape
+    last: Entry | None = None
+    starts: Sequence[int] = (0,)
+    own_row: bool = False
+    alone: bool = False
+
+    def judged(self) -> tuple[str, float]:
+        """How the label is written, and about the largest margin that a linear map of norm 1 makes of it.
+
+        The margin is the distance of 0 from the segment between the row of one input and the other's times -1.
+        """
+        entries = [entry for row in self.rows for entry in row[:2]]
+        largest = max(map(abs, entries))
+        if not largest:
+            return "zero", 0.0
+        a, b, c, d = [entry / largest for entry in entries]
+        x, y = -c - a, -d - b
+        length = x * x + y * y
+        share = min(1.0, max(0.0, -(a * x + b * y) / length)) if length > 0 else 0.0
+        apart = math.hypot(a + share * x, b + share * y)
+        kind = "axis" if b == d == 0 else "pair" if abs(a + b) + abs(c + d) <= 1e-12 * apart else "both"
+        return kind, apart * largest * math.sqrt(len(self.starts))
+
+    def scaled(self, factors: Sequence[float], mean: Sequence[float] = (0.0, 0.0)) -> State:
+        """Rows less a number in every entry, times a factor."""
+        rows = [[(x - m) * f for x in row] for row, f, m in zip(self.rows, factors, mean, strict=True)]
+        return self._replace(rows=tuple((a, b if self.width > 1 else 0.0, rest) for a, b, rest in rows))
+
+    def written(self, shape: Shape, factor: float, width: int, last: Entry, starts: Sequence[int] = (0,)) -> State:
+        """Behind a map of the two coordinates of every copy."""
+        (a, b, c, d), factor = shape, factor * len(self.starts)
+        rows = [(factor * (a * x + c * y), factor * (b * x + d * y), 0.0) for x, y, _ in self.rows]
+        return self._replace(rows=(rows[0], rows[1]), width=width, last=last, starts=starts)
+
+    def shapes(self, width: int) -> Iterator[Shape]:
+        """The maps of its coordinates into rows of a width."""
+        for a, b, c, d in _SHAPES:
+            if (self.width > 1 or not (c or d)) and (width > 1 or not (b or d)):
+                yield a, b, c, d
+
+
+def _best(states: Iterable[State]) -> list[State]:
+    """Of every way to write the label the state with the largest margin."""
+    best: dict[str, tuple[float, State]] = {}
+    for state in states:
+        if all(math.isfinite(entry) for row in state.rows for entry in row):
+            kind, apart = state.judged()
+            if kind not in best or apart > best[kind][0]:
+                best[kind] = apart, state
+    return [state for _, state in best.values()]
+
+
+def _activated(name: str, x: float) -> float:
+    return max(0.0, x) if name == "relu" else float(largest_entry(name, arb(x)))
+
+
+def _entrywise(state: State, name: str) -> State:
+    return state._replace(rows=tuple(tuple(_activated(name, x) for x in row) for row in state.rows))
+
+
+@lru_cache(maxsize=1 << 12)
+def _largest_factor(shape: Shape, copies: int, budget: Budget) -> float:
+    """The largest factor within a budget of a map that reads so many copies of two coordinates."""
+    a, b, c, d = shape
+    if not any(shape):
+        return 0.0
+    factors: list[float] = []
+    if budget.row is not None:
+        factors.append(budget.row / max(math.hypot(a, b), math.hypot(c, d)))
+    if any(getattr(budget, name) is not None for name in ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")):
+        root = math.sqrt(copies)
+        fro, columns = root * math.hypot(*shape), root * (math.hypot(a, c) + math.hypot(b, d))
+        rows, ones, rank = math.hypot(a, b) + math.hypot(c, d), sum(map(abs, shape)), 1 if a * d == b * c else 2
+        pattern = Pattern(fro if rank == 1 else root, fro, columns, copies * rows, copies * ones, rank)
+        factors.append(pattern.scale(FLOAT, budget))
+    return min(factors, default=0.0)
+
+
+class _Builder:
     """Walks through the layers of a setting, and chooses weights on the way."""
 
     def __init__(self, setting: Setting) -> None:
         self.norms, self.seq_len = setting.norms, setting.architecture.seq_len
-        self.setting = setting
-        self._factors: dict[tuple[int, Shape, int], arb] = {}
 
-    def states(self) -> list[State]:
-        """What the inputs have become behind the last layer."""
-        if any(is_product(place_of(key)[0]) for key in self.norms.budgets):
-            return []
-        return self._through(self.setting.architecture.stages, self._inputs())
-
-    def _inputs(self) -> list[State]:
-        first = self.setting.architecture.stages[0]
-        if isinstance(first, Embedding) and first.vocabulary:
-            return []  # tokens have no rows yet
-        width = first.widths()[0]
-        width = self.setting.architecture.d if width is None else width
-        radius = arb(self.setting.architecture.input_radius)
-        states: list[State] = []
-        for a, b, c, d in INPUTS if width > 1 else INPUTS[:1]:
-            scale = radius / arb(a * a + b * b).sqrt()
-            states.append(
-                State(
-                    ((a * scale, b * scale, ZERO), (c * scale, d * scale, ZERO)),
-                    width,
-                    min(width, 2),
-                    start=(a, b, c, d),
-                )
-            )
-        return states
-
-    def _through(self, layers: Sequence[Layer], states: list[State]) -> list[State]:
+    def through(self, layers: Sequence[Layer], states: list[State]) -> list[State]:
+        """What the inputs have become behind some layers."""
         for layer in layers:
-            if layer.branches:
-                states = best(total for state in states for total in self._through_branches(layer, state))
-            else:
-                states = best(self._through_layer(layer, states))
+            there = self._branches if layer.branches else self._layer
+            states = _best(end for state in states for end in there(layer, state))
         return states
 
-    def _through_branches(self, layer: Layer, state: State) -> list[State]:
+    def _branches(self, layer: Layer, state: State) -> list[State]:
         """A sum of branches; a row of its own is 0 before the first attention, whatever the others are."""
-        nothing = state._replace(rows=((ZERO,) * 3,) * 2)
+        nothing = state._replace(rows=(_NOTHING, _NOTHING))
         totals = [nothing._replace(own_row=False, alone=state.own_row or state.alone)]
         for branch in layer.branches:
-            ends = self._through(branch, [nothing if state.own_row and not branch else state])
-            totals = [_sum(total, end, state.last) for total in totals for end in ends if len(end.starts) == 1]
-            totals = best(totals)
+            ends = self.through(branch, [nothing if state.own_row and not branch else state])
+            totals = _best(_sum(total, end, state.last) for total in totals for end in ends if len(end.starts) == 1)
         return totals
 
-    def _through_layer(self, layer: Layer, states: list[State]) -> Iterator[State]:
+    def _layer(self, layer: Layer, state: State) -> Iterator[State]:
+        if len(state.starts) > 1 and not isinstance(layer, _MEMORYLESS):
+            return
         match layer:
             case Embedding():
-                yield from self._through_embedding(layer, states)
+                yield from self._embedding(layer, state)
             case Linear():
-                for state in states:
-                    yield from self._through_map(state, layer.kind, layer.block, layer.d_out)
+                yield from self._map(state, layer.kind, layer.block, layer.d_out)
             case Hidden():
-                for state in states:
-                    for unit in self._through_map(state, layer.first, layer.block, layer.d_ff):
-                        yield from self._through_map(_entrywise(unit, layer.activation), layer.last, layer.block, 1)
+                for unit in self._map(state, layer.first, layer.block, layer.d_ff):
+                    yield from self._map(_entrywise(unit, layer.activation), layer.last, layer.block, 1)
             case GatedFeedForward():
-                for state in states:
-                    yield from self._through_gated(layer, state)
+                yield from self._gated(layer, state)
             case Attention():
-                for state in states:
-                    yield from self._through_attention(layer, state)
+                yield from self._attention(layer, state)
             case LayerNorm():
-                yield from (end for state in states if (end := self._through_normalisation(layer, state)) is not None)
+                yield from self._normalised(layer, state)
             case Ball():
-                for state in states:
-                    lengths = [INTERVAL.maximum(arb(layer.radius), state.sums(row)[1].sqrt()) for row in state.rows]
-                    scaled = [
-                        tuple(x * layer.radius / length for x in row)
-                        for row, length in zip(state.rows, lengths, strict=True)
-                    ]
-                    yield state._replace(rows=tuple(scaled))
+                lengths = [math.sqrt(_square(state, row)) for row in state.rows]
+                yield state.scaled([layer.radius / max(layer.radius, length) for length in lengths])
             case Activation():
-                yield from (_entrywise(state, layer.name) for state in states)
+                yield _entrywise(state, layer.name)
             case SoftCap():
-                for state in states:
-                    rows = [tuple(layer.cap * (x / layer.cap).tanh() for x in row) for row in state.rows]
-                    yield state._replace(rows=tuple(rows))
+                rows = [[layer.cap * math.tanh(x / layer.cap) for x in row] for row in state.rows]
+                yield state._replace(rows=tuple(map(tuple, rows)))
             case Pool():
-                yield from (state for state in states if not (state.alone and layer.how == "mean"))
+                yield from () if state.alone and layer.how == "mean" else (state,)
             case _:
                 return
 
-    def _through_embedding(self, layer: Embedding, states: list[State]) -> Iterator[State]:
-        """Two tokens; positions that are learned are 0, fixed ones are alike in all other entries."""
-        if layer.vocabulary:
-            first = first_token(layer)
-            if layer.vocabulary < first + 2:
-                return
-            one = arb(1)
-            tokens = State(((one, ZERO, ZERO), (ZERO, one, ZERO)), 2, 2, (first,))
-            states = list(self._through_map(tokens, "embedding", None, layer.d))
-        for state in states:
-            own = state._replace(own_row=layer.own_row is not None)
-            if layer.positions == "fixed" and state.others:
-                rest = arb(layer.position_radius) / arb(state.others).sqrt()
-                own = own._replace(rows=tuple((a, b, r + rest) for a, b, r in own.rows))
-                yield from () if own.own_row else (own,)
-            else:
-                yield own
+    def _embedding(self, layer: Embedding, state: State) -> Iterator[State]:
+        """Two tokens; positions are 0."""
+        own = layer.own_row is not None
+        if not layer.vocabulary:
+            yield state._replace(own_row=own)
+            return
+        first = first_token(layer)
+        if layer.vocabulary >= first + 2:
+            tokens = State(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), 2, state.start, starts=(first,))
+            yield from (end._replace(own_row=own) for end in self._map(tokens, "embedding", None, layer.d))
 
-    def _through_map(self, state: State, kind: str, block: int | None, width: int) -> Iterator[State]:
-        for shape in self._shapes(state, width):
-            factor = self._factor(shape, len(state.starts), self.norms.find(kind, block))
-            end = _written(state, shape, factor, width)
-            yield end._replace(last=Entry(state.last, kind, block, None, shape, factor, state.starts))
+    def _factor(self, state: State, shape: Shape, kind: str, block: int | None, head: int | None = None) -> float:
+        return _largest_factor(shape, len(state.starts), self.norms.find(kind, block, head))
 
-    def _shapes(self, state: State, width: int) -> Iterator[Shape]:
-        for a, b, c, d in SHAPES:
-            if (state.size > 1 or not (c or d)) and (width > 1 or not (b or d)):
-                yield a, b, c, d
+    def _map(self, state: State, kind: str, block: int | None, width: int) -> Iterator[State]:
+        for shape in state.shapes(width):
+            factor = self._factor(state, shape, kind, block)
+            yield state.written(shape, factor, width, Entry(state.last, kind, block, shape, factor, state.starts))
 
-    def _factor(self, shape: Shape, copies: int, budget: Budget) -> arb:
-        """The largest factor of a map within its budget."""
-        key = id(budget), shape, copies  # budgets live as long as the norms do
-        if key not in self._factors:
-            self._factors[key] = _largest_factor(shape, copies, budget) if any(shape) else ZERO
-        return self._factors[key]
+    def _gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
+        for shape in state.shapes(layer.d_ff):
+            last, units = state.last, list[State]()
+            for kind in ("W_1", "W_3"):
+                factor = self._factor(state, shape, kind, layer.block)
+                last = Entry(last, kind, layer.block, shape, factor)
+                units.append(state.written(shape, factor, layer.d_ff, last))
+            rows = zip(_entrywise(units[0], layer.activation).rows, units[1].rows, strict=True)
+            both = tuple(tuple(x * y for x, y in zip(*pair, strict=True)) for pair in rows)
+            yield from self._map(units[1]._replace(rows=both), "W_2", layer.block, layer.d)
 
-    def _through_gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
-        for shape in self._shapes(state, layer.d_ff):
-            gate, value = (
-                self._factor(shape, len(state.starts), self.norms.find(kind, layer.block)) for kind in ("W_1", "W_3")
-            )
-            first = _entrywise(_written(state, shape, gate, layer.d_ff), layer.activation)
-            second = _written(state, shape, value, layer.d_ff)
-            rows = [
-                tuple(x * y for x, y in zip(*both, strict=True)) for both in zip(first.rows, second.rows, strict=True)
-            ]
-            last = Entry(state.last, "W_1", layer.block, None, shape, gate, state.starts)
-            last = Entry(last, "W_3", layer.block, None, shape, value, state.starts)
-            unit = first._replace(rows=tuple(rows), last=last)
-            yield from self._through_map(unit, "W_2", layer.block, layer.d)
+    def _attention(self, layer: Attention, state: State) -> Iterator[State]:
+        mass = 0.0 if state.alone else _mass(layer, self.seq_len, own_row=state.own_row)
+        summed = layer.combine == "sum"
+        heads = range(layer.heads) if self.norms.headed else [None]
+        for shape in state.shapes(layer.out):
+            factor = min(self._factor(state, shape, "W_V", layer.block, head) for head in heads)
+            last = Entry(state.last, "W_V", layer.block, shape, factor)
+            starts = (0,) if summed else range(0, layer.heads * layer.out, layer.out)
+            factor *= mass * (layer.heads if summed else 1)
+            yield state.written(shape, factor, layer.out * len(starts), last, starts)._replace(own_row=False)
 
-    def _through_attention(self, layer: Attention, state: State) -> Iterator[State]:
-        mass = _mass(layer, self.seq_len, own_row=state.own_row)
-        if state.alone or len(state.starts) > 1 or mass is None:
-            mass = ZERO
-        state = state._replace(own_row=False)
-        for shape in self._shapes(state, layer.out):
-            factors = [
-                INTERVAL.minimum(*(self._factor(shape, 1, self.norms.find("W_V", layer.block, h)) for h in heads))
-                for heads in _groups(layer, self.norms)
-            ]
-            if layer.combine == "sum":
-                total = layer.heads * sum(factors, start=ZERO) / len(factors) * mass
-                end = _written(state, shape, total, layer.out)
-            else:
-                factors = [INTERVAL.minimum(*factors)]
-                starts = tuple(head * layer.out for head in range(layer.heads))
-                end = _written(state, shape, factors[0] * mass, layer.heads * layer.out)
-                end = end._replace(size=min(layer.out, 2), starts=starts)
-            last = state.last
-            for index, factor in enumerate(factors):
-                last = Entry(last, "W_V", layer.block, index if len(factors) > 1 else None, shape, factor)
-            yield end._replace(last=last)
-
-    def _through_normalisation(self, layer: LayerNorm, state: State) -> State | None:
-        gain = arb(1)
-        if layer.gain:
-            gain = arb(self.norms.find(f"{layer.kind}.gain", layer.block).sup or 0) + layer.around_one
-        rows: list[Row] = []
-        for row in state.rows:
-            total, squares = state.sums(row)
-            mean = total / state.width if layer.centred else ZERO
-            variance = squares / state.width - mean * mean
-            if layer.variance_floor > 0 and not variance >= layer.variance_floor:
-                return None
-            factor = gain / (INTERVAL.maximum(ZERO, variance) + layer.eps).sqrt()
-            a, b, rest = ((x - mean) * factor for x in row)
-            rows.append((a, b if state.size > 1 else ZERO, rest))
-        return state._replace(rows=(rows[0], rows[1]))
+    def _normalised(self, layer: LayerNorm, state: State) -> Iterator[State]:
+        gain = (self.norms.find(f"{layer.kind}.gain", layer.block).sup or 0.0) + layer.around_one if layer.gain else 1.0
+        others = max(0, state.width - 2)
+        means = [(a + b + others * rest) / state.width * layer.centred for a, b, rest in state.rows]
+        squares = [_square(state, row) for row in state.rows]
+        variances = [square / state.width - mean * mean for square, mean in zip(squares, means, strict=True)]
+        if layer.variance_floor == 0 or min(variances) >= layer.variance_floor:
+            yield state.scaled([gain / math.sqrt(max(0.0, variance) + layer.eps) for variance in variances], means)
 
 
-def _largest_factor(shape: Shape, copies: int, budget: Budget) -> arb:
-    a, b, c, d = shape
-    factors: list[arb] = []
-    if budget.row is not None:
-        factors.append(arb(budget.row) / arb(max(a * a + b * b, c * c + d * d)).sqrt())
-    if any(limit is not None for limit in (*(getattr(budget, name) for name in SIZES), budget.schatten)):
-        factors.append(pattern_of(shape, copies).scale(INTERVAL, budget))
-    return INTERVAL.minimum(*factors) if factors else ZERO
-
-
-def _groups(layer: Attention, norms: Norms) -> list[list[int]]:
-    """The heads that share one value matrix, whose budgets it fits all; one list for all where none has its own."""
-    if not norms.headed:
-        return [[0]]
-    group = layer.heads // layer.groups
-    return [list({g, *range(g * group, (g + 1) * group)}) for g in range(layer.groups)]
+def _square(state: State, row: Row) -> float:
+    a, b, rest = row
+    return a * a + b * b + max(0, state.width - 2) * rest * rest
 
 
 def first_token(layer: Embedding) -> int:
@@ -243,37 +273,14 @@ def first_token(layer: Embedding) -> int:
     return layer.own_row + 1 if layer.own_row is not None and layer.own_row < 2 else 0
 
 
-def _mass(layer: Attention, seq_len: int, *, own_row: bool) -> arb | None:
-    """What the weights of rows of one kind sum to where all scores are 0; None where they may not be."""
+def _mass(layer: Attention, seq_len: int, *, own_row: bool) -> float:
+    """What the weights of rows of one kind sum to where all scores are 0; 0 where they may not be."""
     rows, name = seq_len - own_row, layer.normaliser.name
     if name == "softmax":
-        return arb(rows) / seq_len if own_row and layer.offsets == "none" else None if own_row else arb(1)
+        return rows / seq_len if not own_row or layer.offsets == "none" else 0.0
     if layer.causal and seq_len > 1:
-        return None
-    return arb(rows) / (seq_len + 1) if name == "softmax1" else arb(rows) / (2 * seq_len) if name == "sigmoid" else None
-
-
-def _written(state: State, shape: Shape, factor: arb, width: int) -> State:
-    """The rows behind a map of the two coordinates of every copy."""
-    a, b, c, d = shape
-    factor = factor * len(state.starts)
-    first, second = ((factor * (a * x + c * y), factor * (b * x + d * y), ZERO) for x, y, _ in state.rows)
-    return state._replace(rows=(first, second), width=width, size=min(width, 2), starts=(0,))
-
-
-def _entrywise(state: State, name: str) -> State:
-    return state._replace(rows=tuple(tuple(_activated(name, x) for x in row) for row in state.rows))
-
-
-def _activated(name: str, x: arb) -> arb:
-    if name == "relu":
-        return INTERVAL.maximum(ZERO, x)
-    if x >= 0 or name in ("tanh", "identity"):
-        return largest_entry(name, x)
-    if name == "mish":
-        small = x.exp()
-        return x * (small**2 + 2 * small) / (small**2 + 2 * small + 2)
-    return largest_entry(name, -x) + x  # s(x) - s(-x) = x for GELU and SiLU
+        return 0.0
+    return rows / (seq_len + 1) if name == "softmax1" else rows / (2 * seq_len) if name == "sigmoid" else 0.0
 
 
 def chosen(last: Entry | None, before: Entry | None = None) -> Iterator[Entry]:
@@ -289,28 +296,35 @@ def _sum(total: State, end: State, shared: Entry | None) -> State:
     last = total.last
     for entry in reversed(list(chosen(end.last, shared))):
         last = entry._replace(before=last)
-    return end._replace(
-        rows=tuple(rows),
-        last=last,
-        own_row=False,
-        alone=total.alone,
-    )
+    return end._replace(rows=tuple(rows), last=last, own_row=False, alone=total.alone)
 
 
-def _margin(state: State, classes: int) -> arb:
+def _margin(state: State, classes: int) -> float:
     """The smaller margin of the two inputs."""
     (a, b, rest), (c, d, other) = state.rows
     if classes == 1:
-        return INTERVAL.maximum(INTERVAL.minimum(a, -c), INTERVAL.minimum(-a, c))
-    wrong = ([b, rest], [c, other]) if classes > 2 else ([b], [c])
-    return INTERVAL.minimum(a - INTERVAL.maximum(*wrong[0]), d - INTERVAL.maximum(*wrong[1]))
+        return max(min(a, -c), min(-a, c))
+    return min(a - max(b, rest), d - max(c, other)) if classes > 2 else min(a - b, d - c)
 
 
 def best_state(setting: Setting) -> tuple[State | None, float]:
-    """The end of the network with the largest margin, and that margin, rounded down."""
-    classes = setting.architecture.classes
-    ends = [(state, lower_float(_margin(state, classes))) for state in Builder(setting).states()]
-    return max(((s, m) for s, m in ends if m > 0), key=lambda end: end[1], default=(None, 0.0))
+    """The end of the network with the largest margin, and that margin, with room for the rounding of floats."""
+    a = setting.architecture
+    if any(is_product(place_of(key)[0]) for key in setting.norms.budgets):
+        return None, 0.0
+    width = a.stages[0].widths()[0]
+    width = a.d if width is None else width
+    starts: list[State] = []
+    for shape in _INPUTS if width != 1 else _INPUTS[:1]:
+        x = a.input_radius / math.hypot(*shape[:2])
+        p, q, r, s = (x * entry for entry in shape)
+        starts.append(State(((p, q, 0.0), (r, s, 0.0)), width, shape))
+    try:
+        ends = _Builder(setting).through(a.stages, starts)
+    except OverflowError:
+        return None, 0.0
+    margins = [(state, _margin(state, a.classes) * (1 - _ROUNDING)) for state in ends]
+    return max(((s, m) for s, m in margins if m > 0), key=lambda end: end[1], default=(None, 0.0))
 
 
 def built_margin(setting: Setting) -> float:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from boundcalc.base.intervals import lower_float
-from boundcalc.engine.states import State
-from boundcalc.engine.witness import best_state, chosen, first_token
+from boundcalc.engine.witness import State, best_state, chosen, first_token
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Embedding, Setting
 
@@ -23,7 +20,7 @@ class Member:
     Attributes:
         weights: by kind, block and head (None where there is one).
         inputs: one of each label: T rows, or T tokens, of which the first is the one that is read where it has no data.
-        margin: of both, in exact arithmetic, rounded down.
+        margin: of both, as floats with room for their rounding.
     """
 
     weights: Arrays
@@ -32,7 +29,7 @@ class Member:
 
 
 def member(setting: Setting) -> Member | None:
-    """The network that `built_margin` is about, its weights rounded toward 0; None where there is none."""
+    """The network that `built_margin` is about, or None."""
     state, margin = best_state(setting)
     if state is None:
         return None
@@ -45,12 +42,11 @@ def member(setting: Setting) -> Member | None:
                 top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
                 weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
     for entry in chosen(state.last):
-        factor = lower_float(entry.factor)
-        for (kind, block, head), array in weights.items():
-            if (kind, block) == (entry.kind, entry.block) and entry.head in (None, head):
+        for (kind, block, _), array in weights.items():
+            if (kind, block) == (entry.kind, entry.block):
                 for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
                     if value := entry.shape[2 * row + column]:
-                        array[np.array(entry.starts) + row, column] = value * factor
+                        array[np.array(entry.starts) + row, column] = value * entry.factor
     return Member(weights, _inputs(setting, state, weights), margin)
 
 
@@ -59,9 +55,7 @@ def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray
     first = a.stages[0]
     for layer in a.stages:
         if isinstance(layer, Embedding) and layer.positions == "fixed":
-            row = np.full(layer.d, layer.position_radius / math.sqrt(max(1, layer.d - 2)))
-            row[:2] = 0.0
-            weights["positions", None, None] = np.tile(row, (a.seq_len, 1))
+            weights["positions", None, None] = np.zeros((a.seq_len, layer.d))
     if isinstance(first, Embedding) and first.vocabulary:
         tokens = np.tile(first_token(first) + np.arange(2)[:, None], a.seq_len)
         if first.own_row is not None:

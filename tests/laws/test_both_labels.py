@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -152,8 +153,8 @@ WRONG: dict[str, tuple[str, Callable[..., Any]]] = {
         lambda old: lambda state, classes: abs(state.rows[0][0]) + old(state, classes),
     ),
     "heads that are counted twice": (
-        "_written",
-        lambda old: lambda state, *rest: old(state._replace(starts=state.starts * 2), *rest),
+        "State.written",
+        lambda old: lambda state, *rest: old(state._replace(starts=[*state.starts] * 2), *rest),
     ),
 }
 
@@ -161,7 +162,7 @@ WRONG: dict[str, tuple[str, Callable[..., Any]]] = {
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_construction_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, changed = WRONG[what]
-    monkeypatch.setattr(witness, name, changed(getattr(witness, name)))
+    monkeypatch.setattr(f"{witness.__name__}.{name}", changed(attrgetter(name)(witness)))
     with pytest.raises(AssertionError):
         confirm_all()
 
