@@ -49,7 +49,7 @@ def certify_by_rule(
                 "proved": explanation.proved is not None,
                 "margin": explanation.margin,
                 "parts": 0 if explanation.proved is None else len(explanation.proved.values),
-                "rounding": explanation.rounding,
+                "rounding": None if explanation.proved is None else explanation.proved.rounding,
                 "counterexample": None
                 if where is None
                 else {"x": "".join(map(str, where.x)), "output": where.output, "rule": where.answer},
@@ -72,10 +72,8 @@ def _lines(explained: Any, certificate: Any) -> list[str]:
 
     lines = [str(explained)]
     if explained.proved is not None:
-        parts = len(explained.proved.values)
-        lines.append(
-            f"{'proof':<10}  {parts} parts in ball arithmetic, {function_of(explained.rounding, explained.margin)}"
-        )
+        parts, function = len(explained.proved.values), function_of(explained.proved.rounding, explained.margin)
+        lines.append(f"{'proof':<10}  {parts} parts in ball arithmetic, {function}")
     if explained.proved is not None and explained.counterexample is not None:
         lines.append(f"{'beyond':<10}  it differs from {explained.rule} at {explained.counterexample}")
     if certificate is not None:

@@ -24,9 +24,8 @@ from boundcalc.predictors.certificate import (
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays, named, readers, refuse_other_examples
-from boundcalc.predictors.rules.check import Proof, Proved, prove
+from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
-from boundcalc.predictors.rules.fails import Counterexample
 from boundcalc.predictors.rules.search import Found, explain
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
 from boundcalc.predictors.statements import G15, G15P, count, real
@@ -87,33 +86,16 @@ def _array(value: Any) -> Array:
     return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """What a network provably computes.
+@dataclass
+class Explanation(Found):
+    """What a network provably computes, and the bound of its risk where examples were given and a proof was found."""
 
-    Attributes:
-        rule: what it computes, or seems to compute.
-        proof: the tree of cuts and slopes; None where nothing is proved.
-        proved: margin and reach of the proof, from the checker.
-        counterexample: an input on which the network does not answer as the rule's function.
-        certificate: the bound of its risk, where examples were given and a proof was found.
-    """
-
-    rule: Rule
-    proof: Proof | None
-    proved: Proved | None
-    counterexample: Counterexample | None
     certificate: PredictorCertificate | None = None
 
     @property
     def margin(self) -> float | None:
         """What the network's output exceeds in size wherever the proof reaches; None where nothing is proved."""
         return None if self.proved is None else self.proved.margin
-
-    @property
-    def rounding(self) -> float | None:
-        """How far a float32 pass falls at most below what is proved; None where that is not known."""
-        return None if self.proved is None else self.proved.rounding
 
     def __str__(self) -> str:
         if self.proof is None or self.proved is None:
@@ -163,7 +145,6 @@ def explain_network(
     data: Any = None,
     *,
     delta: float = 0.05,
-    names: bool = True,
     seconds: float = 3.0,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
@@ -173,7 +154,6 @@ def explain_network(
         model: the path of a model's file, a `Transformer` of this package, or (architecture, weights).
         data: the examples it was trained on (`Data`, or a pair of arrays), or None.
         delta: failure probability of the bound.
-        names: functions may be named; else their truth table or decision tree is spelled, which costs more bits.
         seconds: processor time of the search.
         progress: receives what is being done.
 
@@ -184,26 +164,25 @@ def explain_network(
     examples = None if data is None else data if isinstance(data, Data) else Data(*map(np.asarray, data))
     tables = tables_of(network.architecture, network.weights)
     x, y = (None, None) if examples is None else (_rows(examples, tables.T), examples.y)
-    explanation = explain(tables, x, y, seconds=seconds, names=names, progress=progress)
-    certificate = None
+    explanation = Explanation(**vars(explain(tables, x, y, seconds=seconds, progress=progress)))
     if examples is not None and explanation.proved is not None:
-        certificate = certificate_of(network, explanation, examples, delta, names=names)
-    return Explanation(explanation.rule, explanation.proof, explanation.proved, explanation.counterexample, certificate)
+        explanation.certificate = certificate_of(network, explanation, examples, delta)
+    return explanation
 
 
 def certificate_of(
-    network: StoredNetwork, explanation: Found, data: Data, delta: float, *, names: bool = True, prefix: int = 0
+    network: StoredNetwork, explanation: Found, data: Data, delta: float, *, prefix: int = 0
 ) -> PredictorCertificate:
     """The certificate of a proved rule; with a prefix that the rule was read off, by G15p on the other examples."""
     rule, proof, proved = explanation.rule, explanation.proof, explanation.proved
     if proof is None or proved is None:
-        raise InvalidSetting(str(Explanation(rule, None, None, explanation.counterexample)))
+        raise InvalidSetting(str(Explanation(rule, counterexample=explanation.counterexample)))
     tested = data.take(range(prefix, len(data)))
     facts: dict[str, Any] = {"errors": rule.errors(_rows(tested, rule.T), tested.y), "n": len(tested)}
     return issue(
         "rule",
         "G15p" if prefix else "G15",
-        facts if prefix else {**facts, "bits": rule.price(names=names)[1]},
+        facts if prefix else {**facts, "bits": rule.price()[1]},
         delta=delta,
         alternatives=({"prefix": prefix, "delta": delta} if prefix else {"code": CODE, "delta": delta},),
         chosen=0,
@@ -212,7 +191,6 @@ def certificate_of(
             "recipe": network.recipe,
             "weights": digest_of_arrays(network.weights),
             "rule": rule.to_json(),
-            "named": names,
             "proof": proof.to_json(),
             "margin": proved.margin,
             "environment": {"python": platform.python_version(), "numpy": np.__version__},
@@ -228,7 +206,7 @@ def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
     if "bits" in certificate.facts:
         kind, bits = rule.price(names=False)
         facts |= {
-            "function": rule.price(names=evidence["named"])[0],
+            "function": rule.price()[0],
             "unnamed": kind,
             "bits_unnamed": bits,
             "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
@@ -240,12 +218,6 @@ def _rows(data: Data, T: int) -> Array:
     if data.x.ndim != 2 or data.x.shape[1] != T or not bool(((data.x == 0) | (data.x == 1)).all()):
         raise InvalidSetting(f"the examples must be rows of {T} bits, got an array of shape {data.x.shape}")
     return data.x
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise CertificateError(f"{name} is true or false, got {value!r}")
-    return value
 
 
 def _recipe(name: str, value: object) -> Mapping[str, Any]:
@@ -279,11 +251,9 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     ):
         return "G15 is based on the code of rules, G15p on a prefix that the rule is read off"
     if not prefix:
-        bits = rule.price(names=evidence["named"])[1]
+        bits = rule.price()[1]
         if not bits <= facts["bits"] <= bits * (1 + 1e-9):
             return f"the rule takes {bits!r} bits, {facts['bits']!r} are claimed"
-    elif not evidence["named"]:
-        return "a rule that is read off a prefix needs no name"
     return None
 
 
@@ -320,7 +290,6 @@ METHODS.register_builtin(
             recipe=_recipe,
             weights=sha256_text,
             rule=lambda _, value: Rule.from_json(value),
-            named=_flag,
             proof=lambda _, value: Proof.from_json(value),
             margin=real,
         ),

@@ -8,24 +8,22 @@ every leaf. The parts of a cut cover what is cut, so a wrong tree can make the p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import read_as
-from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.hidden import offsets
 from boundcalc.predictors.rules.rounded import Directions
-from boundcalc.predictors.rules.rounding import Float32Pass, OnLeaf
+from boundcalc.predictors.rules.rounding import float32_error
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
-from boundcalc.predictors.rules.tables import Tables, phi
+from boundcalc.predictors.rules.tables import Tables, least, phi
 
 Ranges = Mapping[int, tuple[float, float]]
 """Hidden units whose inputs are cut, with the numbers that these lie between."""
@@ -129,7 +127,6 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
             f"the proof is for {proof.low} to {proof.high} ones, the rule answers from {low} to {high}"
         )
     values: list[float] = []
-    seen: list[OnLeaf] = []
     leaves = proof.leaves
     for number, (fixed, ranges, leaf) in enumerate(leaves, 1):
         if progress is not None:
@@ -143,7 +140,7 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
             raise CertificateError(
                 f"the proof leaves out inputs that show {dict(fixed)}, or does not tell their answers apart"
             )
-        value = least_value(tables, leaf, 1 if 1 in answers else -1, inputs, ranges, seen)
+        value = least_value(tables, leaf, 1 if 1 in answers else -1, inputs, ranges)
         if value is None:
             continue
         if not (value > 0 and math.isfinite(value)):
@@ -154,16 +151,7 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
     if not values:
         raise CertificateError("the proof has no leaf with an input")
     everywhere = not rule.silent and proof.low <= 0 and proof.high >= rule.T
-    return Proved(min(values), everywhere, tuple(values), _rounding(tables, seen))
-
-
-def _rounding(tables: Tables, leaves: Sequence[OnLeaf]) -> float | None:
-    """How far a float32 pass falls below what is proved, at most."""
-    float32 = Float32Pass.of(tables.architecture, tables.weights)
-    if float32 is None:
-        return None
-    error = float32.everywhere() if tables.centre is None else max(float32.on_leaf(leaf) for leaf in leaves)
-    return error if error < math.inf else None
+    return Proved(min(values), everywhere, tuple(values), float32_error(tables.architecture, tables.weights))
 
 
 def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
@@ -172,13 +160,8 @@ def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
     return Inputs(T, tuple(fixed.items()), low - shown, high - shown)
 
 
-def least_value(
-    tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: Ranges, seen: list[OnLeaf] | None = None
-) -> float | None:
-    """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown; None: there is no input.
-
-    What a float32 pass of a network with normalisation needs to know is appended to `seen`.
-    """
+def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: Ranges) -> float | None:
+    """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown; None: no input."""
     a, width = tables.architecture, len(tables.zeta)
     if len(leaf.slopes) != width or any(not 0 <= h < a.heads for h in leaf.heads):
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
@@ -191,9 +174,9 @@ def least_value(
     for j, zeta in enumerate(tables.zeta):
         if not (low[j].is_finite() and high[j].is_finite()):
             return -math.inf
-        least, most = ranges.get(j, (-math.inf, math.inf))
-        z_low.append(max(least, lower_float(zeta + _least([s * low[j] for s in scale]))))
-        z_high.append(min(most, upper_float(zeta - _least([-s * high[j] for s in scale]))))
+        bottom, top = ranges.get(j, (-math.inf, math.inf))
+        z_low.append(max(bottom, lower_float(zeta + least([s * low[j] for s in scale]))))
+        z_high.append(min(top, upper_float(zeta - least([-s * high[j] for s in scale]))))
         if z_low[j] > z_high[j]:
             return None
     total = sum(offsets(a.activation, [sign * g for g in tables.g], leaf.slopes, z_low, z_high), sign * tables.k_0)
@@ -207,18 +190,12 @@ def least_value(
     near = arb(leaf.scale)
     against, up, down = _most(tables, heads, [-(sign * tables.straight + near * bent), bent, -bent])
     # s t - near t is bilinear in the scale s and t = <bent, r>, so it is least at a corner
-    total = total + _least([(s - near) * t for s in scale for t in (up, -down)]) - against
+    total = total + least([(s - near) * t for s in scale for t in (up, -down)]) - against
     if not bool(total > 0):
         return -math.inf
     behind = _output_box(tables, low[width:], high[width:], scale, z_low, z_high)
     square = sum((_larger_square(a, b) for a, b in behind), arb(0))
-    value = _lower_float(tables.scale_of_square(square) * total + sign * tables.last)
-    if seen is not None:
-        sizes = np.maximum(np.abs(z_low), np.abs(z_high))
-        reach, ends = _sizes(zip(low, high, strict=True)), (upper_float(arb.max(*scale)), lower_float(total))
-        last = lower_float(sign * tables.last)
-        seen.append(OnLeaf(ends[0], reach, sizes, np.array(z_high), ends[1], _sizes(behind), last, value))
-    return value
+    return _lower_float(tables.scale_of_square(square) * total + sign * tables.last)
 
 
 def _lower_float(total: arb) -> float:
@@ -256,12 +233,12 @@ def _first_scale(tables: Tables, low: Sequence[arb], high: Sequence[arb]) -> lis
     """The least and the largest scale of the first normalisation, from a box around C r."""
     if tables.centre is None:
         return [arb(1)]
-    most, least = arb(0), arb(0)
+    largest, smallest = arb(0), arb(0)
     for a, b in zip(low, high, strict=True):
-        most = most + _larger_square(a, b)
+        largest = largest + _larger_square(a, b)
         if bool(a > 0) or bool(b < 0):
-            least = least + _least([a * a, b * b])
-    return [tables.scale_of_square(most), tables.scale_of_square(least)]
+            smallest = smallest + least([a * a, b * b])
+    return [tables.scale_of_square(largest), tables.scale_of_square(smallest)]
 
 
 def _output_box(
@@ -285,27 +262,16 @@ def _output_box(
         lower, upper = low[i] + b_2[i], high[i] + b_2[i]
         if residual is not None:
             corners = [residual[0][i] * s * c for s in scale for c in (low[i], high[i])]
-            lower = _least(corners) + b_2[i] + residual[1][i]
-            upper = b_2[i] + residual[1][i] - _least([-c for c in corners])
+            lower = least(corners) + b_2[i] + residual[1][i]
+            upper = b_2[i] + residual[1][i] - least([-c for c in corners])
         for w, (bottom, top) in zip(column, ends, strict=True):
             lower, upper = lower + arb.min(w * bottom, w * top), upper + arb.max(w * bottom, w * top)
         box.append((lower, upper))
     return box
 
 
-def _sizes(ranges: Iterable[tuple[arb, arb]]) -> Array:
-    return np.array([upper_float(arb.max(abs(a), abs(b))) for a, b in ranges])
-
-
 def _larger_square(low: arb, high: arb) -> arb:
     return arb.max(low * low, high * high)
-
-
-def _least(values: Sequence[arb]) -> arb:
-    least = values[0]
-    for value in values[1:]:
-        least = arb.min(least, value)
-    return least
 
 
 def _leaves(tree: Node | None, fixed: Fixed, ranges: Ranges) -> Iterator[tuple[Fixed, Ranges, Leaf | None]]:

@@ -1,19 +1,7 @@
 """The prefix code of rules on T bits, fixed before any data: which rules there are, what they answer, what they cost.
 
-A message is a path in a tree of choices whose branches have these probabilities, at most 1 at every fork:
-
-- its domain, by the number of ones among the T bits: within 4 sqrt(T) of T/2, 1/2; within 2, 5/2, 3, 7/2, 5, 6 or 8
-sqrt(T),
-  or all inputs, 1/16 each;
-- its kind: a decision tree, 1/4; a truth table, 1/4; AND, OR, MAJ or XOR by name, 1/8 each;
-- of a decision tree, at every node: it is a leaf, 1/2 (answer 0 or 1, 15/32 each; no answer, 1/16), or it reads a
-position
-  that was not read above it, 1/2, all alike;
-- of a table or name: how many positions s it reads, 1/((s+1)(s+2)); which, 1/C(T, s); of a table the answers, 2^-(2^s);
-  then k removed cubes, 2^-(k+1); each is a pattern of the bits read (2^s alike), u other positions (1/((u+1)(u+2)),
-  which: 1/C(T-s, u)) and, for u >= 1, their values: one value for all (1/4 each), or any (2^-(u+1)).
-
-Names of functions are a convenience of this list: tables and trees know none.
+A message is a path in a tree of choices whose branches have the probabilities of docs/certificates.md (G15), at most 1
+at every fork. Names of functions are a convenience of this list: tables and trees know none.
 """
 
 from __future__ import annotations
@@ -80,9 +68,7 @@ class Rule:
         cls, T: int, positions: tuple[int, ...], table: tuple[int, ...], window: int | None = MAIN_WINDOW
     ) -> Rule:
         """The rule of a truth table: patterns of the positions are binary numbers, the first position first."""
-        patterns: list[tuple[int, ...]] = [*itertools.product((0, 1), repeat=len(positions))]
-        cells: dict[tuple[int, ...], int] = dict(zip(patterns, table, strict=True))
-        return cls(T, _smallest_tree(positions, cells), window)
+        return cls(T, _smallest_tree(positions, np.reshape(table, (2,) * len(positions)))[1], window)
 
     @cached_property
     def paths(self) -> tuple[tuple[tuple[tuple[int, int], ...], int], ...]:
@@ -249,25 +235,16 @@ def _size(count: int) -> Fraction:
     return Fraction(1, (count + 1) * (count + 2))
 
 
-def _smallest_tree(positions: tuple[int, ...], cells: dict[tuple[int, ...], int]) -> Tree:
-    """A tree of fewest leaves for a table, among those that split it at one position after the other."""
-    trees: dict[tuple[int | None, ...], tuple[int, Tree]] = {}
-
-    def smallest(shown: tuple[int | None, ...]) -> tuple[int, Tree]:
-        if shown not in trees:
-            here = {a for p, a in cells.items() if all(c is None or c == b for b, c in zip(p, shown, strict=True))}
-            if len(here) == 1:
-                trees[shown] = 1, here.pop()
-            else:
-                splits = []
-                for i in (i for i, c in enumerate(shown) if c is None):
-                    low, high = (smallest((*shown[:i], c, *shown[i + 1 :])) for c in (0, 1))
-                    splits.append((low[0] + high[0], i, (positions[i], low[1], high[1])))
-                size, _, tree = min(splits, key=lambda split: split[:2])
-                trees[shown] = size, tree
-        return trees[shown]
-
-    return smallest((None,) * len(positions))[1]
+def _smallest_tree(positions: tuple[int, ...], table: Array) -> tuple[int, Tree]:
+    """Of trees that read one position after the other, one of fewest leaves; the table has an axis for each."""
+    if (table == table.flat[0]).all():
+        return 1, int(table.flat[0])
+    splits: list[tuple[int, int, Tree]] = []
+    for i, t in enumerate(positions):
+        low, high = (_smallest_tree(positions[:i] + positions[i + 1 :], table.take(c, i)) for c in (0, 1))
+        splits.append((low[0] + high[0], i, (t, low[1], high[1])))
+    size, _, tree = min(splits, key=lambda split: split[:2])
+    return size, tree
 
 
 def _words(tree: Tree) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb
 
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.rules.tables import float_phi, phi, phi_slope
+from boundcalc.predictors.rules.tables import float_phi, least, phi, phi_slope
 
 _BENDS = (1.4142135, 1.4142136)
 """Floats around the root of 2, where the second derivative of GELU, (2 - z^2) times the normal density, changes its
@@ -32,7 +32,7 @@ def _relu(g: arb, a: float, low: float, high: float) -> arb:
     if not _proper(a, low, high):
         return arb.neg_inf()
     ends = [low, high, *([0.0] if low < 0 < high else [])]
-    return _least([g * arb.max(arb(z), arb(0)) - arb(a) * arb(z) for z in ends])
+    return least([g * arb.max(arb(z), arb(0)) - arb(a) * arb(z) for z in ends])
 
 
 def _gelu(g: arb, a: float, low: float, high: float, near: list[float]) -> arb:
@@ -41,7 +41,7 @@ def _gelu(g: arb, a: float, low: float, high: float, near: list[float]) -> arb:
         return arb.neg_inf()
     slope, (inner, outer) = arb(a), _BENDS
     if not bool(g > 0) and not bool(g < 0):  # |phi(z)| <= |z|
-        return _least([-slope * arb(z) for z in (low, high)]) - abs(g) * max(abs(low), abs(high))
+        return least([-slope * arb(z) for z in (low, high)]) - abs(g) * max(abs(low), abs(high))
     differences: list[arb] = []
     cuts = ((-math.inf, -outer), (-outer, -inner), (-inner, inner), (inner, outer), (outer, math.inf))
     for piece, (start, end) in enumerate(cuts):
@@ -56,21 +56,14 @@ def _gelu(g: arb, a: float, low: float, high: float, near: list[float]) -> arb:
             touch = arb(at)
             value = g * phi("gelu", touch) - slope * touch
             rise = g * phi_slope(touch) - slope
-            differences.append(value + _least([rise * (arb(left) - touch), rise * (arb(right) - touch)]))
+            differences.append(value + least([rise * (arb(left) - touch), rise * (arb(right) - touch)]))
         else:
             differences += [g * phi("gelu", arb(z)) - slope * arb(z) for z in (left, right)]
-    return _least(differences)
+    return least(differences)
 
 
 def _proper(a: float, low: float, high: float) -> bool:
     return math.isfinite(a) and math.isfinite(low) and math.isfinite(high) and low <= high
-
-
-def _least(values: Sequence[arb]) -> arb:
-    least = values[0]
-    for value in values[1:]:
-        least = arb.min(least, value)
-    return least
 
 
 def touching_points(g: Array, a: Array, low: Array, high: Array) -> Array:

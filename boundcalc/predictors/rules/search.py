@@ -26,8 +26,8 @@ _SAMPLE = 4096
 _MOST_READ = 5
 _CANDIDATES = 2
 _CHAIN = 12
-_WINDOWS = (8, 4, 7, 6, 5)
-"""The code's main window, then the narrowest: where that fails, so do the others."""
+_WINDOWS = (None, code.MAIN_WINDOW, 4)
+"""All inputs, the code's main window, and a narrow one."""
 _NEAR = -4.0
 """Least values above it may rise above 0 by cuts."""
 _MOST_CUTS = 4
@@ -37,8 +37,6 @@ _STARTS = 5
 """Of searches for a counterexample, per leaf without a proof."""
 _MOST_LEAVES = 24
 """Of a tree that is grown where no few bits decide."""
-
-
 Cost = tuple[float, float]
 
 
@@ -47,22 +45,20 @@ class Found:
     """A rule and what is known of it.
 
     Attributes:
-        rule: what the network seems to compute.
-        proof: its tree, if it seems to prove it.
+        rule: what the network computes, or seems to compute.
+        proof: the tree of cuts and slopes; None where nothing is proved.
+        proved: margin and reach of the proof, from the checker.
+        counterexample: an input on which the network does not answer as the rule's function.
         doubtful: leaves of the rule for which floats see no proof on all inputs.
-        proved: what the checker says of them.
-        counterexample: where the network does not answer so, on all inputs.
         seconds: processor time of the search, without the checker's.
-        last: whether nothing better of the same rule follows.
     """
 
     rule: Rule
     proof: Proof | None = None
-    doubtful: tuple[Fixed, ...] = ()
     proved: Proved | None = None
     counterexample: Counterexample | None = None
+    doubtful: tuple[Fixed, ...] = ()
     seconds: float = 0.0
-    last: bool = True
 
 
 @dataclass
@@ -70,33 +66,33 @@ class _Work:
     """One network under search."""
 
     tables: Tables
-    ends: float
-    say: Callable[[str], None]
+    seconds: float
+    progress: Callable[[str], None] | None
     x: Array | None = None
     y: Array | None = None
-    names: bool = True
     cuts: int = _CUTS
     best: Cost = (math.inf, math.inf)
     without_error: bool = False
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
-    floats: FloatTables = field(init=False)
+    started: float = field(default_factory=time.process_time)
 
-    def __post_init__(self) -> None:
-        self.floats = self.tables.floats
+    def say(self, text: str) -> None:
+        if self.progress is not None:
+            self.progress(text)
 
     def cost(self, rule: Rule, errors: int) -> Cost:
         """What its certificate says, and then about what each error would cost in bits."""
-        bits = rule.price(names=self.names)[1]
+        bits = rule.price()[1]
         facts = None if self.y is None else {"errors": errors, "n": len(self.y), "bits": bits}
         return 1.0 if facts is None else G15.risk(facts, 0.05), bits + 12.0 * errors
 
     @property
     def late(self) -> bool:
-        return time.process_time() > self.ends
+        return time.process_time() > self.started + self.seconds
 
     def leaves(self, rule: Rule, cubes: Sequence[Fixed], answer: int) -> list[tuple[Leaf, float]]:
         """A leaf for each of these inputs of the rule, and the least value that floats see on it."""
-        return leaves_of(self.floats, [_part(rule, fixed, answer) for fixed in cubes])
+        return leaves_of(self.tables.floats, [_part(rule, fixed, answer) for fixed in cubes])
 
     def attack(self, rule: Rule, leaves: Sequence[Fixed], starts: int) -> Counterexample | None:
         """An input in these leaves on which the network is not the rule."""
@@ -109,15 +105,13 @@ def explain(
     y: Array | None = None,
     *,
     seconds: float = 3.0,
-    names: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Found:
     """The rule of fewest errors and bits that is proved of the network, or the best guess and where it fails."""
-    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None), x, y, names)
-    started = time.process_time()
+    work = _Work(tables, seconds, progress, x, y)
     rows = _rows(tables.T)
     sample = work.random.integers(0, 2, (rows, tables.T)) if x is None else np.asarray(x)[:rows]
-    read = [read_off(work.floats, positions, work.random) for positions in candidates(work.floats, sample)]
+    read = [read_off(tables.floats, positions, work.random) for positions in candidates(tables.floats, sample)]
     guesses = list({_function(rule): rule for rule in reversed(read)}.values())[::-1]
     best, checking = Found(guesses[0]), 0.0
     for proposal in _proposals(work, guesses):
@@ -131,20 +125,19 @@ def explain(
             best, work.best, work.without_error = proposal, cost, work.without_error or not errors
         elif best.proof is None and not best.doubtful:
             best.doubtful = proposal.doubtful
-        if work.late or (best.proved is not None and proposal.last and not best.rule.silent):
+        if work.late or (best.proved is not None and not best.rule.silent):
             break
     if best.doubtful:
         work.say("an input where the network is not the rule")
         whole = replace(guesses[0] if best.rule.silent else best.rule, window=None)
         best.counterexample = work.attack(whole, best.doubtful, _STARTS)
-    best.seconds = time.process_time() - started - checking
+    best.seconds = time.process_time() - work.started - checking
     return best
 
 
 def follow(tables: Tables, rule: Rule, *, seconds: float = 3.0, progress: Callable[[str], None] | None = None) -> Found:
     """A proof that the network follows this very rule, on all inputs or on the rule's own."""
-    work = _Work(tables, time.process_time() + seconds, progress or (lambda _: None))
-    candidate = Found(rule)
+    work, candidate = _Work(tables, seconds, progress), Found(rule)
     for candidate in _whole(work, rule, (None, rule.window)):
         _check(work, candidate)
         if candidate.proved is not None:
@@ -169,7 +162,7 @@ def _check(work: _Work, candidate: Found) -> None:
 def _proposals(work: _Work, guesses: Sequence[Rule]) -> Iterator[Found]:
     """Rules with what may be their proofs: guesses on all inputs, in windows, in parts; last, a tree that is grown."""
     for guess in guesses:
-        yield from _whole(work, guess)
+        yield from _whole(work, guess, _WINDOWS)
     for guess in guesses:
         yield _in_parts(work, guess)
     if work.without_error:  # of the rules proved so far
@@ -218,7 +211,7 @@ def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.
 
 def grown(work: _Work) -> Rule:
     """A decision tree that asks for the bit of most influence until random inputs are answered alike."""
-    floats, random, T, leaves = work.floats, work.random, work.tables.T, 1
+    floats, random, T, leaves = work.tables.floats, work.random, work.tables.T, 1
 
     def grow(fixed: Fixed) -> code.Tree:
         nonlocal leaves
@@ -237,18 +230,16 @@ def grown(work: _Work) -> Rule:
     return Rule(T, grow({}))
 
 
-def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WINDOWS)) -> Iterator[Found]:
-    """The rule on all inputs; where that fails, in its window; else in the narrowest, and then in wider ones."""
+def _whole(work: _Work, guess: Rule, windows: Sequence[int | None]) -> Iterator[Found]:
+    """The rule on all inputs; where that fails, in windows; what is settled on more inputs stays so."""
     settled: dict[int, tuple[code.Tree, Node | None] | None] = {}
     doubtful: tuple[Fixed, ...] = ()
     for window in windows:
         rule = replace(guess, window=window)
-        work.say(
-            f"{guess} on {'all inputs' if window is None else f'inputs with {rule.ones[0]} to {rule.ones[1]} ones'}"
-        )
+        work.say(f"{guess} on inputs with {rule.ones[0]} to {rule.ones[1]} ones")
         todo = [i for i in range(len(guess.paths)) if settled.get(i) is None]
         cubes = [(dict(guess.paths[i][0]), guess.paths[i][1]) for i in todo]
-        leaves = leaves_of(work.floats, [_part(rule, *cube) for cube in cubes])
+        leaves = leaves_of(work.tables.floats, [_part(rule, *cube) for cube in cubes])
         failed, far = False, False
         for i, cube, leaf in sorted(zip(todo, cubes, leaves, strict=True), key=lambda item: item[2][1]):
             settled[i] = _settle(work, rule, *cube, leaf)
@@ -256,13 +247,10 @@ def _whole(work: _Work, guess: Rule, windows: Sequence[int | None] = (None, *_WI
             if failed:
                 break
         doubtful = doubtful or tuple(dict(guess.paths[i][0]) for i in todo if settled.get(i) is None)
-        proof = None
-        if not failed:
-            trees = [item[1] for _, item in sorted(settled.items()) if item]
-            proof = Proof(*rule.ones, _assembled(guess.tree, trees))
-            settled = {} if window == _WINDOWS[1] else settled
-        yield Found(rule if window is not None else guess, proof, doubtful, last=window != _WINDOWS[1])
-        if work.late or (failed and (window == _WINDOWS[1] or (window is not None and far))):
+        trees = [] if failed else [item[1] for _, item in sorted(settled.items()) if item]
+        proof = None if failed else Proof(*rule.ones, _assembled(guess.tree, trees))
+        yield Found(rule if window is not None else guess, proof, doubtful=doubtful)
+        if work.late or (failed and window is not None and far):
             return
 
 
@@ -274,7 +262,7 @@ def _in_parts(work: _Work, guess: Rule) -> Found:
     rule = replace(guess, tree=_rebuilt(guess.tree, trees))
     doubtful = tuple(dict(path) for path, answer in rule.paths if answer < 0)
     answered = any(answer >= 0 for _, answer in rule.paths)
-    return Found(rule, Proof(*rule.ones, _assembled(guess.tree, proofs)) if answered else None, doubtful)
+    return Found(rule, Proof(*rule.ones, _assembled(guess.tree, proofs)) if answered else None, doubtful=doubtful)
 
 
 def _rebuilt(tree: code.Tree, leaves: list[Any]) -> code.Tree:
@@ -347,7 +335,7 @@ def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Node | None:
     work.cuts -= 1
     if depth == 0 or work.late or work.cuts < 0:
         return None
-    f, cuts = work.floats, list[tuple[Bit | Unit, list[Part]]]()
+    f, cuts = work.tables.floats, list[tuple[Bit | Unit, list[Part]]]()
     if part.inputs.free:
         t = attracting(f, part)
         cuts.append((Bit(t, (None, None)), [replace(part, inputs=part.inputs.showing(t, c)) for c in (0, 1)]))
@@ -373,7 +361,7 @@ def _chain(work: _Work, rule: Rule, fixed: Fixed, answer: int) -> tuple[code.Tre
         part = _part(rule, here, answer)
         if work.late or not part.inputs.free:
             return -1, None
-        t = attracting(work.floats, part)
+        t = attracting(work.tables.floats, part)
         leaves = work.leaves(rule, [{**here, t: c} for c in (0, 1)], answer)
         good = [c for c in (0, 1) if leaves[c][1] > 0]
         if not good:

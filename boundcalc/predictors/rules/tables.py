@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ from flint import arb, arb_mat
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.rounded import Directions, RoundedHead
-from boundcalc.predictors.rules.rounding import normalisations
 from boundcalc.setting import Architecture
 
 Balls = list[list[arb]]
@@ -223,6 +222,13 @@ def float_phi(name: str, z: Array) -> Array:
     return z * ndtr(z)
 
 
+def normalisations(a: Architecture) -> list[tuple[str, ...]]:
+    """The names of gain (and offset) of every normalisation, in their order."""
+    parts = {"none": (), "rmsnorm": ("gain",), "layernorm": ("gain", "offset")}[a.normalisation]
+    places = ("norm_attention.{}[0]", "norm_ffn.{}[0]", "norm_final.{}")[: 3 if a.style == "pre" else 2]
+    return [tuple(place.format(part) for part in parts) for place in places if parts]
+
+
 def refuse_other_architectures(architecture: Architecture) -> None:
     """Raises `InvalidSetting` for every architecture that the tables do not describe."""
     a = architecture
@@ -376,6 +382,11 @@ def _matrix(array: Array) -> arb_mat:
 def add(a: list[arb], b: list[arb]) -> list[arb]:
     """Entry by entry."""
     return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def least(balls: Sequence[arb]) -> arb:
+    """The least of some balls."""
+    return reduce(arb.min, balls)
 
 
 def mids(balls: list[arb]) -> list[float]:
