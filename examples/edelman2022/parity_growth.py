@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from common import TINY_PARITY, Values, by, preset, run, trained
+from scipy.special import erfcx
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.figures import canvas
@@ -140,26 +141,9 @@ def _scaled_density(x: _Array, height: _Array) -> _Array:
 
 
 def _scaled_tail(x: _Array, height: _Array) -> _Array:
-    """P(N > x) e^height for x >= 0, to a part in 10^7: the rational approximation of Press et al., Numerical Recipes,
-    6.2."""
-    z = np.where(np.isfinite(x), x, 0.0) / math.sqrt(2)
-    t = 1 / (1 + z / 2)
-    power = np.where(np.isfinite(x), height - z**2 + np.polyval(_TAIL, t), -np.inf)
-    return t * np.exp(power) / 2
-
-
-_TAIL = (
-    0.17087277,
-    -0.82215223,
-    1.48851587,
-    -1.13520398,
-    0.27886807,
-    -0.18628806,
-    0.09678418,
-    0.37409196,
-    1.00002368,
-    -1.26551223,
-)
+    """P(N > x) e^height for x >= 0."""
+    power = np.exp(np.where(np.isfinite(x), height - np.minimum(x**2 / 2, 1e300), -np.inf))
+    return power * erfcx(x / math.sqrt(2)) / 2
 
 
 def waited(record: Any) -> Waited:

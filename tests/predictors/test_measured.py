@@ -35,7 +35,7 @@ def rows(name: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize("name", ["certificates", "certified_digits", "certified_words"])
+@pytest.mark.parametrize("name", ["certificates", "certified_digits"])
 def test_tables_are_those_of_the_rows(name: str) -> None:
     shown = PAGE.split(f"<!-- rows: examples/{name}.json -->\n")[1].split("\n\n")[0]
     assert shown.strip() == load(name).table(rows(name)).strip()
@@ -58,8 +58,8 @@ def test_the_row_of_conjunctions_is_that_of_the_rows() -> None:
 
 
 def test_no_certificate_lies_below_the_error_that_was_measured() -> None:
-    made = [row for row in rows("certificates") + rows("certified_words") if row["risk"] is not None]
-    assert len(made) > 300
+    made = [row for row in rows("certificates") if row["risk"] is not None]
+    assert len(made) > 250
     assert [row for row in made if row["test_error"] > row["risk"]] == []
 
 

@@ -21,7 +21,7 @@ def kept(promises: str, first: dict[object, float], second: dict[object, float])
     [
         ("train_and_bound", 5),
         ("as_trained", 2),
-        ("certified_words", 2),
+        ("certified_digits", 2),
     ],
 )
 def test_what_is_promised_is_kept(name: str, count: int, tmp_path: Path) -> None:
