@@ -1,7 +1,7 @@
 """The posterior is a sufficient representation: given it, the tokens tell nothing more of the next one (X1).
 
 Measured: I(y; X | summary) in nats, summed over every sequence X of so many tokens, y being one more. Computed: 0 for
-the posterior and for every sufficient statistic of three models.
+the posterior and for the sufficient statistic of three models.
 
     python examples/zhang2022/sufficient.py
 """
@@ -46,12 +46,11 @@ def information(model: Any, summary: Callable[[Array], Any], length: int) -> flo
 
 
 def main(L: int = 8) -> tuple[Values, Values]:
-    """0, and the information left, for sufficient summaries; what others leave is printed."""
+    """0, and the information left, for the posterior and a sufficient statistic; what others leave is printed."""
     measured: Values = {}
     for model in MODELS:
         measured[model.name, "posterior"] = information(model, lambda x, of=model: astuple(of.posterior(x)), L)
-        for name, statistic in model.statistics.items():
-            measured[model.name, name] = information(model, statistic, L)
+        measured[model.name, "statistic"] = information(model, model.statistic, L)
         half, nothing = (information(model, lambda x, n=n: np.sort(x[:n]), L) for n in (L // 2, 0))
         print(f"{model.name}: the first half of the tokens leaves {half:.3g} nats, no token {nothing:.3g}")
     return dict.fromkeys(measured, 0.0), measured

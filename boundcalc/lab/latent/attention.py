@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.latent.kernels import Array, Kernel, kernel_named
-from boundcalc.lab.latent.solve import MOST_CONDITION, factor_gram
+from boundcalc.lab.latent.kernels import Array, Function, Kernel, kernel_named
+from boundcalc.lab.latent.solve import factor_gram
 
 _EPS = float(np.finfo(float).eps)
 
@@ -45,9 +45,8 @@ def attend(
     lam: float,
     kernel: Kernel | str | Callable[[Any, Any], Any] = "linear",
     form: str = "auto",
-    max_condition: float = MOST_CONDITION,
 ) -> Attended:
-    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q), batch by batch, so that one Gram matrix is in memory.
+    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q), batch by batch: one Gram matrix is in memory at a time.
 
     Args:
         q: queries (..., n, d).
@@ -56,10 +55,6 @@ def attend(
         lam: the ridge; the posterior mean's is the noise's variance over the prior's (X2).
         kernel: a name in `kernels.KERNELS`, a kernel, or a function (X, Y) -> matrix, which is checked.
         form: "primal" works in the kernel's features, "dual" in the keys, "auto" in the fewer.
-        max_condition: refuse systems whose condition number is above this.
-
-    Returns:
-        Means, posterior variances, and the form used.
     """
     validate.positive("lam", lam, zero=True)
     (queries, keys), values = _pair(q, k), None if v is None else _rows("values", v)
@@ -74,7 +69,7 @@ def attend(
     solve = _primal if chosen == "primal" else _dual
     for index in np.ndindex(batch):
         q_i, k_i, v_i = (None if x is None else x[index] for x in views)
-        mean[index], variance[index] = solve(q_i, k_i, v_i, lam, space, max_condition)
+        mean[index], variance[index] = solve(q_i, k_i, v_i, lam, space)
     return Attended(mean, variance, chosen)
 
 
@@ -87,16 +82,16 @@ def _form(form: str, kernel: Kernel, keys: Array) -> str:
     return form
 
 
-def _primal(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: float) -> tuple[Array, Array]:
+def _primal(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel) -> tuple[Array, Array]:
     phi, psi = kernel.features(k), kernel.features(q)
-    factor = factor_gram(lambda: phi.T @ phi, lam, most, what="the features' second moments Phi^T Phi")
+    factor = factor_gram(lambda: phi.T @ phi, lam, what="the features' second moments Phi^T Phi")
     mean = psi @ factor.solve(phi.T if v is None else phi.T @ v)
     return mean, lam * np.square(factor.whiten(psi.T)).sum(0)
 
 
-def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: float) -> tuple[Array, Array]:
+def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel) -> tuple[Array, Array]:
     what = f"the {kernel.name} kernel's matrix k(K, K)"
-    factor = factor_gram(lambda: kernel.gram(k, k), lam, most, what=what, check=not kernel.trusted)
+    factor = factor_gram(lambda: kernel.gram(k, k), lam, what=what, check=isinstance(kernel, Function))
     cross = kernel.gram(k, q)
     white = factor.whiten(cross)
     mean = factor.solve(cross).T if v is None else white.T @ factor.whiten(v)
@@ -106,22 +101,18 @@ def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel, most: flo
 def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | str = "linear") -> Array:
     """P(q) = |phi(q) - sum_i weights_i phi(k_i)|, rounded up, (..., queries): the factor of |f*| in X3k."""
     queries, keys = _pair(q, k)
-    feature_kernel = kernel_named(kernel)
-    if feature_kernel.count(keys.shape[-1]) is not None:
-        psi, seen = feature_kernel.features(queries), feature_kernel.features(keys)
+    space = kernel_named(kernel)
+    if space.count(keys.shape[-1]) is not None:
+        psi, seen = space.features(queries), space.features(keys)
         lengths = np.linalg.norm(psi, axis=-1) + (np.abs(weights) * np.linalg.norm(seen, axis=-1)[..., None, :]).sum(-1)
         return np.linalg.norm(psi - weights @ seen, axis=-1) + (sum(seen.shape[-2:]) + 8) * _EPS * lengths
-    own, cross, gram = (
-        feature_kernel.diagonal(queries),
-        feature_kernel.gram(queries, keys),
-        feature_kernel.gram(keys, keys),
-    )
+    own, cross, gram = space.diagonal(queries), space.gram(queries, keys), space.gram(keys, keys)
 
     def square(own: Array, cross: Array, gram: Array, weights: Array) -> Array:
         return own - 2 * (weights * cross).sum(-1) + ((weights @ gram) * weights).sum(-1)
 
     size = square(np.abs(own), -np.abs(cross), np.abs(gram), np.abs(weights))
-    share = max(feature_kernel.rounding(x, y) for x, y in ((queries, queries), (queries, keys), (keys, keys)))
+    share = max(space.rounding(x, y) for x, y in ((queries, queries), (queries, keys), (keys, keys)))
     rounding = 2 * (share + 2 * _EPS * keys.shape[-2]) * size  # the terms nearly cancel
     return np.sqrt(np.maximum(square(own, cross, gram, weights), 0.0) + rounding)
 

@@ -9,20 +9,15 @@ from typing import Any
 from flint import arb
 
 from boundcalc.base import validate
-from boundcalc.base.errors import InvalidSetting, Unsupported
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float
-from boundcalc.base.numbers import FLOAT, NumberSystem, golden
+from boundcalc.base.numbers import FLOAT, golden
 from boundcalc.base.value import Value
 from boundcalc.lab.latent import formulas
 
 _STEPS = 80
 _WIDEST = 60.0
 """Tilts and ridges are searched for within e^(+-30) of where they are expected."""
-
-
-def _log_term(ns: NumberSystem, delta: float) -> Any:
-    """log(2/delta)."""
-    return ns.log(2 / ns.number(delta))
 
 
 def _least(cost: Callable[[float], float], start: float) -> float:
@@ -47,8 +42,11 @@ def _value(x: arb, always: float = math.inf) -> float:
     return min(upper_float(x), always) if x.is_finite() else always
 
 
-def _common(n: Any, delta: Any, most: Any) -> tuple[int, float, float]:
-    return validate.size("L", n), validate.fraction("delta", delta, ends=False), validate.positive("M", most)
+def _common(n: Any, delta: Any, most: Any) -> tuple[int, float, float, float, arb]:
+    """The number of pairs, delta and M; log(2/delta) as a float and as a ball."""
+    validate.fraction("delta", delta, ends=False)
+    logs = math.log(2 / delta), (2 / arb(delta)).log()
+    return validate.size("L", n), delta, validate.positive("M", most), *logs
 
 
 def cme_bound(
@@ -60,50 +58,27 @@ def cme_bound(
     most: float = 1.0,
     delta: float = 0.05,
     reg: float | None = None,
-    published: bool = False,
 ) -> Value:
     """X3: error of CME attention over n pairs in RKHS norm; the regularisation is optimised unless given."""
-    n, delta, most = _common(n, delta, most)
+    n, delta, most, in_floats, exact = _common(n, delta, most)
     validate.positive("source norm |g|", source, zero=True)
     validate.positive("kappa", kappa)
-    refusal = formulas.rough(smoothness)
-    if refusal is not None:
-        raise Unsupported(refusal)
-    if published and smoothness > 1:
-        raise InvalidSetting(f"smoothness r must be at most 1 in the published form, got {smoothness:g}")
+    if not 0.5 < smoothness <= 1.5:
+        need = "1/2 < r <= 3/2 (above 3/2 ridge regression saturates: use r = 3/2)"
+        raise Unsupported(Refusal("X3", f"smoothness r = {smoothness:g}", need))
+    if reg is None and source == 0:
+        raise InvalidSetting("reg needs a value where |g| = 0: the bound falls for ever as it grows")
     inputs = {"L": n, "source": source, "smoothness": smoothness, "kappa": kappa, "M": most, "delta": delta, "reg": reg}
     rest = (smoothness, kappa, most, source)
-    in_floats, exact = _log_term(FLOAT, delta), _log_term(INTERVAL, delta)
-    if published:
-        chosen = _ridge(lambda x: formulas.cme_error_published(FLOAT, n, x, *rest, in_floats), reg, source)
-        value = formulas.cme_error_published(INTERVAL, arb(n), chosen, *rest, exact)
-        return _made("X3", "published", _value(value), inputs, {"reg": chosen}, "|f_hat - f*| in RKHS norm")
 
     def at(x: float, tilt: float | None = None) -> float:
         return formulas.cme_error(FLOAT, n, x, *rest, in_floats, tilt)
 
-    chosen = _ridge(at, reg, source)
-    variance, radius = formulas.cme_summands(FLOAT, chosen, *rest)
-    del radius
+    chosen = _least(at, 1.0) if reg is None else validate.positive("reg", reg)
+    variance, _ = formulas.cme_summands(FLOAT, chosen, *rest)
     tilt = _least(lambda x: at(chosen, x), math.sqrt(2 * in_floats / (n * variance)))
-    value = min(
-        _value(formulas.cme_error(INTERVAL, arb(n), chosen, *rest, exact)),
-        _value(formulas.cme_error(INTERVAL, arb(n), chosen, *rest, exact, arb(tilt))),
-    )
+    value = min(_value(formulas.cme_error(INTERVAL, arb(n), chosen, *rest, exact, x)) for x in (None, arb(tilt)))
     return _made("X3", "sharp", value, inputs, {"reg": chosen, "tilt": tilt}, "|f_hat - f*| in RKHS norm")
-
-
-def _ridge(cost: Callable[[float], float], reg: float | None, source: float) -> float:
-    """The regularisation given, or the best; without a target to miss, more is always better."""
-    if reg is not None:
-        return validate.positive("reg", reg)
-    if source == 0:
-        raise InvalidSetting("reg needs a value where |g| = 0: the bound falls for ever as it grows; give --reg 1")
-    return _least(cost, 1.0)
-
-
-def _exact(*xs: float) -> tuple[Any, ...]:
-    return tuple(INTERVAL.number(float(x)) for x in xs)
 
 
 def _made(
@@ -119,63 +94,41 @@ def _made(
     return Value.of(name, quantity, "bound", value, form, inputs, chosen, always)
 
 
-def key_bound(
-    weights: float, power: float, *, noise: float, norm: float, delta: float = 0.05, gaussian: int = 0
-) -> Value:
-    """X3k: error at one query given the keys, from |alpha|_2 and the distance P(q) they leave.
-
-    With `gaussian` the noise is normal of deviation `noise` in so many dimensions; else |v - f*(k)| <= noise.
-    """
-    validate.fraction("delta", delta, ends=False)
-    for name, x in (("|alpha|", weights), ("P(q)", power), ("noise", noise), ("|f*|", norm)):
+def key_bound(weights: float, power: float, *, noise: float, norm: float, delta: float = 0.05) -> Value:
+    """X3k: error at one query given the keys, from |alpha|_2 and the distance P(q) they leave; |v - f*(k)| <= noise."""
+    inputs = {"alpha": weights, "power": power, "noise": noise, "norm": norm}
+    for name, x in inputs.items():
         validate.positive(name, x, zero=True)
-    alpha, distance, spread, size = _exact(weights, power, noise, norm)
-    if gaussian:
-        dimension = validate.size("dimension of the noise", gaussian)
-        tail = arb(dimension).sqrt() + (2 * (1 / arb(delta)).log()).sqrt()
-        value = spread * alpha * tail + size * distance
-    else:
-        value = formulas.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, _log_term(INTERVAL, delta))
-    inputs = {"alpha": weights, "power": power, "noise": noise, "norm": norm, "delta": delta, "gaussian": gaussian}
-    return _made("X3k", "gaussian" if gaussian else "bounded", _value(value), inputs, {}, "|f_hat(q) - f*(q)|")
+    *_, exact = _common(1, delta, 1.0)
+    alpha, distance, spread, size = (arb(float(x)) for x in inputs.values())
+    value = formulas.cme_error_given_keys(INTERVAL, alpha, spread, distance, size, exact)
+    return _made("X3k", "bounded", _value(value), inputs | {"delta": delta}, {}, "|f_hat(q) - f*(q)|")
 
 
-def softmax_bound(
-    n: int, *, tau: float, most: float = 1.0, delta: float = 0.05, sphere: int | None = None, plain: bool = False
-) -> Value:
+def softmax_bound(n: int, *, tau: float, most: float = 1.0, delta: float = 0.05, sphere: int | None = None) -> Value:
     """X4: softmax attention over n pairs against its limit, keys and query of norm at most 1.
 
-    `sphere` = p says that the keys are uniform on the unit sphere of R^p, whose moments are then used; `plain`
-    asks for the simple form.
+    `sphere` = p says that the keys are uniform on the unit sphere of R^p, whose moments are then used.
     """
-    n, delta, most = _common(n, delta, most)
+    n, delta, most, in_floats, exact = _common(n, delta, most)
     validate.positive("temperature tau", tau)
-    inputs = {"L": n, "tau": tau, "M": most, "delta": delta, "sphere": sphere}
-    exact = _log_term(INTERVAL, delta)
-    always = upper_float(2 * INTERVAL.number(most))
-    if plain:
-        ratio = (2 / arb(tau)).exp()
-        value = formulas.softmax_error_hoeffding(INTERVAL, arb(n), ratio, INTERVAL.number(most), exact)
-        return _made("X4", "plain", _value(value, always), inputs, {}, "|attention - its limit|", always)
-    moments = _ball_moments(tau) if sphere is None else _sphere_moments(tau, validate.size("p", sphere, least=2))
-    second, spread, top = (float(x.upper()) for x in moments)
-    in_floats = _log_term(FLOAT, delta)
-    if math.isinf(top):
-        tilt, value = math.nan, arb("nan")
+    if sphere is None:
+        form, moments = "any keys", formulas.softmax_moments(INTERVAL, (2 / arb(tau)).exp())
     else:
+        form, moments = "uniform sphere", _sphere_moments(tau, validate.size("p", sphere, least=2))
+    second, spread, top = (float(x.upper()) for x in moments)
+    always = limit = upper_float(2 * arb(most))  # two means of values are never further apart
+    chosen = {}
+    if math.isfinite(top):
         tilt = _least(
             lambda x: formulas.self_normalised_error(FLOAT, n, second, spread, top, in_floats, x),
             formulas.default_tilt(FLOAT, n, spread, in_floats),
         )
-        value = INTERVAL.number(most) * formulas.self_normalised_error(INTERVAL, arb(n), *moments, exact, arb(tilt))
-    form = "any keys" if sphere is None else "uniform sphere"
-    limit = _value(value, always)
-    chosen = {} if limit == always else {"tilt": tilt}  # two means of values are never further apart
+        value = arb(most) * formulas.self_normalised_error(INTERVAL, arb(n), *moments, exact, arb(tilt))
+        limit = _value(value, always)
+        chosen = {} if limit == always else {"tilt": tilt}
+    inputs = {"L": n, "tau": tau, "M": most, "delta": delta, "sphere": sphere}
     return _made("X4", form, limit, inputs, chosen, "|attention - its limit|", always)
-
-
-def _ball_moments(tau: float) -> tuple[arb, arb, arb]:
-    return formulas.softmax_moments(INTERVAL, (2 / arb(tau)).exp())
 
 
 def _sphere_mass(kappa: arb, p: int) -> arb:
@@ -197,6 +150,5 @@ def sphere_shrinkage(tau: float, p: int) -> tuple[float, float]:
     A = I_{p/2}(1/tau)/I_{p/2-1}(1/tau); the limit is short of the conditional mean z q by 1 - A.
     """
     kappa = 1 / arb(validate.positive("temperature tau", tau))
-    x = kappa**2 / 4
-    ratio = kappa / p * x.hypgeom_0f1(arb(p) / 2 + 1) / x.hypgeom_0f1(arb(p) / 2)
+    ratio = kappa / p * _sphere_mass(kappa, p + 2) / _sphere_mass(kappa, p)
     return float(ratio.lower()), upper_float(ratio)

@@ -7,7 +7,6 @@ in floats and the value is checked at what was found.
 
 from __future__ import annotations
 
-from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
 
 
@@ -17,13 +16,11 @@ def finite_mixture_distance(ns: NumberSystem, tokens: Number, length: Number) ->
     return ns.minimum(ns.number(1), tokens * (tokens - 1) / (2 * ns.number(length)))
 
 
-def hilbert_hoeffding(ns: NumberSystem, radius: Number, log_term: Number, n: Number) -> Number:
-    """X0: the mean of n independent centred vectors of norm at most `radius`: radius sqrt(2 log(2/delta)/n)."""
-    return radius * ns.sqrt(2 * log_term / n)
-
-
 def hilbert_bernstein(ns: NumberSystem, variance: Number, radius: Number, log_term: Number, n: Number) -> Number:
-    """X0: the same with E|X|^2 at most `variance`: b + sqrt(b^2 + 2 variance log(2/delta)/n), b = radius log/(3n)."""
+    """X0: the mean of n independent centred vectors, |X| <= radius and E|X|^2 <= variance, is at most this long.
+
+    B + sqrt(b^2 + 2 variance log(2/delta)/n), b = radius log(2/delta)/(3n).
+    """
     b = radius * log_term / (3 * n)
     return b + ns.sqrt(b**2 + 2 * variance * log_term / n)
 
@@ -43,13 +40,6 @@ def saturation(ns: NumberSystem, smoothness: Number) -> Number:
     if rest == 0:
         return ns.number(1)
     return ns.exp(a * ns.log(a) + rest * ns.log(rest))
-
-
-def _cme_sampling_published(
-    ns: NumberSystem, reg: Number, kappa: Number, most: Number, log_term: Number, n: Number
-) -> Number:
-    """X3 as published: 6 kappa M log(2/delta)/(sqrt(L) reg)."""
-    return 6 * kappa * most * log_term / (ns.sqrt(n) * reg)
 
 
 def cme_summands(
@@ -91,22 +81,6 @@ def cme_error(
     return ns.minimum(mean / reg, always) + bias
 
 
-def cme_error_published(
-    ns: NumberSystem,
-    n: Number,
-    reg: Number,
-    smoothness: Number,
-    kappa: Number,
-    most: Number,
-    source: Number,
-    log_term: Number,
-) -> Number:
-    """X3 with the constants of the literature: 6 kappa M log(2/delta)/(sqrt(L) reg) + reg^(r-1/2) |g|."""
-    reg, kappa, most, source = (ns.number(x) for x in (reg, kappa, most, source))
-    sampling = _cme_sampling_published(ns, reg, kappa, most, log_term, n)
-    return sampling + reg ** (ns.number(smoothness) - ns.number(1) / 2) * source
-
-
 def cme_error_given_keys(
     ns: NumberSystem, weights: Number, noise: Number, power: Number, norm: Number, log_term: Number
 ) -> Number:
@@ -146,11 +120,6 @@ def default_tilt(ns: NumberSystem, n: Number, spread: Number, log_term: Number) 
     return ns.sqrt(2 * log_term / (n * spread))
 
 
-def softmax_error_hoeffding(ns: NumberSystem, n: Number, ratio: Number, most: Number, log_term: Number) -> Number:
-    """X4's plain form: numerator by Hoeffding, denominator by its least value: 2 e^(2/tau) sqrt(2 log(2/delta)/L)."""
-    return hilbert_hoeffding(ns, 2 * ratio * most, log_term, n)
-
-
 def excess_risk(ns: NumberSystem, gap: Number, log_inverse_delta: Number, m: Number) -> Number:
     """X5: an empirical minimiser against the best of the class: one more Hoeffding term, probability 1 - 2 delta."""
     return gap + ns.sqrt(log_inverse_delta / (2 * m))
@@ -166,11 +135,3 @@ def transfer_error(
     """
     head, pretext_error, missed, spread = (ns.number(x) for x in (head, pretext_error, missed, spread))
     return (head * ns.sqrt(pretext_error) + missed * spread) ** 2
-
-
-def rough(smoothness: float) -> Refusal | None:
-    """X3: why it does not apply to a smoothness, or None."""
-    if 0.5 < smoothness <= 1.5:
-        return None
-    need = "1/2 < r <= 3/2 (above 3/2 ridge regression saturates: use r = 3/2)"
-    return Refusal("X3", f"smoothness r = {smoothness:g}", need)

@@ -51,18 +51,13 @@ def _divided(room: Array, square: Array) -> float:
 
 
 def _candidates(gram: Array, values: Array, noise: float) -> list[Array]:
-    """Candidates c: ridge solutions, and a proximal gradient ascent of <c, v> - noise |c|_1 - tr c' K c/2."""
-    scale = float(np.trace(gram)) / len(gram) or 1.0
-    eye = np.eye(len(gram))
-    solutions = [np.linalg.solve(gram + ridge * scale * eye, values) for ridge in _RIDGES]
+    """Candidates c: ridge solutions, and an ascent of <c, v> - noise sum |c_i| - tr c' K c/2 by proximal gradients."""
+    ridges = np.array(_RIDGES) * (float(np.trace(gram)) / len(gram) or 1.0)
+    solutions = [np.linalg.solve(gram + ridge * np.eye(len(gram)), values) for ridge in ridges]
     step = 1 / (float(np.abs(gram).sum(1).max()) or 1.0)
-    c = before = np.zeros_like(values)
-    momentum = 1.0
+    c = np.zeros_like(values)
     for _ in range(_STEPS):
-        later = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-        ahead = c + (momentum - 1) / later * (c - before)
-        moved = ahead + step * (values - gram @ ahead)
+        moved = c + step * (values - gram @ c)
         lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-        shrunk = np.maximum(lengths - step * noise, 0.0) / np.maximum(lengths, 1e-300)
-        before, c, momentum = c, moved * shrunk, later
+        c = moved * np.maximum(lengths - step * noise, 0.0) / np.maximum(lengths, 1e-300)
     return [*solutions, c]

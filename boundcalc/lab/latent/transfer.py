@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, fmpq, fmpq_mat
+from flint import arb, fmpq, fmpq_mat
 from numpy.typing import ArrayLike, NDArray
 
 from boundcalc.base import validate
@@ -20,7 +20,7 @@ from boundcalc.lab.latent import formulas
 _Array = NDArray[Any]
 _ROW_SPACE_TOLERANCE = 1e-8
 """A larger part of w outside the row space is not rounding."""
-_MOST_RATIONAL = 400
+_MOST_RATIONAL = 10**4
 
 
 @dataclass(frozen=True)
@@ -77,32 +77,25 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
     return Condition(float(np.linalg.norm(head)), head, worst, rank)
 
 
-def _exact_head(m: _Array, w: _Array) -> arb | None:
-    """|w M^+|, enclosed, where w certainly lies in the row space of M; else None.
+def _exact_square(m: _Array, w: _Array) -> arb | None:
+    """|w M^+|^2 where w lies in the row space of M exactly, in rational numbers; else None.
 
-    In intervals where M certainly has full column rank. Otherwise in rational numbers, where M is small: with R the
-    reduced rows of M, C its pivot columns and t the entries of w there, M = C R, and w = t R is what has to hold; then
-    |w M^+|^2 = t (C^T C)^(-1) t^T.
+    With R the reduced rows of M, C its pivot columns and t the entries of w there, M = C R, and w = t R is what has to
+    hold; then |w M^+|^2 = t (C^T C)^(-1) t^T.
     """
-    matrix = arb_mat([[arb(float(x)) for x in row] for row in m])
-    column = arb_mat([[arb(float(x))] for x in w])
-    try:
-        square = (column.transpose() * (matrix.transpose() * matrix).solve(column))[0, 0]
-    except ZeroDivisionError:
-        if m.size > _MOST_RATIONAL:
-            return None
-        exact = fmpq_mat(m.shape[0], m.shape[1], [_rational(x) for x in m.ravel()])
-        reduced, rank = exact.rref()
-        pivots = [next(j for j in range(m.shape[1]) if reduced[i, j] != 0) for i in range(rank)]
-        target = fmpq_mat(1, len(w), [_rational(x) for x in w])
-        t = fmpq_mat(1, rank, [target[0, j] for j in pivots])
-        rows = fmpq_mat(rank, m.shape[1], [reduced[i, j] for i in range(rank) for j in range(m.shape[1])])
-        if t * rows != target:
-            return None
-        c = fmpq_mat(len(m), rank, [exact[i, j] for i in range(len(m)) for j in pivots])
-        solved = (c.transpose() * c).solve(t.transpose()) if rank else t.transpose()
-        square = arb((t * solved)[0, 0]) if rank else arb(0)
-    return square.sqrt() if square.is_finite() else None
+    if m.size > _MOST_RATIONAL:
+        return None
+    exact, target = (fmpq_mat([[_rational(x) for x in row] for row in rows]) for rows in (m, w[None]))
+    reduced, rank = exact.rref()
+    if not rank:
+        return None if w.any() else arb(0)
+    rows = reduced.tolist()[:rank]
+    pivots = [next(j for j, entry in enumerate(row) if entry) for row in rows]
+    t = fmpq_mat([[target[0, j] for j in pivots]])
+    if t * fmpq_mat(rows) != target:
+        return None
+    c = fmpq_mat([[row[j] for j in pivots] for row in exact.tolist()])
+    return arb((t * (c.transpose() * c).solve(t.transpose()))[0, 0])
 
 
 def _rational(x: float) -> fmpq:
@@ -117,14 +110,13 @@ def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: flo
     m, w = _task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
     conditioning = condition(m, w)
-    exact = _exact_head(m, w)
+    square = _exact_square(m, w)
     kind = "estimate" if measured else "bound"
     chosen = {"kappa": conditioning.kappa, "kappa_worst": conditioning.worst, "rank": float(conditioning.rank)}
-    if exact is not None:
-        value = formulas.transfer_error(INTERVAL, exact, arb(float(pretext_error)))
-        top = upper_float(value)
+    if square is not None:
         inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
-        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, top, "w M^+", inputs, chosen)
+        value = upper_float(square * arb(float(pretext_error)))
+        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, value, "w M^+", inputs, chosen)
     bound = head_bound(m, w, conditioning.head, pretext_error, spread=0.0)
     return Value.of(bound.name, bound.quantity, "estimate", bound.value * (1 + 1e-9), "w M^+", bound.inputs, chosen)
 

@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.latent.kernels import Polynomial, RandomFeatures
 from boundcalc.lab.latent.models import (
     BetaBernoulli,
@@ -50,7 +49,7 @@ def test_beta_bernoulli_is_bayes_on_a_grid() -> None:
         (model.a - 1) * np.log(z) + (model.b - 1) * np.log(1 - z), np.where(x[:, None], np.log(z), np.log(1 - z)).sum(0)
     )
     posterior = model.posterior(x)
-    assert posterior.predictive[1] == pytest.approx(float(weights @ z), abs=1e-9)
+    assert posterior.mean[1] == pytest.approx(float(weights @ z), abs=1e-9)
     assert posterior.variance[1] == pytest.approx(float(weights @ z**2 - (weights @ z) ** 2), abs=1e-9)
     density = beta.pdf(z[::10_000], posterior.alpha[1], posterior.alpha[0])
     assert density == pytest.approx(weights[::10_000] * 200_000, rel=1e-6)
@@ -132,15 +131,3 @@ def test_a_chain_and_a_model_that_forgets_are_not_exchangeable() -> None:
     bits = np.array([0, 0, 0, 1, 1, 1, 0, 1])
     assert order_moves(log_chain, bits) > 1
     assert order_moves(Hasty(2.0, 1.0).log_by_chain, bits) > 0.01
-
-
-@by_model
-def test_different_sufficient_statistics_give_one_posterior(model: LatentModel) -> None:
-    _, tokens = model.draw(np.random.default_rng(5), 20)
-    found = [model.posterior_of(name, statistic(tokens[0])) for name, statistic in model.statistics.items()]
-    assert len(found) >= 2
-    for other in found[1:]:
-        assert other.mean == pytest.approx(found[0].mean, abs=1e-10)
-        assert getattr(other, "variance", 0) == pytest.approx(getattr(found[0], "variance", 0), abs=1e-10)
-    with pytest.raises(InvalidSetting, match="did you mean 'sums'"):
-        model.posterior_of("sum", None)
