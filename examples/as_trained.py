@@ -28,8 +28,7 @@ def needs(scale: str) -> tuple[Needs, Needs]:
     trained on."""
     from boundcalc.engine.solve import solve
     from boundcalc.lab.train.bounds import setting_of
-    from boundcalc.lab.train.presets import PRESETS
-    from boundcalc.lab.train.sweep import sweep_from_json
+    from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
     from boundcalc.lab.train.trainer import train
 
     T, m, seeds = (16, 96, 2) if scale == "tiny" else (128, 512, 40)

@@ -77,7 +77,7 @@ def _more(group: str) -> list[tuple[str, str, str]]:
             for name, task in classes.items()
         ]
     if group == "sweeps":
-        from boundcalc.lab.train.presets import PRESETS
+        from boundcalc.lab.train.sweep import PRESETS
 
         return [(name, sweep["about"], str(sweep["task"]["task"])) for name, sweep in PRESETS.items()]
     from boundcalc.checkpoints.families import FAMILIES

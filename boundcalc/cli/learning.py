@@ -42,13 +42,6 @@ runs_option = click.option(
     help="Which trials: task, T, m, sweep (repeatable).",
 )
 """--runs, of a command that chooses among stored trials."""
-device_option = click.option(
-    "--device",
-    type=click.Choice(("auto", "cpu", "cuda", "mps")),
-    default="auto",
-    show_default=True,
-    help="Where to compute.",
-)
 
 
 def runs_of(texts: Sequence[str]) -> dict[str, Any]:

@@ -270,7 +270,7 @@ def _learner_of(certificate: Any, file: str, model: str | None) -> Callable[[Map
             from boundcalc.lab.train.network import ModelNetwork
 
             return ModelNetwork.from_recipe(recipe)
-        return ModelLearner.from_recipe(recipe, device=str(environment.get("device", "cpu")))
+        return ModelLearner.from_recipe(recipe)
 
     return make
 

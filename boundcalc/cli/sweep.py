@@ -10,7 +10,7 @@ import click
 from boundcalc.base.files import assignments
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import device_option, say_positions, store_option
+from boundcalc.cli.learning import say_positions, store_option
 from boundcalc.cli.predictors import certify_options
 from boundcalc.cli.progress import clock, kept
 from boundcalc.lab.train.certify import Request, wanted
@@ -35,7 +35,6 @@ Interrupt it whenever you like: run it again and it goes on.""",
 )
 @click.argument("what", metavar="PRESET|FILE", type=NAME_OR_FILE)
 @store_option
-@device_option
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes (-1: one per core).")
 @click.option("--backend", help="Back end of joblib: loky (the default), ray, dask, ...")
 @click.option("--seeds", type=click.IntRange(1), help="Seeds per point, instead of those of the sweep.")
@@ -45,7 +44,6 @@ Interrupt it whenever you like: run it again and it goes on.""",
 def command(
     what: str,
     store_path: Path,
-    device: str,
     jobs: int,
     backend: str | None,
     seeds: int | None,
@@ -56,7 +54,6 @@ def command(
     only_list: bool,
 ) -> None:
     """Train the trials of a preset or of a file that are not in the store yet; results are stored as they come."""
-    from boundcalc.lab.train.device import resolve
     from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import missing
@@ -64,7 +61,7 @@ def command(
     if not methods:
         refuse_given(dict.fromkeys(("delta", "prefix"), "without --certify, which says by which method"))
     plans = [Request(name, delta, prefix) for name in wanted(methods)]
-    sweep = _sweep(what, resolve(device), seeds, assignments(changes, "--set"))
+    sweep = _sweep(what, seeds, assignments(changes, "--set"))
     say_positions(sweep.trials)
     if only_list:
         refuse_given(dict.fromkeys(("jobs", "backend"), "with --list, which trains nothing"))
@@ -96,18 +93,17 @@ def command(
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
 
 
-def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -> Any:
+def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     import copy
 
     from boundcalc.base.errors import InvalidSetting
-    from boundcalc.base.files import SUFFIXES
-    from boundcalc.lab.train.presets import PRESETS
-    from boundcalc.lab.train.sweep import read_sweep_file, sweep_from_json
+    from boundcalc.base.files import SUFFIXES, read_document
+    from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
 
     if what in PRESETS:
         data: Any = {"name": what, **copy.deepcopy(PRESETS[what])}
     elif Path(what).suffix.lower() in SUFFIXES or Path(what).exists():
-        data = read_sweep_file(Path(what))
+        data = read_document(Path(what), "the sweep file")
     else:
         raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
     if isinstance(data, dict):
@@ -115,7 +111,7 @@ def _sweep(what: str, device: str, seeds: int | None, changes: dict[str, Any]) -
             data["seeds"] = seeds
         for name, value in changes.items():
             _change(data, name, value)
-    return sweep_from_json(data, device=device, name=Path(what).stem)
+    return sweep_from_json(data, name=Path(what).stem)
 
 
 def _change(data: dict[str, Any], name: str, value: Any) -> None:

@@ -16,12 +16,12 @@ from boundcalc.base.rounding import down, near, percent, short, up
 from boundcalc.cli import predictors
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import device_option, say_positions
+from boundcalc.cli.learning import say_positions
 from boundcalc.cli.progress import Live
 from boundcalc.cli.report_text import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.text import Line, say, write_table
 from boundcalc.cli.values import NUMBER, WHOLE, pairs
-from boundcalc.lab.train import defaults
+from boundcalc.lab.train.trial import N_TEST, Optimisation
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.trial import Trial
@@ -51,7 +51,7 @@ Examples:
   boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --set task.law=natural
   boundcalc train data.npz --m 500 --depth 2
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
-  boundcalc train conjunction --m 64 --ball W_QK=op:2 --ball W_V=21:4 -o model.safetensors""",
+  boundcalc train conjunction --m 64 --ball W_1=op:2 --ball W_V=21:4 -o model.safetensors""",
 )
 @click.argument("task")
 @click.option("--T", "T", type=WHOLE, help="Rows (bits) per sequence.")
@@ -62,15 +62,14 @@ Examples:
 @click.option("--depth", type=WHOLE, help="Blocks.")
 @click.option("--d", "d", type=WHOLE, help="Width of a row.")
 @click.option("--heads", type=WHOLE, help="Attention heads per block.")
-@click.option("--lr", type=NUMBER, default=defaults.LR, show_default=True, help="Learning rate.")
-@click.option("--batch", type=WHOLE, default=defaults.BATCH, show_default=True, help="Examples per step (0: all).")
-@click.option("--steps", type=WHOLE, default=defaults.STEPS, show_default=True, help="Most steps of training.")
+@click.option("--lr", type=NUMBER, default=Optimisation.lr, show_default=True, help="Learning rate.")
+@click.option("--batch", type=WHOLE, default=Optimisation.batch, show_default=True, help="Examples per step (0: all).")
+@click.option("--steps", type=WHOLE, default=Optimisation.steps, show_default=True, help="Most steps of training.")
 @click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
 @click.option(
     "--set", "changes", multiple=True, metavar="NAME=VALUE", help="n_test, or a field of task., model., init., train."
 )
 @click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the ramp loss.")
-@device_option
 @click.option("-o", "--out", "save", type=output_file(), help="Write the model (safetensors).")
 @click.option("--store", "store_path", type=output_file(appends=True), help="Keep the result.")
 @predictors.certify_options
@@ -78,7 +77,6 @@ Examples:
 @click.option("--examples", type=output_file(), help="Write the training examples (.npz).")
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 def command(
-    device: str,
     save: Path | None,
     store_path: Path | None,
     methods: tuple[str, ...],
@@ -94,8 +92,6 @@ def command(
 
     Bounds are a posteriori: they hold for the norms that were measured, corrected for choosing them after training.
     """
-    from dataclasses import replace
-
     from boundcalc.base import validate
 
     validate.positive("gamma", gamma)
@@ -114,21 +110,18 @@ def command(
 
     import torch
 
-    from boundcalc.lab.train.device import resolve
     from boundcalc.lab.train.trainer import train
 
-    trial = replace(trial, device=resolve(device))
     torch.set_num_threads(1)
     say_positions([trial])
     live = Live()
     outcome = train([trial], live=lambda state: live.show(_newest(state)))[0]
     live.end()  # what differs between two runs goes to stderr, so that standard output does not differ
-    click.echo(f"{near(outcome.result['cpu_seconds'])} CPU-s on {outcome.result['device']}", err=True)
+    click.echo(f"{near(outcome.result['cpu_seconds'])} CPU-s", err=True)
     if save is not None:
-        from boundcalc.lab.train.own_row import with_own_row
         from boundcalc.predictors.rules.certify import StoredNetwork
 
-        StoredNetwork(with_own_row(trial.architecture, trial.task.shape), outcome.arrays).save(save)
+        StoredNetwork(trial.model, outcome.arrays).save(save)
     if store_path is not None:
         from boundcalc.lab.train.store import Store
 
@@ -165,7 +158,7 @@ def _trial(options: Mapping[str, Any]) -> Trial:
     if options["balls"]:
         parts["train"]["balls"] = _balls(options["balls"])
     changes = assignments(options["changes"], "--set")
-    n_test = changes.pop("n_test", defaults.N_TEST)
+    n_test = changes.pop("n_test", N_TEST)
     refuse_given(
         {name.partition(".")[2]: f"besides --set {name}" for name in changes if name.partition(".")[2] in options}
     )

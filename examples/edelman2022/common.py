@@ -41,7 +41,7 @@ TINY_PARITY: Mapping[str, Any] = {
 
 def preset(sweep: str, **changes: Any) -> dict[str, Any]:
     """A sweep of the library under its name, or another, with some fields changed."""
-    from boundcalc.lab.train.presets import PRESETS
+    from boundcalc.lab.train.sweep import PRESETS
 
     return {**copy.deepcopy(PRESETS[sweep]), "name": sweep, **changes}
 
@@ -53,7 +53,7 @@ def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str]
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import sweep_from_json
 
-    plan = sweep_from_json(dict(sweep), device="cpu")
+    plan = sweep_from_json(dict(sweep))
     with Store(default_store() if store is None else store) as opened:
         errors: list[str] = list(run_sweep(plan, opened).errors)
         if methods and not errors:

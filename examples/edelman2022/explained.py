@@ -41,7 +41,7 @@ def networks(quick: bool) -> list[tuple[Any, Tables, Found]]:
     explanations = []
     for seed in SEEDS:
         sweep = preset("conjunction", seeds=[seed], grid={"T": 24 if quick else 128, "m": 200 if quick else 211})
-        trial = sweep_from_json(sweep, device="cpu").trials[0]
+        trial = sweep_from_json(sweep).trials[0]
         stored, data = trained_network(trial), examples_of(trial)[0]
         tables = tables_of(stored.architecture, stored.weights)
         explanations.append((data, tables, explain(tables, data.x, data.y)))

@@ -62,8 +62,7 @@ PARTS = {
 
 def trials(part: Part, m: int, seeds: Sequence[int], fresh: int) -> list[Any]:
     """Trials of one part and size."""
-    from boundcalc.lab.train.presets import PRESETS
-    from boundcalc.lab.train.sweep import sweep_from_json
+    from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
 
     preset = PRESETS["conjunction"]
     data = {
@@ -82,7 +81,6 @@ def measure(name: str, part: Part, m: int, seeds: Sequence[int], fresh: int) -> 
     import torch
 
     from boundcalc.lab.train.certify import examples_of
-    from boundcalc.lab.train.own_row import with_own_row
     from boundcalc.lab.train.trainer import train
     from boundcalc.predictors.rules.certify import StoredNetwork
 
@@ -90,8 +88,7 @@ def measure(name: str, part: Part, m: int, seeds: Sequence[int], fresh: int) -> 
     rows: list[dict[str, Any]] = []
     for outcome in train(trials(part, m, seeds, fresh)):
         trial = outcome.trial
-        architecture = with_own_row(trial.architecture, trial.task.shape)
-        network = StoredNetwork.of((architecture, outcome.weights))
+        network = StoredNetwork.of((trial.model, outcome.weights))
         data = examples_of(trial.but(n_test=1))[0]
         tested = {"test_error": outcome.result["test"]["error"], "train_error": outcome.result["train"]["error"]}
         rows.append(

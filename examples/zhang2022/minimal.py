@@ -106,7 +106,7 @@ def main(
     fresh = [sequences(task, seed, n) for seed in range(seeds)]
     model = Architecture(style="post", residual=True, seq_len=L + 1, d=d, heads=2, d_head=d // 2, depth=1, vocabulary=5)
     for count in steps:
-        rule = Optimisation(lr=3e-3, batch=64, steps=count, stop_loss=0.0, weight_decay=decay, optimiser="adamw")
+        rule = Optimisation(lr=3e-3, batch=64, steps=count, stop_loss=0.0, weight_decay=decay)
         outcomes = train([Trial(task, model, 0, seed, 2048, optimisation=rule) for seed in range(seeds)])
         seen = [representation(outcome, tokens) for outcome, (tokens, _) in zip(outcomes, fresh, strict=True)]
         pairs = enumerate(zip(seen, fresh, strict=True))

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from boundcalc.lab.train.layers import TORCH, Weights, through
 from boundcalc.lab.train.model import has_attention, reads_one_row
-from boundcalc.lab.train.own_row import CLS
-from boundcalc.lab.train.parameters import weight_name
+from boundcalc.lab.train.parameters import CLS, weight_name
 from boundcalc.layers.attention import attentions
 from boundcalc.layers.embedding import embeddings
 from boundcalc.layers.normaliser import normalise

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.store import Record
 from boundcalc.lab.train.trial import Trial
 from boundcalc.setting import Budget, Norms, Sample, Setting
@@ -23,7 +22,7 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
     measured_share = min(1.0, result["train"]["n"] / trial.m)
     train_error = measured_share * margin_error(result, margin) + 1 - measured_share
     return Setting(
-        with_own_row(trial.architecture, trial.task.shape),
+        trial.model,
         Norms.from_json(result["norms"]),
         Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error, measured=("train_error",)),
     )

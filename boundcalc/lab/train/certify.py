@@ -99,15 +99,14 @@ class _Answer:
 def examples_of(trial: Trial) -> tuple[Data, Data]:
     """A trial's training and test examples."""
     from boundcalc.lab.train.data import Examples
-    from boundcalc.lab.train.device import torch_device
     from boundcalc.predictors.data import Data
 
     if trial.online:
         raise InvalidSetting("certificates need a training sample: give --m above 0")
-    examples = Examples(trial, torch_device(trial.device))
+    examples = Examples(trial)
     assert examples.train is not None  # noqa: S101 - the trial is not online
     (x, y), (x_test, y_test) = examples.train, examples.test
-    return Data(x.cpu().numpy(), y.cpu().numpy()), Data(x_test.cpu().numpy(), y_test.cpu().numpy())
+    return Data(x.numpy(), y.numpy()), Data(x_test.numpy(), y_test.numpy())
 
 
 def wanted(methods: Iterable[str]) -> list[str]:
@@ -218,12 +217,10 @@ def _rule(problem: _Problem) -> _Answer:
 
 def trained_network(trial: Trial) -> StoredNetwork:
     """What training a trial alone gives, as its file has it."""
-    from boundcalc.lab.train.own_row import with_own_row
     from boundcalc.lab.train.trainer import train
     from boundcalc.predictors.rules.certify import StoredNetwork
 
-    architecture = with_own_row(trial.architecture, trial.task.shape)
-    return StoredNetwork(architecture, train([trial])[0].arrays, trial.to_json())
+    return StoredNetwork(trial.model, train([trial])[0].arrays, trial.to_json())
 
 
 _ANSWERS: Mapping[str, Callable[[_Problem], _Answer]] = {

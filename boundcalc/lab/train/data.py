@@ -1,7 +1,8 @@
-"""A trial's examples, made on its device from its seed, and the order in which training sees them."""
+"""A trial's examples, made from its seed, and the order in which training sees them."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,22 +20,18 @@ _MOST_KEPT = 2**28
 """Entries (m T) of a training set."""
 _AHEAD = 64
 """Steps for which the order is drawn at once."""
+_Pair = tuple[Tensor, Tensor]
 
 
 class Examples:
     """Training and test examples of one trial."""
 
-    def __init__(self, trial: Trial, device: torch.device) -> None:
+    def __init__(self, trial: Trial) -> None:
         self.trial = trial
-        self.device = device
         self.world: dict[str, Any] = trial.task.world(self._source("world"))
-        self._order = TorchSource(substream(trial.seed, "order"), device)
-        self._start = 0
-        self._queue: Tensor | None = None
-        self._held: tuple[int, Tensor, Tensor] | None = None
         if trial.m * trial.task.shape.rows > _MOST_KEPT:
             raise InvalidSetting(f"m = {trial.m} sequences of {trial.task.shape.rows} rows do not fit: choose m = 0")
-        self.train: tuple[Tensor, Tensor] | None = None
+        self.train: _Pair | None = None
         if isinstance(trial.task, ArraysTask):
             x, y, x_test, y_test = trial.task.split(self.world, self._source("split"), trial.m, trial.n_test)
             self.train, self.test = (x, y), (x_test, y_test)
@@ -42,18 +39,29 @@ class Examples:
             self.test = self._chunks("test", trial.n_test)
             if not trial.online:
                 self.train = self._chunks("train", trial.m)
+        self._batches = self._permuted(*self.train) if self.train else self._fresh()
+
+    def batch(self) -> _Pair:
+        """The next examples of a run through one permutation after another, or fresh ones."""
+        return next(self._batches)
+
+    def parts(self, which: str, most: int, size: int) -> Iterator[_Pair]:
+        """The first `most` training or test examples, `size` at a time; of online training, fresh ones."""
+        kept = self.train if which == "train" else self.test
+        x, y = kept or self._chunk("probe", 0, min(most, CHUNK))
+        return zip(x[:most].split(size), y[:most].split(size), strict=True)
 
     def _source(self, *labels: str | int) -> TorchSource:
-        return TorchSource(substream(self.trial.seed, *labels), self.device)
+        return TorchSource(substream(self.trial.seed, *labels))
 
-    def _chunks(self, label: str, n: int) -> tuple[Tensor, Tensor]:
+    def _chunks(self, label: str, n: int) -> _Pair:
         parts = [self._chunk(label, k, n) for k in range(-(-n // CHUNK))]
         return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
 
-    def _chunk(self, label: str, k: int, n: int) -> tuple[Tensor, Tensor]:
+    def _chunk(self, label: str, k: int, n: int) -> _Pair:
         return self._draw(self._source(label, k), min(CHUNK, n - k * CHUNK))
 
-    def _draw(self, source: TorchSource, n: int) -> tuple[Tensor, Tensor]:
+    def _draw(self, source: TorchSource, n: int) -> _Pair:
         """A sample as tensors of the task's shape; a task of a user's own may draw NumPy arrays."""
         task = self.trial.task
         x, y = (a if isinstance(a, Tensor) else source.array(a) for a in task.sample(self.world, source, n))
@@ -61,54 +69,38 @@ class Examples:
             _check(task, x, y, n)
         return x, y
 
-    def batch(self, size: int) -> tuple[Tensor, Tensor]:
-        """The next examples of a run through one permutation after another, or fresh ones."""
-        if self.trial.online:
-            return self._fresh(size)
-        assert self.train is not None  # noqa: S101 - kept unless online
-        picked = self._next(size, self.trial.m)
-        return self.train[0][picked], self.train[1][picked]
+    def _permuted(self, x: Tensor, y: Tensor) -> Iterator[_Pair]:
+        order, queue, size = self._source("order"), torch.empty(0, dtype=torch.long), self.trial.batch
+        while True:
+            while len(queue) < size:
+                # uniforms, sorted, are that many permutations at once
+                rounds = order.uniform(max(1, _AHEAD * size // len(x)), len(x)).argsort(dim=1)
+                queue = torch.cat([queue, rounds.flatten()])
+            places, queue = queue[:size], queue[size:]
+            yield x[places], y[places]
 
-    def _next(self, size: int, m: int) -> Tensor:
-        while self._queue is None or len(self._queue) < size:
-            rounds = max(1, _AHEAD * size // m)
-            # uniforms, sorted, are that many permutations at once
-            fresh = self._order.uniform(rounds, m).argsort(dim=1).flatten()
-            self._queue = fresh if self._queue is None else torch.cat([self._queue, fresh])
-        picked, self._queue = self._queue[:size], self._queue[size:]
-        return picked
-
-    def _fresh(self, size: int) -> tuple[Tensor, Tensor]:
-        """The next examples of a chunk, or of a new one."""
-        if self._held is None or self._start + size > len(self._held[1]):
-            number = 0 if self._held is None else self._held[0] + 1
-            many = max(1, CHUNK // size) * size
-            self._held, self._start = (number, *self._draw(self._source("fresh", number), many)), 0
-        start, self._start = self._start, self._start + size
-        return self._held[1][start : self._start], self._held[2][start : self._start]
-
-    def training_parts(self, most: int, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """The training examples (the first `most` of them), a few at a time; for online training, fresh ones."""
-        if self.train is not None:
-            x, y = self.train[0][:most], self.train[1][:most]
+    def _fresh(self) -> Iterator[_Pair]:
+        size = self.trial.batch
+        for number in itertools.count():
+            x, y = self._draw(self._source("fresh", number), max(1, CHUNK // size) * size)
             yield from zip(x.split(size), y.split(size), strict=True)
-            return
-        x, y = self._chunk("probe", 0, min(most, CHUNK))
-        yield from zip(x.split(size), y.split(size), strict=True)
 
 
 def _check(task: Task, x: Tensor, y: Tensor, n: int) -> None:
     """What a task of a user's own draws is what its shape says."""
     shape = task.shape
-    rows = shape.rows - (shape.inputs == "bits")
-    wanted = (n, rows, shape.width) if shape.inputs == "rows" else (n, rows)
-    if tuple(x.shape) != wanted or tuple(y.shape) != (n,):
+    sizes = (n, shape.rows - (shape.inputs == "bits"), *[shape.width] * (shape.inputs == "rows"))
+    right = tuple(x.shape) == sizes and tuple(y.shape) == (n,)
+    if shape.inputs != "rows":
+        right = right and _within(x, shape.vocabulary)
+    if shape.answer != "real":
+        right = right and _within(y, max(shape.classes, 2))
+    if not right:
         raise InvalidSetting(
-            f"task {task.kind}: sample gives x of shape {tuple(x.shape)} and y of {tuple(y.shape)}; its shape says "
-            f"{wanted} and {(n,)}"
+            f"task {task.kind}: sample gives x {tuple(x.shape)} and y {tuple(y.shape)} of other values or shapes than "
+            f"{sizes} and {(n,)} of its {shape}"
         )
-    if shape.inputs != "rows" and (x.is_floating_point() or int(x.min()) < 0 or int(x.max()) >= shape.vocabulary):
-        raise InvalidSetting(f"task {task.kind}: x holds other things than tokens 0 to {shape.vocabulary - 1}")
-    classes = max(shape.classes, 2)
-    if shape.answer != "real" and (y.is_floating_point() or int(y.min()) < 0 or int(y.max()) >= classes):
-        raise InvalidSetting(f"task {task.kind}: y holds other things than the answers 0 to {classes - 1}")
+
+
+def _within(values: Tensor, most: int) -> bool:
+    return not values.is_floating_point() and int(values.min()) >= 0 and int(values.max()) < most

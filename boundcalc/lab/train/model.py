@@ -103,13 +103,12 @@ def _read_one(layer: Layer, weights: Weights, x: Tensor, read: int) -> Tensor:
 
 
 def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tensor:
-    """A tensor's starting value, drawn in float32 on the generator's device."""
-    device = generator.device if generator is not None else torch.device("cpu")
+    """A tensor's starting value, drawn in float32."""
     if parameter.law == "constant":
-        return torch.full(parameter.shape, parameter.scale, device=device)
+        return torch.full(parameter.shape, parameter.scale)
     if parameter.law == "uniform":
-        return (torch.rand(parameter.shape, generator=generator, device=device) * 2 - 1) * parameter.scale
-    value = torch.randn(parameter.shape, generator=generator, device=device)
+        return (torch.rand(parameter.shape, generator=generator) * 2 - 1) * parameter.scale
+    value = torch.randn(parameter.shape, generator=generator)
     if parameter.law == "sphere":
         return value * (parameter.scale / value.norm(dim=-1, keepdim=True))
     return value * parameter.scale

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.lab.train.device import versions
 from boundcalc.lab.train.parameters import Init, parameters
 from boundcalc.lab.train.stack import Stack, losses, margins, wrongs
 from boundcalc.lab.train.tasks import Shape
+from boundcalc.lab.train.trainer import versions
 from boundcalc.lab.train.trial import Trial
 from boundcalc.predictors.data import Array, Data
 from boundcalc.predictors.reference import Law, Reference

@@ -1,8 +1,9 @@
-"""Optimisers of a stack of trials: torch's own are elementwise, so one call serves all; clipping, norm balls."""
+"""AdamW for a stack of trials (torch's own is elementwise, so one call serves all), with warm-up and norm balls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,18 +11,15 @@ from torch import Tensor
 
 from boundcalc.lab.train.trial import Optimisation
 
-_KINDS: Mapping[str, Any] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
-
 
 class StackedOptimiser:
-    """Torch's optimiser of tensors whose first dimension counts trials, with warm-up, clipping and norm balls."""
+    """Torch's AdamW on tensors whose first dimension counts trials; weights stay in their norm balls."""
 
     def __init__(self, weights: Mapping[str, Tensor], rule: Optimisation) -> None:
         self.weights = dict(weights)
         self.rule = rule
         self.steps = 0
-        own = {"momentum": rule.momentum} if rule.optimiser == "sgd" else {"fused": True}
-        self.inner = _KINDS[rule.optimiser](self.weights.values(), rule.lr, weight_decay=rule.weight_decay, **own)
+        self.inner = torch.optim.AdamW(self.weights.values(), rule.lr, weight_decay=rule.weight_decay, fused=True)
 
     def keep(self, kept: Tensor, weights: Mapping[str, Tensor]) -> StackedOptimiser:
         """The optimiser of these trials alone, which go on where they were."""
@@ -30,22 +28,23 @@ class StackedOptimiser:
         for name, weight in self.weights.items():
             state = self.inner.state[weight].items()
             others.inner.state[others.weights[name]] = {
-                key: value[kept] if isinstance(value, Tensor) and value.dim() else value for key, value in state
+                key: value[kept] if value.dim() else value for key, value in state
             }
         return others
 
     def step(self, loss: Tensor) -> None:
         """One update of every trial by the gradient of a loss."""
-        rule = self.rule
         self.inner.zero_grad()
         loss.backward()
-        if rule.clip:
-            _clip_norms([weight.grad for weight in self.weights.values() if weight.grad is not None], rule.clip)
-        for group in self.inner.param_groups:
-            group["lr"] = rule.lr * min(1.0, (self.steps + 1) / rule.warmup) if rule.warmup else rule.lr
-        self.inner.step()
         self.steps += 1
+        for group in self.inner.param_groups:
+            group["lr"] = self.rule.lr * min(1.0, self.steps / max(1, self.rule.warmup))
+        self.inner.step()
         self.project()
+
+    def set_rate(self, lr: float) -> None:
+        """Go on at this learning rate."""
+        self.rule = replace(self.rule, lr=lr, warmup=0)
 
     def project(self) -> None:
         """Put weights that have left their norm ball back."""
@@ -62,40 +61,13 @@ class StackedOptimiser:
         self.steps = state["steps"]
 
 
-def _clip_norms(grads: Sequence[Tensor], most: float) -> None:
-    """Scale each trial's gradients so that their joint norm is at most the limit."""
-    total = torch.stack([grad.flatten(1).square().sum(1) for grad in grads]).sum(0).sqrt()
-    factor = (most / total.clamp_min(1e-30)).clamp_max(1.0)
-    for grad in grads:
-        grad.mul_(factor.view(-1, *([1] * (grad.dim() - 1))))
-
-
 @torch.no_grad()
 def project_on_balls(weights: Mapping[str, Tensor], balls: Mapping[str, tuple[str, float]]) -> None:
-    """Replace each matrix (of each trial and head) by the nearest one, in Frobenius norm, in its ball.
-
-    A ball of "W_QK" of a model with separate queries and keys bounds both factors, each by the root of the radius; for
-    the (2,1) norm the keys by their transpose, since |W_Q W_K^T|_21 <= |W_Q|_op |W_K^T|_21.
-    """
+    """Replace each matrix (of each trial and head) by the nearest one, in Frobenius norm, in its ball."""
     for name, value in weights.items():
-        kind = name.partition("[")[0]
-        ball = balls.get(name) or balls.get(kind)
+        ball = balls.get(name) or balls.get(name.partition("[")[0])
         if ball is not None:
             value.copy_(nearest(value, *ball))
-            continue
-        joint = balls.get(name.replace(kind, "W_QK")) or balls.get("W_QK")
-        if joint is None or kind not in ("W_Q", "W_K"):
-            continue
-        norm, radius = joint[0], joint[1] ** 0.5
-        offset = weights.get(name.replace("W_Q", "b_Q"))
-        if kind == "W_K":
-            value.copy_(nearest(value.mT, norm, radius).mT)
-        elif offset is None:
-            value.copy_(nearest(value, norm, radius))
-        else:  # the offset of the queries is one more row of W_QK
-            both = nearest(torch.cat([value, offset.unsqueeze(-2)], -2), norm, radius)
-            value.copy_(both[..., :-1, :])
-            offset.copy_(both[..., -1, :])
 
 
 def nearest(matrix: Tensor, norm: str, radius: float) -> Tensor:

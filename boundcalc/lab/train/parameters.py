@@ -11,10 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.fields import Length, check_fields
 from boundcalc.layers.attention import attentions, is_causal
 from boundcalc.layers.base import flat
 from boundcalc.layers.embedding import embeddings
 from boundcalc.setting import Architecture, Attention, Layer
+
+CLS = 2
+"""Token of the row that is read out of a sequence of bits; 0 and 1 are the bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,11 @@ class Parameter:
 class Init:
     """Deviations of the tables at the start; all else starts as torch's own layers do."""
 
-    embedding_std: float = 1.0
-    position_std: float = 0.1
+    embedding_std: Length = 1.0
+    position_std: Length = 0.1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def weight_name(kind: str, block: int | None) -> str:

@@ -16,15 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from boundcalc.base import validate
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.lab.train.device import versions
+from boundcalc.base.fields import Length, Size, check_fields
+from boundcalc.base.schema import read
 from boundcalc.lab.train.network import refuse_real
 from boundcalc.lab.train.optim import StackedOptimiser
 from boundcalc.lab.train.parameters import Init
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins
 from boundcalc.lab.train.tasks import Shape
+from boundcalc.lab.train.trainer import versions
 from boundcalc.lab.train.trial import Optimisation, Trial
 from boundcalc.predictors.data import Array, Data
 from boundcalc.setting import Architecture
@@ -47,19 +48,16 @@ class PickRule:
         round_lr: learning rate after a round; 0 for that of the prefix.
     """
 
-    batch: int = 16
-    whole: int = 64
-    prefix_steps: int = 3000
-    prefix_loss: float = 5e-3
-    round_steps: int = 300
-    round_loss: float = 0.01
-    round_lr: float = 0.0
+    batch: Size = 16
+    whole: Size = 64
+    prefix_steps: Size = 3000
+    prefix_loss: Length = 5e-3
+    round_steps: Size = 300
+    round_loss: Length = 0.01
+    round_lr: Length = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("batch", "whole", "prefix_steps", "round_steps"):
-            object.__setattr__(self, name, validate.size(name, getattr(self, name)))
-        for name in ("prefix_loss", "round_loss", "round_lr"):
-            validate.positive(name, getattr(self, name), zero=True)
+        check_fields(self)
 
 
 @dataclass
@@ -77,6 +75,16 @@ class _TorchLearner(ABC):
     rule: PickRule = field(default_factory=PickRule)
     device: str = "cpu"
 
+    @abstractmethod
+    def start(self, seed: int) -> _State:
+        """A fresh model."""
+
+    @abstractmethod
+    def _outputs(self, model: Any, x: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def _loss(self, outputs: Tensor, y: Tensor) -> Tensor: ...
+
     @property
     def environment(self) -> Mapping[str, Any]:
         """Versions, threads, and the kernels of the processor."""
@@ -86,27 +94,40 @@ class _TorchLearner(ABC):
     def fit(self, state: _State, examples: Data, prefix: int) -> _State:
         """Train on: many steps on a prefix alone, fewer after a round."""
         x, y = self._tensors(examples)
+        rule = self.rule
         first = not state.fits and prefix == len(examples)
-        steps = self.rule.prefix_steps if first else self.rule.round_steps
-        enough = self.rule.prefix_loss if first else self.rule.round_loss
+        steps, enough = (rule.prefix_steps, rule.prefix_loss) if first else (rule.round_steps, rule.round_loss)
         generator = torch.Generator().manual_seed(substream(state.seed, "fit", state.fits))
         state.fits += 1
-        if not first and self.rule.round_lr:
-            self._set_rate(state, self.rule.round_lr)
-        if len(y) <= self.rule.whole:
-            for _ in range(steps):
-                if self._step(state, x, y) < enough:
-                    break
-            return state
+        if not first and rule.round_lr:
+            state.optimiser.set_rate(rule.round_lr)
         recent = 0.0
         for step in range(1, steps + 1):
-            chosen = torch.randint(len(y), (self.rule.batch,), generator=generator).to(x.device)
+            if len(y) <= rule.whole:
+                if self._step(state, x, y) < enough:
+                    break
+                continue
+            chosen = torch.randint(len(y), (rule.batch,), generator=generator).to(x.device)
             recent += self._step(state, x[chosen], y[chosen])
             if step % 10 == 0:
                 if recent / 10 < 4 * enough and self._done(state, x, y, enough):
                     break
                 recent = 0.0
         return state
+
+    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
+        loss = self._loss(self._outputs(state.model, x), y)
+        state.optimiser.step(loss)
+        return float(loss.detach())
+
+    @torch.no_grad()
+    def _done(self, state: _State, x: Tensor, y: Tensor, enough: float) -> bool:
+        loss, right = 0.0, True
+        for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
+            outputs = self._outputs(state.model, part)
+            loss += float(self._loss(outputs, answers)) * len(part)
+            right = right and bool((_ahead(outputs, answers) > 0).all())
+        return right and loss / len(y) < enough
 
     @torch.no_grad()
     def scores(self, state: _State, examples: Data) -> Array:
@@ -116,40 +137,16 @@ class _TorchLearner(ABC):
         for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
             short = CHUNK - len(part)
             full = torch.cat([part, part[:1].expand(short, *part.shape[1:])]) if short else part
-            filled = torch.cat([answers, answers[:1].expand(short)]) if short else answers
-            ahead.append(self._margins(state.model, full, filled)[: len(part)])
+            ahead.append(_ahead(self._outputs(state.model, full)[: len(part)], answers))
         return torch.cat(ahead).double().cpu().numpy()
 
-    @torch.no_grad()
-    def _done(self, state: _State, x: Tensor, y: Tensor, enough: float) -> bool:
-        loss, ahead = 0.0, True
-        for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
-            loss += float(self._mean(state.model, part, answers)) * len(part)
-            ahead = ahead and bool((self._margins(state.model, part, answers) > 0).all())
-        return ahead and loss / len(y) < enough
-
     def _tensors(self, examples: Data) -> tuple[Tensor, Tensor]:
-        x = torch.from_numpy(np.ascontiguousarray(examples.x)).to(self.device)
-        return x, torch.from_numpy(np.ascontiguousarray(examples.y)).to(self.device)
+        x, y = (torch.from_numpy(np.ascontiguousarray(array)).to(self.device) for array in (examples.x, examples.y))
+        return x, y
 
-    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
-        loss = self._mean(state.model, x, y)
-        state.optimiser.step(loss)
-        return float(loss.detach())
-
-    def _set_rate(self, state: _State, lr: float) -> None:
-        state.optimiser.rule = replace(state.optimiser.rule, lr=lr, warmup=0)
-
-    @abstractmethod
-    def start(self, seed: int) -> _State:
-        """A fresh model."""
-
-    @abstractmethod
-    def _mean(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
-        """The loss."""
-
-    @abstractmethod
-    def _margins(self, model: Any, x: Tensor, y: Tensor) -> Tensor: ...
+    def weights(self, state: _State) -> Mapping[str, Array]:
+        """The tensors by their names, copied; those of this package's models by the names of norms files."""
+        return {name: value.detach().cpu().numpy().copy() for name, value in state.model.state_dict().items()}
 
     def dump(self, state: _State) -> bytes:
         """The state as torch writes tensors."""
@@ -168,6 +165,16 @@ class _TorchLearner(ABC):
         return state
 
 
+def _binary(outputs: Tensor) -> bool:
+    return outputs.dim() == 1 or outputs.shape[-1] == 1
+
+
+def _ahead(outputs: Tensor, y: Tensor) -> Tensor:
+    """How far the right answer is ahead, of one score or of logits."""
+    shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes", width=1)
+    return margins(shape, outputs.reshape(1, len(y), -1), y.unsqueeze(0))[0]
+
+
 @dataclass(kw_only=True)
 class ModelLearner(_TorchLearner):
     """A model of this package, as `boundcalc train` makes it."""
@@ -180,70 +187,83 @@ class ModelLearner(_TorchLearner):
     def __post_init__(self) -> None:
         refuse_real(self.shape)
         if self.optimisation.balls:
-            raise InvalidSetting("a ModelLearner trains in float32 or float64 without norm balls: leave --ball out")
+            raise InvalidSetting("a ModelLearner trains without norm balls: leave --ball out")
 
     @property
     def recipe(self) -> Mapping[str, Any]:
         """All that determines the weights, besides seed and examples."""
-        names = ("optimiser", "lr", "weight_decay", "momentum", "warmup", "clip", "precision")
         return {
             "kind": "model",
             "architecture": self.architecture.to_json(),
             "shape": asdict(self.shape),
             "init": asdict(self.init),
-            "optimisation": {name: getattr(self.optimisation, name) for name in names},
+            "optimisation": {name: getattr(self.optimisation, name) for name in ("lr", "weight_decay", "warmup")},
             "rule": asdict(self.rule),
         }
 
     @classmethod
     def of(cls, trial: Trial, **changes: Any) -> ModelLearner:
         """The learner that trains a trial's model by its optimisation; `changes` are those of its rule."""
-        rule = trial.optimisation
-        steps = PickRule(batch=rule.batch or 16, prefix_steps=rule.steps, prefix_loss=rule.stop_loss)
-        return cls(
-            rule=replace(steps, **changes),
-            device=trial.device,
-            architecture=trial.architecture,
-            shape=trial.task.shape,
-            init=trial.init,
-            optimisation=rule,
-        )
+        how = trial.optimisation
+        steps = PickRule(batch=how.batch or 16, prefix_steps=how.steps, prefix_loss=how.stop_loss)
+        parts: dict[str, Any] = {"architecture": trial.architecture, "shape": trial.task.shape, "init": trial.init}
+        return cls(rule=replace(steps, **changes), optimisation=how, **parts)
 
     @classmethod
-    def from_recipe(cls, recipe: Mapping[str, Any], device: str = "cpu") -> ModelLearner:
+    def from_recipe(cls, recipe: Mapping[str, Any]) -> ModelLearner:
         """The learner of a certificate."""
         kinds = {"rule": PickRule, "shape": Shape, "init": Init, "optimisation": Optimisation}
         try:
-            parts: dict[str, Any] = {name: kind(**recipe[name]) for name, kind in kinds.items()}
-            return cls(device=device, architecture=Architecture.from_json(recipe["architecture"]), **parts)
-        except (KeyError, TypeError) as error:
+            parts: dict[str, Any] = {name: read(kind, recipe[name], name) for name, kind in kinds.items()}
+            return cls(architecture=Architecture.from_json(recipe["architecture"]), **parts)
+        except (KeyError, InvalidSetting) as error:
             raise CertificateError(f"the recipe of the certificate makes no model: {error}") from None
 
     def start(self, seed: int) -> _State:
         """The model of `boundcalc train` with this seed, before its first step."""
-        generator = torch.Generator(self.device).manual_seed(substream(seed, "init"))
-        dtype = torch.float64 if self.optimisation.precision == "float64" else torch.float32
-        stack = Stack.fresh(self.architecture, self.shape, self.init, [generator], dtype)
+        generator = torch.Generator().manual_seed(substream(seed, "init"))
+        stack = Stack.fresh(self.architecture, self.shape, self.init, [generator])
         stack.require_grad()
         return _State(stack, StackedOptimiser(stack.trained, self.optimisation), seed)
 
-    def _mean(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
-        return losses(self.shape, model(model.inputs(x.unsqueeze(0))), y.unsqueeze(0)).mean()
+    def _outputs(self, model: Any, x: Tensor) -> Tensor:
+        return model(model.inputs(x.unsqueeze(0)))[0]
 
-    def _margins(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
-        return margins(self.shape, model(model.inputs(x.unsqueeze(0))), y.unsqueeze(0))[0]
+    def _loss(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return losses(self.shape, outputs.unsqueeze(0), y.unsqueeze(0)).mean()
 
     def weights(self, state: _State) -> Mapping[str, Array]:
         """The tensors by the names of norms files."""
-        return {name: value.cpu().numpy() for name, value in state.model.one(0).items()}
+        return {name: value.numpy() for name, value in state.model.one(0).items()}
 
 
-_Loss = Callable[[Tensor, Tensor], Tensor]
 _MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
 def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.Adam(weights, lr=1e-3)
+
+
+@dataclass
+class _Steps:
+    """A torch optimiser that takes losses."""
+
+    inner: torch.optim.Optimizer
+
+    def step(self, loss: Tensor) -> None:
+        self.inner.zero_grad(set_to_none=True)
+        loss.backward()
+        self.inner.step()
+
+    def set_rate(self, lr: float) -> None:
+        for group in self.inner.param_groups:
+            group["lr"] = lr
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.inner.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.inner.load_state_dict(state)
 
 
 @dataclass(kw_only=True)
@@ -259,20 +279,19 @@ class ModuleLearner(_TorchLearner):
 
     make: Callable[[], nn.Module]
     name: str = "module"
-    loss: _Loss | None = None
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None
     optimiser: _MakeOptimiser = _adam
 
     @property
     def recipe(self) -> Mapping[str, Any]:
-        """Names, and the digest of a fresh module's shapes: code itself is the user's to keep."""
-        module = self.start(0).model
-        shapes = {name: list(value.shape) for name, value in module.state_dict().items()}
-        rule = self.optimiser(module.parameters())
+        """Names, and the shapes of a fresh module's tensors: code itself is the user's to keep."""
+        state = self.start(0)
+        rule = state.optimiser.inner
         numbers = {k: v for k, v in rule.defaults.items() if isinstance(v, int | float | str | bool)}
         return {
             "kind": "module",
             "name": self.name,
-            "shapes": shapes,
+            "shapes": {name: list(value.shape) for name, value in state.model.state_dict().items()},
             "optimiser": {"name": type(rule).__name__, **numbers},
             "rule": asdict(self.rule),
         }
@@ -282,7 +301,7 @@ class ModuleLearner(_TorchLearner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(substream(seed, "init"))
             module = self.make().to(self.device)
-        return _State(module, self.optimiser(module.parameters()), seed)
+        return _State(module, _Steps(self.optimiser(module.parameters())), seed)
 
     def fit(self, state: _State, examples: Data, prefix: int) -> _State:
         """Train on, with torch's own generator seeded: dropout is then a function of the picks."""
@@ -298,36 +317,13 @@ class ModuleLearner(_TorchLearner):
         state.model.eval()
         return super().scores(state, examples)
 
-    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
-        loss = self._mean(state.model, x, y)
-        state.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        state.optimiser.step()
-        return float(loss.detach())
+    def _outputs(self, model: Any, x: Tensor) -> Tensor:
+        return model(x)
 
-    def _set_rate(self, state: _State, lr: float) -> None:
-        for group in state.optimiser.param_groups:
-            group["lr"] = lr
-
-    def _mean(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
-        outputs = model(x)
+    def _loss(self, outputs: Tensor, y: Tensor) -> Tensor:
         if self.loss is not None:
             return self.loss(outputs, y)
         if _binary(outputs):
             score = outputs.reshape(len(y))
             return nn.functional.binary_cross_entropy_with_logits(score, y.to(score.dtype))
         return nn.functional.cross_entropy(outputs, y.long())
-
-    def _margins(self, model: Any, x: Tensor, y: Tensor) -> Tensor:
-        outputs = model(x)
-        binary = _binary(outputs)
-        shape = Shape("rows", 1, "binary" if binary else "classes", width=1)
-        return margins(shape, (outputs.reshape(len(y), 1) if binary else outputs).unsqueeze(0), y.unsqueeze(0))[0]
-
-    def weights(self, state: _State) -> Mapping[str, Array]:
-        """The module's tensors, copied."""
-        return {name: value.detach().cpu().numpy().copy() for name, value in state.model.state_dict().items()}
-
-
-def _binary(outputs: Tensor) -> bool:
-    return outputs.dim() == 1 or outputs.shape[-1] == 1

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from boundcalc.base.answers import wrong
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
 from boundcalc.lab.train.layers import Weights
 from boundcalc.lab.train.model import draw, forward_last_row
-from boundcalc.lab.train.own_row import CLS
-from boundcalc.lab.train.parameters import Init, parameters
+from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.setting import Architecture
 
@@ -32,15 +29,13 @@ class Stack:
         shape: Shape,
         weights: Weights,
         *,
-        path: str | None = None,
+        path: str = "",
     ) -> None:
         self.architecture = architecture
         self.shape = shape
         self.weights: dict[str, Tensor] = dict(weights)
         self.plan: BitPlan | None = bit_plan(architecture) if shape.inputs == "bits" else None
         self.path = path or ("row" if self.plan is None else "bits")
-        if self.path == "bits" and self.plan is None:
-            raise InvalidSetting("the path 'bits' needs bits, one attention layer and a [CLS] read-out")
         self._row = torch.func.vmap(lambda weights, x: forward_last_row(architecture, weights, x))
         self.sharp = 0
 
@@ -51,14 +46,11 @@ class Stack:
         shape: Shape,
         init: Init,
         generators: Sequence[torch.Generator],
-        dtype: torch.dtype = torch.float32,
-        **options: Any,
     ) -> Stack:
         """Models at their start, one per generator."""
         table = parameters(architecture, init)
         drawn = [{name: draw(p, generator) for name, p in table.items()} for generator in generators]
-        stacked = {name: torch.stack([start[name] for start in drawn]).to(dtype) for name in table}
-        return cls(architecture, shape, stacked, **options)
+        return cls(architecture, shape, {name: torch.stack([start[name] for start in drawn]) for name in table})
 
     @property
     def trained(self) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _WAIT = 60.0
 """Seconds to wait for another writer."""
-_APPLICATION, _SCHEMA = 0x62636C64, 3
+_APPLICATION, _SCHEMA = 0x62636C64, 4
 _TABLES = (
     "CREATE TABLE trials (hash TEXT PRIMARY KEY, config TEXT NOT NULL, result TEXT NOT NULL, digest TEXT NOT NULL, "
     "created REAL NOT NULL, weights TEXT, task TEXT, T INTEGER, m INTEGER, seed INTEGER, depth INTEGER, status TEXT, "

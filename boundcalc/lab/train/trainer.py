@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -15,10 +16,8 @@ from torch import Tensor
 from boundcalc.base.answers import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.train.data import Examples
-from boundcalc.lab.train.device import torch_device, versions
 from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser
-from boundcalc.lab.train.own_row import with_own_row
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack, losses, margins, with_read_row, wrongs
 from boundcalc.lab.train.trial import Trial, canonical
@@ -29,9 +28,10 @@ _MOST_TRAINING = 2**18
 """Training examples on which the final training error is measured."""
 _ENTRIES = 2**22
 """Entries of inputs evaluated at once."""
+_LOOK = 10
+"""Steps between looks at the stopping rule."""
 _NEAR = 4.0
-"""The stopping rule is checked at every step once the running loss is below this many times its threshold."""
-_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+"""The stopping rule measures all examples once the running loss is below this many times its threshold."""
 
 _Live = Callable[[Mapping[str, Any]], None]
 
@@ -47,23 +47,20 @@ class Outcome:
     @property
     def arrays(self) -> dict[str, Any]:
         """The weights as NumPy arrays."""
-        return {name: value.cpu().numpy() for name, value in self.weights.items()}
+        return {name: value.numpy() for name, value in self.weights.items()}
+
+
+def versions() -> dict[str, str]:
+    """Versions that a result was computed with."""
+    from boundcalc import __version__
+
+    return {"boundcalc": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
 def stack_key(trial: Trial) -> str:
     """Trials with one key may share a stack: all agrees but seed and m (of full batches m too)."""
-    return canonical(
-        {
-            "shape": asdict(trial.task.shape),
-            "architecture": trial.architecture.to_json(),
-            "init": asdict(trial.init),
-            "rule": asdict(replace(trial.optimisation, batch=0)),
-            "batch": trial.batch,
-            "whole": trial.full_batch,
-            "n_test": trial.n_test,
-            "device": trial.device,
-        }
-    )
+    content = trial.to_json() | {"task": asdict(trial.task.shape), "m": trial.batch, "seed": trial.full_batch}
+    return canonical(content | {"optimisation": {**content["optimisation"], "batch": 0}})
 
 
 def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
@@ -74,85 +71,63 @@ def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
     return [trial.but(m=mate["m"], seed=mate["seed"]) for mate in result["stack"]]
 
 
-def train(
-    trials: Sequence[Trial],
-    *,
-    live: _Live | None = None,
-) -> list[Outcome]:
+def train(trials: Sequence[Trial], *, live: _Live | None = None) -> list[Outcome]:
     """Train trials of one `stack_key` together; the outcomes are in the order of the trials."""
     if len({stack_key(trial) for trial in trials}) != 1:
         raise InvalidSetting("only trials that differ in seed and m can be trained in one stack")
-    return _Training(trials, torch_device(trials[0].device), live).run()
+    return _Training(trials, live).run()
 
 
 class _Training:
-    def __init__(
-        self,
-        trials: Sequence[Trial],
-        device: torch.device,
-        live: _Live | None,
-    ) -> None:
-        self.trials = list(trials)
-        self.device = device
-        self.live = live
+    def __init__(self, trials: Sequence[Trial], live: _Live | None) -> None:
+        self.trials, self.live = list(trials), live
         first = trials[0]
         self.rule, self.shape = first.optimisation, first.task.shape
-        self.examples = [Examples(trial, device) for trial in trials]
-        generators = [torch.Generator(device).manual_seed(substream(t.seed, "init")) for t in trials]
-        self.stack = Stack.fresh(
-            first.architecture,
-            self.shape,
-            first.init,
-            generators,
-            _DTYPES[self.rule.precision],
-        )
+        self.examples = [Examples(trial) for trial in trials]
+        generators = [torch.Generator().manual_seed(substream(trial.seed, "init")) for trial in trials]
+        self.stack = Stack.fresh(first.architecture, self.shape, first.init, generators)
         self.stack.require_grad()
         self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
         self.optimiser.project()
         self.active = list(range(len(trials)))
-        self.recent = torch.zeros(len(trials), device=device)
+        self.recent = torch.zeros(len(trials))
         self.curves: list[list[dict[str, float]]] = [[] for _ in trials]
         self.seconds = [0.0] * len(trials)
-        self.outcomes: list[Outcome | None] = [None] * len(trials)
+        self.outcomes: dict[int, Outcome] = {}
         self.points = _curve_points(self.rule.steps, self.rule.curve_every)
         self._all: tuple[Tensor, Tensor] | None = None
 
     def run(self) -> list[Outcome]:
-        step = 0
-        clock = time.process_time()
+        step, clock = 0, time.process_time()
         self._point(0, range(len(self.active)))
         while self.active:
             loss = self._step()
             step += 1
-            if self.rule.check_every == 1 or step % self.rule.check_every == 1:
-                self.recent = loss
-            else:
-                self.recent = self.recent + loss
+            self.recent = loss if step % _LOOK == 1 else self.recent + loss
             last = step == self.rule.steps
-            looked = last or step % self.rule.check_every == 0
             point = last or step in self.points
-            if not (looked or point):
-                continue
-            reached = self._point(step, range(len(self.active))) if point else set[int]()
-            done = self._check(step, reached, last) if looked else dict.fromkeys(reached, "test error reached")
-            now = time.process_time()
-            for index in self.active:
-                self.seconds[index] += (now - clock) / len(self.active)
-            clock = now
-            if done:
-                self._finish(done, step)
+            done = dict.fromkeys(self._point(step, range(len(self.active))) if point else (), "test error reached")
+            if last or step % _LOOK == 0:
+                self._check(step, done)
+            if last:
+                done = dict.fromkeys(range(len(self.active)), "steps used up") | done
+            if done or point:
+                now = time.process_time()
+                for index in self.active:
+                    self.seconds[index] += (now - clock) / len(self.active)
+                if done:
+                    self._finish(done, step)
                 clock = time.process_time()
-        return [outcome for outcome in self.outcomes if outcome is not None]
+        return [self.outcomes[index] for index in range(len(self.trials))]
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """The next inputs and answers of every trial; where every step sees all of them, they are made once."""
         if self._all is not None:
             return self._all
-        trial = self.trials[self.active[0]]
-        examples = [self.examples[index] for index in self.active]
-        parts = [whole.train if trial.full_batch and whole.train else whole.batch(trial.batch) for whole in examples]
+        full = self.trials[0].full_batch
+        parts = [(full and self.examples[index].train) or self.examples[index].batch() for index in self.active]
         batch = self.stack.inputs(torch.stack([x for x, _ in parts])), torch.stack([y for _, y in parts])
-        self._all = batch if trial.full_batch else None
+        self._all = batch if full else None
         return batch
 
     def _step(self) -> Tensor:
@@ -161,11 +136,9 @@ class _Training:
         self.optimiser.step(loss.sum())
         return loss.detach()
 
-    def _check(self, step: int, reached: set[int], last: bool) -> dict[int, str]:
-        """Positions in the stack that are done, and why."""
-        count = (step - 1) % self.rule.check_every + 1
-        recent = (self.recent / count).tolist()
-        done = dict.fromkeys(reached, "test error reached")
+    def _check(self, step: int, done: dict[int, str]) -> None:
+        """Add positions in the stack whose loss is small enough, or not finite."""
+        recent = (self.recent / ((step - 1) % _LOOK + 1)).tolist()
         close: list[int] = []
         for position, value in enumerate(recent):
             if not math.isfinite(value):
@@ -175,10 +148,6 @@ class _Training:
         for position, measured in zip(close, self._measure(close, "train", _MOST_TRAINING), strict=True):
             if not measured["wrong"] and measured["loss"] < self.rule.stop_loss:
                 done[position] = "training loss reached"
-        if last:
-            for position in range(len(self.active)):
-                done.setdefault(position, "steps used up")
-        return done
 
     @torch.no_grad()
     def _measure(self, positions: Sequence[int], which: str, most: int) -> list[dict[str, Any]]:
@@ -189,45 +158,34 @@ class _Training:
         for position in positions:
             weights = {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()}
             model = Stack(self.stack.architecture, self.shape, weights)
-            examples = self.examples[self.active[position]]
-            parts = examples.training_parts(most, size)
-            if which == "test":
-                parts = zip(*(part[:most].split(size) for part in examples.test), strict=True)
+            parts = self.examples[self.active[position]].parts(which, most, size)
             pairs = [(model(model.inputs(x.unsqueeze(0))), y.unsqueeze(0)) for x, y in parts]
             wrong = torch.cat([wrongs(self.shape, *pair)[0] for pair in pairs])
             real = self.shape.answer == "real"
             results.append(
                 {
                     "n": len(wrong),
-                    "loss": float(torch.cat([losses(self.shape, *pair)[0] for pair in pairs]).double().mean()),
+                    "loss": _number(float(torch.cat([losses(self.shape, *pair)[0] for pair in pairs]).double().mean())),
                     "wrong": float(wrong.double().sum()),
                     "margins": None if real else torch.cat([margins(self.shape, *pair)[0] for pair in pairs]),
                 }
             )
         return results
 
-    def _point(self, step: int, positions: Sequence[int]) -> set[int]:
+    def _point(self, step: int, positions: Sequence[int]) -> list[int]:
         """Record a point of some curves; positions whose test error is low enough to stop."""
-        train = self._measure(positions, "train", _CURVE_EXAMPLES)
-        test = self._measure(positions, "test", _CURVE_EXAMPLES)
-        reached: set[int] = set()
-        for position, a, b in zip(positions, train, test, strict=True):
-            index = self.active[position]
-            point = {
-                "step": step,
-                "train_loss": _number(a["loss"]),
-                "train_error": a["wrong"] / a["n"],
-                "test_loss": _number(b["loss"]),
-                "test_error": b["wrong"] / b["n"],
-            }
-            self.curves[index].append(point)
-            enough = self.rule.stop_test_error
-            if enough is not None and point["test_error"] <= enough:
-                reached.add(position)
+        measured = {which: self._measure(positions, which, _CURVE_EXAMPLES) for which in ("train", "test")}
+        for place, position in enumerate(positions):
+            point: dict[str, float] = {"step": step}
+            for which, values in measured.items():
+                point[f"{which}_loss"] = values[place]["loss"]
+                point[f"{which}_error"] = values[place]["wrong"] / values[place]["n"]
+            self.curves[self.active[position]].append(point)
+        newest = [self.curves[index][-1] for index in self.active]
         if self.live is not None:
-            newest = [self.curves[index][-1] for index in self.active]
             self.live({"step": step, "steps": self.rule.steps, "active": len(self.active), "points": newest})
-        return reached
+        enough = self.rule.stop_test_error
+        return [p for p in positions if enough is not None and newest[p]["test_error"] <= enough]
 
     def _finish(self, done: Mapping[int, str], step: int) -> None:
         started = time.process_time()
@@ -235,72 +193,54 @@ class _Training:
         if self.curves[self.active[positions[0]]][-1]["step"] != step:
             self._point(step, positions)
         train = self._measure(positions, "train", _MOST_TRAINING)
-        test = self._measure(positions, "test", max(self.trials[0].n_test, 1))
-        for position, a, b in zip(positions, train, test, strict=True):
+        test = self._measure(positions, "test", self.trials[0].n_test)
+        for position, *measured in zip(positions, train, test, strict=True):
             index = self.active[position]
-            weights = self.stack.one(position)
-            result = self._result(index, done[position], step, weights, a, b)
+            weights, reason = self.stack.one(position), done[position]
+            result: dict[str, Any] = {"status": "diverged" if reason.startswith("diverged") else "done"}
+            result |= {"reason": reason, "steps": step, **self._errors(*measured), **self._record(index, weights)}
             now = time.process_time()
             result["cpu_seconds"] = round(self.seconds[index] + now - started, 4)
             started = now
             self.outcomes[index] = Outcome(self.trials[index], result, weights)
-        kept = [position for position in range(len(self.active)) if position not in done]
-        self.active = [self.active[position] for position in kept]
-        if kept:
-            index = torch.tensor(kept, device=self.device)
-            self.stack.keep(index)
-            self.optimiser = self.optimiser.keep(index, self.stack.trained)
-            self.recent = self.recent[index]
+        kept = torch.tensor([position for position in range(len(self.active)) if position not in done])
+        self.active = [self.active[position] for position in kept.tolist()]
+        if self.active:
+            self.stack.keep(kept)
+            self.optimiser = self.optimiser.keep(kept, self.stack.trained)
+            self.recent = self.recent[kept]
         self._all = None
 
-    def _result(
-        self,
-        index: int,
-        reason: str,
-        step: int,
-        weights: dict[str, Tensor],
-        train: dict[str, Any],
-        test: dict[str, Any],
-    ) -> dict[str, Any]:
+    def _errors(self, *measured: dict[str, Any]) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for which, values in zip(("train", "test"), measured, strict=True):
+            n, error = values["n"], values["wrong"] / values["n"]
+            out[which] = {"n": n, "loss": values["loss"], "error": error, "interval": list(hoeffding(error, n))}
+            if values["margins"] is not None:
+                wrong = round(values["wrong"])
+                interval, margins = list(clopper_pearson(wrong, n)), margin_summary(values["margins"])
+                out[which] |= {"wrong": wrong, "interval": interval, "margins": margins}
+        return out | {"gap": out["test"]["error"] - out["train"]["error"]}
+
+    def _record(self, index: int, weights: dict[str, Tensor]) -> dict[str, Any]:
+        """How a trial was run, and what is read off its weights where they are finite."""
         trial, examples = self.trials[index], self.examples[index]
-        diverged = reason.startswith("diverged")
-        result: dict[str, Any] = {
-            "status": "diverged" if diverged else "done",
-            "reason": reason,
-            "steps": step,
-            "train": _errors(self.shape.answer, train),
-            "test": _errors(self.shape.answer, test),
-            "world": json.loads(json.dumps(examples.world)) if len(canonical(examples.world)) < 10_000 else None,
+        record: dict[str, Any] = {
+            "world": json.loads(json.dumps(examples.world)),
             "curves": self.curves[index],
             "path": self.stack.path,
             "sharp_steps": self.stack.sharp,
             "stack": [{"m": trial.m, "seed": trial.seed} for trial in self.trials],
-            "device": str(self.device),
             "threads": torch.get_num_threads(),
             "versions": versions(),
         }
-        result["gap"] = result["test"]["error"] - result["train"]["error"]
-        if diverged or any(not bool(torch.isfinite(value).all()) for value in weights.values()):
-            return result
-        norms = measured_norms(with_own_row(trial.architecture, self.shape), weights, substream(trial.seed, "norms"))
-        result["norms"] = norms.to_json()
+        if not all(bool(torch.isfinite(value).all()) for value in weights.values()):
+            return record
+        record["norms"] = measured_norms(trial.model, weights, substream(trial.seed, "norms")).to_json()
         if "coordinates" in examples.world and self.shape.inputs == "bits":
-            x = examples.test[0][:64].unsqueeze(0)
-            tokens = with_read_row(x)[0]
-            masses = attention_mass(trial.architecture, weights, tokens, examples.world["coordinates"])
-            result["attention"] = masses
-        return result
-
-
-def _errors(answer: str, measured: dict[str, Any]) -> dict[str, Any]:
-    n = measured["n"]
-    error = measured["wrong"] / n
-    out: dict[str, Any] = {"n": n, "loss": _number(measured["loss"]), "error": error}
-    if answer == "real":
-        return {**out, "interval": list(hoeffding(error, n))}
-    wrong = round(measured["wrong"])
-    interval, margins = list(clopper_pearson(wrong, n)), margin_summary(measured["margins"])
-    return {**out, "wrong": wrong, "interval": interval, "margins": margins}
+            tokens = with_read_row(examples.test[0][:64])
+            record["attention"] = attention_mass(trial.architecture, weights, tokens, examples.world["coordinates"])
+        return record
 
 
 def _number(value: float) -> float:
@@ -311,8 +251,4 @@ def _number(value: float) -> float:
 def _curve_points(steps: int, every: int) -> set[int]:
     if every:
         return set(range(every, steps + 1, every))
-    points, at = set[int](), 8.0
-    while at <= steps:
-        points.add(round(at))
-        at *= 1.5
-    return points
+    return {round(8 * 1.5**k) for k in range(int(math.log(max(steps, 8) / 8, 1.5)) + 1)} & set(range(steps + 1))

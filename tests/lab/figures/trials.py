@@ -65,7 +65,6 @@ def record(
         ],
         "norms": {"budgets": budgets, "measured": True},
         "attention": [{"best_head": 0.9, "mean": 0.3 + 0.01 * seed, "value_weighted": 0.6}],
-        "device": "cpu",
     }
     config, text = canonical(trial.to_json()), canonical(result)
     return {

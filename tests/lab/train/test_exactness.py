@@ -10,8 +10,7 @@ torch = pytest.importorskip("torch")
 
 from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided  # noqa: E402
 from boundcalc.lab.train.model import Transformer, forward_last_row, plain  # noqa: E402
-from boundcalc.lab.train.own_row import CLS  # noqa: E402
-from boundcalc.lab.train.parameters import Init  # noqa: E402
+from boundcalc.lab.train.parameters import CLS, Init  # noqa: E402
 from boundcalc.lab.train.stack import Stack  # noqa: E402
 from boundcalc.lab.train.tasks import Shape  # noqa: E402
 from boundcalc.setting import Architecture, Normaliser  # noqa: E402

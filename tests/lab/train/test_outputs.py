@@ -18,10 +18,9 @@ from click.testing import CliRunner, Result
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
-from boundcalc.lab.train import defaults
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import sweep_from_json
-from boundcalc.lab.train.trial import Optimisation
+from boundcalc.lab.train.trial import N_TEST, Optimisation
 from tests.lab.train.test_store import result, trial
 
 
@@ -114,7 +113,7 @@ def test_the_command_and_sweep_files_train_alike() -> None:
     for name in ("lr", "batch", "steps"):
         assert options[name] == getattr(rule, name), name
     sweep = sweep_from_json({"task": {"task": "conjunction"}, "m": 8})
-    assert sweep.trials[0].n_test == defaults.N_TEST
+    assert sweep.trials[0].n_test == N_TEST
 
 
 def test_longer_masked_inputs_tell_more_about_the_law() -> None:

@@ -31,7 +31,7 @@ TASKS = (
 
 def examples(task: Task, m: int = 90) -> Data:
     trial = Trial(task, model_for(task, d=8, heads=2, d_ff=8), m, seed=3, n_test=2)
-    found = Examples(trial, torch.device("cpu")).train
+    found = Examples(trial).train
     assert found is not None
     return Data(found[0].numpy(), found[1].numpy())
 
@@ -144,7 +144,7 @@ def test_a_module_that_forgets_its_seed_is_refused() -> None:
 def test_a_conjunction_is_certified_from_picks() -> None:
     task = task_from_json({"task": "conjunction", "T": 16})
     trial = Trial(task, model_for(task, d=16, heads=4, d_ff=16), 300, seed=1, n_test=4000)
-    found = Examples(trial, torch.device("cpu"))
+    found = Examples(trial)
     assert found.train is not None
     data, test = (Data(x.numpy(), y.numpy()) for x, y in (found.train, found.test))
     learner = ModelLearner.of(trial, round_lr=3e-3)

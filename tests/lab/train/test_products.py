@@ -16,7 +16,7 @@ from boundcalc.engine.solve import solve
 from boundcalc.lab.train.bounds import setting_of
 from boundcalc.lab.train.measure import measured_norms
 from boundcalc.lab.train.model import Transformer
-from boundcalc.lab.train.own_row import CLS, with_own_row
+from boundcalc.lab.train.parameters import CLS
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.layers.products import is_product, products_of
@@ -40,7 +40,7 @@ def measured_products(of: Trial, w: dict[str, np.ndarray]) -> dict[str, Budget]:
     def read(kind: str, block: int | None) -> np.ndarray:
         return w[key_of(kind, block)].astype(float)
 
-    return measure(with_own_row(of.architecture, TASK.shape), read)
+    return measure(of.model, read)
 
 
 def exact(w: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
@@ -91,18 +91,18 @@ def test_of_another_row_they_differ() -> None:
 
 def test_what_is_measured_follows_from_the_architecture() -> None:
     for of in (trial(), trial(depth=2), trial(normalisation="layernorm"), trial(readout="mean"), trial(causal=True)):
-        known = with_own_row(of.architecture, TASK.shape)
+        known = of.model
         names = {w.kind for w in products_of(known.stages, known.seq_len)}
         measured = measured_products(of, arrays(of))
         assert {key.partition("[")[0] for key in measured} == names
-    assert with_own_row(trial(depth=2).architecture, TASK.shape) == trial(depth=2).architecture
+    assert trial(depth=2).model == trial(depth=2).architecture
 
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_measured_products_pay_and_are_checked_twice(bias: bool) -> None:
     of = trial(bias=bias)
     model = Transformer(of.architecture)
-    known = with_own_row(of.architecture, TASK.shape)
+    known = of.model
     result: dict[str, Any] = {"norms": measured_norms(known, model.weights).to_json()}
     result["train"] = {"n": 16, "margins": {"0.0": 9.0}}
     told = setting_of(of, result)

@@ -19,8 +19,7 @@ from boundcalc import explain_network
 from boundcalc.base.errors import CertificateError
 from boundcalc.cli import main
 from boundcalc.lab.train.certify import examples_of, trained_network
-from boundcalc.lab.train.presets import PRESETS
-from boundcalc.lab.train.sweep import sweep_from_json
+from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import Rule
@@ -71,7 +70,7 @@ def test_a_trained_network_is_proved_to_be_its_task():
 def examples_world(trial: Any) -> list[int]:
     from boundcalc.lab.train.data import Examples
 
-    return sorted(Examples(trial, torch.device("cpu")).world["coordinates"])
+    return sorted(Examples(trial).world["coordinates"])
 
 
 def test_where_a_network_is_not_the_rule_the_input_is_the_answer():

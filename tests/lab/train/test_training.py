@@ -27,11 +27,6 @@ from boundcalc.lab.train.trainer import stack_of, train  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for  # noqa: E402
 from boundcalc.setting import Architecture  # noqa: E402
 
-DEVICES = [
-    "cpu",
-    *(["cuda"] if torch.cuda.is_available() else []),
-    *(["mps"] if torch.backends.mps.is_available() else []),
-]
 SMALL: dict[str, Any] = {"d": 32, "heads": 8, "d_ff": 64}
 
 
@@ -41,9 +36,8 @@ def conjunction(seed: int = 0, m: int = 48, T: int = 12, **rule: Any) -> Trial:
     return Trial(task, model_for(task, **SMALL), m, seed, 256, optimisation=Optimisation(**values))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_conjunctions_are_learned_and_recorded(device: str) -> None:
-    outcomes = train([conjunction(seed).but(device=device) for seed in range(4)])
+def test_conjunctions_are_learned_and_recorded() -> None:
+    outcomes = train([conjunction(seed) for seed in range(4)])
     for outcome in outcomes:
         result = outcome.result
         json.dumps(result, allow_nan=False)
@@ -57,7 +51,6 @@ def test_conjunctions_are_learned_and_recorded(device: str) -> None:
         assert result["curves"][-1]["step"] == result["steps"]
         assert len(result["world"]["coordinates"]) == 2
         assert 0 < result["attention"][0]["value_weighted"] <= result["attention"][0]["best_head"] <= 1
-        assert result["device"].startswith(device)
         assert result["cpu_seconds"] > 0
         assert set(by_block(result)) >= {"W_QK[0]", "W_V[0]", "W_1[0]", "readout", "embedding", "positions"}
     assert sum(o.result["test"]["error"] < 0.02 for o in outcomes) >= 3
@@ -68,7 +61,7 @@ def test_the_recorded_test_error_is_that_of_the_returned_weights() -> None:
 
     trial = conjunction(3, m=8, T=40)
     outcome = train([trial])[0]
-    x, y = Examples(trial, torch.device("cpu")).test
+    x, y = Examples(trial).test
     scores = plain(trial.architecture, outcome.weights, torch.cat([torch.full((len(x), 1), 2), x], 1).long())
     wrong = int(((scores.squeeze(-1) > 0) != (y == 1)).sum())
     assert wrong == outcome.result["test"]["wrong"]
@@ -90,46 +83,38 @@ def test_a_stack_gives_what_single_trials_give() -> None:
     assert [t.hash for t in mates] == [t.hash for t in trials]
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adamw", "sgd"])
-def test_optimisers_are_torchs_own(optimiser: str) -> None:
-    """Each trial must follow torch's own optimiser."""
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_the_optimiser_is_torchs_own(decay: float) -> None:
+    """Each trial follows AdamW on the plain module, and Adam where nothing decays."""
     from boundcalc.lab.train.model import Transformer, plain
+    from boundcalc.lab.train.source import substream
 
-    extra: dict[str, Any] = {"momentum": 0.5} if optimiser == "sgd" else {}
-    trials = [
-        conjunction(
-            seed, 12, batch=0, steps=6, lr=5e-3, weight_decay=0.1, optimiser=optimiser, precision="float64", **extra
-        )
-        for seed in range(3)
-    ]
+    trials = [conjunction(seed, 12, batch=0, steps=6, lr=5e-3, weight_decay=decay) for seed in range(3)]
     for trial, outcome in zip(trials, train(trials), strict=True):
-        from boundcalc.lab.train.source import substream
-
         generator = torch.Generator().manual_seed(substream(trial.seed, "init"))
-        model = Transformer(trial.architecture, trial.init, generator).double()
-        rule = trial.optimisation
-        kinds: dict[str, Any] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
-        theirs = kinds[optimiser](model.parameters(), lr=rule.lr, weight_decay=rule.weight_decay, **extra)
-        examples = Examples(trial, torch.device("cpu"))
+        model = Transformer(trial.architecture, trial.init, generator)
+        kind, rule = torch.optim.AdamW if decay else torch.optim.Adam, trial.optimisation
+        theirs = kind(model.parameters(), lr=rule.lr, weight_decay=decay)
+        examples = Examples(trial)
         assert examples.train is not None
         x, y = examples.train
         tokens = torch.cat([torch.full((len(x), 1), 2), x], 1).long()
         for _ in range(6):
             theirs.zero_grad()
             scores = plain(trial.architecture, model.weights, tokens).squeeze(-1)
-            torch.nn.functional.binary_cross_entropy_with_logits(scores, y.double()).backward()
+            torch.nn.functional.binary_cross_entropy_with_logits(scores, y.float()).backward()
             theirs.step()
         for name, value in model.weights.items():
             if "b_K" not in name:  # its gradient is zero but for rounding, which Adam makes large
-                assert float((value - outcome.weights[name]).detach().abs().max()) < 1e-8, name
+                assert float((value - outcome.weights[name]).detach().abs().max()) < 1e-5, name
 
 
 def test_divergence_ends_the_trial_and_not_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     good, bad = conjunction(0, steps=120), conjunction(1, m=24, steps=120)
     own = Examples.batch
 
-    def spoiled(self: Examples, size: int) -> Any:
-        x, y = own(self, size)
+    def spoiled(self: Examples) -> Any:
+        x, y = own(self)
         return x, y * math.nan if self.trial.seed == 1 else y
 
     monkeypatch.setattr(Examples, "batch", spoiled)
@@ -143,7 +128,7 @@ def test_divergence_ends_the_trial_and_not_its_neighbours(monkeypatch: pytest.Mo
 
 
 def test_test_examples_are_not_the_training_examples() -> None:
-    examples = Examples(conjunction(0, 48, T=40), torch.device("cpu"))
+    examples = Examples(conjunction(0, 48, T=40))
     assert examples.train is not None
     assert not set(map(tuple, examples.train[0].tolist())) & set(map(tuple, examples.test[0].tolist()))
 
@@ -172,26 +157,22 @@ def test_projections_are_nearest_points() -> None:
 
 
 def test_training_stays_in_its_balls() -> None:
-    balls: dict[str, Any] = {"W_QK": ["op", 1.5], "W_V": ["21", 2.0], "W_1": ["F", 3.0], "positions": ["F", 4.0]}
+    balls: dict[str, Any] = {"W_Q": ["op", 1.5], "W_V": ["21", 2.0], "W_1": ["F", 3.0], "positions": ["F", 4.0]}
     outcome = train([conjunction(0, 32, balls=balls, steps=80)])[0]
     norms = by_block(outcome.result)
     slack = 1 + 1e-5
     assert (norms["W_V[0]"].two_one or 0.0) <= 2.0 * slack
     assert (norms["W_1[0]"].fro or 0.0) <= 3.0 * slack
-    w = outcome.weights
-    products = w["W_Q[0]"][0] @ w["W_K[0]"][0].transpose(-1, -2)
-    assert float(torch.linalg.matrix_norm(products, 2).max()) <= 1.5 * slack
+    assert float(torch.linalg.matrix_norm(outcome.weights["W_Q[0]"], 2).max()) <= 1.5 * slack
     free = by_block(train([conjunction(0, 32, steps=80)])[0].result)
     assert (free["W_1[0]"].fro or 0.0) > 3.0 * slack  # negative control: without the ball it leaves
-    joint = by_block(train([conjunction(0, 32, balls={"W_QK": ["21", 3.0]}, steps=80)])[0].result)
-    assert (joint["W_QK[0]"].two_one or 0.0) <= 3.0 * slack
-    assert (free["W_QK[0]"].two_one or 0.0) > 3.0 * slack
+    assert (free["W_V[0]"].two_one or 0.0) > 2.0 * slack
     weights = {"W_1[0]": torch.ones(2, 3, 3) * 9}
     project_on_balls(weights, {"W_1[0]": ("F", 1.0)})
     assert float(weights["W_1[0]"][0].norm()) == pytest.approx(1.0)
 
 
-# -- devices and precisions
+# -- architectures
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
