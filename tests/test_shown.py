@@ -16,12 +16,12 @@ MANY = Norms(C=1.0, budgets={f"W_V[{block}]": Budget(op=2.0, two_one=3.0) for bl
 
 SHOWN: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "setting": (lambda: SETTING, ("depth 2", "T 512", "C 1.0", "m 100000000", "delta 0.05", "gamma 0.12")),
-    "many budgets": (lambda: Setting.of("gpt2", norms=MANY), ("12 budgets (W_V)", "causal", "style pre")),
+    "many budgets": (lambda: Setting.of("gpt2", norms=MANY), ("12 budgets", "causal", "style pre")),
     "layers": (
         lambda: Architecture(layers=SETTING.architecture.stages, seq_len=64),
-        ("12 layers", "attention", "T 64"),
+        ("12 layers", "T 64"),
     ),
-    "sample": (lambda: Sample(measured=("margin",)), ("m 1000000", "measured margin")),
+    "sample": (lambda: Sample(measured=("margin",)), ("m 1000000", "measured ('margin',)")),
     "norms": (lambda: MANY, ("C 1.0", "12 budgets")),
     "bound": (lambda: evaluate(SETTING), ("bound", "gap <= 0.011", "comparison")),
     "certificate": (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Never
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.schema import shown
+from boundcalc.base.validate import shown
 
 MOST = 8_000_000
 """Bytes of a text that is read: a document takes up to forty times as much memory."""

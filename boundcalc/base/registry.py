@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from boundcalc.base.errors import InvalidSetting
 
 Entry = TypeVar("Entry")
 
 
-class Registry(dict[str, Entry], Generic[Entry]):
-    """Entries by name. `register` adds one of the user's; built-in entries cannot be removed.
-
-    Attributes:
-        kind: what the entries are, such as "lemma".
-    """
+class Registry(dict[str, Entry]):
+    """Entries by name, of a kind such as "lemma". `register` adds one of the user's; built-in entries stay."""
 
     def __init__(self, kind: str, entries: Iterable[Entry] = ()) -> None:
         super().__init__((self._name(entry), entry) for entry in entries)
@@ -27,14 +23,7 @@ class Registry(dict[str, Entry], Generic[Entry]):
         return entry.name
 
     def register(self, entry: Entry) -> Entry:
-        """Add an entry, so that search, checkers, tables and the command line know it.
-
-        Returns:
-            The entry.
-
-        Raises:
-            InvalidSetting: if the name is taken.
-        """
+        """Add an entry, so that search, checkers, tables and the command line know it; refuses a name twice."""
         name = self._name(entry)
         if name in self:
             raise InvalidSetting(f"a {self.kind} {name!r} is registered already")
@@ -43,7 +32,7 @@ class Registry(dict[str, Entry], Generic[Entry]):
 
     def register_builtin(self, entry: Entry) -> Entry:
         """Add a built-in entry of a module that is loaded late."""
-        super().__setitem__(self._name(entry), entry)
+        self[self._name(entry)] = entry
         return entry
 
     def remove(self, name: str) -> None:
@@ -51,6 +40,3 @@ class Registry(dict[str, Entry], Generic[Entry]):
         if name in self._added:
             self._added.discard(name)
             del self[name]
-
-    def __setitem__(self, name: str, entry: Entry) -> NoReturn:
-        raise InvalidSetting(f"use register(entry) to add the {self.kind} {name!r}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import near, short
-from boundcalc.base.schema import hint, spelling
+from boundcalc.base.validate import hint, spelling
 from boundcalc.cli.setting import BY_NAME, Entry
 from boundcalc.cli.values import WHOLE, number
 from boundcalc.engine.sweep import MOST_POINTS

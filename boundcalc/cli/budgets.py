@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.schema import hint, read, write
+from boundcalc.base.schema import read, write
+from boundcalc.base.validate import hint
 from boundcalc.cli.values import number, pairs
 from boundcalc.layers.base import Weight, weights_of
 from boundcalc.layers.products import products_of

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
-from boundcalc.base.schema import hint
+from boundcalc.base.validate import hint
 
 _USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
 

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import Spec, specs
 from boundcalc.base.files import read_json
-from boundcalc.base.schema import hint, letter, write
+from boundcalc.base.schema import Spec, specs, write
+from boundcalc.base.validate import hint, letter
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import all_of

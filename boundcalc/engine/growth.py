@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.base.schema import LETTERS
+from boundcalc.base.validate import LETTERS
 from boundcalc.engine.search import Search
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Norms, Setting

@@ -11,9 +11,8 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
-from boundcalc.base.schema import spelling
 from boundcalc.base.table import as_html, as_text
-from boundcalc.base.validate import known_keys
+from boundcalc.base.validate import known_keys, spelling
 from boundcalc.engine.bound import FIELDS, BoundValue
 from boundcalc.engine.evaluate import compare
 from boundcalc.setting import Architecture, Sample, Setting

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import Count, Positive, Size, Stacked
+from boundcalc.base.schema import Count, Positive, Size, Stacked
 from boundcalc.base.system import Number
 from boundcalc.layers import heads as head_facts
 from boundcalc.layers.base import Layer, Proved, Role, Weight, Widths, of_class, register_layer

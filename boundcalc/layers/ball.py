@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from boundcalc.base.fields import Positive
 from boundcalc.base.intervals import INTERVAL, certainly_le
+from boundcalc.base.schema import Positive
 from boundcalc.base.system import Number
 from boundcalc.layers.base import Proved, Weightless, register_layer
 from boundcalc.layers.facts import Context, Facts

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.base.fields import check_fields
+from boundcalc.base.schema import check_fields
 from boundcalc.base.system import Number
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from boundcalc.base.fields import Count, Length, Size
+from boundcalc.base.schema import Count, Length, Size
 from boundcalc.layers.base import TOKENS, Layer, Proved, Role, RowWise, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts, MatrixNorms, Points, Slot, Target, one_slot, total
 from boundcalc.layers.forward import Arrays, Forward

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from boundcalc.base.fields import Count, Size
+from boundcalc.base.schema import Count, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function, largest_entry
 from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from boundcalc.base.fields import Count, Name, Size
+from boundcalc.base.schema import Count, Name, Size
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
 from boundcalc.layers.base import Proved, RowWise, Weight, Widths, register_layer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import Count, Length, Name, Size
+from boundcalc.base.schema import Count, Length, Name, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, place_named, register_layer
 from boundcalc.layers.facts import Context, Facts, Slot, offset_slot, one_slot, vector_target

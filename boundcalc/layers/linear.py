@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from boundcalc.base.fields import Count, Name, Size
+from boundcalc.base.schema import Count, Name, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
 from boundcalc.layers.facts import (

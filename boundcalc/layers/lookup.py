@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from boundcalc.base.fields import Size, Stacked
+from boundcalc.base.schema import Size, Stacked
 from boundcalc.layers.base import TOKENS, Layer, Proved, Role, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Annotated, Any
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.base.fields import Positive, check_fields, declare
-from boundcalc.base.schema import choice
+from boundcalc.base.schema import Positive, check_fields, declare
 from boundcalc.base.system import Number
+from boundcalc.base.validate import choice
 from boundcalc.layers.facts import Context
 
 NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
@@ -23,6 +23,14 @@ _NO_CONSTANT = {
 }
 
 
+def _name(where: str, value: Any, options: tuple[str, ...] = ()) -> str:
+    """One of the names; of a normaliser without a constant the reason."""
+    if isinstance(value, str) and value in _NO_CONSTANT:
+        fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
+        raise Unsupported(Refusal(f"normaliser {value!r}", _NO_CONSTANT[value], "a constant independent of T", fix))
+    return choice(where, value, options)
+
+
 @dataclass(frozen=True, slots=True)
 class Normaliser:
     """How scores become weights.
@@ -32,16 +40,12 @@ class Normaliser:
     1 for a joint score matrix and sqrt(d_head) for separate queries and keys.
     """
 
-    name: Annotated[str, partial(choice, options=NORMALISERS)] = declare("softmax", "how scores become weights")
+    name: Annotated[str, partial(_name, options=NORMALISERS)] = declare("softmax", "how scores become weights")
     temperature: Positive | None = declare(None, "what scores are divided by")
     c: Positive | None = declare(None, "Lipschitz constant of a normaliser of your own")
     mu: Positive | None = declare(None, "largest mass of a row of weights of a normaliser of your own")
 
     def __post_init__(self) -> None:
-        if isinstance(self.name, str) and self.name in _NO_CONSTANT:
-            fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
-            needs = "a constant independent of T"
-            raise Unsupported(Refusal(f"normaliser {self.name!r}", _NO_CONSTANT[self.name], needs, fix))
         check_fields(self, "normaliser ")
         if self.name == "custom" and None in (self.c, self.mu):
             raise InvalidSetting("normaliser 'custom' needs both c and mu")

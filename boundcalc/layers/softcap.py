@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from flint import arb
 
-from boundcalc.base.fields import Positive, Size
+from boundcalc.base.schema import Positive, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import capped, saturate
 from boundcalc.layers.base import Weightless, register_layer

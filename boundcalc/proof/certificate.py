@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.compared import Compared
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
-from boundcalc.base.schema import read, refuse_difference, shown, write
+from boundcalc.base.schema import read, refuse_difference, write
+from boundcalc.base.validate import shown
 from boundcalc.setting import Norms, Setting
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.comparison.sharp import Tuning

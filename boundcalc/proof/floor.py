@@ -8,7 +8,8 @@ from typing import Any
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.intervals import INTERVAL, lower_float
-from boundcalc.base.schema import read_complete, shown, write
+from boundcalc.base.schema import read_complete, write
+from boundcalc.base.validate import shown
 from boundcalc.setting import Setting
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.floors.base import Construction, Room, refusal

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import Count, Described, Length, Positive, Size, Stacked, check_fields, declare
-from boundcalc.base.schema import brief, first_of, read, write
+from boundcalc.base.schema import Count, Described, Length, Positive, Size, Stacked, check_fields, declare, read, write
 from boundcalc.base.validate import choice, size
 from boundcalc.layers.activation import Activation, Function
 from boundcalc.layers.attention import Attention
@@ -29,8 +28,6 @@ NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth", "bits")
 _NOT_IN_EDELMAN = ("residual", "gated", "rope", "bias", "d_ff")
 _MOST_BITS = 128
-_SHOWN = ("style", "depth", "seq_len", "d", "heads")
-"""Fields that are shown whatever they are."""
 
 
 def _own_row_is_read(a: Any) -> bool:
@@ -47,13 +44,15 @@ def _root(width: Any) -> float:
     return math.sqrt(width) if isinstance(width, int) else width ** (width**0 / 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Architecture(Described):
     """A Transformer that reads T rows and returns a score, or K logits.
 
     `layers`, an explicit tuple of primitive layers, replaces all fields except depth (a label), seq_len, classes,
     input_radius and bits.
     """
+
+    SHOWN: ClassVar = ("depth", "seq_len")
 
     depth: Stacked = declare(2, "number of blocks", latex="D", help="Blocks.", typical=(1, 12))
     seq_len: Size = declare(512, "sequence length", latex="T", help="Rows (tokens) per sequence.", typical=(1, 5000))
@@ -112,13 +111,6 @@ class Architecture(Described):
             self._check_layers()
         self.refuse_unread()
 
-    def __repr__(self) -> str:
-        layers = self.layers
-        changed = (f.name for f in fields(self) if f.name != "layers" and getattr(self, f.name) != f.default)
-        names = dict.fromkeys((*(_SHOWN if layers is None else ("seq_len",)), *changed))
-        listed = "" if layers is None else f"{len(layers)} layers ({first_of(layer.label for layer in layers)}), "
-        return f"Architecture({listed}{brief({name: getattr(self, name) for name in names})})"
-
     def _check_shape(self) -> None:
         if not isinstance(self.depth, int):
             raise InvalidSetting(f"depth is a number, got {self.depth}: the theorem edelman2022 has a symbolic one")
@@ -136,10 +128,9 @@ class Architecture(Described):
             raise InvalidSetting("eps = 0 leaves the normalisation unbounded near 0: give eps, or a variance_floor")
 
     def _check_layers(self) -> None:
-        layers = self.layers
-        if not isinstance(layers, tuple) or not layers or not all(isinstance(layer, Layer) for layer in layers):
-            raise InvalidSetting("'layers' must be a tuple of primitive layers that is not empty")
-        _, width = widths_of(layers)
+        if not self.layers:
+            raise InvalidSetting("'layers' must be primitive layers, at least one")
+        _, width = widths_of(self.layers)
         if width is not None and width != self.classes:
             raise InvalidSetting(
                 f"the layers end with {width} numbers, but classes = {self.classes}: give classes, or a last layer "

@@ -11,8 +11,7 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import Count, Length, Positive, check_fields, declare
-from boundcalc.base.schema import first_of, read, write
+from boundcalc.base.schema import Count, Described, Length, Positive, check_fields, declare, read, write
 from boundcalc.layers.base import place_named as place_named
 
 SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")
@@ -60,10 +59,8 @@ class Budget:
     def __post_init__(self) -> None:
         check_fields(self, "norm ")
         if self.schatten is not None:
-            if not isinstance(self.schatten, tuple) or len(self.schatten) != 2:
-                raise InvalidSetting(f"Sp is a pair (p, sum of p-th powers), got {validate.shown(self.schatten)}")
             p, total = self.schatten
-            if not 0 < validate.positive("Schatten p", p) <= 2:
+            if not 0 < p <= 2:
                 raise InvalidSetting(f"Schatten p must lie in (0, 2], got {p!r}")
             validate.positive("Schatten sum", total, zero=True)
         limits = [(name, getattr(self, name)) for name in _ORDER if getattr(self, name) is not None]
@@ -80,24 +77,21 @@ class Budget:
         if self.schatten is not None:
             p, total = self.schatten
             values["schatten"] = (p, f(total) if sums is None else sums(p, total))
-        if self.distance is not None:
-            values["distance"] = self.distance.map(f, sums)
-        return replace(self, **values)
+        return replace(self, **values, distance=self.distance and self.distance.map(f, sums))
 
-    def join(self, other: Budget, f: Callable[[Any, Any], Any] = max) -> Budget:
-        """Each limit that both set, through f; what either leaves open is open (as are Schatten sums of two powers).
+    def join(self, other: Budget) -> Budget:
+        """The least budget that fits whatever fits either: what either leaves open is open.
 
-        With `max` it is the least budget that fits whatever fits either.
+        So are Schatten sums of two powers.
         """
         values: dict[str, Any] = {}
-        for name in (*SIZES, "rank"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            values[name] = None if mine is None or theirs is None else f(mine, theirs)
-        if self.schatten is not None and other.schatten is not None and self.schatten[0] == other.schatten[0]:
-            values["schatten"] = (self.schatten[0], f(self.schatten[1], other.schatten[1]))
-        if self.distance is not None and other.distance is not None:
-            values["distance"] = self.distance.join(other.distance, f)
-        return Budget(**values)
+        for name in (*SIZES, "rank", "schatten"):
+            pair = getattr(self, name), getattr(other, name)
+            values[name] = None if None in pair else max(pair)
+        if self.schatten is None or other.schatten is None or self.schatten[0] != other.schatten[0]:
+            values["schatten"] = None
+        near = self.distance is not None and other.distance is not None and self.distance.join(other.distance)
+        return Budget(**values, distance=near or None)
 
     def left_out(self) -> list[str]:
         """The limits that are open: a file gives the others."""
@@ -128,8 +122,8 @@ def place_of(key: str) -> tuple[str, int | None, int | None]:
     return match["kind"], None if block is None else int(block), None if head is None else int(head)
 
 
-@dataclass(frozen=True)
-class Norms:
+@dataclass(frozen=True, repr=False)
+class Norms(Described):
     """Norm budgets by kind, block and head; C is the default of every budget that is not set.
 
     Keys are "W_V" (every block), "W_V[3]" (block 3) and "W_V[3,0]" (its head 0); the most specific one
@@ -150,24 +144,12 @@ class Norms:
     failure: Length = declare(0.0, "chance that a measured budget is too small")
 
     def __post_init__(self) -> None:
-        if not isinstance(self.budgets, Mapping):
-            raise InvalidSetting('norms: \'budgets\' must be an object like {"W_V": {"op": 1}}')
-        object.__setattr__(self, "budgets", dict(self.budgets))  # what was checked stays as it is
         check_fields(self)
+        object.__setattr__(self, "budgets", dict(self.budgets))  # what was checked stays as it is
         if self.failure >= 1 or (self.failure and not self.measured):
             raise InvalidSetting("a chance of failure is below 1, and goes with measured norms")
-        for key, budget in self.budgets.items():
+        for key in self.budgets:
             place_of(key)
-            if not isinstance(budget, Budget):
-                raise InvalidSetting(f"norms of {key} must be a Budget, got {validate.shown(budget)}")
-
-    def __repr__(self) -> str:
-        parts = [] if self.C is None else [f"C {self.C}"]
-        if self.budgets:
-            kinds = first_of(dict.fromkeys(key.partition("[")[0] for key in self.budgets))
-            count = f"{len(self.budgets)} budget{'s' * (len(self.budgets) > 1)}"
-            parts.append(f"{count} ({kinds}){', measured' * self.measured}")
-        return f"Norms({', '.join(parts) or 'no budgets'})"
 
     @cached_property
     def _knob(self) -> Budget:
@@ -180,24 +162,15 @@ class Norms:
 
     def place(self, kind: str, block: int | None = None, head: int | None = None) -> str | None:
         """The key whose budget counts for one matrix: the most particular one; None where the knob does."""
-        if block is not None:
-            if head is not None and (key := f"{kind}[{block},{head}]") in self.budgets:
-                return key
-            if (key := f"{kind}[{block}]") in self.budgets:
-                return key
-        return kind if kind in self.budgets else None
+        places = (place_named(kind, block, head), place_named(kind, block), kind)
+        return next((place for place in places if place in self.budgets), None)
 
     def find(self, kind: str, block: int | None = None, head: int | None = None) -> Budget:
         """The budget of one matrix."""
         key = self.place(kind, block, head)
-        if key is not None:
-            return self.budgets[key]
-        if self.C is None:
-            where = place_named(kind, block, head)
-            raise InvalidSetting(
-                f"no norm budget for {where}: set the default C (--C 1), or give {kind} in the norms file"
-            )
-        return self._knob
+        if key is None and self.C is None:
+            raise InvalidSetting(f"no norm budget for {place_named(kind, block, head)}: set the default C (--C 1)")
+        return self._knob if key is None else self.budgets[key]
 
     def scaled(self, factor: float) -> Norms:
         """Every budget times a factor (ranks kept), the knob too."""

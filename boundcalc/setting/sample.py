@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import ClosedShare, Described, Positive, Share, Size, check_fields, declare
-from boundcalc.base.schema import brief, shown
-from boundcalc.base.validate import choice
+from boundcalc.base.schema import ClosedShare, Described, Positive, Share, Size, check_fields, declare
+from boundcalc.base.validate import choice, shown
 
 MARGIN = 0.12
 """The default gamma: with every norm at most 1 a network of the first paper with one or two blocks has larger margins
@@ -16,7 +15,7 @@ _OF_MARGINS = ("margin", "train_error", "measured")
 """Fields that belong to the ramp loss."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sample(Described):
     """m sequences drawn independently, a loss in [0, 1], and the failure probability.
 
@@ -24,6 +23,8 @@ class Sample(Described):
     margins then do not apply. `measured`: which of "margin" and "train_error" were seen on the sample before they were
     chosen, so that a bound must correct for that.
     """
+
+    SHOWN: ClassVar = ("n_train", "delta", "margin", "train_error")
 
     n_train: Size = declare(
         10**6, "number of training sequences", latex="m", help="Training sequences.", typical=(10, 10**7)
@@ -46,18 +47,10 @@ class Sample(Described):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not isinstance(self.measured, tuple | list):
-            raise InvalidSetting(f"measured is a list of margin, train_error; got {shown(self.measured)}")
-        names = tuple(choice("measured", name, ("margin", "train_error")) for name in self.measured)
-        object.__setattr__(self, "measured", tuple(dict.fromkeys(names)))
+        for name in self.measured:
+            choice("measured", name, ("margin", "train_error"))
+        object.__setattr__(self, "measured", tuple(dict.fromkeys(self.measured)))
         self.refuse_unread()
-
-    def __repr__(self) -> str:
-        shown_always = ("n_train", "delta", "margin", "train_error")
-        text = brief({name: getattr(self, name) for name in shown_always})
-        text += "" if self.lipschitz is None else f", lipschitz {self.lipschitz}"
-        measured = f", measured {' and '.join(self.measured)}" if self.measured else ""
-        return f"Sample({text}{measured})"
 
     def unread(self, name: str) -> str | None:
         if self.lipschitz is None or name not in _OF_MARGINS:

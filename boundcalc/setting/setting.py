@@ -8,8 +8,7 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import check_fields
-from boundcalc.base.schema import read, write
+from boundcalc.base.schema import check_fields, read, write
 from boundcalc.layers.base import Weight, weights_of
 from boundcalc.setting.accounting import account, lookups
 from boundcalc.setting.architecture import Architecture

@@ -15,7 +15,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Annotated
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.fields import check_fields
+from boundcalc.base.schema import check_fields
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.base.validate import size
 from boundcalc.layers.base import weights_of
@@ -37,9 +37,10 @@ SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
 
-def _finite(name: str, value: object) -> None:
+def _finite(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _TOP:
         raise InvalidSetting(f"{name} must be a number of size at most {_TOP:g}, got {value!r:.80}")
+    return value
 
 
 _Finite = Annotated[float, _finite]

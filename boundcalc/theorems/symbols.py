@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import specs
+from boundcalc.base.schema import specs
 from boundcalc.setting import Architecture, Norms, Sample
 
 

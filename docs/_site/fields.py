@@ -13,7 +13,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
-from boundcalc.base.fields import specs
+from boundcalc.base.schema import specs
 
 
 def rows(path: str) -> list[tuple[str, str, str]]:

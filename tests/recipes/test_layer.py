@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.base.fields import Positive, Size
 from boundcalc.base.numbers import FLOAT
-from boundcalc.base.schema import read, write
+from boundcalc.base.schema import Positive, Size, read, write
 from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.layers.base import KINDS, EveryRow, register_layer, remove_layer, unknown_to_noise
@@ -147,5 +146,5 @@ def test_a_layer_that_does_not_say_what_it_is_cannot_be_made(missing: str) -> No
     silent = type("Silent", (Layer,), {"label": "silent", **methods})
     with pytest.raises(TypeError, match=missing):
         silent()
-    with pytest.raises(InvalidSetting, match="tuple of primitive layers"):
+    with pytest.raises(InvalidSetting, match="must be of type Layer"):
         Architecture(layers=(object(),))  # type: ignore[arg-type]

@@ -108,8 +108,8 @@ def test_budgets_are_kept_as_they_were_checked() -> None:
         ("gpt2", ("W_QK", "W_Q[1,1]"), "not for both (block 1, head 1)"),
         ("gpt2", ("W_QK[1]", "b_Q"), "not for both (block 1)"),
         ("gpt2", ("b_K",), "the kind must be one of"),  # softmax forgets it
-        ("gpt2", ("W_V", "W_V[0]", "W_V[1]"), "every place it stands for has a budget of its own"),
-        ("gpt2", ("W_V[0]", "W_V[0,0]", "W_V[0,1]"), "every place it stands for has a budget of its own"),
+        ("gpt2", ("W_V", "W_V[0]", "W_V[1]"), "each of its places reads another budget"),
+        ("gpt2", ("W_V[0]", "W_V[0,0]", "W_V[0,1]"), "each of its places reads another budget"),
     ],
 )
 def test_budgets_that_nothing_reads_are_refused(preset: str, keys: tuple[str, ...], why: str) -> None:

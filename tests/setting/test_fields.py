@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import Size, declare, specs
-from boundcalc.base.schema import LETTERS, read, read_complete, write
+from boundcalc.base.schema import Size, declare, read, read_complete, specs, write
+from boundcalc.base.validate import LETTERS
 from boundcalc.cli.setting import ENTRIES as OPTIONS
 from boundcalc.setting import Architecture, Norms, Sample
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.base.fields import specs
-from boundcalc.base.schema import letter
+from boundcalc.base.schema import specs
+from boundcalc.base.validate import letter
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import (
     Activation,
@@ -204,9 +204,8 @@ def test_layers_must_fit_together() -> None:
         ((*LAYERS, Linear("readout", 5, 1)), "width 5"),
         ((Linear("W", 3, 4), Residual((Linear("V", 4, 5),)), Linear("readout", 5, 1)), "residual"),
         ((*LAYERS, Linear("readout", 4, 10)), "classes = 1"),
-        ((), "not empty"),
-        ([Linear("readout", 4, 1)], "tuple"),
-        (("linear",), "tuple"),
+        ((), "at least one"),
+        (("linear",), "of type Layer"),
         ((Linear("readout", 4, 1), LayerNorm("norm", 2)), "width 2"),
         ((Residual((Linear("W", 5, 1),)),), "residual adds rows of width 1 to rows of width 5"),
         ((Activation(), Residual((Activation(), Linear("W", 5, 1)))), "residual adds rows of width 1"),
@@ -283,7 +282,7 @@ def test_parts_of_the_wrong_type() -> None:
     for values in ({"architecture": "bert"}, {"norms": {"C": 1}}, {"sample": Norms(C=1.0)}):
         with pytest.raises(InvalidSetting, match="of type"):
             Setting(**values)  # type: ignore[arg-type]
-    with pytest.raises(InvalidSetting, match="must be a Budget"):
+    with pytest.raises(InvalidSetting, match="must be of type Budget"):
         Norms(C=1.0, budgets={"W_V": 1.0})  # type: ignore[dict-item]
     Setting(Architecture(), Norms(C=1.0), Sample())
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from boundcalc.base.answers import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.files import plain_digits, read_table
-from boundcalc.base.schema import hint
+from boundcalc.base.validate import hint
 from boundcalc.lab.figures.data import Series
 
 _LEVEL = 0.05
