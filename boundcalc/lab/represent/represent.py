@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,8 +14,9 @@ from boundcalc.lab.represent.functions import SparseFunction
 
 MARGIN = 1.0
 """Constructions are scaled to a certified margin of 1."""
-GAMMA = math.nextafter(MARGIN, 0.0)
-"""What bounds take as margin: an example whose margin is gamma itself would count as an error (G0)."""
+GAMMA = MARGIN * (1 - 1e-5)
+"""What bounds take as margin: an example whose margin is gamma itself would count as an error (G0), and the
+network that a risk supposes is built in floats."""
 RISK, DELTA = 0.05, 0.01
 """Constructions are ranked by the samples that bring the risk bound to 0.05 with probability 0.99."""
 _LONGEST = 1 << 20
