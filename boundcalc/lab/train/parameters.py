@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.base.fields import Length, check_fields
+from boundcalc.base.schema import Length, check_fields
 from boundcalc.layers.attention import attentions, is_causal
 from boundcalc.layers.base import flat
 from boundcalc.layers.embedding import embeddings

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.fields import Length, Size, check_fields
-from boundcalc.base.schema import read
+from boundcalc.base.schema import Length, Size, check_fields, read
 from boundcalc.lab.train.network import refuse_real
 from boundcalc.lab.train.optim import StackedOptimiser
 from boundcalc.lab.train.parameters import Init

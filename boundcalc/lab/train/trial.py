@@ -10,8 +10,7 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.fields import ClosedShare, Count, Length, Positive, Size, check_fields
-from boundcalc.base.schema import read, write
+from boundcalc.base.schema import ClosedShare, Count, Length, Positive, Size, check_fields, read, write
 from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.layers.embedding import embeddings
