@@ -93,10 +93,10 @@ class Evaluator:
             return self._premise(self.paid)
         return no_witness(self.paid, measured=bool(self.setting.sample.measured))
 
-    def candidates(self, name: str, quantity: Quantity, *, alone: bool = False) -> list[Candidate]:
+    def candidates(self, name: str, quantity: Quantity) -> list[Candidate]:
         """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply.
 
-        `best` also takes the narrower policies' candidates, which its own search may miss, unless it is asked alone.
+        `best` also takes the narrower policies' candidates, which its own search may miss.
         """
         key = (name, quantity)
         if key not in self._candidates:
@@ -109,7 +109,7 @@ class Evaluator:
         if isinstance(own, Refusal):
             raise Unsupported(own)
         candidates = list(own)
-        for part in POLICIES.values() if name == "best" and not alone else ():
+        for part in POLICIES.values() if name == "best" else ():
             if part.form != "published" and part.name != name:
                 with suppress(Unsupported):
                     candidates += self.candidates(part.name, quantity)

@@ -34,15 +34,13 @@ _LOG_ROUNDING = 16 * 2.0**-53
 """Relative error of a log after the few roundings between a weight and the log of its eps."""
 
 
-def risk_candidates(search: Search, only: str | None = None) -> Iterator[Candidate]:
+def risk_candidates(search: Search) -> Iterator[Candidate]:
     """Certificates by covers and by noise at half the margin.
 
     Noise on a merged map is as good as on its parts, but for references, which products forget.
     """
     referred = any(budget.distance is not None for budget in search.setting.norms.budgets.values())
     for strategy in STRATEGIES.values():
-        if only not in (None, strategy.name):
-            continue
         if not isinstance(strategy, MarginStrategy) or strategy.stored or strategy.refuses(search.setting) is not None:
             continue
         for part in search.classes if not strategy.noisy or referred else search.classes[:1]:

@@ -50,9 +50,8 @@ Shared = dict[tuple[object, ...], Any]
 class Candidate:
     """The value a search thinks a certificate has (log), and the certificate, written out at its first use."""
 
-    def __init__(self, log_value: float, strategy: str, write: Callable[[], Certificate]) -> None:
+    def __init__(self, log_value: float, write: Callable[[], Certificate]) -> None:
         self.log_value = log_value
-        self.strategy = strategy
         self._write = write
 
     @cached_property
@@ -208,44 +207,43 @@ class Search:
 
     # -- candidates
 
-    def gaps(self, only: str | None = None) -> Iterator[Candidate]:
-        """Candidate certificates for the gap; perhaps of one strategy alone."""
-        coverless = self._coverless("gap", only)
+    def gaps(self) -> Iterator[Candidate]:
+        """Candidate certificates for the gap."""
+        coverless = self._coverless("gap")
         yield from coverless
         try:
             if self.closed is not None:
                 yield self._closed_form(self.closed)
-            elif self.policy.lemmas and only in (None, Chain.name):
+            elif self.policy.lemmas:
                 for search in self.classes:
                     yield search.chain()
         except Unsupported:
             if not coverless:
                 raise
 
-    def risks(self, only: str | None = None) -> Iterator[Candidate]:
-        """Candidate certificates for the risk at the given margin training error; perhaps of one strategy alone."""
+    def risks(self) -> Iterator[Candidate]:
+        """Candidate certificates for the risk at the given margin training error."""
         if self.closed is not None or self.has_empty_premise:
             return
-        coverless = self._coverless("risk", only)
+        coverless = self._coverless("risk")
         yield from coverless
         try:
             if self.policy.lemmas:
-                yield from risk_candidates(self, only)
+                yield from risk_candidates(self)
         except Unsupported:
             if not coverless:
                 raise
 
-    def _coverless(self, quantity: Quantity, only: str | None) -> list[Candidate]:
+    def _coverless(self, quantity: Quantity) -> list[Candidate]:
         """Candidates without covers, which apply where some piece has none; a policy of these alone is refused here."""
         refused = None if self.policy.lemmas else self.policy.refuses(self.setting)
         if refused is not None:
             raise Unsupported(refused)
-        candidates = (*self._stored(quantity), *self._compared(quantity))
-        return [candidate for candidate in candidates if only in (None, candidate.strategy)]
+        return [*self._stored(quantity), *self._compared(quantity)]
 
     def _closed_form(self, strategy: Strategy) -> Candidate:
         log_value, level = closed_form(self, strategy)
-        return Candidate(log_value, strategy.name, lambda: self.certificate(strategy, (level,)))
+        return Candidate(log_value, lambda: self.certificate(strategy, (level,)))
 
     def _stored(self, quantity: Quantity) -> Iterator[Candidate]:
         """G13."""
@@ -268,7 +266,7 @@ class Search:
         def write() -> Certificate:
             return replace(self.certificate(strategy, levels), mu=mu, eta=eta)
 
-        return Candidate(math.log(value) if 0 < value < math.inf else math.inf, strategy.name, write)
+        return Candidate(math.log(value) if 0 < value < math.inf else math.inf, write)
 
     @property
     def _looked_at_the_error(self) -> bool:
@@ -298,7 +296,7 @@ class Search:
             def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:
                 return replace(self.certificate(strategy, ()), tuning=chosen)
 
-            yield Candidate(upper_log(value), strategy.name, write)
+            yield Candidate(upper_log(value), write)
 
     # -- chains
 
@@ -319,7 +317,7 @@ class Search:
             levels = zip(log_scales, links, strict=True)
             return self.certificate(strategy, tuple(Level(scale, chains.covers(link)) for scale, link in levels))
 
-        return Candidate(math.log(value), strategy.name, write)
+        return Candidate(math.log(value), write)
 
     # -- first links
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
 from boundcalc.base.validate import choice
 from boundcalc.engine.bound import BoundValue
-from boundcalc.engine.crossing import Axis, Crossing
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.growth import value_of
-from boundcalc.engine.search import Candidate, Search
+from boundcalc.engine.search import Search
 from boundcalc.engine.witness import no_witness
 from boundcalc.setting import Setting
 from boundcalc.statements.premise import margin_on_both_labels, no_member
@@ -23,21 +22,120 @@ from boundcalc.theorems import known_bound
 
 _Variable = Literal["m", "T", "C", "depth", "gamma", "delta", "n_train", "seq_len", "margin"]
 
+_STEPS, _FIRST_STEP = 60, 0.3
+_STRETCH = 1.2
+"""How much longer each further step outward is: where a bound hardly moves, the end of the range is still reached."""
+_TRIES = 40
+"""Values tried for a network with the margin."""
+
+
+class Axis(NamedTuple):
+    """A variable one can solve for.
+
+    Attributes:
+        field: its name in `Setting.but`.
+        low: where to look.
+        high: the same.
+        whole: whether its values are whole numbers.
+        more_helps: whether more of it makes bounds smaller.
+        stride: the longest step, in logs, where a trial costs more the farther out it is.
+        digits: how many digits are found.
+    """
+
+    field: str
+    low: float
+    high: float
+    whole: bool
+    more_helps: bool
+    stride: float = math.inf
+    digits: int = 4
+
+    @property
+    def easy(self) -> float:
+        """The end at which bounds are smallest."""
+        return self.high if self.more_helps else self.low
+
+    @property
+    def hard(self) -> float:
+        """The other end."""
+        return self.low if self.more_helps else self.high
+
+    def ending(self, easy: float | None = None, hard: float | None = None) -> Axis:
+        """The same with other ends."""
+        ends = (self.easy if easy is None else easy, self.hard if hard is None else hard)
+        return self._replace(low=min(ends), high=max(ends))
+
+    def unit(self, x: float) -> float:
+        """The last digit requested (at least 1 for whole numbers)."""
+        unit = 10.0 ** (math.floor(math.log10(x)) - self.digits + 1)
+        return max(1.0, unit) if self.whole else unit
+
+    def rounded(self, x: float) -> float:
+        """The nearest value with so many digits."""
+        unit = self.unit(x)
+        return min(max(float(f"{round(x / unit) * unit:.15g}"), self.low), self.high)
+
+    def next(self, x: float, end: float) -> float:
+        """One last digit towards an end."""
+        return self.rounded(x + math.copysign(self.unit(x), end - x)) if x != end else x
+
+    def crossing(self, start: float, miss_at: Callable[[float], float]) -> float | None:
+        """The value nearest the hard end that does not miss; None where all miss.
+
+        `miss_at` is a monotone function of log x, above 0 where a value misses: steps outward widen, then narrow.
+        """
+        x = self.rounded(min(max(start, self.low), self.high))
+        miss = miss_at(x)
+        end = self.easy if miss > 0 else self.hard
+        for i in range(_STEPS):
+            if x == end:
+                break
+            length = min((_FIRST_STEP + 2.2 * min(abs(miss), 40.0)) * _STRETCH**i, self.stride)
+            log_new = math.log(x) + math.copysign(length, end - x)
+            beyond = (log_new - math.log(end)) * (end - x) >= 0
+            new = end if beyond else self.rounded(math.exp(log_new))
+            new = self.next(x, end) if new == x else new
+            there = miss_at(new)
+            if (there > 0) != (miss > 0):
+                good, bad = ((new, there), (x, miss)) if there <= 0 else ((x, miss), (new, there))
+                return self._narrowed(good, bad, miss_at)
+            x, miss = new, there
+        return None if miss > 0 else x
+
+    def _narrowed(
+        self, good: tuple[float, float], bad: tuple[float, float], miss_at: Callable[[float], float]
+    ) -> float:
+        """By the Illinois rule: an end that stays twice is trusted less."""
+        (x, low), (y, high) = good, bad
+        before: bool | None = None
+        for _ in range(_STEPS):
+            if abs(x - y) <= self.unit(x) * 1.01:
+                break
+            share = high / (high - low) if low < 0 else 0.5
+            middle = self.rounded(math.exp(math.log(y) + min(0.95, max(0.05, share)) * math.log(x / y)))
+            for end, other in ((x, y), (y, x)):  # strictly between them
+                middle = self.next(end, other) if abs(middle - end) < 0.5 * self.unit(end) else middle
+            if middle in (x, y):
+                break
+            miss = miss_at(middle)
+            met = miss <= 0
+            if met:
+                x, low, high = middle, miss, high / 2 if before is met else high
+            else:
+                y, high, low = middle, miss, low / 2 if before is met else low
+            before = met
+        return x
+
+
 _AXES: dict[str, Axis] = {
-    "m": Axis("n_train", 1, 1e18, True, True),
-    "T": Axis("seq_len", 1, 1e18, True, False),
+    "m": Axis("n_train", 1.0, 1e18, True, True),
+    "T": Axis("seq_len", 1.0, 1e18, True, False),
     "C": Axis("C", 1e-9, 1e9, False, False),
-    "depth": Axis("depth", 1, 1024, True, False, math.log(4)),
+    "depth": Axis("depth", 1.0, 1024.0, True, False, math.log(4)),
     "gamma": Axis("margin", 1e-12, 1e12, False, True),
     "delta": Axis("delta", 1e-300, 1 - 1e-12, False, True),
 }
-"""What can be solved for: the least m, gamma or delta, the greatest T, C or depth; where a network may have the
-margin."""
-_CONFIRMATIONS = 60
-_LOOKS = 4
-"""Times that a part of the search narrows a range before all of it does at every step."""
-_STEP, _SHORT_STEP = 0.3, 0.03
-"""The shortest first steps outward (log), and where a cheaper search ended."""
+"""What can be solved for: the least m, gamma or delta, the greatest T, C or depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,101 +192,46 @@ def solve(
         NoSolution: when even the end of the range is not enough.
     """
     variable = choice("variable", variable, _AXES)  # type: ignore[assignment]
-    axis = _AXES[variable]
     choice("quantity", quantity, ("gap", "risk"))
     if not 0 < target < 1:
         raise InvalidSetting(f"target must lie in (0, 1), got {target!r}")
     setting.refuse_symbols()
-
     q = setting.sample.train_error
     if quantity == "risk" and q >= target:
         raise NoSolution(
             f"no {variable} gives a risk of at most {target:g}: every bound of it is above the train error, here {q:g}"
         )
-    if quantity == "risk" or variable not in ("m", "delta"):  # a gap bound has no premise that m or delta could change
-        axis = _with_members(setting, variable, axis, quantity)
-    log_target = math.log(target)
-    trial = _Trials(setting, variable, bound, quantity, log_target, evaluator, alone)
-    search = Crossing(axis, digits)
-    none_beyond = search.hard not in (_AXES[variable].low, _AXES[variable].high)
+    trials = _Trials(setting, variable, bound, quantity, math.log(target), evaluator)
+    full = axis = trials.axis._replace(digits=digits)
+    start = trials.start()
+    if trials.premise and trials.miss(start) > 0:
+        axis = axis.ending(easy=trials.end(start, axis.easy))
     # Where layers shrink what they are given, down to no margin at all, a bound rises with depth and then falls.
-    falls_again = variable == "depth" and none_beyond and trial.meets(search.hard)
-    start = _start(setting, variable)
-    x = search.hard if falls_again else trial.narrowed(search, start)
+    if variable == "depth" and no_member(trials.at(axis.hard)) is not None:
+        axis = axis.ending(hard=trials.end(start, axis.hard))
+    falls_again = axis.hard != full.hard and trials.miss(axis.hard) <= 0
+    x = axis.hard if falls_again else axis.crossing(start, trials.miss)
     if x is None:
-        value = trial.checked(search.easy)
+        value = trials.checked(axis.easy, alone)
         reached = "one that is trivial"
         if not value.of(quantity).trivial:
             reached = up(value.gap if quantity == "gap" else value.risk)
         raise NoSolution(
             f"no {variable} gives a {quantity} of at most {target:g}: "
-            f"even {variable} = {search.easy:.12g} gives {reached} (bound {bound!r})"
+            f"even {variable} = {axis.easy:.12g} gives {reached} (bound {bound!r})"
         )
-    for _ in range(_CONFIRMATIONS):
-        value = trial.checked(x)
-        if not value.of(quantity).trivial and value.of(quantity).log_value <= log_target:
-            if x != search.hard:
-                return Solution(variable, target, quantity, x, value)
-            return Solution(variable, target, quantity, x, value, True, none_beyond, trial.narrowed(search, start) != x)
-        x = search.safer(x)
+    for _ in range(_STEPS):
+        value = trials.checked(x, alone)
+        if not value.of(quantity).trivial and value.of(quantity).log_value <= trials.log_target:
+            none_beyond = x != full.hard and trials.refusal(full.next(x, full.hard)) is not None
+            between = falls_again and axis.crossing(start, trials.miss) != x
+            return Solution(variable, target, quantity, x, value, none_beyond or x == full.hard, none_beyond, between)
+        x = axis.next(x, axis.easy)
     raise NoSolution(f"no {variable} was confirmed near {x:g}: the bound is not monotone there")
 
 
-_TRIES, _PREMISE_DIGITS = 40, 10
-"""Values tried for a network with the margin; digits to which its range is narrowed."""
-
-
-def _with_members(setting: Setting, variable: str, axis: Axis, quantity: Quantity) -> Axis:
-    """The part of an axis on which some network may have a margin above gamma (G0e), or, for a risk, one is built."""
-
-    def at(x: float) -> Refusal | None:
-        changed = _change(setting, variable, axis, x)
-        if quantity == "gap":
-            return no_member(changed)
-        return no_witness(changed, measured=bool(changed.sample.measured))
-
-    if variable in ("m", "delta"):
-        refusal = at(axis.low)
-        if refusal is not None:
-            raise NoSolution(str(refusal))
-        return axis
-    low, high = axis.low, axis.high
-    inside = _start(setting, variable)
-    if at(inside) is not None:
-        tries = round(math.log2(high / low)) if axis.whole else _TRIES
-        steps = (low * (high / low) ** (i / tries) for i in range(tries + 1))
-        inside = next((x for x in steps if at(round(x) if axis.whole else x) is None), 0.0)
-        if not inside:
-            most = max((low, high), key=lambda x: float(margin_on_both_labels(_change(setting, variable, axis, x))))
-            where = "" if variable == "gamma" else f" (at {variable} {most:g})"
-            raise NoSolution(f"at no {variable} from {low:g} to {high:g} has any network the margin: {at(most)}{where}")
-    return axis._replace(low=_end(at, inside, low, axis), high=_end(at, inside, high, axis))
-
-
-def _end(at: Callable[[float], Refusal | None], inside: float, end: float, axis: Axis) -> float:
-    """The place nearest an end of an axis, from inside, at which some network may have the margin."""
-    if inside == end or at(end) is None:
-        return end
-    between = axis._replace(low=min(inside, end), high=max(inside, end), more_helps=end < inside)
-    nearest = Crossing(between, _PREMISE_DIGITS).run(inside, lambda x: -1.0 if at(x) is None else 1.0)
-    return inside if nearest is None else nearest
-
-
-def _least(
-    gaps: Iterable[Candidate], risks: Iterable[Candidate], setting: Setting, quantity: str
-) -> tuple[float, str | None]:
-    """Log of the value a search expects, and by which strategy; 0 by none where the gap is trivial."""
-    ranked = sorted(gaps, key=lambda candidate: candidate.log_value)
-    best = next(((gap.log_value, gap.strategy) for gap in ranked if not gap.certificate.trivial), None)
-    least = best or (0.0, None)
-    if quantity == "gap":
-        return least
-    plain = math.log(math.exp(min(least[0], 0.0)) + setting.sample.train_error)
-    return min([(plain, least[1]), *((risk.log_value, risk.strategy) for risk in risks)], key=lambda pair: pair[0])
-
-
 class _Trials:
-    """What a search expects at other values of a variable; only the last is checked.
+    """What a policy's own search expects at other values of a variable; only the last is checked.
 
     Other numbers of samples share the allocations of one: only the chain is found anew.
     """
@@ -201,92 +244,94 @@ class _Trials:
         quantity: Quantity,
         log_target: float,
         evaluator: Evaluator | None,
-        alone: bool,
     ) -> None:
-        self.setting, self.variable, self.bound, self.alone = setting, variable, known_bound(bound), alone
+        self.setting, self.variable, self.axis = setting, variable, _AXES[variable]
+        self.bound, self.log_target = known_bound(bound), log_target
         self.quantity: Quantity = quantity
-        self.log_target = log_target
+        self.premise = variable not in ("m", "delta")
+        """Whether the variable decides which networks have the margin."""
         self._samples = (evaluator or Evaluator(setting)) if variable == "m" else None
-        self._evaluators: dict[float, Evaluator] = {}
-        self._expected: dict[tuple[float, str | None], tuple[float, str | None]] = {}
+        self._searches: dict[float, tuple[Evaluator, Search]] = {}
+        self._misses: dict[float, float] = {}
+        self._refusals: dict[float, Refusal | None] = {}
 
-    def narrowed(self, search: Crossing, start: float) -> float | None:
-        """The value nearest the hard end at which the search meets the target.
+    def at(self, x: float) -> Setting:
+        """The setting at a value."""
+        if self.variable == "C" and self.setting.norms.budgets:
+            raise InvalidSetting("C can be solved for only where it is the one norm: the norms file gives others")
+        if self.variable == "depth" and self.setting.architecture.layers is not None:
+            raise InvalidSetting("depth cannot be solved for where the layers are listed one by one")
+        values: dict[str, Any] = {self.axis.field: round(x) if self.axis.whole else x}
+        return self.setting.but(**values)
 
-        A part of the search narrows the range: for m its best strategy, else the policy's own search. All that the
-        policy may draw on is asked one digit farther.
-        """
-        x, step = start, _STEP
-        part = "own" if self._samples is None else self._expect(start, None)[1]
-        for _ in range(_LOOKS):
-            near = None if part is None else search.run(x, lambda x, part=part: self._miss(x, part), step)
-            if near is None:
-                break
-            x, before = search.harder(near), part
-            log_value, strategy = self._expect(x, None)
-            if x == near or log_value > self.log_target:
-                return near
-            part, step = strategy if self._samples is not None else before, _SHORT_STEP
-            if part == before:
-                break
-        return search.run(x, self._miss, step)
+    def refusal(self, x: float) -> Refusal | None:
+        """Why no network has a margin above gamma there (G0e), or, for a risk, none is built."""
+        if self.quantity == "gap" and not self.premise:
+            return None  # a gap bound has no premise that m or delta could change
+        x = x if self.premise else self.axis.low
+        if x not in self._refusals:
+            setting = self.at(x)
+            measured = bool(setting.sample.measured)
+            risk = self.quantity == "risk"
+            self._refusals[x] = no_witness(setting, measured=measured) if risk else no_member(setting)
+        return self._refusals[x]
 
-    def meets(self, x: float) -> bool:
-        """Whether the search meets the target at a value."""
-        return self._miss(x) <= 0
+    def start(self) -> float:
+        """The setting's own value, or one at which some network has the margin."""
+        axis, setting = self.axis, self.setting
+        start = (setting.norms.C or 1.0) if self.variable == "C" else float(value_of(setting, self.variable) or 1.0)
+        refusal = self.refusal(start)
+        if refusal is None:
+            return start
+        if not self.premise:
+            raise NoSolution(str(refusal))
+        tries = round(math.log2(axis.high / axis.low)) if axis.whole else _TRIES
+        steps = (axis.low * (axis.high / axis.low) ** (i / tries) for i in range(tries + 1))
+        inside = next((x for step in steps if self.refusal(x := round(step) if axis.whole else step) is None), None)
+        if inside is not None:
+            return inside
+        most = max((axis.low, axis.high), key=lambda x: float(margin_on_both_labels(self.at(x))))
+        where = "" if self.variable == "gamma" else f" (at {self.variable} {most:g})"
+        raise NoSolution(
+            f"at no {self.variable} from {axis.low:g} to {axis.high:g} has any network the margin: "
+            f"{self.refusal(most)}{where}"
+        )
 
-    def _miss(self, x: float, part: str | None = None) -> float:
-        return self._expect(x, part)[0] - self.log_target
+    def end(self, inside: float, end: float) -> float:
+        """The value nearest an end, from inside, at which some network has the margin."""
+        if inside == end or self.refusal(end) is None:
+            return end
+        between = self.axis._replace(low=min(inside, end), high=max(inside, end), more_helps=end < inside)
+        return between.crossing(inside, lambda x: -1.0 if self.refusal(x) is None else 1.0) or inside
 
-    def _expect(self, x: float, part: str | None) -> tuple[float, str | None]:
-        """Log of the value that a part of the search, or all of it, expects, and by which strategy."""
-        key = (x, part)
-        if key not in self._expected:
-            risks = list(self._candidates(x, "risk", part)) if self.quantity == "risk" else []
-            enough = any(risk.log_value <= self.log_target for risk in risks)  # what the gap gives would change nothing
-            gaps = () if enough else self._candidates(x, "gap", part)
-            self._expected[key] = _least(gaps, risks, self.setting, self.quantity)
-        return self._expected[key]
+    def miss(self, x: float) -> float:
+        """By how much the search misses the target (log); by 1 where it does not, but no network has the margin."""
+        if x not in self._misses:
+            miss = self._expected(self._search(x)[1]) - self.log_target
+            self._misses[x] = 1.0 if miss <= 0 and self.refusal(x) is not None else miss
+        return self._misses[x]
 
-    def _candidates(self, x: float, quantity: Quantity, part: str | None) -> Iterable[Candidate]:
-        if self._samples is None:
-            return self._evaluator(x).candidates(self.bound, quantity, alone=part is not None)
-        search = self._search(x)
-        return search.gaps(part) if quantity == "gap" else search.risks(part)
+    def _expected(self, search: Search) -> float:
+        """Log of the value that a search expects; 0 where the gap is trivial."""
+        risks = [risk.log_value for risk in search.risks()] if self.quantity == "risk" else []
+        if any(risk <= self.log_target for risk in risks):  # what the gap gives would change nothing
+            return min(risks)
+        ranked = sorted(search.gaps(), key=lambda candidate: candidate.log_value)
+        gap = next((gap.log_value for gap in ranked if not gap.certificate.trivial), 0.0)
+        if self.quantity == "gap":
+            return gap
+        return min(math.log(math.exp(min(gap, 0.0)) + self.setting.sample.train_error), *risks, math.inf)
 
-    def _evaluator(self, x: float) -> Evaluator:
-        if x not in self._evaluators:
-            self._evaluators[x] = Evaluator(self._at(x))
-        return self._evaluators[x]
+    def _search(self, x: float) -> tuple[Evaluator, Search]:
+        if x not in self._searches:
+            if self._samples is not None:
+                self._searches[x] = self._samples, self._samples.search(self.bound).with_samples(round(x))
+            else:
+                evaluator = Evaluator(self.at(x))
+                self._searches[x] = evaluator, evaluator.search(self.bound)
+        return self._searches[x]
 
-    def _search(self, x: float) -> Search:
-        assert self._samples is not None  # noqa: S101 - only of trials of m
-        return self._samples.search(self.bound).with_samples(round(x))
-
-    def checked(self, x: float) -> BoundValue:
+    def checked(self, x: float, alone: bool) -> BoundValue:
         """The checked bound."""
-        if self._samples is not None:
-            risks = self.quantity == "risk" or not self.alone
-            return self._samples.value_of(self.bound, self._search(x), self._at(x), risks=risks)
-        value = self._evaluator(x).value(self.bound)
-        if value.refusal is not None:
-            raise Unsupported(value.refusal)
-        return value
-
-    def _at(self, x: float) -> Setting:
-        return _change(self.setting, self.variable, _AXES[self.variable], x)
-
-
-def _start(setting: Setting, variable: str) -> float:
-    return (setting.norms.C or 1.0) if variable == "C" else float(value_of(setting, variable) or 1.0)
-
-
-def _change(setting: Setting, variable: str, axis: Axis, x: float) -> Setting:
-    if variable == "C" and setting.norms.budgets:
-        raise InvalidSetting("C can be solved for only where it is the one norm: the norms file gives others")
-    if variable == "depth" and setting.architecture.layers is not None:
-        raise InvalidSetting("depth cannot be solved for where the layers are listed one by one")
-    if variable == "C":
-        return setting.but(C=x)
-    values: dict[str, Any] = {axis.field: round(x) if axis.whole else x}
-    return setting.but(**values)
+        evaluator, search = self._search(x)
+        return evaluator.value_of(self.bound, search, self.at(x), risks=self.quantity == "risk" or not alone)

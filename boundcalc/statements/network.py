@@ -9,6 +9,8 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
+from flint import arb
+
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.base import place_named, rows_used
 from boundcalc.layers.facts import Context, Facts, Member, Slot, total
@@ -60,6 +62,8 @@ def walk(layers: Sequence[Layer], at: Context, measure: Measure = claimed) -> Wa
             claim = measure(layer, here)
             yield Visit(layer, here, claim)
             radius = claim.radius
+            if isinstance(radius, arb):  # its upper end: the width of a ball would double with every layer
+                radius = arb(radius.upper())
         makes = layer.widths()[1]
         width = width if makes is None else makes
     return radius

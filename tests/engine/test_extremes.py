@@ -75,6 +75,13 @@ def test_hundreds_of_blocks(depth: int) -> None:
             assert value.log10 > 1000
 
 
+def test_rows_of_many_normalised_blocks_stay_balls_of_some_width() -> None:
+    """Behind 70 blocks of LayerNorm a ball that doubled with every layer would be everything."""
+    value = compare(Setting.of("bert", C=1.0, n_train=10**12, depth=100), ["T-free"])[0]
+    assert not value.trivial
+    assert math.isfinite(value.log10)
+
+
 def test_published_bounds_exist_for_small_weights() -> None:
     """Every piece lies within eps at the first scale; the published form still needs a positive capacity."""
     for knob in (0.3, 0.01, 1e-10):

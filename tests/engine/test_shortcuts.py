@@ -72,7 +72,11 @@ def test_noise_costs_what_the_search_thinks(name: str) -> None:
     evaluator = Evaluator(LARGE[name])
     for factor in (0.2, 3, 300):
         m = math.ceil(factor * math.exp(uniform_half(evaluator.search("best")).log_count))
-        found = [each for each in evaluator.search("best").with_samples(m).risks() if each.strategy == "noise-margin"]
+        found = [
+            each
+            for each in evaluator.search("best").with_samples(m).risks()
+            if each.certificate.strategy == "noise-margin"
+        ]
         assert len(found) == 1
         checked = evaluator.prove(found).log_value
         assert checked <= found[0].log_value + 1e-8
