@@ -16,12 +16,12 @@ from boundcalc.layers.facts import Context, Facts
 from boundcalc.setting import Layer, Norms
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
-from boundcalc.testing.drawing import Array, Dice, apart, drawn, farthest, joined, projected
+from boundcalc.testing.drawing import Array, Dice, Key, apart, drawn, farthest, joined, projected
 
 Rule = Callable[[Any, Context], Facts]
 """What is claimed of a layer where it stands."""
-Drawn = Mapping[Any, Array]
-"""Trained arrays by kind, or by a tuple that begins with the kind: one for every array of the layer."""
+Drawn = Mapping[Key, Array]
+"""Every array of the layer."""
 
 _Seen = TypeVar("_Seen")
 _TRIES = 60
@@ -36,7 +36,6 @@ class LayerExample:
         layer: the layer.
         norms: budgets of its weights.
         run: the output rows of (weights, input rows).
-        draw: weights within the budgets, from random numbers; unless given, by what the layer says of them.
         radius: largest length of an input row.
         seq_len: T, input rows.
         inputs: input rows, where they are not rows of the ball (tokens).
@@ -45,7 +44,6 @@ class LayerExample:
     layer: Layer
     norms: Norms
     run: Callable[[Drawn, Array], Array]
-    draw: Callable[[np.random.Generator], Drawn] | None = None
     radius: float = 1.0
     seq_len: int = 3
     inputs: Callable[[np.random.Generator], Array] | None = None
@@ -72,14 +70,10 @@ class LayerExample:
         rng, draws = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
         for _ in range(_TRIES):
             dice = Dice(rng, aligned=bool(rng.random() < 0.4))
-            weights = self._weights(dice) if self.draw is None else self.draw(rng)
+            weights = joined(self.layer, drawn(dice, self.layer, self.norms, self.seq_len), self.seq_len)
             x = self.inputs(rng) if self.inputs else dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
             draws.append((dice.aligned, weights, x, self.output(weights, x)))
         return draws
-
-    def _weights(self, dice: Dice) -> Drawn:
-        """Products as one matrix, which is what is covered."""
-        return joined(self.layer, drawn(dice, self.layer, self.norms, self.seq_len), self.seq_len)
 
     # what was seen, which no claim changes
 
@@ -111,7 +105,7 @@ class LayerExample:
         def find() -> list[tuple[float, float]]:
             moves: list[tuple[float, float]] = []
             for (dice, weights, x, y), (_, others, _, _) in pairwise(self.runs()):
-                mine = {key: array for key, array in weights.items() if kind_of(key) == kind}
+                mine = {key: array for key, array in weights.items() if key[0] == kind}
                 near = {key: dice.near(array, first, _STEP) for key, array in mine.items()}
                 moves.append((_STEP, _largest(self.output({**weights, **near}, x) - y)))
                 for other in ({key: -array for key, array in mine.items()}, {key: others[key] for key in mine}):
@@ -145,7 +139,7 @@ def _largest(x: Array) -> float:
 
 
 def _dimensions(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array) -> int:
-    key = next((key for key in weights if kind_of(key) == kind), None)
+    key = next((key for key in weights if key[0] == kind), None)
     if key is None or weights[key].ndim != 2:
         return 0
     matrix, slopes = weights[key], list[Array]()
@@ -158,8 +152,3 @@ def _dimensions(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array
     slope = np.array(slopes).reshape(*matrix.shape, -1).swapaxes(0, side)
     sizes = np.linalg.svd(slope.reshape(len(slope), -1), compute_uv=False)
     return int((sizes > 1e-4 * max(1e-2, sizes[0])).sum())
-
-
-def kind_of(key: Any) -> str:
-    """The kind of an array that was drawn."""
-    return key[0] if isinstance(key, tuple) else str(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from flint import arb
@@ -133,32 +133,19 @@ LAWS = (
 )
 
 
-def check_lemma(
-    lemma: CoverLemma,
-    cases: Cases[CoverLemma, LemmaExample | Target],
-    *,
-    expected_failures: Mapping[str, str] | None = None,
-) -> Report:
+def check_lemma(lemma: CoverLemma, cases: Cases[CoverLemma, LemmaExample | Target]) -> Report:
     """Tries every law of covering lemmas.
 
     Args:
         lemma: registered or not.
         cases: targets it is for (or examples, to choose scales and numbers of points); targets it must refuse; and
             variants of it that are false, such as half its cost.
-        expected_failures: laws that are known not to hold, with the reason.
-
-    Returns:
-        What was tried, and every law that does not hold.
     """
     examples = [
-        example
-        for case in cases.examples
-        for example in ((case,) if isinstance(case, LemmaExample) else examples_of(case))
+        e for case in cases.examples for e in ((case,) if isinstance(case, LemmaExample) else examples_of(case))
     ]
     own: Cases[CoverLemma, LemmaExample] = Cases(examples, cases.refusals, cases.wrong)
-    return judge(
-        "lemma", lemma.name, lemma, own, LAWS, lambda changed, target: changed.applies(target), expected_failures
-    )
+    return judge(f"lemma {lemma.name}", lemma, own, LAWS, lambda changed, target: changed.applies(target))
 
 
 def scaled(lemma: CoverLemma, factor: float) -> CoverLemma:

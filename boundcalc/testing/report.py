@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from boundcalc.base.errors import BoundcalcError
 
@@ -13,13 +13,11 @@ _Subject = TypeVar("_Subject", covariant=True)
 _Example = TypeVar("_Example", covariant=True)
 Subject = TypeVar("Subject")
 Example = TypeVar("Example")
-
-
-_PARTS = (
-    ("examples", "the laws hold anywhere"),
-    ("refusals", "it refuses what it is not for"),
-    ("wrong", "the laws would see a mistake"),
-)
+_PARTS = {
+    "examples": "the laws hold anywhere",
+    "refusals": "it refuses what it is not for",
+    "wrong": "the laws would see a mistake",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Cases(Generic[_Subject, _Example]):
         """What is missing, and what therefore nothing shows."""
         return tuple(
             f"no {what} were brought, so nothing shows that {shows}"
-            for what, shows in _PARTS
+            for what, shows in _PARTS.items()
             if getattr(self, what) is not None and not getattr(self, what)
         )
 
@@ -51,8 +49,7 @@ class LawBroken(BoundcalcError, AssertionError):
     """A check whose complaints were to be raised."""
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(NamedTuple):
     """One law that does not hold.
 
     Attributes:
@@ -69,23 +66,18 @@ class Complaint:
         return f"{self.law}: {self.says}" + (f" [{self.example}]" if self.example else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What a check found.
 
     Attributes:
-        kind: what was checked: "lemma", "layer", ...
-        name: which.
+        name: what was checked, such as "lemma T3".
         laws: the laws that were tried.
-        complaints: what does not hold and was not expected to fail.
-        expected: laws that were expected to fail and do, with the reason given.
+        complaints: what does not hold.
     """
 
-    kind: str
     name: str
     laws: tuple[str, ...]
     complaints: tuple[Complaint, ...]
-    expected: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def ok(self) -> bool:
@@ -95,18 +87,8 @@ class Report:
     def raise_if_broken(self) -> Report:
         """The report itself, or an error that lists its complaints."""
         if self.complaints:
-            raise LawBroken("\n".join([f"{self.kind} {self.name}:", *(f"  {line}" for line in self.complaints)]))
+            raise LawBroken("\n".join([f"{self.name}:", *(f"  {line}" for line in self.complaints)]))
         return self
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "laws": list(self.laws),
-            "complaints": [{"law": c.law, "example": c.example, "says": c.says} for c in self.complaints],
-            "expected": dict(self.expected),
-        }
 
 
 Law = Callable[[Subject, Example], "str | None"]
@@ -116,32 +98,22 @@ Refuse = Callable[[Subject, Any], "object | None"]
 
 
 def judge(
-    kind: str,
     name: str,
     subject: Subject,
     cases: Cases[Subject, Example],
     laws: Sequence[Law[Subject, Example]],
     refuse: Refuse[Subject],
-    expected_failures: Mapping[str, str] | None = None,
 ) -> Report:
     """Tries every law on every example, every refusal, and every law on every wrong variant."""
-    expected = dict(expected_failures or {})
     complaints = [Complaint("complete", "", missing) for missing in cases.missing]
-    for law in laws:
-        complaint = _broken(law, subject, cases.examples)
-        if complaint is not None and law.__name__ not in expected:
-            complaints.append(complaint)
-        if complaint is None and law.__name__ in expected:
-            complaints.append(Complaint(law.__name__, "", "it was expected to fail, but holds"))
-    names = {law.__name__ for law in laws}
-    complaints += [Complaint(law, "", "there is no such law") for law in expected if law not in names]
-    complaints += [
-        c for what, pattern in cases.refusals or () if (c := _taken(subject, what, pattern, refuse)) is not None
-    ]
+    complaints += [c for law in laws if (c := _broken(law, subject, cases.examples)) is not None]
+    for what, pattern in cases.refusals or ():
+        if says := _taken(subject, what, pattern, refuse):
+            complaints.append(Complaint("refusals", f"{what!s:.200}", says))
     for variant, wrong in cases.wrong.items():
         if all(_broken(law, wrong, cases.examples) is None for law in laws):
             complaints.append(Complaint("wrong", variant, "every law holds for a variant that was given as false"))
-    return Report(kind, name, tuple(law.__name__ for law in laws), tuple(complaints), expected)
+    return Report(name, tuple(law.__name__ for law in laws), tuple(complaints))
 
 
 def _broken(law: Law[Subject, Example], subject: Subject, examples: Sequence[Example]) -> Complaint | None:
@@ -156,14 +128,12 @@ def _broken(law: Law[Subject, Example], subject: Subject, examples: Sequence[Exa
     return None
 
 
-def _taken(subject: Subject, what: Any, pattern: str, refuse: Refuse[Subject]) -> Complaint | None:
-    """What is wrong with how something is refused."""
+def _taken(subject: Subject, what: Any, pattern: str, refuse: Refuse[Subject]) -> str:
+    """What is wrong with how something is refused, or ""."""
     try:
         reason = refuse(subject, what)
     except BoundcalcError as error:
         reason = error
     if reason is None:
-        return Complaint("refusals", f"{what!s:.200}", "it is taken, and should be refused")
-    if re.search(pattern, str(reason)) is None:
-        return Complaint("refusals", f"{what!s:.200}", f"the reason {str(reason)!r} does not match {pattern!r}")
-    return None
+        return "it is taken, and should be refused"
+    return "" if re.search(pattern, str(reason)) else f"the reason {str(reason)!r} does not match {pattern!r}"

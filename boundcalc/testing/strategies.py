@@ -8,7 +8,7 @@ at its training error) above the value is 1 - (1 - P(Bin(m, p) <= k))^N exactly,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -164,24 +164,15 @@ def _refuses(strategy: Strategy, what: Setting | Known) -> str | None:
     return next((why for less, more, why in strategy.conditions(FLOAT, what) if less > more), None)
 
 
-def check_strategy(
-    strategy: Strategy,
-    cases: Cases[Strategy, Coins],
-    *,
-    expected_failures: Mapping[str, str] | None = None,
-) -> Report:
+def check_strategy(strategy: Strategy, cases: Cases[Strategy, Coins]) -> Report:
     """Tries every law of strategies.
 
     Args:
         strategy: registered or not.
         cases: classes of coins (`COINS` are many); settings, or inputs (`Known`) that it must refuse; and
             variants of it that are false, such as nine tenths of its value.
-        expected_failures: laws that are known not to hold, with the reason.
-
-    Returns:
-        What was tried, and every law that does not hold.
     """
-    return judge("strategy", strategy.name, strategy, cases, LAWS, _refuses, expected_failures)
+    return judge(f"strategy {strategy.name}", strategy, cases, LAWS, _refuses)
 
 
 def scaled(strategy: Strategy, factor: float) -> Strategy:
