@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from boundcalc.lab.certify import certify as certify
     from boundcalc.lab.train.pickers import ModuleLearner as ModuleLearner
     from boundcalc.predictors.certificate import PredictorCertificate as PredictorCertificate
+    from boundcalc.predictors.certificate import verify_predictor as verify_predictor
     from boundcalc.predictors.data import Data as Data
     from boundcalc.predictors.picking import pick_to_learn as pick_to_learn
     from boundcalc.predictors.rules.certify import explain_network as explain_network
-    from boundcalc.predictors.verify import verify_predictor as verify_predictor
     from boundcalc.proof.certificate import Certificate as Certificate
     from boundcalc.proof.checker import verify as verify
     from boundcalc.setting import Architecture as Architecture
@@ -47,11 +47,10 @@ _HOMES = {
     "boundcalc.theorems.own": ("Bound",),
     "boundcalc.lab.certify": ("certify",),
     "boundcalc.lab.train.pickers": ("ModuleLearner",),
-    "boundcalc.predictors.certificate": ("PredictorCertificate",),
+    "boundcalc.predictors.certificate": ("PredictorCertificate", "verify_predictor"),
     "boundcalc.predictors.data": ("Data",),
     "boundcalc.predictors.picking": ("pick_to_learn",),
     "boundcalc.predictors.rules.certify": ("explain_network",),
-    "boundcalc.predictors.verify": ("verify_predictor",),
     "boundcalc.setting": ("Architecture", "Budget", "Norms", "Sample", "Setting"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

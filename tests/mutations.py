@@ -501,7 +501,7 @@ STATEMENTS = [
 MUTATIONS = [
     *STATEMENTS,
     Mutation("an answer of NaN is right", "base/answers.py", "~(scores > gamma)", "scores <= gamma", _LAWS),
-    Mutation("NaN is right in a run", "predictors/runs.py", "isnan(scores), -np.inf", "isnan(scores), np.inf", _LAWS),
+    Mutation("NaN is right in a run", "predictors/picking.py", "isnan(keys), -np.inf", "isnan(keys), np.inf", _LAWS),
     Mutation(
         "H at twice its delta",
         "predictors/statements.py",

@@ -142,8 +142,7 @@ def verify_file(file: str, raw: object, data_file: str | None, form: str, model:
     """Check a predictor's certificate: its number from its facts; with the examples, its facts too."""
     from boundcalc.base.errors import BoundcalcError, CertificateError
     from boundcalc.base.rounding import confidence, up
-    from boundcalc.predictors.certificate import SHORT, PredictorCertificate
-    from boundcalc.predictors.verify import verify_predictor
+    from boundcalc.predictors.certificate import SHORT, PredictorCertificate, verify_predictor
 
     try:
         certificate = PredictorCertificate.from_json(raw)

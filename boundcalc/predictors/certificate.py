@@ -16,11 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from boundcalc.base import files, schema
+from boundcalc.base import files
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
+from boundcalc.base.schema import read_complete, write
 from boundcalc.base.value import Value
 from boundcalc.predictors.statements import PredictorStatement, real
 
@@ -143,32 +144,14 @@ class PredictorCertificate:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, with a digest of all of it: against damage, not against forgery."""
-        body: dict[str, Any] = {
-            "format": _FORMAT,
-            "method": self.method,
-            "statement": self.statement,
-            "certified": self.certified,
-            "facts": plain(self.facts),
-            "delta": self.delta,
-            "alternatives": plain(self.alternatives),
-            "chosen": self.chosen,
-            "risk": self.risk,
-            "evidence": plain(self.evidence),
-        }
-        return sealed(body)
+        body = write({name: getattr(self, name) for name in self.__slots__})
+        return sealed({"format": _FORMAT, "certified": self.certified, **body})
 
     def summary(self) -> dict[str, Any]:
         """One entry of `certificates` in the JSON of a command."""
         facts = {name: self.facts[name] for name in SHORT if name in self.facts}
-        return {
-            "method": self.method,
-            "statement": self.statement,
-            "risk": self.risk,
-            "delta": self.delta,
-            "errors": 0,
-            **facts,
-            "certified": self.certified,
-        }
+        own = {name: getattr(self, name) for name in ("method", "statement", "risk", "delta")}
+        return {**own, "errors": 0, **facts, "certified": self.certified}
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file; `force` replaces a file there that is no such certificate, or was edited."""
@@ -204,7 +187,10 @@ class PredictorCertificate:
     @classmethod
     def load(cls, path: Path | str) -> PredictorCertificate:
         """Read a JSON file."""
-        return cls.from_json(read_json(path))
+        try:
+            return cls.from_json(files.read_json(path, "verify", CertificateError))
+        except OSError as error:
+            raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -232,38 +218,67 @@ def issue(
 ) -> PredictorCertificate:
     """A certificate whose claim is what its statement gives, checked as one that is read."""
     risk = known_methods()[method].statement_named(statement).risk(facts, float(alternatives[chosen]["delta"]))
-    fixed = tuple(plain(alternatives))
-    return PredictorCertificate(method, statement, plain(facts), delta, fixed, chosen, risk, plain(evidence)).checked()
+    fixed = tuple(write(alternatives))
+    return PredictorCertificate(method, statement, write(facts), delta, fixed, chosen, risk, write(evidence)).checked()
 
 
-def rederive(certificate: PredictorCertificate) -> float:
-    """The bound again from the facts alone, in ball arithmetic; refuses a claim that is not it."""
-    statement = known_methods()[certificate.method].statement_named(certificate.statement)
-    value = statement.risk(certificate.facts, certificate.share)
-    if certificate.risk < value:
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a check did.
+
+    Attributes:
+        certificate: what was checked.
+        risk: the value of its facts, in ball arithmetic.
+        established: how the facts were established again, or None: then they were taken as they stand.
+        proved: what was shown of the predictor itself, where its method can and something makes it.
+    """
+
+    certificate: PredictorCertificate
+    risk: float
+    established: str | None = None
+    proved: str | None = None
+
+
+def verify_predictor(
+    certificate: PredictorCertificate,
+    data: Any = None,
+    learner_of: Callable[[Mapping[str, Any]], Any] | None = None,
+) -> Verified:
+    """Re-derive the number from the facts; with the examples, establish the facts again too.
+
+    Args:
+        certificate: as it was made, or read from a file.
+        data: the examples; without them the facts are taken as they stand.
+        learner_of: makes a learner from a recipe, where the method trains again.
+
+    Returns:
+        The risk in ball arithmetic, and how the facts were established.
+
+    Raises:
+        CertificateError: if the number does not follow from the facts, or the facts from the examples.
+    """
+    method = known_methods()[certificate.method]
+    value = method.statement_named(certificate.statement).risk(certificate.facts, certificate.share)
+    if not value <= certificate.risk <= value * (1 + _TOLERANCE):
         raise CertificateError(
             f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives "
             f"{value!r}"
         )
-    if certificate.risk > value * (1 + _TOLERANCE):
+    if data is None:
+        shown = None if learner_of is None or method.prove is None else method.prove(certificate, learner_of)
+        return Verified(certificate, value, proved=shown)
+
+    def none(recipe: Mapping[str, Any]) -> Any:
         raise CertificateError(
-            f"the claim is not that of these facts: risk <= {certificate.risk!r} is claimed, "
-            f"{certificate.statement} gives {value!r}"
+            f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}"
         )
-    return value
+
+    return Verified(certificate, value, method.establish(certificate, data, learner_of or none))
 
 
 def is_predictor_certificate(data: object) -> bool:
     """Whether a JSON object says it is of this kind."""
     return isinstance(data, Mapping) and str(data.get("format", "")).startswith("boundcalc-predictor-certificate/")
-
-
-def read_json(path: Path | str) -> object:
-    """A JSON file without duplicate names, NaN or infinities."""
-    try:
-        return files.read_json(path, "verify", CertificateError)
-    except OSError as error:
-        raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def digest_of(value: object) -> str:
@@ -290,15 +305,6 @@ def unsealed(what: str, data: object, form: str, names: tuple[str, ...]) -> Mapp
     return raw
 
 
-def plain(value: Any) -> Any:
-    """Mappings and sequences as JSON's own."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(inner) for inner in value]
-    return value
-
-
 def object_of(what: str, data: object, names: tuple[str, ...]) -> Mapping[str, Any]:
     """A JSON object with exactly these names."""
     raw = json_object(what, data)
@@ -314,7 +320,7 @@ def object_of(what: str, data: object, names: tuple[str, ...]) -> Mapping[str, A
 def read_as(kind: type[T], what: str, data: object) -> T:
     """A dataclass from the JSON object of all its fields."""
     try:
-        return schema.read_complete(kind, data, what)
+        return read_complete(kind, data, what)
     except InvalidSetting as error:
         raise CertificateError(str(error)) from None
 

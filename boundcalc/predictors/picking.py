@@ -7,30 +7,39 @@ them that holds the picks must pick the same and end in the same bits; a certifi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
+from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
+from boundcalc.base.output import write_text
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
     Certified,
     Method,
     PredictorCertificate,
+    digest_of,
     issue,
-    plain,
     sha256_text,
 )
-from boundcalc.predictors.data import Data, evidence_of, fixed_order, named, readers
+from boundcalc.predictors.data import (
+    Answers,
+    Array,
+    Data,
+    digest_of_arrays,
+    evidence_of,
+    fixed_order,
+    named,
+    readers,
+)
 from boundcalc.predictors.plans import Member
-from boundcalc.predictors.runs import Learner, Run, Saved, Stop
 from boundcalc.predictors.statements import G10R, STATEMENTS, H, count
-
-_Progress = Callable[[Mapping[str, Any]], None]
 
 _OTHERS = 64
 """Examples besides the picks that a replay meets."""
@@ -40,6 +49,166 @@ class NotReproduced(BoundcalcError):
     """A learner that gave something else when it was run again: nothing can be certified."""
 
 
+class Learner(Answers, Protocol):
+    """A deterministic learner.
+
+    Its state is a function of its recipe, the seed and the examples it was given, in their order: no clock, no global
+    generator, nothing of other examples. A replay refuses a learner that is not (as far as a replay can tell).
+    """
+
+    def start(self, seed: int) -> Any:
+        """The state before any example."""
+        ...
+
+    def fit(self, state: Any, examples: Data, prefix: int) -> Any:
+        """Go on from a state: `examples` are the prefix, if there is one, then all picks so far in their order."""
+        ...
+
+    def scores(self, state: Any, examples: Data) -> Array:
+        """A score per example that looks at this example and the state alone: right where it is above 0."""
+        ...
+
+    def weights(self, state: Any) -> Mapping[str, Array]:
+        """The tensors of the model, copied."""
+        ...
+
+    def dump(self, state: Any) -> bytes:
+        """The state, to go on with after a kill."""
+        ...
+
+    def restore(self, data: bytes) -> Any:
+        """The state from such bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a run stands: its picks, how many of the others are wrong, and the digest of the weights."""
+
+    picks: tuple[int, ...]
+    wrong: int
+    weights: str
+
+
+@dataclass
+class Run:
+    """One trajectory over candidates of a data set; picks are places in the data's order.
+
+    Attributes:
+        learner: what learns.
+        data: the examples in their order: the prefix first.
+        prefix: how many of them it starts from.
+        seed: of the learner.
+        candidates: places that may be picked.
+        picks: so far, in their order.
+        batches: how many were picked in each round so far.
+        state: of the learner.
+    """
+
+    learner: Learner
+    data: Data
+    prefix: int
+    seed: int
+    candidates: Array
+    picks: list[int] = field(default_factory=list[int])
+    batches: tuple[int, ...] = ()
+    state: Any = None
+    left: Array = field(init=False)
+    keys: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = np.setdiff1d(self.candidates, np.asarray(self.picks, dtype=np.int64))
+        if self.state is None:
+            self.state = self.learner.start(self.seed)
+            self._learn(fit=self.prefix > 0)
+        else:
+            self._learn(fit=False)
+
+    def _learn(self, *, fit: bool = True) -> None:
+        if fit:
+            places = [*range(self.prefix), *self.picks]
+            self.state = self.learner.fit(self.state, self.data.take(places), self.prefix)
+        keys = np.zeros(0)
+        if len(self.left):
+            keys = np.asarray(self.learner.scores(self.state, self.data.take(self.left)), dtype=np.float64)
+        if keys.shape != self.left.shape:
+            raise InvalidSetting(f"scores must be one number per example: need {self.left.shape}, got {keys.shape}")
+        self.keys = np.where(np.isnan(keys), -np.inf, keys)
+
+    @property
+    def wrong(self) -> int:
+        """How many of the others are not right."""
+        return count_wrong(self.keys, len(self.left))
+
+    def round(self, size: int) -> None:
+        """Pick the next ones with the worst keys (their places break ties), and learn."""
+        order = np.lexsort((self.left, self.keys))[:size]
+        self.picks += self.left[order].tolist()
+        self.batches += (size,)
+        self.left = np.delete(self.left, order)
+        self._learn()
+
+    def stop(self) -> Stop:
+        """Where it stands."""
+        return Stop(tuple(self.picks), self.wrong, digest_of_arrays(self.learner.weights(self.state)))
+
+    @classmethod
+    def to_stop(cls, learner: Learner, data: Data, member: Member, candidates: Array) -> Run:
+        """A run up to a member's stop."""
+        run = cls(learner, data, member.prefix, member.seed, candidates)
+        for size in member.batches:
+            run.round(size)
+        return run
+
+
+class _Unfinished:
+    """The stops that were reached and the run under way; in a file of one learner, data set and plan, if there is one.
+
+    Attributes:
+        stops: by the place of their member in the plan.
+        run: the trajectory under way.
+    """
+
+    def __init__(self, path: Path | None, learner: Learner, data: Data, plan: Sequence[Any]) -> None:
+        self.path, self.learner, self.data = path, learner, data
+        self.stops: dict[int, Stop] = {}
+        self.run: Run | None = None
+        self.owner = "" if path is None else digest_of([write(learner.recipe), data.sha256, *plan])
+        if path is None or not path.exists():
+            return
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            owner, stops, (prefix, seed, picks, batches, state) = document["of"], document["stops"], document["run"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
+        if owner != self.owner:
+            raise InvalidSetting(f"{path} is of another run: name another file, or remove it")
+        self.stops = {int(index): Stop(tuple(places), *rest) for index, (places, *rest) in stops.items()}
+        state, candidates = learner.restore(b64decode(state)), np.arange(prefix, len(data))
+        self.run = Run(learner, data, prefix, seed, candidates, picks, tuple(batches), state)
+
+    def towards(self, member: Member) -> Run:
+        """The run under way, where the member is a later stop of it; else a new one."""
+        run = self.run
+        if (
+            run is None
+            or (run.prefix, run.seed) != (member.prefix, member.seed)
+            or (member.batches[: len(run.batches)] != run.batches)
+        ):
+            candidates = np.arange(member.prefix, len(self.data))
+            run = self.run = Run(self.learner, self.data, member.prefix, member.seed, candidates)
+        return run
+
+    def keep(self) -> None:
+        """Write it, whole or not at all."""
+        if self.path is None or self.run is None:
+            return
+        run, state = self.run, b64encode(self.learner.dump(self.run.state)).decode()
+        stops = {index: [list(stop.picks), stop.wrong, stop.weights] for index, stop in self.stops.items()}
+        document = {"of": self.owner, "stops": stops, "run": [run.prefix, run.seed, run.picks, run.batches, state]}
+        write_text(self.path, json.dumps(document), force=True)
+
+
 def pick_to_learn(
     learner: Learner,
     data: Data,
@@ -47,10 +216,12 @@ def pick_to_learn(
     delta: float,
     *,
     method: str = "p2l",
-    progress: _Progress | None = None,
+    progress: Callable[[Mapping[str, Any]], None] | None = None,
     resume: Path | None = None,
 ) -> Certified:
     """Run Pick-to-Learn: the best certificate of a list of members that share delta.
+
+    Members are left out where not even no errors left would make them the best: what is not computed is not claimed.
 
     Args:
         learner: what learns.
@@ -71,27 +242,47 @@ def pick_to_learn(
             raise InvalidSetting(
                 f"a prefix of {member.prefix} and {member.stop} picks leave none of {len(data)} examples to test on"
             )
-    saved = Saved(resume, learner, ordered, members, delta)
+    alternatives = tuple(write(member, complete=True) for member in members)
+    work = _Unfinished(resume, learner, ordered, [alternatives, delta])
+
+    def report(run: Run) -> None:
+        work.keep()
+        if progress is not None:
+            sizes = {"picks": len(run.picks), "wrong": run.wrong, "others": len(run.left)}
+            progress({"prefix": run.prefix, "seed": run.seed, **sizes})
+
     best: tuple[float, int, Stop] | None = None
-    for run, indices in _runs(members).items():
-        for index, stop in _stops_of(learner, ordered, run, indices, members, saved, progress, best):
-            risk = _risk(members[index], stop, len(data))
-            if best is None or risk < best[0]:
-                best = risk, index, stop
+    for index in sorted(range(len(members)), key=lambda i: (members[i].prefix, members[i].seed, members[i].batches)):
+        member, least = members[index], 1.0 if best is None else best[0]
+        if _risk(member, 0, len(data)) >= least:
+            continue
+        if index not in work.stops:
+            before, run = work.run, work.towards(member)
+            if run is not before:
+                report(run)
+            for size in member.batches[len(run.batches) :]:
+                run.round(size)
+                report(run)
+            work.stops[index] = run.stop()
+        stop = work.stops[index]
+        risk = _risk(member, stop.wrong, len(data))
+        if risk < least:
+            best = risk, index, stop
     if best is None:
         raise InvalidSetting("no member of the plan can certify a risk below 1, even without errors: plan fewer picks")
     _, index, stop = best
     member = members[index]
     state = _replay(learner, ordered, member, stop)
-    saved.remove()
+    if resume is not None:
+        resume.unlink(missing_ok=True)
     certificate = issue(
         method,
         member.statement,
-        _facts(member, stop, len(data)),
+        _facts(member, stop.wrong, len(data)),
         delta=delta,
-        alternatives=tuple(write(other, complete=True) for other in members),
+        alternatives=alternatives,
         chosen=index,
-        evidence=evidence_of(data, learner, picks=[int(places[place]) for place in stop.picks], weights=stop.weights),
+        evidence=evidence_of(data, learner, picks=places[list(stop.picks)].tolist(), weights=stop.weights),
     )
     return Certified(certificate, state)
 
@@ -107,121 +298,41 @@ def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> An
             f"these are not the examples of the certificate: {len(data)} with sha256 {data.sha256[:12]}.., "
             f"it is about {evidence['data']['examples']} with {str(evidence['data']['sha256'])[:12]}.."
         )
-    if plain(learner.recipe) != evidence["recipe"]:
+    if write(learner.recipe) != evidence["recipe"]:
         raise NotReproduced("the learner's recipe is not that of the certificate")
-    member = Member.from_json(certificate.taken)
-    places = fixed_order(len(data))
-    run = Run(learner, data.take(places), member.prefix, member.seed, np.arange(member.prefix, len(data)))
-    _finish(run, member)
+    member, places = Member.from_json(certificate.taken), fixed_order(len(data))
+    run = Run.to_stop(learner, data.take(places), member, np.arange(member.prefix, len(data)))
     stop = run.stop()
     differs: list[str] = []
-    if [int(places[place]) for place in stop.picks] != list(evidence["picks"]):
+    if places[list(stop.picks)].tolist() != list(evidence["picks"]):
         differs.append("other examples are picked")
     if stop.wrong != certificate.facts["errors"]:
         differs.append(f"{stop.wrong} errors, not {certificate.facts['errors']}")
     if stop.weights != evidence["weights"]:
         differs.append("the weights are not equal to the bit")
     if differs:
-        here, there = plain(learner.environment), evidence["environment"]
+        here, there = write(learner.environment), evidence["environment"]
         names = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
         why = f" (here {', '.join(names)} differ: run it here and issue a certificate of its own)" if names else ""
         raise NotReproduced(f"trained again, {' and '.join(differs)}{why}")
     return run.state
 
 
-def _runs(members: Sequence[Member]) -> dict[tuple[int, int, int], list[int]]:
-    """Members by trajectory, in the order of the list: stops of one run have batches that begin alike."""
-    groups: dict[tuple[int, int, int], list[int]] = {}
-    for index in sorted(range(len(members)), key=lambda i: len(members[i].batches)):
-        member = members[index]
-        for number in range(len(members) + 1):
-            key = (*member.run, number)
-            last = members[groups[key][-1]].batches if key in groups else ()
-            if member.batches[: len(last)] == last:
-                groups.setdefault(key, []).append(index)
-                break
-    return dict(sorted(groups.items(), key=lambda pair: min(pair[1])))
+def _facts(member: Member, wrong: int, m: int) -> dict[str, Any]:
+    picks = {"picks": member.stop, "references": member.references} if member.batches else {}
+    return {"errors": wrong, "n": m - member.prefix, **picks}
 
 
-def _stops_of(
-    learner: Learner,
-    data: Data,
-    run: tuple[int, int, int],
-    indices: Sequence[int],
-    members: Sequence[Member],
-    saved: Saved,
-    progress: _Progress | None,
-    best: tuple[float, int, Stop] | None,
-) -> Iterable[tuple[int, Stop]]:
-    """The stops of one trajectory as they are reached.
-
-    Later stops are left out where not even no errors left would make them the best: what is not computed is not
-    claimed.
-    """
-    prefix, seed, _ = run
-    least = 1.0 if best is None else best[0]
-    n = len(data) - prefix
-    floors = {index: _floor(members[index], n, len(data)) for index in indices}
-    if all(floor >= least for floor in floors.values()):
-        return
-    name = json.dumps(list(run))
-    wanted = {members[index].stop for index in indices}
-    trajectory = saved.load(name, learner, data, prefix, seed)
-    if trajectory is None:
-        trajectory = Run(learner, data, prefix, seed, np.arange(prefix, len(data)))
-
-    def report() -> None:
-        if len(trajectory.picks) in wanted:
-            trajectory.stop()
-        saved.keep(name, trajectory)
-        if progress is not None:
-            picked, wrong = len(trajectory.picks), trajectory.wrong
-            progress({"prefix": prefix, "seed": seed, "picks": picked, "wrong": wrong, "others": len(trajectory.left)})
-
-    report()
-    for place, index in enumerate(indices):
-        if all(floors[later] >= least for later in indices[place:]):
-            return
-        member = members[index]
-        sums = [0, *accumulate(member.batches)]
-        while len(trajectory.picks) < member.stop:  # a run that was taken up again may be past this stop already
-            trajectory.round(member.batches[sums.index(len(trajectory.picks))])
-            report()
-        stop = trajectory.stops[member.stop]
-        least = min(least, _risk(member, stop, len(data)))
-        yield index, stop
-
-
-def _floor(member: Member, n: int, m: int) -> float:
-    """The member's bound if no error were left."""
-    return _risk(member, Stop(tuple(range(member.stop)), 0, n - member.stop, ""), m)
-
-
-def _risk(member: Member, stop: Stop, m: int) -> float:
-    return STATEMENTS[member.statement].risk(_facts(member, stop, m), member.delta)
-
-
-def _facts(member: Member, stop: Stop, m: int) -> dict[str, Any]:
-    n, picks = m - member.prefix, len(stop.picks)
-    if not picks:
-        return {"errors": stop.wrong, "n": n}
-    return {"errors": stop.wrong, "n": n, "picks": picks, "references": member.references}
-
-
-def _finish(run: Run, member: Member) -> None:
-    """Run to the member's stop."""
-    for size in member.batches:
-        run.round(size)
+def _risk(member: Member, wrong: int, m: int) -> float:
+    return STATEMENTS[member.statement].risk(_facts(member, wrong, m), member.delta)
 
 
 def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
     """Run again on the picks and some others, shuffled: the same picks and the same bits, or no certificate."""
-    rest = np.setdiff1d(np.arange(member.prefix, len(data)), np.asarray(stop.picks, dtype=np.int64))
-    shuffle = np.random.Generator(np.random.PCG64(len(data)))
+    picks = np.asarray(stop.picks, dtype=np.int64)
+    rest, shuffle = np.setdiff1d(np.arange(member.prefix, len(data)), picks), np.random.default_rng(len(data))
     others = shuffle.permutation(rest)[:_OTHERS]
-    mixed = shuffle.permutation(np.concatenate([np.asarray(stop.picks, dtype=np.int64), others]))
-    again = Run(learner, data, member.prefix, member.seed, mixed)
-    _finish(again, member)
+    again = Run.to_stop(learner, data, member, shuffle.permutation(np.concatenate([picks, others])))
     stopped = again.stop()
     if stopped.picks != stop.picks or stopped.weights != stop.weights:
         what = "picked other examples" if stopped.picks != stop.picks else "ended in other weights"
@@ -242,25 +353,15 @@ def _picks(name: str, value: object) -> list[int]:
     return picks
 
 
-_EVIDENCE = readers(picks=_picks, weights=sha256_text)
-
-
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    member = Member.from_json(certificate.taken)
+    member, facts = Member.from_json(certificate.taken), certificate.facts
     examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
-    facts = certificate.facts
-    if facts["n"] != examples - member.prefix:
-        return f"{facts['n']} candidates, but {examples} examples without a prefix of {member.prefix} are others"
     if any(place >= examples for place in picks):
         return f"a pick lies beyond the {examples} examples"
-    if facts.get("picks", 0) != len(picks):
-        return f"{facts.get('picks', 0)} picks in the facts, {len(picks)} in the evidence"
-    if certificate.statement != member.statement:
-        return f"the alternative taken is one of {member.statement}, not of {certificate.statement}"
-    if len(picks) != member.stop:
-        return f"{len(picks)} picks, but the alternative taken stops at {member.stop}"
-    if "references" in facts and member.batches and tuple(facts["references"]) != member.references:
-        return "the references are not those of the alternative taken"
+    if certificate.statement != member.statement or len(picks) != member.stop:
+        return f"the alternative taken is one of {member.statement} and stops at {member.stop} picks"
+    if facts != (expected := _facts(member, facts["errors"], examples)):
+        return f"the facts are not those of the alternative taken, which are {expected}"
     return None
 
 
@@ -277,17 +378,9 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callabl
     return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 
 
+_EVIDENCE = readers(picks=_picks, weights=sha256_text)
 METHODS.register_builtin(
     Method("holdout", (H,), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
 )
-METHODS.register_builtin(
-    Method(
-        "p2l",
-        (H, G10R),
-        "trained on the prefix and the picks",
-        _EVIDENCE,
-        Member.from_json,
-        _consistent,
-        _establish,
-    )
-)
+_PICKED = "trained on the prefix and the picks"
+METHODS.register_builtin(Method("p2l", (H, G10R), _PICKED, _EVIDENCE, Member.from_json, _consistent, _establish))

@@ -9,7 +9,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.predictors.certificate import equal_shares, read_as
-from boundcalc.predictors.statements import MOST, shares
+from boundcalc.predictors.statements import count, shares
 
 _References = tuple[tuple[int, float], ...]
 
@@ -33,13 +33,10 @@ class Member:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, values, least in (
-            ("prefix", [self.prefix], 0),
-            ("seed", [self.seed], 0),
-            ("a batch", self.batches, 1),
-        ):
-            if any(not isinstance(v, int) or isinstance(v, bool) or not least <= v <= MOST for v in values):
-                raise InvalidSetting(f"{name} must be a whole number from {least}, got {values!r}")
+        count("prefix", self.prefix)
+        count("seed", self.seed)
+        for batch in self.batches:
+            count("a batch", batch, 1)
         if bool(self.references) != bool(self.batches):
             raise InvalidSetting("references belong to runs with picks: give both, batches and references, or none")
         if self.references:
@@ -49,11 +46,6 @@ class Member:
     def stop(self) -> int:
         """Picks at this stop."""
         return sum(self.batches)
-
-    @property
-    def run(self) -> tuple[int, int]:
-        """Members with one run may be stops of one trajectory."""
-        return self.prefix, self.seed
 
     @property
     def statement(self) -> str:
@@ -84,27 +76,18 @@ def stops(
 ) -> tuple[Member, ...]:
     """Stops of one trajectory with n candidates: after how many picks its number may be taken.
 
-    `clean` is the share of each stop's delta that is spent on no errors being left.
+    `clean` is the share of each stop's delta that is spent on no errors being left; the rest is for one error in eight.
+    Between and around them the bound is within a few per cent of the best.
     """
-    sums = list(accumulate(batches))
+    sums = [0, *accumulate(batches)]
+    if set(at) - set(sums):
+        raise InvalidSetting(f"no round ends at {min(set(at) - set(sums))} picks: rounds end at {sums[1:]}")
     members: list[Member] = []
-    for stop in at:
-        if stop == 0:
-            members.append(Member(prefix=prefix, seed=seed))
-            continue
-        if stop not in sums:
-            raise InvalidSetting(f"no round ends at {stop} picks: rounds end at {sums}")
-        if stop >= n:
-            continue
-        made_for = references(n - stop, clean)
-        members.append(Member(prefix, tuple(batches[: sums.index(stop) + 1]), seed, made_for))
+    for stop in (stop for stop in at if stop < n):
+        many, rounds = (n - stop) // 8, tuple(batches[: sums.index(stop)])
+        references = ((0, clean), (many, 1 - clean)) if many and clean < 1 else ((0, 1.0),)
+        members.append(Member(prefix, rounds, seed, references if rounds else ()))
     return tuple(members)
-
-
-def references(others: int, clean: float = 0.5) -> _References:
-    """For no error and for one error in eight: between and around them the bound is within a few per cent of best."""
-    many = others // 8
-    return ((0, clean), (many, 1 - clean)) if many and clean < 1 else ((0, 1.0),)
 
 
 def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]:
@@ -112,7 +95,7 @@ def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]
     return shared(splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed), delta)
 
 
-FIRST = 32
+_FIRST = 32
 """Examples that Pick-to-Learn starts from by default: from nothing, the worst examples teach slowly."""
 _ONE_BY_ONE = (2, 3, 4, 5, 7, 10)
 """Stops of a run that picks one example at a time."""
@@ -121,30 +104,20 @@ _BY_MORE = (4, 4, 8, 16)
 
 
 def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int = 0) -> tuple[Member, ...]:
-    """Pick-to-Learn: one pick at a time after a few examples, larger rounds after a quarter of them.
+    """Pick-to-Learn: one pick at a time after a few examples, from two seeds; larger rounds after a quarter of them.
 
     The long run is for what few examples do not teach; it costs its shares of delta, and time only where the short ones
     leave room. A requested long prefix is also tested as it is: holdout is among its members.
     """
-    if prefix is None:
-        alternatives = (*_short_runs(m, min(FIRST, m // 8), seed), *_long_runs(m, m // 4, seed))
-    elif prefix > FIRST:
-        alternatives = (*splits([prefix], seed=seed), *_long_runs(m, prefix, seed))
+    alternatives: list[Member] = []
+    short = min(_FIRST, m // 8) if prefix is None else prefix
+    if short <= _FIRST:
+        rounds = [1] * _ONE_BY_ONE[-1]
+        for s in (seed, seed + 1):
+            alternatives += stops(m - short, rounds, _ONE_BY_ONE, prefix=short, seed=s, clean=0.875)
     else:
-        alternatives = _short_runs(m, prefix, seed)
+        alternatives += splits([short], seed=seed)
+    if prefix is None or prefix > _FIRST:
+        long = m // 4 if prefix is None else prefix
+        alternatives += stops(m - long, _BY_MORE, list(accumulate(_BY_MORE)), prefix=long, seed=seed)
     return shared(alternatives, delta)
-
-
-def _short_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
-    """Stops of two runs, from two seeds, that pick one example at a time."""
-    rounds = [1] * _ONE_BY_ONE[-1]
-    return tuple(
-        member
-        for s in (seed, seed + 1)
-        for member in stops(m - prefix, rounds, _ONE_BY_ONE, prefix=prefix, seed=s, clean=0.875)
-    )
-
-
-def _long_runs(m: int, prefix: int, seed: int) -> tuple[Member, ...]:
-    """Stops of one run that picks in larger rounds."""
-    return stops(m - prefix, _BY_MORE, list(accumulate(_BY_MORE)), prefix=prefix, seed=seed)

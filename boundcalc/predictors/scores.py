@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import write_json
 from boundcalc.base.rounding import confidence, down, up
-from boundcalc.predictors.certificate import json_object, object_of, plain, sealed, unsealed
+from boundcalc.base.schema import write
+from boundcalc.predictors.certificate import json_object, object_of, sealed, unsealed
 from boundcalc.predictors.data import fixed_order
 from boundcalc.predictors.statements import count, positive_count, real
 from boundcalc.predictors.tails import binomial_tail, limit, rounded_up, turn
@@ -178,11 +179,11 @@ class Score:
             "format": FORMAT,
             "kind": self.kind,
             "statement": STATEMENTS[self.kind],
-            "facts": plain(self.facts),
+            "facts": write(self.facts),
             "delta": self.delta,
             "looks": self.looks,
             "claims": {"upper": self.upper, "interval": [low, high], "p_value": self.p_value},
-            "evidence": plain(self.evidence),
+            "evidence": write(self.evidence),
         }
         return sealed(body)
 

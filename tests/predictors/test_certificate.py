@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, read_json
+from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, verify_predictor
 from boundcalc.predictors.data import named
-from boundcalc.predictors.verify import verify_predictor
 from tests.cases.predictors import cases
 from tests.cases.predictors import thresholds as draw
 from tests.laws.kinds.predictors import _other, leaves, put, sealed
@@ -68,8 +67,8 @@ def test_equal_shares_come_to_no_more_than_delta(count: int) -> None:
 def test_the_reader_is_strict(tmp_path: Path) -> None:
     for text in ('{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', '{"a": 1', ""):
         (tmp_path / "c.json").write_text(text)
-        with pytest.raises(CertificateError):
-            read_json(tmp_path / "c.json")
+        with pytest.raises(CertificateError, match=r"c\.json"):
+            PredictorCertificate.load(tmp_path / "c.json")
 
 
 @pytest.mark.parametrize("data", [None, [], 3, "x", {}, {"format": "boundcalc-predictor-certificate/2"}])

@@ -12,7 +12,7 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.predictors.certificate import Certified
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.picking import NotReproduced, pick_to_learn, rerun
+from boundcalc.predictors.picking import NotReproduced, Run, pick_to_learn, rerun
 from boundcalc.predictors.plans import (
     Member,
     default_picks,
@@ -21,7 +21,6 @@ from boundcalc.predictors.plans import (
     splits,
     stops,
 )
-from boundcalc.predictors.runs import Run
 from tests.cases.predictors import Threshold
 from tests.cases.predictors import thresholds as draw
 
@@ -191,7 +190,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, members: tuple[Member
 
 def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     where = tmp_path / "state.json"
-    where.write_text('{"of": "x", "runs": {}}')
+    where.write_text('{"of": "x", "stops": {}, "run": [0, 0, [], [], ""]}')
     with pytest.raises(InvalidSetting, match="another run"):
         pick_to_learn(Threshold(), draw(1, 50), shared(splits([10]), 0.05), 0.05, resume=where)
     where.write_text("not JSON")

@@ -271,8 +271,7 @@ class Store:
         return problems + self.damaged
 
     def _problems(self, record: Record) -> Iterator[str]:
-        from boundcalc.predictors.certificate import PredictorCertificate
-        from boundcalc.predictors.verify import verify_predictor
+        from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
 
         try:
             if record.trial.hash != record.hash:

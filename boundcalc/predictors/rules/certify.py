@@ -14,13 +14,13 @@ import numpy as np
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_bytes
 from boundcalc.base.rounding import confidence, down, up
+from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
     Method,
     PredictorCertificate,
     issue,
     object_of,
-    plain,
     sha256_text,
 )
 from boundcalc.predictors.data import Array, Data, digest_of_arrays, named, readers, refuse_other_examples
@@ -77,8 +77,8 @@ class StoredNetwork:
         """What a certificate says of it besides the digest of its weights."""
         return {
             "kind": "stored network",
-            "architecture": plain(self.architecture.to_json()),
-            "trial": plain(self.trial),
+            "architecture": write(self.architecture.to_json()),
+            "trial": write(self.trial),
         }
 
 
@@ -263,7 +263,7 @@ def _prove(certificate: PredictorCertificate, network_of: Callable[[Mapping[str,
     network = StoredNetwork.of(network_of(evidence["recipe"]))
     if digest_of_arrays(network.weights) != evidence["weights"]:
         raise CertificateError("this is not the network of the certificate: the sha256 of its weights differs")
-    if plain(network.architecture.to_json()) != evidence["recipe"]["architecture"]:
+    if write(network.architecture.to_json()) != evidence["recipe"]["architecture"]:
         raise CertificateError("this is not the network of the certificate: its architecture differs")
     rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
     proved = prove(tables_of(network.architecture, network.weights), rule, proof)

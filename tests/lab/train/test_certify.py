@@ -15,8 +15,7 @@ from boundcalc.lab.train.certify import Issued, Request
 from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
-from boundcalc.predictors.certificate import PredictorCertificate
-from boundcalc.predictors.verify import verify_predictor
+from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
 
 DATA = {
     "task": {"task": "conjunction", "T": 8, "s": 2},

@@ -15,11 +15,10 @@ from boundcalc.lab.train.data import Examples
 from boundcalc.lab.train.pickers import CHUNK, ModelLearner, ModuleLearner, PickRule
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
+from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.data import Data
-from boundcalc.predictors.picking import NotReproduced, pick_to_learn
+from boundcalc.predictors.picking import Learner, NotReproduced, Run, pick_to_learn
 from boundcalc.predictors.plans import default_picks, shared, splits, stops
-from boundcalc.predictors.runs import Learner, Run
-from boundcalc.predictors.verify import verify_predictor
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)
 TASKS = (

@@ -20,13 +20,13 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.cli import main
 from boundcalc.lab.train.certify import examples_of, trained_network
 from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
+from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.fails import descend
 from boundcalc.predictors.rules.search import explain, follow
 from boundcalc.predictors.rules.tables import tables_of
-from boundcalc.predictors.verify import verify_predictor
 from tests.examples.scripts import load as load_script
 
 

@@ -16,8 +16,15 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError, CertificateError
-from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, digest_of, issue, known_methods
-from boundcalc.predictors.verify import verify_predictor
+from boundcalc.predictors.certificate import (
+    METHODS,
+    Method,
+    PredictorCertificate,
+    digest_of,
+    issue,
+    known_methods,
+    verify_predictor,
+)
 from boundcalc.testing.report import Cases, Complaint, Report, judge
 
 _CLOSE = 1e-9
