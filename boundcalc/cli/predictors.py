@@ -241,7 +241,7 @@ def _answers(certificate: Any) -> str | None:
     compared = recipe.get("forward_check")
     text = describe_comparison(None if compared is None else read(Compared, compared, "forward_check"))
     alternative = certificate.alternatives[certificate.chosen]
-    start = "zeros (gains 1)" if alternative.get("checkpoint") is None else recipe.get("reference")
+    start = "zeros (gains 1)" if alternative.get("reference", {}).get("checkpoint") is None else recipe.get("reference")
     relative = f"; bits relative to {start}" if "reference" in recipe else ""
     return f"{recipe.get('name')}, answered by {recipe.get('answers')}; {text}{relative}"
 

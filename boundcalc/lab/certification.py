@@ -345,5 +345,5 @@ def of_predictor(method: str, certificate: PredictorCertificate) -> Line:
 
 def _start(certificate: PredictorCertificate) -> str:
     """What the bits are relative to, where it is not zeros."""
-    relative = certificate.alternatives[certificate.chosen].get("checkpoint") is not None
+    relative = certificate.taken["reference"]["checkpoint"] is not None
     return f" from {certificate.evidence['recipe']['reference']} on" if relative else ""

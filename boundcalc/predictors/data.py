@@ -124,11 +124,12 @@ def refuse_other_examples(certificate: PredictorCertificate, data: Any) -> None:
         raise CertificateError("these are not the examples of the certificate: their sha256 differs")
 
 
-def count_again(certificate: PredictorCertificate, weights: str, scores: Array) -> int:
-    """The errors of scores; refuses weights of another digest, and another count, than the certificate's."""
+def errors_again(certificate: PredictorCertificate, data: Any, weights: str, scores: Callable[[Any], Array]) -> int:
+    """The errors of its examples, counted again; refuses other examples, weights of another digest, another count."""
+    refuse_other_examples(certificate, data)
     if weights != certificate.evidence["weights"]:
         raise CertificateError("the weights are not those of the certificate: their sha256 differs")
-    errors = count_wrong(scores, len(scores))
+    errors = count_wrong(scores(data), len(data))
     if errors != certificate.facts["errors"]:
         raise CertificateError(f"{errors} errors are counted, {certificate.facts['errors']} are claimed")
     return errors

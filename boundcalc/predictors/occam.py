@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from boundcalc.base.answers import count_wrong
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
@@ -31,13 +31,12 @@ from boundcalc.predictors.data import (
     Answers,
     Array,
     Data,
-    count_again,
     data_evidence,
     digest_of_arrays,
+    errors_again,
     evidence_of,
     of_another_count,
     readers,
-    refuse_other_examples,
 )
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G7, H
@@ -70,18 +69,9 @@ class Code:
     reference: Reference
     exponent: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """As a certificate lists it."""
-        return {**write(self.reference, complete=True), "exponent": self.exponent}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Code:
-        """Read strictly."""
-        exponent = data.get("exponent")
-        reference = read_as(Reference, "a code", {name: value for name, value in data.items() if name != "exponent"})
-        if not isinstance(exponent, int) or isinstance(exponent, bool) or abs(exponent) > 1000:
-            raise CertificateError(f"exponent of a code must be a whole number within 1000, got {exponent!r}")
-        return cls(reference, exponent)
+    def __post_init__(self) -> None:
+        if abs(self.exponent) > 1000:
+            raise InvalidSetting(f"exponent of a code must be a whole number within 1000, got {self.exponent!r}")
 
     def bits(self, message: Message) -> float:
         """What a message takes."""
@@ -89,10 +79,10 @@ class Code:
 
     def weights(self, message: Message, checkpoint: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """What a message decodes to, in float64."""
-        reference = self.reference.weights(message.seed, checkpoint)
+        weights = self.reference.weights(message.seed, checkpoint)
         for name, update in message.updates.items():
-            reference[name] = reference[name] + update.dense(reference[name].shape)
-        return reference
+            weights[name] = weights[name] + update.dense(weights[name].shape)
+        return weights
 
 
 def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
@@ -101,13 +91,10 @@ def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
 
 
 def certify_message(
-    network: Network, code: Code, message: Message, data: Data, delta: float, *, beside: Sequence[Code] = ()
+    network: Network, code: Code, message: Message, data: Data, delta: float, *, others: Sequence[Code] = ()
 ) -> Certified:
-    """The certificate of a message: its weights, bits and errors.
-
-    `beside` are the other codes that were tried: delta is shared with them.
-    """
-    share = equal_shares(delta, 1 + len(beside))
+    """The certificate of a message: its weights, bits and errors; delta is shared with the other codes tried."""
+    share = equal_shares(delta, 1 + len(others))
     weights = code.weights(message, network.checkpoint)
     errors = count_wrong(network.scores(weights, data), len(data))
     certificate = issue(
@@ -115,34 +102,30 @@ def certify_message(
         "G7",
         {"errors": errors, "n": len(data), "bits": code.bits(message)},
         delta=delta,
-        alternatives=tuple({**message_code.to_json(), "delta": share} for message_code in (code, *beside)),
+        alternatives=tuple({**write(tried, complete=True), "delta": share} for tried in (code, *others)),
         chosen=0,
         evidence=evidence_of(data, network, message=message.to_json(), weights=digest_of_arrays(weights)),
     )
     return Certified(certificate, weights)
 
 
-def _code_of(certificate: PredictorCertificate) -> Code:
-    """The code a certificate was written in."""
-    return Code.from_json(certificate.taken)
+def _code_of(entry: Mapping[str, Any]) -> Code:
+    return read_as(Code, "a code", entry)
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    if (other := of_another_count(certificate)) is not None:
-        return other
-    bits = _code_of(certificate).bits(Message.from_json(certificate.evidence["message"]))
+    bits = _code_of(certificate.taken).bits(Message.from_json(certificate.evidence["message"]))
     claimed = certificate.facts["bits"]
     if not bits <= claimed <= bits * (1 + 1e-9):
         return f"the message takes {bits!r} bits in its code, {claimed!r} are claimed"
-    return None
+    return of_another_count(certificate)
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
     network = network_of(certificate.evidence["recipe"])
     message = Message.from_json(certificate.evidence["message"])
-    refuse_other_examples(certificate, data)
-    weights = _code_of(certificate).weights(message, network.checkpoint)
-    errors = count_again(certificate, digest_of_arrays(weights), network.scores(weights, data))
+    weights = _code_of(certificate.taken).weights(message, network.checkpoint)
+    errors = errors_again(certificate, data, digest_of_arrays(weights), lambda x: network.scores(weights, x))
     return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
@@ -152,7 +135,7 @@ METHODS.register_builtin(
         (G7,),
         "decoded from the message",
         readers(message=lambda _, value: Message.from_json(value), weights=sha256_text),
-        lambda entry: Code.from_json(dict(entry)),
+        _code_of,
         _consistent,
         _establish,
     )
@@ -161,14 +144,9 @@ METHODS.register_builtin(
 
 def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
     """Establish that the same predictor makes the same errors; `learner_of` gives its `weights` and `scores`."""
-    refuse_other_examples(certificate, data)
     predictor = learner_of(certificate.evidence["recipe"])
-    count_again(certificate, predictor.weights, predictor.scores(data))
+    errors_again(certificate, data, predictor.weights, predictor.scores)
     return "the same weights answered the same examples: the same errors"
-
-
-def _no_choice(raw: Mapping[str, Any]) -> object:
-    return object_of("an alternative of a given predictor", raw, ())
 
 
 METHODS.register_builtin(
@@ -177,7 +155,7 @@ METHODS.register_builtin(
         (H,),
         "given, with its weights",
         {"data": data_evidence, "recipe": json_object, "weights": sha256_text},
-        _no_choice,
+        lambda entry: object_of("an alternative of a given predictor", entry, ()),
         of_another_count,
         _answers_alike,
     )

@@ -1,9 +1,8 @@
 """PAC-Bayes for one draw: whole multiples of a step, from laws whose every probability is a finite sum of exponentials.
 
 A float generator does not draw a Gaussian, so the density of a Gaussian is not that of the draw. Here prior and
-posterior are laws on a lattice, P(k) in proportion to exp(-(k - c)^2 / (2 s^2)) within twelve s of c: the log ratio at
-the draw is an enclosure, and the draw is the place in the posterior of bits that a seed gives, a seed fixed before the
-data.
+posterior are laws on a lattice: the log ratio at the draw is an enclosure, and the draw is the place in the posterior
+of bits that a seed gives, a seed fixed before the data.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from flint import arb, fmpz
@@ -36,20 +36,19 @@ from boundcalc.predictors.certificate import (
 from boundcalc.predictors.data import (
     Array,
     Data,
-    count_again,
     digest_of_arrays,
+    errors_again,
     evidence_of,
     of_another_count,
     readers,
-    refuse_other_examples,
 )
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import G6_PRIME, count, real
+from boundcalc.predictors.statements import G6_PRIME, count
 
 _REACH = 12
 """Deviations within which a lattice law lives."""
-_WIDEST = 10**5
+_NARROWEST, _WIDEST = 0.01, 10**5
 _BITS = 96
 """Of a uniform number; enclosures are narrower, so a draw is certain."""
 
@@ -60,6 +59,12 @@ class LatticeLaw:
 
     centre: float
     deviation: float
+
+    def __post_init__(self) -> None:
+        if not _NARROWEST <= self.deviation <= _WIDEST:
+            raise InvalidSetting(
+                f"a deviation must lie between {_NARROWEST} and {_WIDEST} steps, got {self.deviation!r}"
+            )
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -97,12 +102,7 @@ class LatticeLaw:
 @lru_cache(maxsize=4096)
 def _sums(law: LatticeLaw) -> tuple[arb, ...]:
     low, high = law.ends
-    sums: list[arb] = []
-    total = arb(0)
-    for k in range(low, high + 1):
-        total = total + law.log_weight(k).exp()
-        sums.append(total)
-    return tuple(sums)
+    return tuple(accumulate(law.log_weight(k).exp() for k in range(low, high + 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,35 +140,6 @@ class Prior:
     groups: tuple[Group, ...]
     exponent: int
 
-    @property
-    def step(self) -> float:
-        """Of the lattice."""
-        return math.ldexp(1.0, self.exponent)
-
-    @property
-    def laws(self) -> list[LatticeLaw]:
-        """Of every coordinate."""
-        shapes = self.reference.shapes
-        return [
-            LatticeLaw(0.0, group.deviation / self.step)
-            for group in self.groups
-            for _ in range(group.count(shapes[group.tensor]))
-        ]
-
-    def weights(self, drawn: Sequence[int], checkpoint: Mapping[str, Array] | None) -> dict[str, Array]:
-        """What coordinates stand for, in float64."""
-        centres = self.reference.weights(self.seed, checkpoint)
-        at = 0
-        for group in self.groups:
-            value = centres[group.tensor]
-            size = group.count(value.shape)
-            moved = np.asarray(drawn[at : at + size], dtype=np.float64) * self.step
-            at += size
-            if group.direction is not None:
-                moved = moved[:, None] * np.asarray(group.direction)
-            centres[group.tensor] = value + moved.reshape(value.shape)
-        return centres
-
     def __post_init__(self) -> None:
         if abs(self.exponent) > 100:
             raise InvalidSetting(f"exponent of a prior must be a whole number within 100, got {self.exponent!r}")
@@ -180,103 +151,92 @@ class Prior:
                 raise InvalidSetting(
                     f"a group of a prior moves a tensor, in a direction of a number per column: {group}"
                 )
-            _deviation(f"deviation of {group.tensor}", math.ldexp(group.deviation, -self.exponent))
+            LatticeLaw(0.0, group.deviation / self.step)
 
-    def to_json(self) -> dict[str, Any]:
-        """As a certificate lists it."""
-        fields = write(self, complete=True)
-        return {**fields.pop("reference"), **fields}
+    @property
+    def step(self) -> float:
+        """Of the lattice."""
+        return math.ldexp(1.0, self.exponent)
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Prior:
-        """Read strictly."""
-        reference = {name: data.get(name) for name in ("laws", "checkpoint")}
-        rest = {name: value for name, value in data.items() if name not in reference}
-        return read_as(cls, "a prior", {"reference": reference, **rest})
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of coordinates of the groups."""
+        return [group.count(self.reference.laws[group.tensor].shape) for group in self.groups]
+
+    @property
+    def laws(self) -> list[LatticeLaw]:
+        """Of every coordinate."""
+        laws = (LatticeLaw(0.0, group.deviation / self.step) for group in self.groups)
+        return [law for law, size in zip(laws, self.sizes, strict=True) for _ in range(size)]
+
+    def weights(self, drawn: Sequence[int], checkpoint: Mapping[str, Array] | None) -> dict[str, Array]:
+        """What coordinates stand for, in float64."""
+        weights = self.reference.weights(self.seed, checkpoint)
+        parts = np.split(np.asarray(drawn, np.float64) * self.step, np.cumsum(self.sizes)[:-1])
+        for group, moved in zip(self.groups, parts, strict=True):
+            along = moved if group.direction is None else moved[:, None] * np.asarray(group.direction)
+            weights[group.tensor] = weights[group.tensor] + along.reshape(weights[group.tensor].shape)
+        return weights
 
 
-def _deviation(name: str, value: float) -> float:
-    if not 0.01 <= value <= _WIDEST:
-        raise CertificateError(f"{name} must lie between 0.01 and {_WIDEST} steps, got {value!r}")
-    return value
+@dataclass(frozen=True)
+class _Drawn(Prior):
+    """An alternative: a prior, and the seed of a draw."""
 
-
-def _places(seed: int, size: int) -> list[int]:
-    """The uniform numbers of a draw: bits that a seed gives."""
-    stream = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(size * _BITS // 8)
-    return [int.from_bytes(stream[i : i + _BITS // 8], "big") for i in range(0, len(stream), _BITS // 8)]
+    draw: int
 
 
 def draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
-    """One draw of every coordinate."""
-    return [law.draw(place) for law, place in zip(posterior, _places(seed, len(posterior)), strict=True)]
+    """One draw of every coordinate, from bits that the seed gives."""
+    width = _BITS // 8
+    stream = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(len(posterior) * width)
+    return [law.draw(int.from_bytes(stream[i * width : (i + 1) * width], "big")) for i, law in enumerate(posterior)]
 
 
 def log_ratio(posterior: Sequence[LatticeLaw], prior: Sequence[LatticeLaw], drawn: Sequence[int]) -> arb:
     """Log of dQ/dP at a draw, enclosed."""
-    total = arb(0)
-    for q, p, k in zip(posterior, prior, drawn, strict=True):
-        total = total + q.log_mass(k) - p.log_mass(k)
-    return total
+    pairs = zip(posterior, prior, drawn, strict=True)
+    return sum((q.log_mass(k) - p.log_mass(k) for q, p, k in pairs), arb(0))
 
 
 def certify_draws(
     network: Network, prior: Prior, posterior: Sequence[LatticeLaw], data: Data, delta: float, draws: int = 4
 ) -> Certified:
     """The best of a few draws whose seeds were fixed before the data; each has an equal share of delta."""
-    share = equal_shares(delta, draws)
-    best: tuple[float, int, dict[str, Any], dict[str, Array]] | None = None
+    share, fixed = equal_shares(delta, draws), write(prior, complete=True)
+    outcomes: list[tuple[float, int, dict[str, Any], dict[str, Array]]] = []
     for seed in range(draws):
         drawn = draw_weights(posterior, seed)
         weights = prior.weights(drawn, network.checkpoint)
         wrong = count_wrong(network.scores(weights, data), len(data))
-        nats = upper_float(log_ratio(posterior, prior.laws, drawn))
-        facts = {"errors": wrong, "n": len(data), "nats": nats}
-        risk = G6_PRIME.risk(facts, share)
-        if best is None or risk < best[0]:
-            best = risk, seed, facts, weights
-    if best is None:
-        raise CertificateError("at least one draw is needed")
+        facts = {"errors": wrong, "n": len(data), "nats": upper_float(log_ratio(posterior, prior.laws, drawn))}
+        outcomes.append((G6_PRIME.risk(facts, share), seed, facts, weights))
+    _, chosen, facts, weights = min(outcomes, key=lambda outcome: outcome[:2])
+    laws = [[law.centre, law.deviation] for law in posterior]
     certificate = issue(
         "pac-bayes",
         G6_PRIME.name,
-        best[2],
+        facts,
         delta=delta,
-        alternatives=tuple({**prior.to_json(), "draw": seed, "delta": share} for seed in range(draws)),
-        chosen=best[1],
-        evidence=evidence_of(
-            data,
-            network,
-            posterior=[[law.centre, law.deviation] for law in posterior],
-            weights=digest_of_arrays(best[3]),
-        ),
+        alternatives=tuple({**fixed, "draw": seed, "delta": share} for seed in range(draws)),
+        chosen=chosen,
+        evidence=evidence_of(data, network, posterior=laws, weights=digest_of_arrays(weights)),
     )
-    return Certified(certificate, best[3])
+    return Certified(certificate, weights)
 
 
-def posterior_of(name: str, value: object) -> list[LatticeLaw]:
-    """The laws of a certificate."""
-    if not isinstance(value, list) or not value:
-        raise CertificateError(f"{name} must be a list of pairs [centre, deviation], in steps")
-    laws: list[LatticeLaw] = []
-    for pair in cast("list[Any]", value):
-        if not isinstance(pair, list) or len(cast("list[Any]", pair)) != 2:
-            raise CertificateError(f"{name} must hold pairs [centre, deviation], got {pair!r}")
-        centre, deviation = cast("list[Any]", pair)
-        laws.append(
-            LatticeLaw(real(f"a centre of {name}", centre), _deviation(f"a deviation of {name}", real(name, deviation)))
-        )
-    return laws
+def _posterior(name: str, value: object) -> list[LatticeLaw]:
+    laws = read_as(tuple[tuple[float, float], ...], f"{name} (pairs of centre and deviation, in steps)", value)
+    try:
+        return [LatticeLaw(*law) for law in laws]
+    except InvalidSetting as error:
+        raise CertificateError(str(error)) from None
 
 
-def _alternative(entry: Mapping[str, Any]) -> tuple[Prior, int]:
-    if "draw" not in entry:
-        raise CertificateError("an alternative has no field 'draw': the seed of its draw")
-    return Prior.from_json({k: v for k, v in entry.items() if k != "draw"}), count("seed of a draw", entry["draw"])
-
-
-def _taken(certificate: PredictorCertificate) -> tuple[Prior, int]:
-    return _alternative(certificate.taken)
+def _alternative(entry: Mapping[str, Any]) -> _Drawn:
+    prior = read_as(_Drawn, "an alternative", entry)
+    count("seed of a draw", prior.draw)
+    return prior
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
@@ -287,25 +247,22 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     for drawn in seeds.values():
         if [seed for seed, _ in drawn] != list(range(len(drawn))) or len({share for _, share in drawn}) > 1:
             return "draws from one prior have the seeds 0, 1, 2, .. and equal shares of delta: none can be left out"
-    if (other := of_another_count(certificate)) is not None:
-        return other
-    prior, laws = _taken(certificate)[0], len(certificate.evidence["posterior"])
-    size = sum(group.count(prior.reference.shapes[group.tensor]) for group in prior.groups)
-    return None if laws == size else f"{laws} laws in the posterior, {size} in the prior"
+    laws, size = len(certificate.evidence["posterior"]), sum(_alternative(certificate.taken).sizes)
+    if laws != size:
+        return f"{laws} laws in the posterior, {size} in the prior"
+    return of_another_count(certificate)
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
-    prior, seed = _taken(certificate)
-    posterior = posterior_of("posterior", certificate.evidence["posterior"])
-    drawn = draw_weights(posterior, seed)
+    prior, posterior = _alternative(certificate.taken), _posterior("posterior", certificate.evidence["posterior"])
+    drawn = draw_weights(posterior, prior.draw)
     nats = upper_float(log_ratio(posterior, prior.laws, drawn))
     claimed = certificate.facts["nats"]
     if not nats <= claimed <= nats + 1e-9 * max(1.0, abs(nats)):
         raise CertificateError(f"the log ratio at the draw is {nats!r}, {claimed!r} is claimed")
     network = network_of(certificate.evidence["recipe"])
-    refuse_other_examples(certificate, data)
     weights = prior.weights(drawn, network.checkpoint)
-    errors = count_again(certificate, digest_of_arrays(weights), network.scores(weights, data))
+    errors = errors_again(certificate, data, digest_of_arrays(weights), lambda x: network.scores(weights, x))
     return (
         f"drawn again from the posterior: the same log ratio, weights equal to the bit; {errors} errors counted again"
     )
@@ -316,7 +273,7 @@ METHODS.register_builtin(
         "pac-bayes",
         (G6_PRIME,),
         "drawn once from the posterior",
-        readers(posterior=posterior_of, weights=sha256_text),
+        readers(posterior=_posterior, weights=sha256_text),
         _alternative,
         _consistent,
         _establish,

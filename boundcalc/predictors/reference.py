@@ -13,7 +13,7 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.certificate import sha256_text
 from boundcalc.predictors.data import Array, digest_of_arrays
 
-LAWS = ("uniform", "normal", "constant")
+_LAWS = ("uniform", "normal", "constant")
 _MOST = 2**31
 
 
@@ -32,8 +32,8 @@ class Law:
     scale: float
 
     def __post_init__(self) -> None:
-        if self.law not in LAWS:
-            raise InvalidSetting(f"a law of a tensor is one of {', '.join(LAWS)}, got {self.law!r}")
+        if self.law not in _LAWS:
+            raise InvalidSetting(f"a law of a tensor is one of {', '.join(_LAWS)}, got {self.law!r}")
         if not self.shape or min(self.shape) < 1 or math.prod(self.shape) > _MOST:
             raise InvalidSetting(f"a tensor has sizes from 1 and at most {_MOST} numbers, got {self.shape}")
 

@@ -115,9 +115,9 @@ def shorten(
     run = _Search(network, codes, moved, data, equal_shares(delta, len(codes)), some)
     risk, best = _coarse(run)
     risk, best = _finer(run, risk, best)
-    beside = [code for i, code in enumerate(codes) if i != best.code]
+    others = [code for i, code in enumerate(codes) if i != best.code]
     message = run.message(best) or Message(0, {})
-    return certify_message(network, codes[best.code], message, data, delta, beside=beside)
+    return certify_message(network, codes[best.code], message, data, delta, others=others)
 
 
 def _coarse(run: _Search) -> tuple[float, _Rounding]:

@@ -11,7 +11,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import Certified, PredictorCertificate, verify_predictor
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.occam import Code, certify_message, float_risk
-from boundcalc.predictors.reference import LAWS, Law, Reference
+from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.shorten import shorten
 from boundcalc.predictors.updates import Message, Update
 from tests.cases.predictors import BITS
@@ -37,7 +37,7 @@ def test_the_search_guesses_the_number_that_is_proved() -> None:
 
 
 def test_the_bits_of_a_reference_are_pinned() -> None:
-    laws = {law: Law((3, 4), law, 0.7) for law in LAWS}
+    laws = {law: Law((3, 4), law, 0.7) for law in ("uniform", "normal", "constant")}
     assert digest_of_arrays(Reference(laws).weights(5)) == PINNED
 
 
@@ -113,7 +113,7 @@ def test_codes_share_delta_and_the_better_reference_is_taken() -> None:
     listed = made.certificate.alternatives
     assert len(listed) == 2
     assert sum(entry["delta"] for entry in listed) <= 0.05
-    assert listed[made.certificate.chosen]["checkpoint"] == near.reference.checkpoint
+    assert listed[made.certificate.chosen]["reference"]["checkpoint"] == near.reference.checkpoint
     assert made.certificate.risk <= shorten(Linear(), [CODE], weights, data, 0.025).certificate.risk
     with pytest.raises(CertificateError, match="reference is a checkpoint"):
         verify_predictor(made.certificate, data, lambda _: Linear())
