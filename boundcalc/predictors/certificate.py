@@ -41,7 +41,7 @@ class Method:
         name: as on the command line.
         statements: what its certificates may be based on, a user's own too.
         certified: which predictor the number is about.
-        evidence: how each field besides the facts is read: it raises `CertificateError`, or returns what it read.
+        evidence: a dataclass of what a certificate has besides the facts, read by its annotations.
         alternative: how one of the alternatives that share delta is read.
         consistent: what does not fit between facts, evidence and the alternative that was taken, or None.
         establish: establishes the facts again from the examples: says what was done, or raises. The last argument makes
@@ -52,7 +52,7 @@ class Method:
     name: str
     statements: tuple[PredictorStatement, ...]
     certified: str
-    evidence: Mapping[str, Callable[[str, object], Any]]
+    evidence: type
     alternative: Callable[[Mapping[str, Any]], object]
     consistent: Callable[[PredictorCertificate], str | None]
     establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
@@ -165,11 +165,9 @@ class PredictorCertificate:
         statement = method.statement_named(self.statement)
         delta, risk = _probability("delta", self.delta), _probability("risk", self.risk, one=True)
         alternatives = _alternatives(method, self.alternatives, self.chosen, delta)
-        evidence = object_of("evidence", self.evidence, tuple(method.evidence))
-        for name, read in method.evidence.items():
-            read(name, evidence[name])
+        read_as(method.evidence, "evidence", self.evidence)
         facts = statement.read(self.facts)
-        certificate = replace(self, facts=facts, delta=delta, alternatives=alternatives, risk=risk, evidence=evidence)
+        certificate = replace(self, facts=facts, delta=delta, alternatives=alternatives, risk=risk)
         wrong = method.consistent(certificate)
         if wrong is not None:
             raise CertificateError(wrong)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import writing
-from boundcalc.predictors.certificate import PredictorCertificate, json_object, object_of, sha256_text
-from boundcalc.predictors.statements import positive_count
+from boundcalc.base.schema import Size
+from boundcalc.predictors.certificate import PredictorCertificate, sha256_text
 
 Array = np.ndarray[Any, Any]
 
@@ -86,12 +86,31 @@ def named(data: Any) -> dict[str, Any]:
     return {"sha256": data.sha256, "examples": len(data)}
 
 
-def data_evidence(name: str, value: object) -> Mapping[str, Any]:
-    """The same as it is read."""
-    raw = object_of(name, value, ("sha256", "examples"))
-    sha256_text(f"sha256 of {name}", raw["sha256"])
-    positive_count(f"examples of {name}", raw["examples"])
-    return raw
+Digest = Annotated[str, sha256_text]
+
+
+@dataclass(frozen=True)
+class Named:
+    """Which examples a certificate is about."""
+
+    sha256: Digest
+    examples: Size
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a certificate says of its predictor: the examples, what answered them (all that determines it), weights."""
+
+    data: Named
+    recipe: Mapping[str, Any]
+    weights: Digest
+
+
+@dataclass(frozen=True)
+class EvidenceHere(Evidence):
+    """The same, with the environment of a predictor that was made here."""
+
+    environment: Mapping[str, Any]
 
 
 class Answers(Protocol):
@@ -111,11 +130,6 @@ class Answers(Protocol):
 def evidence_of(data: Any, by: Answers, **more: Any) -> dict[str, Any]:
     """The evidence of a certificate: the examples, what answered them, and what else its method needs."""
     return {"data": named(data), "recipe": by.recipe, **more, "environment": by.environment}
-
-
-def readers(**more: Callable[[str, object], Any]) -> dict[str, Callable[[str, object], Any]]:
-    """How such evidence is read."""
-    return {"data": data_evidence, "recipe": json_object, **more, "environment": json_object}
 
 
 def refuse_other_examples(certificate: PredictorCertificate, data: Any) -> None:

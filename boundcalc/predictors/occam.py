@@ -22,21 +22,19 @@ from boundcalc.predictors.certificate import (
     PredictorCertificate,
     equal_shares,
     issue,
-    json_object,
     object_of,
     read_as,
-    sha256_text,
 )
 from boundcalc.predictors.data import (
     Answers,
     Array,
     Data,
-    data_evidence,
+    Evidence,
+    EvidenceHere,
     digest_of_arrays,
     errors_again,
     evidence_of,
     of_another_count,
-    readers,
 )
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G7, H
@@ -109,6 +107,11 @@ def certify_message(
     return Certified(certificate, weights)
 
 
+@dataclass(frozen=True)
+class _Evidence(EvidenceHere):
+    message: Mapping[str, Any]
+
+
 def _code_of(entry: Mapping[str, Any]) -> Code:
     return read_as(Code, "a code", entry)
 
@@ -134,7 +137,7 @@ METHODS.register_builtin(
         "occam",
         (G7,),
         "decoded from the message",
-        readers(message=lambda _, value: Message.from_json(value), weights=sha256_text),
+        _Evidence,
         _code_of,
         _consistent,
         _establish,
@@ -154,7 +157,7 @@ METHODS.register_builtin(
         "held-out",
         (H,),
         "given, with its weights",
-        {"data": data_evidence, "recipe": json_object, "weights": sha256_text},
+        Evidence,
         lambda entry: object_of("an alternative of a given predictor", entry, ()),
         of_another_count,
         _answers_alike,

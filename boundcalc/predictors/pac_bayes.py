@@ -31,16 +31,15 @@ from boundcalc.predictors.certificate import (
     equal_shares,
     issue,
     read_as,
-    sha256_text,
 )
 from boundcalc.predictors.data import (
     Array,
     Data,
+    EvidenceHere,
     digest_of_arrays,
     errors_again,
     evidence_of,
     of_another_count,
-    readers,
 )
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.reference import Reference
@@ -225,12 +224,13 @@ def certify_draws(
     return Certified(certificate, weights)
 
 
-def _posterior(name: str, value: object) -> list[LatticeLaw]:
-    laws = read_as(tuple[tuple[float, float], ...], f"{name} (pairs of centre and deviation, in steps)", value)
-    try:
-        return [LatticeLaw(*law) for law in laws]
-    except InvalidSetting as error:
-        raise CertificateError(str(error)) from None
+@dataclass(frozen=True)
+class _Evidence(EvidenceHere):
+    posterior: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        for law in self.posterior:
+            LatticeLaw(*law)
 
 
 def _alternative(entry: Mapping[str, Any]) -> _Drawn:
@@ -254,7 +254,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
-    prior, posterior = _alternative(certificate.taken), _posterior("posterior", certificate.evidence["posterior"])
+    prior, posterior = _alternative(certificate.taken), [LatticeLaw(*law) for law in certificate.evidence["posterior"]]
     drawn = draw_weights(posterior, prior.draw)
     nats = upper_float(log_ratio(posterior, prior.laws, drawn))
     claimed = certificate.facts["nats"]
@@ -273,7 +273,7 @@ METHODS.register_builtin(
         "pac-bayes",
         (G6_PRIME,),
         "drawn once from the posterior",
-        readers(posterior=_posterior, weights=sha256_text),
+        _Evidence,
         _alternative,
         _consistent,
         _establish,

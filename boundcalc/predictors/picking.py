@@ -11,14 +11,14 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
 from boundcalc.base.answers import count_wrong
-from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.output import write_text
-from boundcalc.base.schema import write
+from boundcalc.base.schema import Count, write
 from boundcalc.predictors.certificate import (
     METHODS,
     Certified,
@@ -26,20 +26,19 @@ from boundcalc.predictors.certificate import (
     PredictorCertificate,
     digest_of,
     issue,
-    sha256_text,
 )
 from boundcalc.predictors.data import (
     Answers,
     Array,
     Data,
+    EvidenceHere,
     digest_of_arrays,
     evidence_of,
     fixed_order,
     named,
-    readers,
 )
 from boundcalc.predictors.plans import Member
-from boundcalc.predictors.statements import G10R, STATEMENTS, H, count
+from boundcalc.predictors.statements import G10R, STATEMENTS, H
 
 _OTHERS = 64
 """Examples besides the picks that a replay meets."""
@@ -344,20 +343,11 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
     return again.state
 
 
-def _picks(name: str, value: object) -> list[int]:
-    if not isinstance(value, list):
-        raise CertificateError(f"{name} must be a list of places in the data, got {value!r}")
-    picks = [count("a pick", place) for place in cast("list[object]", value)]
-    if len(set(picks)) != len(picks):
-        raise CertificateError("an example is picked twice")
-    return picks
-
-
 def _consistent(certificate: PredictorCertificate) -> str | None:
     member, facts = Member.from_json(certificate.taken), certificate.facts
     examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
-    if any(place >= examples for place in picks):
-        return f"a pick lies beyond the {examples} examples"
+    if len(set(picks)) != len(picks) or any(place >= examples for place in picks):
+        return f"the picks are not different places of the {examples} examples"
     if certificate.statement != member.statement or len(picks) != member.stop:
         return f"the alternative taken is one of {member.statement} and stops at {member.stop} picks"
     if facts != (expected := _facts(member, facts["errors"], examples)):
@@ -378,9 +368,13 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callabl
     return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 
 
-_EVIDENCE = readers(picks=_picks, weights=sha256_text)
+@dataclass(frozen=True)
+class _Evidence(EvidenceHere):
+    picks: tuple[Count, ...]
+
+
 METHODS.register_builtin(
-    Method("holdout", (H,), "trained on the prefix", _EVIDENCE, Member.from_json, _holdout, _establish)
+    Method("holdout", (H,), "trained on the prefix", _Evidence, Member.from_json, _holdout, _establish)
 )
 _PICKED = "trained on the prefix and the picks"
-METHODS.register_builtin(Method("p2l", (H, G10R), _PICKED, _EVIDENCE, Member.from_json, _consistent, _establish))
+METHODS.register_builtin(Method("p2l", (H, G10R), _PICKED, _Evidence, Member.from_json, _consistent, _establish))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,15 +50,15 @@ def test_what_one_law_alone_sees() -> None:
 
 
 def test_fields_that_nobody_reads_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a reader leaves unread: here all that its evidence lacks or has beside."""
+    """Whatever a reader leaves unread: here all that its evidence lacks or has besides."""
     from boundcalc.predictors import certificate
 
-    strict = certificate.object_of
+    strict = certificate.read_as
 
-    def lax(what: str, data: object, names: tuple[str, ...]) -> object:
-        return data if what == "evidence" else strict(what, data, names)
+    def lax(kind: Any, what: str, data: Any) -> Any:
+        return data if what == "evidence" else strict(kind, what, data)
 
-    monkeypatch.setattr(certificate, "object_of", lax)
+    monkeypatch.setattr(certificate, "read_as", lax)
     broken(METHODS["held-out"], "nothing_in_it_goes_unread")
 
 
@@ -93,7 +93,7 @@ def test_an_order_that_an_author_may_choose_is_seen() -> None:
         own = {name: value for name, value in certificate.evidence.items() if name != "order"}
         return held_out.establish(replace(certificate, evidence=own), data, learner_of)
 
-    evidence = {**held_out.evidence, "order": lambda name, value: value}
+    evidence = make_dataclass("Ordered", [("order", int)], bases=(held_out.evidence,), frozen=True)
     (example,) = cases("held-out").examples
     made = example.certificate
     ordered = replace(example, make=lambda: replace(made, evidence={**made.evidence, "order": 0}))

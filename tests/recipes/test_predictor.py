@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from flint import arb
 from boundcalc import PredictorCertificate, verify_predictor
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
-from boundcalc.predictors.certificate import METHODS, Method, issue, json_object
+from boundcalc.predictors.certificate import METHODS, Method, issue
 from boundcalc.predictors.statements import ERRORS, Facts, N, PredictorStatement, errors_within
 from boundcalc.testing import Cases
 from tests.laws.kinds.predictors import PredictorExample, World, check_predictor
@@ -44,11 +44,16 @@ def established(certificate: PredictorCertificate, data: Any, learner_of: Callab
     return "counted again"
 
 
+@dataclass(frozen=True)
+class Evidence:
+    environment: Mapping[str, Any]
+
+
 METHOD = Method(
     "poll",
     (HOEFFDING,),
     "asked once",
-    {"environment": json_object},
+    Evidence,
     lambda entry: entry,
     lambda certificate: None,
     established,

@@ -14,21 +14,21 @@ import numpy as np
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_bytes
 from boundcalc.base.rounding import confidence, down, up
-from boundcalc.base.schema import write
+from boundcalc.base.schema import Positive, write
+from boundcalc.base.validate import known_keys
 from boundcalc.predictors.certificate import (
     METHODS,
     Method,
     PredictorCertificate,
     issue,
     object_of,
-    sha256_text,
 )
-from boundcalc.predictors.data import Array, Data, digest_of_arrays, named, readers, refuse_other_examples
+from boundcalc.predictors.data import Array, Data, EvidenceHere, digest_of_arrays, named, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
 from boundcalc.predictors.rules.search import Found, explain
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
-from boundcalc.predictors.statements import G15, G15P, count, real
+from boundcalc.predictors.statements import G15, G15P, count
 from boundcalc.setting import Architecture
 
 _KINDS = {"table": "truth table", "tree": "decision tree"}
@@ -220,11 +220,16 @@ def _rows(data: Data, T: int) -> Array:
     return data.x
 
 
-def _recipe(name: str, value: object) -> Mapping[str, Any]:
-    raw = object_of(name, value, ("kind", "architecture", "trial"))
-    if raw["kind"] != "stored network" or not isinstance(raw["trial"], Mapping | None):
-        raise CertificateError(f"the {name} of a rule is a stored network")
-    return raw
+@dataclass(frozen=True)
+class _Evidence(EvidenceHere):
+    rule: Rule
+    proof: Proof
+    margin: Positive
+
+    def __post_init__(self) -> None:
+        known_keys("the recipe of a rule", self.recipe, ("kind", "architecture", "trial"))
+        if self.recipe.get("kind") != "stored network" or not isinstance(self.recipe.get("trial"), Mapping | None):
+            raise InvalidSetting("the recipe of a rule is a stored network")
 
 
 def _alternative(raw: Mapping[str, Any]) -> object:
@@ -241,8 +246,6 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
     if not 0 <= proof.low <= proof.high <= rule.T:
         return f"{proof.low} to {proof.high} ones among {rule.T} bits"
-    if not real("margin", evidence["margin"]) > 0:
-        return "a margin that is not positive proves nothing"
     prefix, examples = certificate.taken.get("prefix", 0), evidence["data"]["examples"]
     if facts["n"] != examples - prefix:
         return f"{facts['n']} examples are claimed, the data have {examples} and a prefix of {prefix}"
@@ -286,13 +289,7 @@ METHODS.register_builtin(
         "rule",
         (G15, G15P),
         "as trained, with its own weights",
-        readers(
-            recipe=_recipe,
-            weights=sha256_text,
-            rule=lambda _, value: Rule.from_json(value),
-            proof=lambda _, value: Proof.from_json(value),
-            margin=real,
-        ),
+        _Evidence,
         _alternative,
         _consistent,
         _establish,
