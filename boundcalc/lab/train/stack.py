@@ -52,6 +52,11 @@ class Stack:
         drawn = [{name: draw(p, generator) for name, p in table.items()} for generator in generators]
         return cls(architecture, shape, {name: torch.stack([start[name] for start in drawn]) for name in table})
 
+    def to(self, device: torch.device | str) -> Stack:
+        """The same models on another device."""
+        self.weights = {name: value.to(device) for name, value in self.weights.items()}
+        return self
+
     @property
     def trained(self) -> dict[str, Tensor]:
         """The tensors that training changes."""
@@ -117,8 +122,8 @@ class Stack:
             value.requires_grad_()
 
     def one(self, index: int) -> dict[str, Tensor]:
-        """The weights of one model, copied."""
-        return {name: value[index].detach().clone() for name, value in self.weights.items()}
+        """The weights of one model, copied to the CPU."""
+        return {name: value[index].detach().clone().cpu() for name, value in self.weights.items()}
 
 
 def with_read_row(bits: Tensor) -> Tensor:

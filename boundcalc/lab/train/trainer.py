@@ -50,6 +50,12 @@ class Outcome:
         return {name: value.numpy() for name, value in self.weights.items()}
 
 
+def device() -> torch.device:
+    """The GPU where there is one, the CPU otherwise; data and starting weights are drawn on the CPU, alike for both."""
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return accelerator or torch.device("cpu")
+
+
 def versions() -> dict[str, str]:
     """Versions that a result was computed with."""
     from boundcalc import __version__
@@ -85,12 +91,13 @@ class _Training:
         self.rule, self.shape = first.optimisation, first.task.shape
         self.examples = [Examples(trial) for trial in trials]
         generators = [torch.Generator().manual_seed(substream(trial.seed, "init")) for trial in trials]
-        self.stack = Stack.fresh(first.architecture, self.shape, first.init, generators)
+        self.device = device()
+        self.stack = Stack.fresh(first.architecture, self.shape, first.init, generators).to(self.device)
         self.stack.require_grad()
         self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
         self.optimiser.project()
         self.active = list(range(len(trials)))
-        self.recent = torch.zeros(len(trials))
+        self.recent = torch.zeros(len(trials), device=self.device)
         self.curves: list[list[dict[str, float]]] = [[] for _ in trials]
         self.seconds = [0.0] * len(trials)
         self.outcomes: dict[int, Outcome] = {}
@@ -126,7 +133,8 @@ class _Training:
             return self._all
         full = self.trials[0].full_batch
         parts = [(full and self.examples[index].train) or self.examples[index].batch() for index in self.active]
-        batch = self.stack.inputs(torch.stack([x for x, _ in parts])), torch.stack([y for _, y in parts])
+        x, y = (torch.stack(side).to(self.device) for side in zip(*parts, strict=True))
+        batch = self.stack.inputs(x), y
         self._all = batch if full else None
         return batch
 
@@ -159,7 +167,8 @@ class _Training:
             weights = {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()}
             model = Stack(self.stack.architecture, self.shape, weights)
             parts = self.examples[self.active[position]].parts(which, most, size)
-            pairs = [(model(model.inputs(x.unsqueeze(0))), y.unsqueeze(0)) for x, y in parts]
+            here = [(x.unsqueeze(0).to(self.device), y.unsqueeze(0)) for x, y in parts]
+            pairs = [(model(model.inputs(x)).cpu(), y) for x, y in here]
             wrong = torch.cat([wrongs(self.shape, *pair)[0] for pair in pairs])
             real = self.shape.answer == "real"
             results.append(
@@ -203,7 +212,8 @@ class _Training:
             result["cpu_seconds"] = round(self.seconds[index] + now - started, 4)
             started = now
             self.outcomes[index] = Outcome(self.trials[index], result, weights)
-        kept = torch.tensor([position for position in range(len(self.active)) if position not in done])
+        left = [position for position in range(len(self.active)) if position not in done]
+        kept = torch.tensor(left, dtype=torch.long, device=self.device)
         self.active = [self.active[position] for position in kept.tolist()]
         if self.active:
             self.stack.keep(kept)
@@ -231,6 +241,7 @@ class _Training:
             "path": self.stack.path,
             "sharp_steps": self.stack.sharp,
             "stack": [{"m": trial.m, "seed": trial.seed} for trial in self.trials],
+            "device": self.device.type,
             "threads": torch.get_num_threads(),
             "versions": versions(),
         }

@@ -23,7 +23,7 @@ from boundcalc.lab.train.sweep import sweep_from_json  # noqa: E402
 from boundcalc.lab.train.tasks import (  # noqa: E402
     BooleanTask,
 )
-from boundcalc.lab.train.trainer import stack_of, train  # noqa: E402
+from boundcalc.lab.train.trainer import device, stack_of, train  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for  # noqa: E402
 from boundcalc.setting import Architecture  # noqa: E402
 
@@ -281,3 +281,35 @@ def test_a_sweep_does_what_is_missing_and_can_be_checked(tmp_path: Path) -> None
     assert (again["test"], again["curves"]) == (record.result["test"], record.result["curves"])  # to the bit
     other = train([mates[0].but(seed=99)])[0].result
     assert other["curves"] != record.result["curves"]
+
+
+def test_a_model_computes_on_the_device_of_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tensor of a forward and a backward pass: on torch's device without data, a mixture with the CPU fails."""
+    from boundcalc.lab.train import bits
+    from boundcalc.lab.train.stack import Stack, losses, with_read_row
+
+    trial = conjunction()
+    generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
+    stack = Stack.fresh(trial.architecture, trial.task.shape, trial.init, generators).to("meta")
+    stack.require_grad()
+    monkeypatch.setattr(bits, "bool", lambda _: True, raising=False)  # no model is too sharp for the fast path
+    x = torch.zeros(2, 5, 12, dtype=torch.uint8, device="meta")
+    y = torch.zeros(2, 5, dtype=torch.uint8, device="meta")
+    assert stack.plan is not None
+    for outputs in (
+        bits.bit_forward(stack.plan, stack.weights, stack.inputs(x))[0],
+        stack._row(stack.weights, with_read_row(x)),
+    ):
+        losses(trial.task.shape, outputs, y).sum().backward()
+        assert stack.weights["readout"].grad is not None
+        assert stack.weights["readout"].grad.device.type == outputs.device.type == "meta"
+    cpu = {name: torch.zeros(value.shape) if name == "readout" else value for name, value in stack.weights.items()}
+    with pytest.raises(RuntimeError, match="device"):
+        stack._row(cpu, with_read_row(x))
+
+
+def test_training_is_on_the_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert train([conjunction(steps=2)])[0].result["device"] == device().type
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    assert device() == torch.device("cuda")
