@@ -38,7 +38,7 @@ class Account:
     shared: int
     """Of these, such as are the same tensor twice (a read-out tied to the embedding), or not in the checkpoint."""
     doubts: tuple[str, ...] = ()
-    """Why the model may not be the one that would be bounded: fields of its config.json, files next to it."""
+    """Why the model may not be the one that would be bounded."""
     assumed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Fields that no file gives, and their defaults."""
 
@@ -78,8 +78,6 @@ def balance(
     architecture: Architecture,
     read: dict[tuple[str, int | None], tuple[int, str]],
     shared: int,
-    *,
-    agrees: bool = False,
 ) -> Account:
     """The account of a model.
 
@@ -88,7 +86,6 @@ def balance(
         architecture: what it makes up.
         read: how many numbers of each place are used, and why not the others.
         shared: parameters that are counted twice.
-        agrees: whether a forward check found that the description is the model.
     """
     lines: list[Line] = []
     parts: dict[str, list[tuple[str, int | None]]] = {}
@@ -129,8 +126,5 @@ def balance(
             )
         )
     lowered = lowered_parameters(architecture.stages, architecture.seq_len)
-    settled = model.doubts
-    if agrees:  # not what the user says next to config.json, nor code of the model's own, which was not run
-        settled = [doubt for doubt in settled if doubt.partition(" ")[0] in {*model.settings.said, "auto_map"}]
-    doubts = [*model.checkpoint.doubts, *model.settings.lasting, *settled]
-    return Account(tuple(lines), lowered, shared, tuple(dict.fromkeys(doubts)), dict(model.settings.assumed))
+    doubts = tuple(dict.fromkeys((*model.checkpoint.doubts, *model.settings.doubts)))
+    return Account(tuple(lines), lowered, shared, doubts, dict(model.settings.assumed))

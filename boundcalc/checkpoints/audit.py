@@ -18,8 +18,7 @@ from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
-from boundcalc.checkpoints.families.mapping import read_mapping
-from boundcalc.checkpoints.families.native import NATIVE
+from boundcalc.checkpoints.families.read import NATIVE, read_mapping
 from boundcalc.checkpoints.maps import Found, Want, key_of
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity
@@ -228,7 +227,7 @@ def audit(
     if heads is not None:
         options = replace(options, heads=heads)
     model = open_model(source, family, options)
-    architecture = model.family.architecture(model)
+    architecture = model.architecture
     model.refuse_unread_options()
     other = None if reference is None else open_model(reference, model.family, options)
     plan = Plan(model, architecture, want, other)
@@ -236,7 +235,7 @@ def audit(
     live = bare(source) if compare and parity is None else None
     if hasattr(live, "forward"):
         parity = hold(live, model, architecture, call=call)
-    account = balance(model, architecture, plan.read, plan.shared, agrees=parity is not None)
+    account = balance(model, architecture, plan.read, plan.shared)
     if inspect is not None:
         inspect(model.family.name, account, tuple(plan.missing))
     seed = secrets.randbits(63) if seed is None else seed

@@ -15,8 +15,9 @@ from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.mapping import read_mapping
-from boundcalc.checkpoints.families.table import Model, Options
+from boundcalc.checkpoints.families.names import stripped
+from boundcalc.checkpoints.families.read import read_mapping
+from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
 from boundcalc.checkpoints.readers import Checkpoint
@@ -46,21 +47,20 @@ def _agreeing(
     module: Any, checkpoint: Checkpoint, mapping: dict[str, Any], inputs: Any, heads: int | None, call: Call | None
 ) -> tuple[dict[str, Any], Parity]:
     """The mapping with what no operation says, as it agrees with the module."""
-    choices = _choices(bare(module), mapping, heads)
+    choices = _choices(bare(module), checkpoint, mapping, heads)
     mapping = _changed(mapping, [options[0] for options in choices.values()])
-    recorded = record(module, *_seen(checkpoint, mapping), inputs, call=call)
-    if (
-        patch_map(_seen(checkpoint, mapping)[0])
-        and recorded.x.ndim < 5
-        and "input_radius" not in mapping["architecture"]
-    ):
-        rows = rows_read(_seen(checkpoint, mapping)[0], recorded.x, recorded.calls)
+    seen = _seen(checkpoint, mapping)
+    recorded = record(module, seen, seen.architecture, inputs, call=call)
+    if patch_map(seen) and recorded.x.ndim < 5 and "input_radius" not in mapping["architecture"]:
+        rows = rows_read(seen, recorded.x, recorded.calls)
         if rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
             mapping["architecture"]["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
-            mapping["architecture"].setdefault("seq_len", rows.shape[1])
+            if "longest" in mapping["architecture"]:
+                mapping["architecture"]["longest"] = rows.shape[1]
     best = _best_description(recorded, checkpoint, mapping, choices)
     try:
-        return best, compare_passes(recorded, *_seen(checkpoint, best))
+        seen = _seen(checkpoint, best)
+        return best, compare_passes(recorded, seen, seen.architecture)
     except CheckpointError as error:
         raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
 
@@ -73,7 +73,7 @@ def _best_description(
     All together where the module shows hardly an inner layer, that would show which single change helps.
     """
     alone = [[name] for name in choices]
-    early = [name for name in ("scales", "style", "residual", "attention") if name in choices]
+    early = [name for name in ("scales", "style", "attention") if name in choices]
     best, (score, places) = mapping, _score(recorded, checkpoint, mapping)
     rounds = [*alone, *alone, early, *alone, *([] if places > _FEW else [list(choices)])]
     for group in rounds:
@@ -94,14 +94,14 @@ _FEW = 3
 def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[int, int]:
     """How many places agree before the first that does not, and of how many; -1 where the description does not fit."""
     try:
-        return agreeing(recorded, *_seen(checkpoint, mapping), all_agree=_ALL)
+        seen = _seen(checkpoint, mapping)
+        return agreeing(recorded, seen, seen.architecture, all_agree=_ALL)
     except (BoundcalcError, ValueError, KeyError):
         return -1, 0
 
 
-def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[Model, Any]:
-    model = Model(checkpoint, read_mapping(mapping), Options())
-    return model, model.family.architecture(model)
+def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> Model:
+    return Model(checkpoint, read_mapping(mapping))
 
 
 def _changed(mapping: Mapping[str, Any], changes: Sequence[_Change]) -> dict[str, Any]:
@@ -120,33 +120,35 @@ def _changed(mapping: Mapping[str, Any], changes: Sequence[_Change]) -> dict[str
     return changed
 
 
-def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict[str, list[_Change]]:
+def _choices(
+    module: Any, checkpoint: Checkpoint, mapping: Mapping[str, Any], heads: int | None
+) -> dict[str, list[_Change]]:
     """For each thing that no tensor says, the values it may have; the likeliest first."""
     said, roles = mapping["architecture"], {re.sub(r"\[.*?\]", "", role) for role in mapping["tensors"].values()}
-    d, choices = said["d"], dict[str, list[_Change]]()
+    choices: dict[str, list[_Change]] = {}
     if {"positions", "embedding"} & roles:
+        named = stripped(list(checkpoint.tensors))
+        tables = [name for name in named if mapping["tensors"].get(named[name]) in ("embedding", "positions")]
+        d = checkpoint.tensors[tables[0]].shape[-1]
         scales: list[_Change] = [{}]
         scales += [{"scales.positions": None}, {"scales.positions": d**-0.5}] if "positions" in roles else []
         scales += [{"scales.embedding": d**0.5}] if "embedding" in roles else []
         choices["scales"] = scales
-    if said.get("normalisation") != "none":
+    epsilons = _epsilons(module)
+    if "normalisation" in said:
         kinds = [said["normalisation"], *({"layernorm", "rmsnorm"} - {said["normalisation"]})]
-        epsilons = _epsilons(module)
-        rest = [eps for eps in (said["eps"], 1e-5, 1e-6, 1e-12, 1e-8) if eps not in epsilons] if not epsilons else []
         choices["norms"] = [
             {"architecture.normalisation": kind, "architecture.eps": eps}
             for kind in kinds
-            for eps in (*epsilons, *dict.fromkeys(rest))
+            for eps in epsilons or dict.fromkeys((said["eps"], 1e-5, 1e-6, 1e-12, 1e-8))
         ]
-        choices["plain"] = [{}, {"plain_norms": True}]
+        choices["plain"] = [{}, {"architecture.plain": True}]
         choices["style"] = [{"architecture.style": style} for style in dict.fromkeys((said["style"], "pre", "post"))]
-    choices["residual"] = [{"architecture.residual": True}, {"architecture.residual": None}]
-    fused: list[_Change] = [{}, {"fused": "by head"}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
+    fused: list[_Change] = [{}, {"architecture.by_group": True}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
     causal = [True, None] if said.get("causal") else [None, True]
     choices["attention"] = [
-        {"architecture.heads": number, "architecture.causal": mask, **layout, **turns}
+        {"architecture.heads": heads or said["heads"], "architecture.causal": mask, **layout, **turns}
         for turns in _rotary_choices(module, roles)
-        for number in [heads or said["heads"]]
         for mask in causal
         for layout in fused
     ]
@@ -154,30 +156,26 @@ def _choices(module: Any, mapping: Mapping[str, Any], heads: int | None) -> dict
         {"architecture.activation": name}
         for name in dict.fromkeys((said["activation"], "gelu", "gelu_tanh", "relu", "silu", "mish", "quick_gelu"))
     ]
-    if "qk_eps" in mapping:
+    if "qk_eps" in said:
         choices["queries"] = [
-            {"qk_eps": eps} for eps in dict.fromkeys((mapping["qk_eps"], *_epsilons(module), 1e-5, 1e-6))
+            {"architecture.qk_eps": eps} for eps in dict.fromkeys((said["qk_eps"], *epsilons, 1e-5, 1e-6))
         ]
-    if "pooler" in mapping:
-        choices["pooler"] = [{"pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
-    if "classes" in said:
-        choices["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
+    if "pooler" in said:
+        choices["pooler"] = [{"architecture.pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
+    choices["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
     return choices
 
 
 def _rotary_choices(module: Any, roles: set[str]) -> list[_Change]:
     """Rotary positions to try where there is no table of positions: rotations of halves, or of pairs."""
-    choices: list[_Change] = [{"architecture.rope": None, "rotary": None}]
+    choices: list[_Change] = [{"rotary": None}]
     if "positions" in roles or "embedding" not in roles:
         return choices
     names = ("rope_theta", "theta", "rotary_base", "base")
     said: list[Any] = [getattr(part, name, None) for part in module.modules() for name in names]
-    for theta in dict.fromkeys(
-        [*(float(value) for value in said if type(value) in (int, float) and value > 1), 10000.0]
-    ):
-        for pairs in (False, True):
-            choices.append({"architecture.rope": True, "rotary": {"theta": theta, "pairs": pairs}})
-    return choices
+    bases = [float(value) for value in said if type(value) in (int, float) and value > 1]
+    pairs = itertools.product(dict.fromkeys([*bases, 10000.0]), (False, True))
+    return [*choices, *({"rotary": {"theta": theta, "pairs": paired}} for theta, paired in pairs)]
 
 
 def _epsilons(module: Any) -> list[float]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from boundcalc.base.validate import size
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
-from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.families.table import TOKENS, Model
 from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import answer, as_arrays, double_precision_copy, ready
 from boundcalc.layers.attention import attentions
@@ -184,7 +184,7 @@ def rows_read(model: Model, x: Rows, calls: Calls) -> Rows:
 
 def tokens_before(model: Model) -> int:
     """Rows that the model puts before its input."""
-    return sum(model.has(token) for token in model.family.tokens)
+    return sum(model.has(token) for token in TOKENS)
 
 
 def rows_of_images(model: Model, images: Rows) -> Rows:

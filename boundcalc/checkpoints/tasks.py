@@ -13,7 +13,7 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.families.table import TOKENS, Model
 from boundcalc.checkpoints.maps import (
     Found,
     HeadMaps,
@@ -169,7 +169,7 @@ class Plan:
         first = min(self.model.first_position, rows - seq_len)
         why = "positions that no row of the input has" if rows > seq_len else ""
         self.use("positions", None, seq_len * d, why)
-        for row, token in enumerate(self.model.family.tokens):
+        for row, token in enumerate(TOKENS):
             if self.model.has(token):
                 self.expect(token, None, (d,))
                 folded = ("positions", token, *(("b_patch",) if self.model.has("b_patch") else ()))
@@ -221,7 +221,7 @@ def positions(model: Model, first: int, seq_len: int) -> Floats:
     """
     table = read(model.place("positions").tensor)
     rows = np.array(table.reshape(table.shape[-2], table.shape[-1])[first : first + seq_len], np.float64)
-    tokens = [token for token in model.family.tokens if model.has(token)]
+    tokens = [token for token in TOKENS if model.has(token)]
     for row, token in enumerate(tokens[:seq_len]):
         parts = [rows[row], np.asarray(model.vector(token), np.float64)]
         if model.has("b_patch"):

@@ -6,7 +6,6 @@ fit the same steps, the forward check decides (`describe`).
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +15,12 @@ import numpy as np
 
 from boundcalc.checkpoints.decode import to_float
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.mapping import shortened
-from boundcalc.checkpoints.families.names import stripped
+from boundcalc.checkpoints.families.names import shortened, stripped
 from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.traced import Step, Trace
 
+_LONGEST = 512
+"""T of a module without a table of positions, unless its mapping or the user says another."""
 _MOST_MAPS = 2
 """Maps behind the last block: a read-out, and one before it."""
 _LAYOUTS = {"pre": ("NANM{k}", "N?"), "post": ("ANM{k}N", ""), "none": ("AM{k}", "")}
@@ -100,7 +100,6 @@ class _Draft:
     short: Mapping[str, str]
     tensors: dict[str, str] = field(default_factory=dict[str, str])
     said: dict[str, Any] = field(default_factory=dict[str, Any])
-    more: dict[str, Any] = field(default_factory=dict[str, Any])
     unread: set[str] = field(default_factory=set[str])
 
     def put(self, names: tuple[str, ...], role: str) -> bool:
@@ -109,15 +108,18 @@ class _Draft:
         self.tensors |= dict.fromkeys(free[:1], role)
         return bool(free)
 
-    def take(self, step: Step, kind: str, place: str = "", *, again: bool = False) -> None:
-        """The same of a map or a normalisation, with its offset; `again`: it may have another role already."""
+    def take(self, step: Step, kind: str, place: str = "") -> None:
+        """The same of a map or a normalisation, with its offset; blocks may share one, and a read-out the table."""
         norm = kind.startswith("norm_")
         role = f"{kind}.gain{place}" if norm else f"{kind}{place}{'.T' if step.turned else ''}"
-        if step.weight and not self.put(step.weight, role) and not again:
+        if step.weight and not self.put(step.weight, role):
             before = next(self.tensors[self.short[name]] for name in step.weight if self.short[name] in self.tensors)
-            if not place or before.partition("[")[0] != role.partition("[")[0]:
+            if kind == "readout" and before == "embedding":
+                self.said["tied"] = True
+            elif not place or before.partition("[")[0] != role.partition("[")[0]:
                 raise CheckpointError(f"{step.weight[0]} is both {before} and {kind}{place}")
-            self.more["shared"] = True
+            else:
+                self.said["depth"] = self.depth
         if step.offset:
             self.put(step.offset, f"{kind}.offset{place}" if norm else f"b_{kind.removeprefix('W_')}{place}")
         if step.scale:
@@ -137,13 +139,14 @@ class _Draft:
     ) -> dict[str, Any]:
         """The mapping of one layout; `match` says where its blocks begin and end."""
         d, said = self.shape(next(step for step in steps[match.end(1) :] if step.kind == "map"))[-1], self.said
-        heads = min(len(block) if len(block) > 1 else block[0].heads for block in blocks)
-        said |= {"style": "pre" if style == "none" else style, "depth": len(blocks), "d": d, "heads": heads}
+        said["heads"] = min(len(block) if len(block) > 1 else block[0].heads for block in blocks)
+        self.depth = len(blocks)
         norms = [step for step in steps if step.kind == "norm"]
         eps = next((step.eps for step in norms if step.eps), None)
         centred = bool(eps) or any(step.offset for step in norms)
-        kind = "none" if not norms else "layernorm" if centred else "rmsnorm"
-        said |= {"residual": True, "normalisation": kind} | ({"eps": eps or 1e-5} if norms else {})
+        if norms:
+            kind = "layernorm" if centred else "rmsnorm"
+            said |= {"style": "post" if style == "post" else "pre", "normalisation": kind, "eps": eps or 1e-5}
         self._front(front, steps[: match.end(1)])
         width = (match.end(2) - match.start(2)) // len(blocks)
         for at, block in enumerate(blocks):
@@ -156,13 +159,12 @@ class _Draft:
         pooled = tail.pop(0) if len(tail) == _MOST_MAPS else None
         if pooled is not None:
             self.take(pooled, "W_pool")
-            said["pooler"] = True
+            said["pooler"] = self.active(pooled, "tanh")
         for step in tail:  # a table that is read again has no second name
-            said["classes"] = self.shape(step)[-1]
-            self.take(step, "readout", again=True)
+            self.take(step, "readout")
         ignored = self._ignored(d)
-        description: dict[str, Any] = {"architecture": said, "tensors": shortened(self.tensors, len(blocks))}
-        return description | self.more | ({} if pooled is None else {"pooler": self.active(pooled, "tanh")}) | ignored
+        said |= {} if "positions" in self.tensors.values() else {"longest": _LONGEST}
+        return {"architecture": said, "tensors": shortened(self.tensors, len(blocks))} | ignored
 
     def _ignored(self, d: int) -> dict[str, Any]:
         """Buffers, of which one may be a table of positions, and parameters that were never read."""
@@ -171,14 +173,14 @@ class _Draft:
         unread = [name for name, tensor in there.items() if tensor.is_float and name not in read]
         ignored = {self.short[name]: "the forward pass does not read it" for name in unread}
         ignored |= {self.short[name]: "a buffer, not a weight" for name in self.checkpoint.buffers & set(there)}
-        for name in () if "positions" in self.said else self.checkpoint.buffers & set(there):
+        for name in () if "positions" in self.tensors.values() else self.checkpoint.buffers & set(there):
             tensor = there[name]
             if tensor.is_float and len(tensor.shape) > 1 and tensor.size == d * tensor.shape[-2]:
                 rows = np.asarray(to_float(tensor.fetch(), tensor.dtype), np.float64).reshape(-1, d)
                 if np.isin(rows, (0, 1, -np.inf)).all():
                     continue  # a mask
                 radius = float(np.sqrt((rows**2).sum(1)).max()) * (1 + 1e-12)
-                self.said |= {"positions": "fixed", "seq_len": len(rows), "position_radius": radius}
+                self.said["position_radius"] = radius
                 self.tensors[self.short[name]] = "positions"
                 del ignored[self.short[name]]
                 break
@@ -192,24 +194,16 @@ class _Draft:
             raise CheckpointError("more than a table of tokens and one of positions make the rows of its first block")
         if token is not None:
             self.take(token, "embedding")
-            self.said |= {"vocabulary": self.shape(token)[0], "causal": True}
+            self.said["causal"] = True
         for step in others:
             self.take(step, "positions")
-            self.said |= {"positions": "learned", "seq_len": self.shape(step)[-2]}
         for step in (*front, *first):
             if step.kind in ("put", "segments"):
                 self.take(step, "class_token" if step.kind == "put" else "segments")
             elif step.kind == "norm":
                 self.take(step, "norm_embedding")
-                self.said["embedding_norm"] = True
             elif step.kind in ("map", "patches"):
                 self.take(step, "W_patch")
-                width = (
-                    math.prod(self.checkpoint.tensors[step.weight[0]].shape[1:]) if step.turned else self.shape(step)[0]
-                )
-                self.said["d_patch"] = width
-                if step.kind == "patches":  # pixels in [-1, 1]
-                    self.said["input_radius"] = math.nextafter(math.sqrt(width), math.inf)
 
     def _block(self, steps: Sequence[Step], style: str, many: int, heads: Sequence[Step], at: int) -> None:
         """The roles of one block."""
@@ -224,15 +218,12 @@ class _Draft:
             for part, kind in zip(attention.parts, ("norm_Q", "norm_K"), strict=False):
                 if part is not None and part.kind == "norm":
                     self.take(part, kind, f"[{at}]")
-                    self.more["qk_eps"] = part.eps or 1e-6
+                    self.said["qk_eps"] = part.eps or 1e-6
             for part, kind in zip(parts, ("W_QKV",) if fused else ("W_Q", "W_K", "W_V"), strict=False):
                 self.take(part, kind, f"[{at}]" if len(heads) == 1 else f"[{at},{head}]")
-            if not fused and len(heads) == 1 and self.shape(parts[0]) != self.shape(parts[1]):
-                self.said["kv_heads"] = self.said["heads"] * self.shape(parts[1])[-1] // self.shape(parts[0])[-1]
         maps = list(steps[order.index("M") :][:many])
         if many > _MOST_MAPS and not self.active(maps[0], ""):
             maps[:2] = maps[1::-1]  # the one that passes the activation is W_1
         for step, kind in zip(maps, ("W_1", "W_3", "W_2") if many > _MOST_MAPS else ("W_1", "W_2"), strict=True):
             self.take(step, kind, f"[{at}]")
-        self.said |= {"d_ff": self.shape(maps[0])[-1], "activation": self.active(maps[0], "gelu")}
-        self.said |= {"gated": True} if many > _MOST_MAPS else {}
+        self.said["activation"] = self.active(maps[0], "gelu")

@@ -12,7 +12,7 @@ from boundcalc.base.answers import wrong
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.data import Sequences
-from boundcalc.checkpoints.families.native import NATIVE
+from boundcalc.checkpoints.families.read import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare as bounds_of

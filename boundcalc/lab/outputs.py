@@ -20,7 +20,7 @@ from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import CheckpointError, NoFunction, NotRun
 from boundcalc.checkpoints.families import Model
-from boundcalc.checkpoints.families.native import NATIVE
+from boundcalc.checkpoints.families.read import NATIVE
 from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, double_precision_copy, ready, with_weights
 from boundcalc.checkpoints.network import Network
@@ -215,7 +215,7 @@ class Outputs:
         assert audit is not None  # noqa: S101
         row = self.parity.row if self.parity else None
         if self.live is None:
-            last = is_causal(audit.architecture.stages) or model.family.fixed.get("last")
+            last = is_causal(audit.architecture.stages) or model.flag("last")
             fixed = self.fixed or Fixed(rotate=model.family.rotate, row=-1 if last else 0)
         else:
             fixed = replace(self.fixed or fixed_beside(self.live, model), row=row or 0)

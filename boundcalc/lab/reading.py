@@ -74,6 +74,9 @@ def read_model(
         seen, why_not = Model(checkpoint, chosen, options), ""
         if parity is None:
             parity, live, why_not = held_against(seen, hand, inputs, fixed=fixed, call=call, say=say)
+        if parity is None and not (chosen.described or hand.requested):
+            doubt = f"no forward pass was compared with its description{f' ({why_not})' if why_not else ''}: {_COMPARE}"
+            checkpoint = replace(checkpoint, doubts=(*checkpoint.doubts, doubt))
         audited = audit(
             checkpoint,
             family=chosen,
@@ -95,6 +98,12 @@ def read_model(
         if live is None:
             raise
         return Outputs(checkpoint, name, live, fixed=fixed, call=call, why_not=str(error))
+
+
+_COMPARE = (
+    "run its module (--compare module.py:make) or the library's (--compare transformers), or take the description of "
+    "its family as it stands (--compare none)"
+)
 
 
 def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule, str]:
@@ -132,7 +141,7 @@ def _described(
         if live is None or chosen is not None or checkpoint.config.get("model_type"):
             raise
     from boundcalc.checkpoints.describe import describe
-    from boundcalc.checkpoints.families.mapping import read_mapping
+    from boundcalc.checkpoints.families.read import read_mapping
 
     mapping, parity = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
     return read_mapping(mapping), mapping, parity
@@ -158,7 +167,7 @@ def held_against(
     say(f"a forward pass of {hand.name}")
     try:
         live = hand.load() if hand.load is not None else hand.module
-        return compare(live, model, model.family.architecture(model), inputs, fixed=fixed, call=call), live, ""
+        return compare(live, model, model.architecture, inputs, fixed=fixed, call=call), live, ""
     except NotRun as error:
         if hand.requested:
             raise

@@ -73,7 +73,7 @@ def heads_only(path: Path) -> None:
     from boundcalc.checkpoints.tasks import Plan
 
     model = open_model(path)
-    plan = Plan(model, model.family.architecture(model), Want())
+    plan = Plan(model, model.architecture, Want())
     for task in plan.tasks:
         if task.name.startswith("heads"):
             task.run(np.random.default_rng(0))

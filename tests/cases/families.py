@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.families import FAMILIES, Family
-from boundcalc.checkpoints.families.native import family_of
+from boundcalc.checkpoints.families.read import family_of
 from boundcalc.setting import Architecture
 from boundcalc.testing.report import Cases
 from tests.cases.models import MODELS
@@ -202,39 +202,14 @@ def maps_of(name: str, tensors: Tensors) -> _Maps:
 
 _STRANGE = "no such thing"
 _REFUSED: Mapping[str, Mapping[str, Any]] = {
-    "bert": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
-    "roberta": {"hidden_act": _STRANGE, "pad_token_id": -1},
-    "distilbert": {"activation": _STRANGE, "is_decoder": True},
-    "electra": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
-    "modernbert": {"hidden_activation": _STRANGE, "rope_parameters": {"rope_type": "yarn", "factor": 4.0}},
-    "t5": {"feed_forward_proj": "relu", "is_decoder": True},
-    "gpt2": {"activation_function": _STRANGE, "scale_attn_weights": False},
-    "gptj": {"activation_function": _STRANGE, "scale_attn_weights": False},
-    "opt": {"activation_function": _STRANGE, "_remove_final_layer_norm": True},
-    "bloom": {"layer_norm_epsilon": 0, "is_encoder_decoder": True},
-    "gpt_neox": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
-    "phi": {"hidden_act": _STRANGE, "qk_layernorm": True},
-    "falcon": {"activation": _STRANGE, "alibi": True},
-    "llama": {"hidden_act": _STRANGE, "use_mrope": True},
-    "qwen3": {"hidden_act": _STRANGE, "layer_types": ["linear_attention"]},
-    "olmo2": {"hidden_act": _STRANGE, "partial_rotary_factor": 0.5},
-    "granite": {"hidden_act": _STRANGE, "residual_multiplier": 0},
-    "gemma": {"hidden_act": _STRANGE, "hidden_activation": "relu"},
-    "gemma2": {"hidden_activation": _STRANGE, "hidden_act": "relu"},
-    "phi3": {"hidden_act": _STRANGE, "partial_rotary_factor": 0.5},
-    "smollm3": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
-    "gemma3": {"hidden_activation": _STRANGE, "hidden_act": "relu"},
-    "mpnet": {"hidden_act": _STRANGE, "is_decoder": True},
-    "clip_vision": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
-    "siglip_text": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
-    "clip_text": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
-    "siglip_vision": {"hidden_act": _STRANGE, "vision_use_head": False},
-    "dinov2": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
-    "vit": {"hidden_act": _STRANGE, "position_embedding_type": "relative_key"},
-    "deit": {"hidden_act": _STRANGE, "is_encoder_decoder": True},
+    "roberta": {"pad_token_id": -1},
+    "modernbert": {"rope_parameters": {"rope_type": "yarn", "factor": 4.0}},
+    "bloom": {"layer_norm_epsilon": 0},
+    "granite": {"residual_multiplier": 0},
+    "gemma": {"tie_word_embeddings": "no"},
     "boundcalc": {"architecture": None},
 }
-"""Fields of its config.json, with a value that no bound here is for."""
+"""Fields of its config.json, with a value that no bound here is for, besides its activation."""
 
 
 def _renamed(family: Family, **roles: str) -> Family:
@@ -256,30 +231,33 @@ def _wrong(family: Family) -> Iterator[tuple[str, Family]]:
         yield "queries taken for values", _renamed(family, **swapped)
     else:
         what = "heads side by side taken for one after the other, or the other way round"
-        yield what, replace(family, by_group=not family.by_group)
+        yield what, replace(family, parameters={**family.parameters, "by_group": not family.parameters.get("by_group")})
     if "W_13" in roles:
-        yield "halves swapped", replace(family, halves={**family.halves, "W_13": family.halves["W_13"][::-1]})
+        yield "halves swapped", _renamed(family, W_13=roles["W_13"].replace("13", "31"))
     if family.scales:
         yield "factors of weights forgotten", replace(family, scales={})
     if family.name in ("opt", "roberta"):
         reads = {name: field for name, field in family.reads.items() if name != "padding"}
         yield (
             "rows of positions that no token reads",
-            replace(family, reads=reads, fixed={**family.fixed, "skipped": 0}),
+            replace(family, reads=reads, parameters={**family.parameters, "skipped": 0}),
         )
     if "class_token" in roles:
-        yield "a class token left out", replace(family, tokens=())
+        name = next(name for name, role in family.tensors.items() if role == "class_token")
+        tensors = {key: role for key, role in family.tensors.items() if key != name}
+        yield "a class token left out", replace(family, tensors=tensors, ignored={**family.ignored, name: "no token"})
 
 
 def cases(name: str) -> Cases[Family, FamilyExample]:
     """What the library's family of that name brings."""
     tensors, config = MODELS[name].drawn(), MODELS[name].config
     here = FamilyExample(tensors, config, maps_of(name, tensors))
+    family = FAMILIES[name]
+    activation = {family.reads["activation"][0]: _STRANGE} if "activation" in family.reads else {}
     refusals = [
         (here.but(**{field: value}), f"{re.escape(field)}|{re.escape(str(value))}")
-        for field, value in _REFUSED[name].items()
+        for field, value in {**activation, **_REFUSED.get(name, {})}.items()
     ]
-    family = FAMILIES[name]
     if name == "boundcalc":  # whose table is made of the architecture
         family = family_of(Architecture.from_json(config["architecture"]))
     return Cases([here], refusals, dict(_wrong(family)))

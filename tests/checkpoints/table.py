@@ -30,7 +30,7 @@ def checked(name: str) -> tuple[str, str, Parity]:
 
     module = ZOO[name].make()
     seen = open_model(module)
-    parity = compare(module, seen, seen.family.architecture(seen))
+    parity = compare(module, seen, seen.architecture)
     assert parity.tolerance == ROUNDING, name  # also of such as the library computes in single precision
     assert len(parity.places) >= 10, name
     assert list(parity.unseen) == UNSEEN.get(name, []), name

@@ -260,43 +260,35 @@ def exit_and_text(*words: object) -> tuple[int, str]:
 
 
 @pytest.fixture
-def strange(tmp_path: Path) -> Path:
-    t, config = handmade.llama(np.random.default_rng(0))
-    return handmade.save(tmp_path / "m", t, config | {"attn_logit_softcapping": 50.0})
+def llama(tmp_path: Path) -> Path:
+    return handmade.save(tmp_path / "m", *handmade.llama(np.random.default_rng(0)))
 
 
-def test_without_a_forward_check_norms_warns_and_certify_refuses(strange: Path, tmp_path: Path) -> None:
-    doubt, alone = "attn_logit_softcapping = 50.0 is not known", ("--compare", "none")
-    code, text = exit_and_text("norms", strange, *alone)
-    assert code == 0
-    assert doubt in text
-    code, text = exit_and_text("certify", strange, "--m", "1e6", *alone)
-    assert code != 0
-    assert doubt in text
-    assert text.count("\n") == 1
+def test_without_a_forward_check_certify_refuses(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family's table may not be the model: its user says so, or it is run."""
+    monkeypatch.setattr("boundcalc.checkpoints.modules.MOST", 10)
     out = tmp_path / "setting.json"
-    code, text = exit_and_text("norms", strange, "--setting-out", out, *alone)
-    assert code != 0
-    assert doubt in text
+    for words in (("certify", llama, "--m", "1e6"), ("norms", llama, "--setting-out", out)):
+        code, text = exit_and_text(*words)
+        assert code != 0
+        assert "no forward pass was compared with its description" in text
+        assert text.count("\n") == 1
     assert not out.exists()
-    code, text = exit_and_text(
-        "certify", strange, "--m", "1e6", "--set", "attn_logit_softcapping=null", "--no-solve", *alone
-    )
-    assert code == 0
+    assert "Doubted, so that there is no bound: no forward pass" in done("norms", llama)
+    words = ("certify", llama, "--m", "1e6", "--no-solve", "--compare")
+    assert "not compared with a forward pass" in done(*words, "none")
+    assert "Compared with a forward pass" in done(*words, "transformers")
 
 
-def test_a_forward_check_settles_what_a_field_means(strange: Path, tmp_path: Path) -> None:
-    """The library's Llama does not read the field; of a model with code of its own, that code was not run."""
-    pytest.importorskip("transformers")
-    code, text = exit_and_text("certify", strange, "--m", "1e6", "--no-solve")
-    assert code == 0
-    assert "Compared with a forward pass" in text
-    assert "Doubted" not in text
-    t, config = handmade.bert(np.random.default_rng(0))
-    path = handmade.save(tmp_path / "own", t, config | {"auto_map": {"AutoModel": "mine.Model"}})
-    code, text = exit_and_text("certify", path, "--m", "1e6")
+def test_code_of_its_own_and_settings_that_nothing_reads_are_refused(llama: Path) -> None:
+    config = json.loads((llama / "config.json").read_text())
+    (llama / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModel": "mine.Model"}}))
+    code, text = exit_and_text("certify", llama, "--m", "1e6")
     assert code != 0
     assert "auto_map" in text
+    code, text = exit_and_text("norms", llama, "--set", "attn_logit_softcapping=3")
+    assert code != 0
+    assert "attn_logit_softcapping=... has no effect" in text
 
 
 @pytest.mark.parametrize(("option", "value"), [("--heads", 3), ("--classes", 2), ("--input-radius", 2.0)])

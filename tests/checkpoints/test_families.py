@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from boundcalc import Architecture, Sample, Setting, compare, evaluate
 from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
-from boundcalc.checkpoints.families.mapping import read_mapping
+from boundcalc.checkpoints.families.read import read_mapping
 from tests.cases.families import maps_of
 from tests.checkpoints import handmade
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_without_config(tmp_path: Path) -> None:
     path = handmade.save(tmp_path / "m", t)
     with pytest.raises(CheckpointError, match=r"without a config\.json.*--family"):
         audit(path)
-    said = Options(heads=4, settings={"hidden_act": "gelu", "max_position_embeddings": 6})
+    said = Options(heads=4, settings={"hidden_act": "gelu"})
     assert audit(path, family="bert", options=said).norms() == audit(handmade.save(tmp_path / "n", t, config)).norms()
     with pytest.raises(InvalidSetting, match="did you mean 'roberta'"):
         audit(path, family="robert")

@@ -16,7 +16,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.describe import describe
-from boundcalc.checkpoints.families.mapping import read_mapping
+from boundcalc.checkpoints.families.read import read_mapping
 from boundcalc.checkpoints.fixed import rotary
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
@@ -44,7 +44,6 @@ def test_a_module_describes_itself_and_is_bounded_as_it_is(name: str) -> None:
 
 MADE, _ = described("nanoGPT")
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "no residual": ({"residual": False}, "norm_ffn"),
     "relu for gelu": ({"activation": "relu"}, "W_2"),
     "not causal": ({"causal": False}, "W_O"),
     "heads": ({"heads": 2}, "W_O"),
@@ -61,7 +60,7 @@ def test_a_wrong_mapping_is_refused_by_the_forward_check(name: str) -> None:
     wrong["architecture"] |= change
     seen = open_model(module, read_mapping(wrong))
     with pytest.raises(CheckpointError, match=rf"differ in .*{place}"):
-        compare(module, seen, seen.family.architecture(seen))
+        compare(module, seen, seen.architecture)
     idle = name == "normalised after"  # which has no last normalisation, and the file has one
     with pytest.raises(
         InvalidSetting if idle else CheckpointError, match="has not" if idle else rf"differ in .*{place}"
@@ -84,7 +83,7 @@ def test_swapped_roles_are_refused(pair: tuple[str, str]) -> None:
     assert swapped != mapping["tensors"]
     seen = open_model(module, read_mapping(mapping | {"tensors": swapped}))
     with pytest.raises(CheckpointError, match="differ in"):
-        compare(module, seen, seen.family.architecture(seen))
+        compare(module, seen, seen.architecture)
 
 
 @pytest.mark.parametrize("wrapper", ["_orig_mod.", "module.", "model.", "model._orig_mod."])
@@ -107,10 +106,11 @@ def test_a_head_without_an_offset_beside_maps_that_have_them() -> None:
 def test_fused_maps_in_both_layouts() -> None:
     module = made("names of its own")
     mapping, _ = described("names of its own")
-    assert mapping["fused"] == "by head"
-    seen = open_model(module, read_mapping(mapping | {"fused": "thirds"}))
+    assert mapping["architecture"]["by_group"]
+    mapping = mapping | {"architecture": mapping["architecture"] | {"by_group": False}}
+    seen = open_model(module, read_mapping(mapping))
     with pytest.raises(CheckpointError, match="differ in"):
-        compare(module, seen, seen.family.architecture(seen))
+        compare(module, seen, seen.architecture)
 
 
 def _with(**change: Any) -> dict[str, Any]:
@@ -123,18 +123,17 @@ def _with(**change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"tensors": {"lm_head.weight": "norm_attention.bias"}}, r"role of lm_head.weight.*norm_attention.offset"),
-        ({"tensors": {"lm_head.weight": "?"}}, r"role of lm_head.weight.*W_QKV"),
-        ({"tensors": {"lm_head.weight": "W_pool.T"}}, r"lm_head.weight is W_pool, which the architecture.*has not"),
-        ({"architecture": {"bias": False}}, "says bias false"),
-        ({"fused": "sixths"}, "fused"),
+        ({"tensors": {"lm_head.weight": "norm_attention.bias"}}, r"role of a tensor.*norm_attention.offset"),
+        ({"tensors": {"lm_head.weight": "?"}}, r"key is like W_V"),
+        ({"tensors": {"lm_head.weight": "W_3.T"}}, r"lm_head.weight is W_3, which the architecture.*has not"),
+        ({"architecture": {"bias": False}}, "'bias'"),
+        ({"architecture": {"by_group": "sixths"}}, "by_group"),
         ({"scales": {"W_pool": 2.0}}, "the role of a scale"),
         ({"scales": {"embedding": -1.0}}, "positive|above 0"),
-        ({"plain_norms": "no"}, "true or false"),
-        ({"shared": 1}, "true or false"),
-        ({"qk_eps": 1e-6}, "have tensors norm_Q.gain, norm_K.gain and a qk_eps"),
-        ({"rotary": {"theta": 100.0}}, "set rope to true"),
-        ({"rotary": {"angle": 3}, "architecture": {"rope": True}}, "angle"),
+        ({"architecture": {"plain": "no"}}, "true or false"),
+        ({"architecture": {"style": "before"}}, "style"),
+        ({"architecture": {"qk_eps": 1e-6}}, "have tensors norm_Q.gain, norm_K.gain and a qk_eps"),
+        ({"rotary": {"angle": 3}}, "angle"),
         ({"unheard": 1}, "unheard"),
     ],
 )
@@ -151,7 +150,7 @@ def test_everything_mapped_can_be_mapped_from_python(tmp_path: Path) -> None:
     headless = _with()
     del headless["architecture"]["heads"]
     assert audit(module, mapping=headless, heads=4).norms().to_json() == want
-    with pytest.raises(InvalidSetting, match="--heads has no effect"):
+    with pytest.raises(CheckpointError, match="--heads 2, but heads is 4"):
         audit(module, mapping=MADE, heads=2)
 
 
@@ -193,13 +192,12 @@ def test_rotations_that_a_mapping_says(pairs: bool) -> None:
     state = {k: v for k, v in module.state_dict().items() if not k.startswith("inner.") and "pos_emb" not in k}
     mapping = deepcopy(described("minGPT, first edition")[0]) | {"rotary": {"theta": 100.0, "pairs": pairs}}
     mapping["tensors"] = {name: role for name, role in mapping["tensors"].items() if role != "positions"}
-    del mapping["architecture"]["positions"]
-    mapping["architecture"] |= {"seq_len": 10, "rope": True}
+    mapping["architecture"]["longest"] = 10
     seen = open_model(state, read_mapping(mapping))
-    assert compare(module, seen, seen.family.architecture(seen)).worst < 1e-12
+    assert compare(module, seen, seen.architecture).worst < 1e-12
     wrong = open_model(state, read_mapping(mapping | {"rotary": {"theta": 100.0, "pairs": not pairs}}))
     with pytest.raises(CheckpointError, match="differ in"):
-        compare(module, wrong, wrong.family.architecture(wrong))
+        compare(module, wrong, wrong.architecture)
 
 
 def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_a_model_that_was_never_saved_is_not_taken_for_another_head() -> None:
     model = ZOO["modernbert"].make()
     model.config.architectures = None
     seen = open_model(model)
-    assert compare(model, seen, seen.family.architecture(seen)).row is None
+    assert compare(model, seen, seen.architecture).row is None
 
 
 class Washed(torch.nn.Module):
@@ -52,12 +52,12 @@ class Washed(torch.nn.Module):
 def test_errors_that_wash_out_at_the_outputs_are_found_inside(factor: float) -> None:
     from boundcalc.checkpoints.describe import describe
     from boundcalc.checkpoints.families import Model
-    from boundcalc.checkpoints.families.mapping import read_mapping
+    from boundcalc.checkpoints.families.read import read_mapping
 
     inner = made("nanoGPT")
     module, checkpoint = Washed(inner, factor), open_checkpoint(inner)
     seen = Model(checkpoint, read_mapping(describe(made("nanoGPT"), checkpoint)[0]))
-    found = seen.family.architecture(seen)
+    found = seen.architecture
     last = replace(next(x for x in found.stages if isinstance(x, LayerNorm) and x.kind == "norm_final"), eps=1e-30)
     found = replace(found, layers=tuple(last if getattr(x, "kind", "") == "norm_final" else x for x in found.stages))
     tokens = example_inputs(seen, found)
@@ -84,7 +84,7 @@ def test_single_precision_in_a_module_is_said() -> None:
 
     module = Narrow()
     seen = open_model(module.inner)
-    found = compare(module, seen, seen.family.architecture(seen))
+    found = compare(module, seen, seen.architecture)
     assert found.tolerance == SINGLE
     assert ROUNDING < found.worst < SINGLE
     assert "single precision" in found.text
@@ -120,7 +120,7 @@ def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: 
         for value in weights.values():
             value.add_(0.3 * torch.randn_like(value))
     from boundcalc.checkpoints.families import Model
-    from boundcalc.checkpoints.families.native import family_of
+    from boundcalc.checkpoints.families.read import family_of
 
     seen = Model(open_checkpoint({name: value.detach() for name, value in weights.items()}), family_of(architecture))
     tokens = np.random.default_rng(1).integers(0, 5, (3, 6))
@@ -132,7 +132,7 @@ def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: 
 def test_offsets_of_keys_count_where_the_normaliser_does_not_forget_them() -> None:
     """A joint score has them as one more column; they were once left out of its norms."""
     from boundcalc.checkpoints import audit
-    from boundcalc.checkpoints.families.native import family_of
+    from boundcalc.checkpoints.families.read import family_of
     from boundcalc.lab.train.model import Transformer
     from boundcalc.setting import Normaliser
 

@@ -13,7 +13,7 @@ import pytest
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.describe import describe
-from boundcalc.checkpoints.families.mapping import shortened
+from boundcalc.checkpoints.families.names import shortened
 from boundcalc.checkpoints.readers import open_checkpoint
 from tests.checkpoints.layouts import TimmViT, nn, torch
 from tests.checkpoints.live import SMALL, hf, seeded
@@ -160,11 +160,10 @@ def test_what_few_models_have_is_described_too(name: str) -> None:
     assert found.account.balanced
     assert found.account.total == sum(value.numel() for value in module.parameters())
     assert len({key for key in found.measured if key.startswith("W_1[")}) == (3 if len(module.blocks) == 1 else 2)
-    wrong = {"shared": {}, "qk_eps": {"qk_eps": 0.5}}
-    for change in [wrong[key] for key in wrong if key in mapping]:  # the negative controls
-        other = {key: value for key, value in mapping.items() if change or key != "shared"} | change
-        with pytest.raises(BoundcalcError):
-            audit(module, mapping=other)
+    for name, value in {"depth": 2, "qk_eps": 0.5}.items():  # the negative controls
+        if name in mapping["architecture"]:
+            with pytest.raises(BoundcalcError):
+                audit(module, mapping=mapping | {"architecture": mapping["architecture"] | {name: value}})
     if "LayerScale" in name:
         block = module.blocks[1].double()
         w = (block.out.weight * block.scales[0].gamma[:, None]).detach().numpy()

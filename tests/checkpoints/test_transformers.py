@@ -167,9 +167,6 @@ def test_a_published_config_is_read_without_a_doubt(name: str, tmp_path: Path) -
     parity, _, why = held_against(open_model(checkpoint), hand)
     assert parity is not None, why
     assert parity.worst < 1e-8
-    strange = tmp_path / "m" / "config.json"
-    strange.write_text(json.dumps(config | {"qk_clip": 3.0}))
-    assert [doubt.partition(" ")[0] for doubt in audit(tmp_path / "m").account.doubts] == ["qk_clip"]
 
 
 CLOSE = 1e-6

@@ -189,7 +189,7 @@ def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
     """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
     seen = open_model(source)
     factor = rotation_factor(seen.settings) if seen.flag("stretches") else 1.0
-    network = Network(seen, seen.family.architecture(seen), fixed_of(model, -1 if kind.last else 0, factor))
+    network = Network(seen, seen.architecture, fixed_of(model, -1 if kind.last else 0, factor))
     if not kind.values.get("image_size"):
         return network([TOKENS])[0]
     return network(rows_of_images(seen, picture(kind).numpy()))[0]

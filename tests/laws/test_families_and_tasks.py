@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
-from boundcalc.checkpoints.families.names import compiled
+from boundcalc.checkpoints.families.table import compiled
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.lab.train.tasks import TASKS, GaussianLinearTask, Risk
 from boundcalc.testing import Cases
@@ -94,7 +94,7 @@ def test_a_factor_of_any_tensor_is_that_of_its_numbers(name: str) -> None:
     family, model, (here,) = FAMILIES[name], MODELS[name], families.cases(name).examples
     roles = {each.role: each for each in model.stored if "[" not in each.role}
     tied = set() if "readout" in roles else {"embedding"}  # whose factor is not that of the read-out
-    if family.fixed.get("around_one"):  # these gains are what is stored and 1
+    if family.parameters.get("around_one"):  # these gains are what is stored and 1
         tied |= {"norm_Q.gain", "norm_K.gain"}
     first = [role for role in ("W_V", "W_QKV", "W_13") if role in roles]
     for role in [*first, *random.Random(name).sample(sorted(roles.keys() - tied), 3)]:
@@ -122,7 +122,7 @@ def test_a_family_that_reads_too_little_is_seen() -> None:
     other = replace(here, maps={**here.maps, "norm_final.gain": np.ones(8)})
     found = {complaint.law for complaint in check_family(family, Cases([other], None, {})).complaints}
     assert "norms_are_those_of_the_maps" in found
-    assert len(FAMILY_LAWS) == 6
+    assert len(FAMILY_LAWS) == 5
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -61,11 +61,11 @@ def assert_python_and_the_command_line_say_the_same(printed: dict[str, str]) -> 
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "no residual": ({"architecture": {"residual": False}}, "norm_ffn"),
+    "another epsilon": ({"architecture": {"eps": 1e-6}}, "ln1"),
     "relu for gelu": ({"architecture": {"activation": "relu"}}, "activation relu"),
     "not causal": ({"architecture": {"causal": False}}, "not causal"),
     "heads": ({"architecture": {"heads": 2}}, "attention of 2 heads"),
-    "heads swapped with maps": ({"fused": "by head"}, "attention of 4 heads"),
+    "heads swapped with maps": ({"architecture": {"by_group": True}}, "attention of 4 heads"),
 }
 
 

@@ -6,8 +6,7 @@ from boundcalc.base.registry import Registry
 from boundcalc.base.validate import choice
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import NOT_YET as NOT_YET
-from boundcalc.checkpoints.families.native import NATIVE, family_of
-from boundcalc.checkpoints.families.read import family_files
+from boundcalc.checkpoints.families.read import NATIVE, family_files, family_of
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
@@ -15,7 +14,7 @@ from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.setting import Architecture
 
 FAMILIES: Registry[Family] = Registry("family", (*family_files(), NATIVE))
-"""Every adapter by name; `register` adds one."""
+"""Every family by name; `register` adds one."""
 
 
 def family_for(checkpoint: Checkpoint, name: str | None = None) -> Family:

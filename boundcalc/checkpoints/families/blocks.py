@@ -6,13 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import activation, rotation_factor
-from boundcalc.checkpoints.families.table import LANGUAGE, Model
-from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.checkpoints.families.table import CLASSIFIERS, LANGUAGE, Model
 from boundcalc.checkpoints.readers.locate import POOLING
 from boundcalc.setting import (
     Activation,
@@ -33,13 +30,13 @@ from boundcalc.setting import (
 class Blocks:
     """The blocks of a model, from the tensors of the first one and the parameters of the family (`setting_of`).
 
-    `first`: the normalisation comes before each sublayer; what a sublayer adds is normalised too where the file has
-    gains for that ("norm_attention_out", "norm_ffn_out"). `bare`: a sublayer without gains has no normalisation.
-    `replaced`: the normalised rows, not those before, are what a sublayer adds to. `parallel`: attention and
-    feed-forward part read the same rows, each through a normalisation or both through one. `norm`: "layernorm" or
-    "rmsnorm", with `eps`; `around_one`: its gains are 1 + w. `normalised`: queries and keys are, by "head" or over the
-    "width". `rope`: they turn with positions; `alibi`: fixed numbers are added to scores; `buckets`: learned ones;
-    `cap`: the scores' soft cap.
+    `style`: "pre" (or true) where the normalisation comes before each sublayer; what a sublayer adds is normalised too
+    where the file has gains for that ("norm_attention_out", "norm_ffn_out"). `bare`: a sublayer without gains has no
+    normalisation; `plain`: it has one without gains. `replaced`: the normalised rows, not those before, are what a
+    sublayer adds to. `parallel`: attention and feed-forward part read the same rows, each through a normalisation or
+    both through one. `normalisation`: "layernorm" or "rmsnorm", with `eps`; `around_one`: its gains are 1 + w.
+    `rope`: queries and keys turn with positions; `alibi`: fixed numbers are added to scores; `cap`: the scores' soft
+    cap.
     """
 
     def __init__(self, model: Model) -> None:
@@ -50,20 +47,10 @@ class Blocks:
             where = model.checkpoint.where
             raise CheckpointError(f"{where}: {keys} outputs of keys do not make heads of width {self.width}")
         self.groups, self.hidden, self.gated = keys // self.width, model.shape("W_1", 0)[1], model.has("W_3", 0)
-        said = model.setting_of("activation")
-        self.activation, self.eps = activation(said), model.number("eps")
-        if model.flag("gated_by_name"):
-            self._doubt_activation(str(said))
+        self.activation = activation(model.setting_of("activation"))
+        self.pre = model.setting_of("style") in ("pre", True)
+        self.bare, self.plain = model.family.described or model.flag("bare"), model.flag("plain")
         self.temperature = _temperature(model, self.width)
-
-    def _doubt_activation(self, said: str) -> None:
-        """T5 says three times whether its feed-forward part is gated, and by what."""
-        settings = self.model.settings
-        inner, gated = settings.get("dense_act_fn"), settings.get("is_gated_act")
-        if self.gated != said.startswith("gated-") or gated not in (None, self.gated):
-            settings.doubts.append(f"feed_forward_proj = {said!r:.40}, and the file has {1 + self.gated} maps into it")
-        if inner is not None and activation(inner) != self.activation:
-            settings.doubts.append(f"dense_act_fn = {inner!r:.40}, feed_forward_proj = {said!r:.40}")
 
     def __iter__(self) -> Iterator[Layer]:
         for index in range(self.model.depth):
@@ -80,11 +67,11 @@ class Blocks:
             yield Residual((self.norm("norm_attention", index), Residual(attends, (forward,), skip=False)))
             return
         for kind, branch in (("norm_attention", attends), ("norm_ffn", forward)):
-            there = model.has(f"{kind}.gain", index) or not model.flag("bare")
+            there = model.has(f"{kind}.gain", index) or self.plain or not self.bare
             norm = (self.norm(kind, index),) if there else ()
             if model.has(f"{kind}_out.gain", index):
                 branch = (*branch, self.norm(f"{kind}_out", index))
-            if not model.flag("first"):
+            if not self.pre:
                 yield from (Residual(branch), *norm)
             elif model.flag("replaced"):
                 yield from (*norm, Residual(branch))
@@ -93,8 +80,9 @@ class Blocks:
 
     def _attention(self, index: int) -> tuple[Layer, ...]:
         model, heads, cap = self.model, self.model.heads, self.model.setting_of("cap")
-        rope, normalised = model.flag("rope"), model.setting_of("normalised")
-        buckets = model.shape("score_offsets")[0] if model.setting_of("buckets") else None
+        rope, normalised = model.flag("rope"), model.has("norm_Q.gain", index)
+        buckets = model.shape("score_offsets")[0] if "score_offsets" in model.family.tensors.values() else None
+        of_head = normalised and model.place("norm_Q.gain", index).tensor.size == self.width
         if rope and model.has("b_Q", index) != model.has("b_K", index):
             raise CheckpointError(
                 f"block {index} has an offset of queries or of keys alone, which is not supported with RoPE"
@@ -105,7 +93,7 @@ class Blocks:
             d_head=self.width,
             d_value=self.width,
             kv_heads=self.groups if self.groups != heads else None,
-            qk="split" if rope else "joint",
+            qk="split" if rope or normalised else "joint",
             combine="concat",
             normaliser=Normaliser("softmax", self.temperature),
             causal=model.flag("causal"),
@@ -115,8 +103,8 @@ class Blocks:
             offsets="fixed" if model.flag("alibi") else "none" if buckets is None else "learned",
             cap=None if cap is None else positive("the soft cap of scores", cap),
             buckets=buckets,
-            qk_norm=normalised or "none",
-            qk_eps=self.eps if normalised else None,
+            qk_norm="none" if not normalised else "head" if of_head else "width",
+            qk_eps=None if not normalised else model.number("qk_eps" if model.setting_of("qk_eps") else "eps"),
         )
         return attention, self.linear("W_O", heads * self.width, self.d, index)
 
@@ -138,11 +126,10 @@ class Blocks:
 
     def norm(self, kind: str, block: int | None = None, d: int | None = None) -> LayerNorm:
         """A LayerNorm, with an offset if the checkpoint has one."""
-        centred, around_one = self.model.setting_of("norm") != "rmsnorm", self.model.flag("around_one")
-        offset = self.model.has(f"{kind}.offset", block)
-        return LayerNorm(
-            kind, d or self.d, self.eps, centred, gain=True, offset=offset, block=block, around_one=around_one
-        )
+        centred, around_one = self.model.setting_of("normalisation") != "rmsnorm", self.model.flag("around_one")
+        gain, offset = self.model.has(f"{kind}.gain", block) or not self.plain, self.model.has(f"{kind}.offset", block)
+        eps = self.model.number("eps")
+        return LayerNorm(kind, d or self.d, eps, centred, gain=gain, offset=offset, block=block, around_one=around_one)
 
     def pooling(self, at: int) -> Iterator[Layer]:
         """Attention by a trained query, so that all rows are one, and a feed-forward part."""
@@ -165,15 +152,15 @@ def _temperature(model: Model, d_head: int) -> float:
         return temperature
     factor = rotation_factor(model.settings)
     if factor != 1 and not model.flag("stretches"):
-        model.settings.lasting.append(f"rope_parameters: a factor {factor:.6g} of its rotations is not supported here")
+        model.settings.doubts.append(f"rope_parameters: a factor {factor:.6g} of its rotations is not supported here")
     return temperature if factor == 1 else temperature / factor**2 * (1 - 2.0**-50)
 
 
 def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits."""
-    tied_to_embedding = _tied(model)
     sentence = model.settings.get(POOLING)
-    mean = sentence == "mean" or (model.setting_of("pooling") == "mean" and model.head == "ForSequenceClassification")
+    read_mean = model.setting_of("readout") == "mean" and (model.family.described or model.head == CLASSIFIERS[0])
+    mean = sentence == "mean" or read_mean
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
     if sentence is not None:
         classes = model.option("classes") or 1
@@ -182,7 +169,7 @@ def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
         into, d = model.shape("W_transform")
         layers.append(blocks.linear("W_transform", into, d))
         layers.append(Activation(activation(model.setting_of("transform") or model.setting_of("activation"))))
-        layers.append(LayerNorm("norm_transform", d, blocks.eps, offset=model.has("norm_transform.offset")))
+        layers.append(blocks.norm("norm_transform", d=d))
     elif model.has("W_pool"):
         into, d = model.shape("W_pool")
         layers += [blocks.linear("W_pool", into, d), Activation(activation(model.setting_of("pooler") or "tanh"))]
@@ -194,42 +181,21 @@ def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
         return [Residual((Pool("cls"), first), ((Pool("mean"), mean),), skip=False)], classes
     if model.has("readout"):
         classes = model.shape("readout")[1]
-    elif tied_to_embedding:
+    elif _tied(model):
         classes = model.shape("embedding")[0]
     else:
         classes = model.option("classes") or 1
     layers.append(blocks.linear("readout", d, classes))
     cap = model.setting_of("final_cap")
-    if cap is not None and model.head != "ForSequenceClassification":
+    if cap is not None and model.head != CLASSIFIERS[0]:
         layers.append(SoftCap(classes, positive("the soft cap of logits", cap)))
     return layers, classes
 
 
 def _tied(model: Model) -> bool:
     """Whether the read-out is the embedding table: a language-model head that the checkpoint does not hold."""
-    head = model.head
-    if not model.has("embedding"):
-        return False
-    said = model.flag("tied")
-    if said and not all(_same_numbers(*pair) for pair in model.gave_way):
-        model.settings.doubts.append(f"tie_word_embeddings, but {model.gave_way[0][0].name} differs from its twin")
-    language = head in LANGUAGE if head else model.has("W_transform")
-    if not model.has("readout"):
-        return language and said
-    if said and language and not _same_table(model):
-        model.settings.doubts.append("tie_word_embeddings, but the file has a read-out that is not the embedding table")
-    return False
-
-
-def _same_table(model: Model) -> bool:
-    """Whether the read-out in the file is the embedding table."""
-    return _same_numbers(model.place("readout").tensor, model.place("embedding").tensor)
-
-
-def _same_numbers(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors are the same, number by number."""
-    same_kind = a.shape == b.shape and a.dtype == b.dtype
-    return a.storage == b.storage or (same_kind and np.array_equal(a.fetch(), b.fetch()))
+    language = model.head in LANGUAGE if model.head else model.has("W_transform") or model.family.described
+    return language and model.has("embedding") and model.flag("tied")
 
 
 def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding, int]:
@@ -246,6 +212,9 @@ def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding,
         raise CheckpointError(f"T = {seq_len} is more than the {longest} positions of {model.checkpoint.where}")
     vocabulary = model.shape("embedding")[0] if model.has("embedding") else 0
     segments = model.shape("segments")[0] if model.has("segments") else 0
+    radius = model.setting_of("position_radius")
+    if radius is not None:
+        return Embedding(vocabulary, d, "fixed", positive("position_radius", radius), segments), seq_len
     return Embedding(vocabulary, d, "learned" if learned else "none", segments=segments), seq_len
 
 
@@ -255,11 +224,11 @@ def stack(model: Model) -> Architecture:
     limit = model.setting_of("longest")
     narrow = model.shape("embedding")[1] if "embedding" in roles else blocks.d
     table = model.table_shape("positions")[1] if model.has("positions") else narrow
-    front, seq_len = tables(model, table, None if limit is None else size(model.family.reads["longest"][0], limit))
-    layers: list[Layer] = [front]
+    name = model.family.reads.get("longest", ("longest",))[0]
+    front, seq_len = tables(model, table, None if limit is None else size(name, limit))
+    layers: list[Layer] = [front] if front.vocabulary or front.positions != "none" or front.segments else []
     if model.has("W_patch"):
-        width, d = model.shape("W_patch")
-        layers = [blocks.linear("W_patch", width, d), front]
+        layers = [blocks.linear("W_patch", *model.shape("W_patch")), *layers]
     if "norm_embedding.gain" in roles:
         layers.append(blocks.norm("norm_embedding", d=table))
     if model.has("W_in"):  # tables that are narrower than a row: all of them, or the tokens alone
@@ -268,7 +237,7 @@ def stack(model: Model) -> Architecture:
         apart = [Embedding(front.vocabulary, narrow), wider, replace(front, vocabulary=0)]
         layers = apart if table != narrow else [*layers, wider]
     layers += blocks
-    if model.flag("first") and "norm_final.gain" in roles:
+    if blocks.pre and ("norm_final.gain" in roles or blocks.plain):
         layers.append(blocks.norm("norm_final"))
     if model.has("probe", model.depth):
         layers += blocks.pooling(model.depth)
@@ -278,8 +247,11 @@ def stack(model: Model) -> Architecture:
         layers.append(Linear("W_out", blocks.d, d))
     tail, classes = read_out(model, blocks, d)
     radius = 1.0
-    if model.has("W_patch"):  # pixels in [-1, 1] unless the user says otherwise
-        radius = model.option("input_radius") or math.nextafter(math.sqrt(model.shape("W_patch")[0]), math.inf)
-        if model.option("input_radius") is None:
+    if not front.vocabulary:
+        pixels = model.has("W_patch") and len(model.place("W_patch").tensor.shape) == 4  # in [-1, 1]
+        default = math.nextafter(math.sqrt(model.shape("W_patch")[0]), math.inf) if pixels else 1.0
+        said = model.option("input_radius") or model.setting_of("input_radius")
+        radius = said or default
+        if said is None:
             model.settings.assumed["input_radius"] = radius
     return Architecture(layers=(*layers, *tail), seq_len=seq_len, classes=classes, input_radius=radius)

@@ -1,10 +1,10 @@
-"""Names of tensors: patterns with a place for the block, what wrappers put before all of them, and tables in short."""
+"""Names of tensors: what wrappers put before all of them, and tables in short."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+
+from boundcalc.setting.norms import place_of
 
 _WRAPPERS = ("module.", "model.")
 """What data-parallel training and Lightning put before every name; torch.compile puts _orig_mod. anywhere."""
@@ -21,46 +21,32 @@ def stripped(names: Sequence[str], but: Sequence[str] = ()) -> dict[str, str]:
     return dict(zip(names, short, strict=True))
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The expression that a pattern of a family's table stands for: {b} is the number of a block."""
-    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\{b\}", r"(?P<b>\d+)", 1))
-
-
-def block_of(match: re.Match[str]) -> int | None:
-    """The block that a name is of."""
-    return int(match["b"]) if "b" in match.re.groupindex else None
-
-
-POOLING_HEAD = "pooling "
-"""How roles begin that are of attention by a trained query after the last block, and are read as of one block more."""
-
-
-def block_count(places: Iterable[tuple[str, int | None]]) -> int:
-    """One more than the largest block number of some (role, block)."""
-    return 1 + max((block for _, block in places if block is not None), default=-1)
-
-
-def read_again(places: Mapping[tuple[str, int | None], Any], depth: int) -> dict[tuple[str, int | None], Any]:
-    """The blocks up to `depth` that share the stored ones, which they read in turn."""
-    stored = block_count(places)
-    return {
-        (role, at): place
-        for (role, block), place in places.items()
-        if block is not None
-        for at in range(block + stored, depth, stored)
-    }
-
-
 def with_offsets(modules: Mapping[str, str]) -> dict[str, str]:
     """The tensors of modules that have both: each weight in the given role, each bias as the offset of that role."""
-    tensors: dict[str, str] = {}
-    for module, role in modules.items():
-        tensors[f"{module}.weight"] = role
-        tensors[f"{module}.bias"] = offset_of(role)
-    return tensors
+    pairs = ((f"{module}.weight", f"{module}.bias", role) for module, role in modules.items())
+    return {name: role for weight, bias, own in pairs for name, role in ((weight, own), (bias, offset_of(own)))}
 
 
 def offset_of(role: str) -> str:
     """The role of what is added after a map or a gain: b_Q of W_Q, b_readout of readout, norm_final.offset."""
     layer = role.removesuffix(".T")
     return layer.removesuffix("gain") + "offset" if layer.endswith(".gain") else f"b_{layer.removeprefix('W_')}"
+
+
+def placed(role: str) -> tuple[str, int | None, int | None, bool]:
+    """The kind, block and head that a role such as W_Q[0,1].T says, and whether the file holds the transpose."""
+    return *place_of(role.removesuffix(".T")), role.endswith(".T")
+
+
+def shortened(tensors: Mapping[str, str], depth: int) -> dict[str, str]:
+    """The same with one pattern for the names of a role in every block, where only the block's number differs."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, role in tensors.items():
+        kind, block, head, turned = placed(role)
+        parts = name.split(".")
+        if head is None and str(block) in parts:
+            parts[parts.index(str(block))] = "{b}"
+            alike.setdefault((".".join(parts), kind + ".T" * turned), []).append(name)
+    whole = {pair: names for pair, names in alike.items() if len(names) == depth}
+    single = {name: role for name, role in tensors.items() if not any(name in names for names in whole.values())}
+    return dict(iter(whole)) | single

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.validate import positive, size
@@ -15,10 +16,20 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
 from boundcalc.checkpoints.families.derived import Place, class_and_mean, derived, heads_side_by_side, sliced, times
-from boundcalc.checkpoints.families.names import POOLING_HEAD, block_count, block_of, compiled, read_again, stripped
+from boundcalc.checkpoints.families.names import placed, stripped
 from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
 from boundcalc.norms.matrix import Native, Stored
 from boundcalc.setting import Architecture
+
+Key = tuple[str, int | None]
+"""A role and its block."""
+
+TOKENS = ("class_token", "distillation_token")
+"""Roles of tokens that are put before the input, in order; folded into the positions."""
+HALVES: Mapping[str, tuple[str, str]] = {f"{k}_{i}{j}": (f"{k}_{i}", f"{k}_{j}") for k in "Wb" for i, j in ("13", "31")}
+"""Roles of tensors that hold two weights, one after the other."""
+_POOLING = "pooling_"
+"""How roles begin that are of attention by a trained query after the last block, and are read as of one block more."""
 
 
 @dataclass(frozen=True)
@@ -29,66 +40,68 @@ class Family:
         name: in reports and for `--family`.
         model_types: values of "model_type" in config.json that it is for.
         tensors: name pattern -> role. "{b}" stands for the block number, a trailing ".T" says that the file holds the
-            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not). Roles are the kinds of norms files, and
-            "W_QKV", "b_QKV" (fused, equal thirds), "segments", "class_token".
-        architecture: builds the architecture from the tensors (families/blocks.py).
+            transpose of W (torch.nn.Linear does, GPT-2's Conv1D does not). Roles are the kinds of norms files, perhaps
+            with their block and head (W_Q[0,1].T), and "W_QKV", "b_QKV" (fused), "W_13", "segments", "class_token".
+        build: makes the architecture of the tensors (families/blocks.py).
         ignored: pattern -> why such a tensor is no weight of the bounded model.
         prefixes: parts that some checkpoints put before every name.
-        reads: parameter of `architecture` -> the field of config.json that says it, and the library's default.
-        fixed: further parameters, which the library's code has as constants.
-        only: field -> the values that leave the description as it is.
-        neutral: pattern of further fields that change no bounded function.
+        reads: parameter of `build` -> the field of config.json that says it, and the library's default.
+        parameters: further ones, which the library's code has as constants.
         gives_way: tensor -> why it is not read where another tensor has the same role.
-        tokens: roles of tokens that are put before the input, in order; folded into the positions.
         scales: role -> what the model multiplies such a weight by.
-        by_group: whether fused queries, keys and values lie group by group, not one after the other: the query heads of
-            a group, then its key, then its value.
-        halves: role of a tensor that holds two weights, one after the other -> their roles.
         described: whether a mapping describes the model completely, so that config.json is not read.
-        known_heads: attention heads, where the table itself gives them.
-        at: tensor -> its block and head, where a mapping says them with the role (W_Q[0,1].T).
         rotate: how queries and keys turn with their position, where the table says so; no bound reads it.
     """
 
     name: str
     model_types: tuple[str, ...]
     tensors: Mapping[str, str]
-    architecture: Callable[[Model], Architecture]
+    build: Callable[[Model], Architecture]
     ignored: Mapping[str, str] = field(default_factory=dict[str, str])
     prefixes: tuple[str, ...] = ()
     reads: Mapping[str, tuple[str, Any]] = field(default_factory=dict[str, Any])
-    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, Any])
-    neutral: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     gives_way: Mapping[str, str] = field(default_factory=dict[str, str])
-    tokens: tuple[str, ...] = ("class_token",)
     scales: Mapping[str, Callable[[Model], float]] = field(default_factory=dict[str, Any])
-    by_group: bool = False
-    halves: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, Any])
     described: bool = False
-    known_heads: int | None = None
-    at: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict[str, Any])
     rotate: Callable[[Any, int | None], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Sorted:
-    """Places by (role, block); ignored tensors with the reason; names that match nothing; pairs for one role."""
+class _Claim(NamedTuple):
+    """A tensor for a role: its name without prefixes, whether it is stored as the transpose, and of which head."""
 
-    places: dict[tuple[str, int | None], Place]
-    ignored: dict[str, str]
-    unknown: list[str]
-    gave_way: list[tuple[Tensor, Tensor]]
+    plain: str
+    tensor: Tensor
+    turned: bool
+    head: int | None
 
 
 @dataclass(frozen=True)
 class Model:
-    """A checkpoint seen through a family: tensors by role, and its settings."""
+    """A checkpoint seen through a family: tensors by role, and its settings.
+
+    Attributes:
+        places: tensors by role and block.
+        ignored: tensors that are no weights of the bounded model, with the reason.
+        unknown: tensors the family has no place for.
+    """
 
     checkpoint: Checkpoint
     family: Family
     options: Options = field(default_factory=Options)
     _options_read: set[str] = field(default_factory=set[str], compare=False)
+    places: dict[Key, Place] = field(init=False, default_factory=dict[Key, Place], repr=False, compare=False)
+    ignored: dict[str, str] = field(init=False, default_factory=dict[str, str], repr=False, compare=False)
+    unknown: list[str] = field(init=False, default_factory=list[str], repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for key, claims in self._claims().items():
+            self.places[key] = self._settled(key[0], claims)
+        self._fold()
+        stored, depth = _block_count(self.places), self.family.parameters.get("depth", 0)
+        for (role, block), place in list(self.places.items()):  # blocks that share the stored ones, read in turn
+            if block is not None:
+                self.places.update({(role, at): place for at in range(block + stored, depth, stored)})
 
     def option(self, name: str) -> Any:
         """What the user says beyond the files."""
@@ -100,110 +113,86 @@ class Model:
         for name, (option, why) in _OPTIONS.items():
             if getattr(self.options, name) is not None and name not in self._options_read:
                 raise InvalidSetting(f"{option} has no effect on {self.checkpoint.where}: {why}; leave it out")
+        for name in self.options.settings:  # of a whole config.json only some fields are read
+            if name not in self.settings.read and "model_type" not in self.options.settings:
+                raise InvalidSetting(f"--set {name}=... has no effect: nothing that describes the model reads it")
+
+    @cached_property
+    def architecture(self) -> Architecture:
+        """What the tensors make up."""
+        return self.family.build(self)
 
     @cached_property
     def settings(self) -> Settings:
         """The fields that the user and config.json give."""
-        return Settings(self.checkpoint.where, self.options.settings, self.checkpoint.config)
-
-    @property
-    def doubts(self) -> list[str]:
-        """What a forward check must settle, once the architecture is built."""
-        settings = self.settings
-        if not self.family.described:
-            settings.read.update(name for name, _ in self.family.reads.values())
-            return settings.doubted(self.family.only, self.family.neutral)
-        if settings.said:
-            raise InvalidSetting(
-                f"--set {next(iter(settings.said))}=... has no effect: the mapping says what the model is"
-            )
-        return []
+        return Settings(self.options.settings, {} if self.family.described else self.checkpoint.config)
 
     @cached_property
     def first_position(self) -> int:
         """The first row of the position table that is read: after `skipped` rows, or after the row of padding."""
         padding = self.setting_of("padding")
-        return self.family.fixed.get("skipped", 0) if padding is None else size("pad_token_id", padding, least=0) + 1
+        return self.setting_of("skipped") or 0 if padding is None else size("pad_token_id", padding, least=0) + 1
 
     @cached_property
     def head(self) -> str:
         """Which kind of model "architectures" names, by the ending of its class; "" where it names none."""
         named = self.settings.get("architectures")
-        if not named or self.family.described:
-            return ""
         name = named[0] if isinstance(named, list) and len(named) == 1 else ""
-        kind = next((ending for ending in _HEADS_OF if isinstance(name, str) and name.endswith(ending)), "")
-        if not kind:
-            self.settings.doubts.append(f"architectures: need one class, whose name ends with {', '.join(_HEADS_OF)}")
-        return kind
+        return next((ending for ending in (*LANGUAGE, *CLASSIFIERS) if str(name).endswith(ending)), "")
 
-    @cached_property
-    def _sorted(self) -> _Sorted:
-        roles = [(compiled(pattern), pattern, role) for pattern, role in self.family.tensors.items()]
+    def _claims(self) -> dict[Key, list[_Claim]]:
+        """The tensors of each role; others are ignored with a reason, or unknown."""
+        roles = [(compiled(pattern), placed(role)) for pattern, role in self.family.tensors.items()]
         reasons = [(compiled(pattern), why) for pattern, why in self.family.ignored.items()]
-        places: dict[tuple[str, int | None], Place] = {}
-        ignored: dict[str, str] = {}
-        unknown: list[str] = []
-        gave: list[tuple[Tensor, Tensor]] = []
-        apart: dict[tuple[str, int | None], dict[int, Tensor]] = {}
+        patterns = (*self.family.tensors, *self.family.ignored, *self.family.prefixes)
+        short = stripped(list(self.checkpoint.tensors), patterns)
+        claims: dict[Key, list[_Claim]] = {}
         for name, tensor in self.checkpoint.tensors.items():
-            plain = self._plain(name)
-            claim = next(((m, *rest) for regex, *rest in roles if (m := regex.fullmatch(plain))), None)
+            plain = short[name]
+            prefix = next((prefix for prefix in self.family.prefixes if plain.startswith(prefix)), "")
+            plain = plain.removeprefix(prefix)
+            role = next(((match, own) for regex, own in roles if (match := regex.fullmatch(plain))), None)
+            if role is not None and tensor.is_float:
+                match, (kind, block, head, turned) = role
+                block = int(match["b"]) if "b" in match.re.groupindex else block
+                claims.setdefault((kind, block), []).append(_Claim(plain, tensor, turned, head))
+                continue
             why = next((why for regex, why in reasons if regex.fullmatch(plain)), None)
-            if claim is None or not tensor.is_float:
-                if why is None and not tensor.is_float:
-                    why = f"{tensor.dtype} numbers: a buffer, not a weight"
-                if why is None and name in self.checkpoint.buffers:
-                    why = "a buffer of the module, not a weight"
-                if why is None:
-                    unknown.append(name)
-                else:
-                    ignored[name] = why
-                continue
-            match, pattern, role = claim
-            block, head = self.family.at.get(pattern, (block_of(match), None))
-            if head is not None:
-                apart.setdefault((role, block), {})[head] = tensor
-                continue
-            key = (role.removesuffix(".T"), block)
-            if key in places and places[key].tensor.storage == tensor.storage:
-                ignored[name] = f"the same parameter as {places[key].tensor.name}"
-            elif key in places and plain in self.family.gives_way:
-                ignored[name] = self.family.gives_way[plain]
-                gave.append((tensor, places[key].tensor))
-            elif key in places and self._plain(places[key].tensor.name) in self.family.gives_way:
-                other = places[key].tensor
-                ignored[other.name] = self.family.gives_way[self._plain(other.name)]
-                gave.append((other, tensor))
-                places[key] = Place(tensor, role.endswith(".T"))
-            elif key in places:
-                raise CheckpointError(
-                    f"{name} and {places[key].tensor.name} both look like {key[0]} of {self.family.name}"
-                )
+            if why is None and (name in self.checkpoint.buffers or not tensor.is_float):
+                why = "a buffer, not a weight" if tensor.is_float else f"{tensor.dtype} numbers: a buffer, not a weight"
+            if why is None:
+                self.unknown.append(name)
             else:
-                places[key] = Place(tensor, role.endswith(".T"))
-        for (role, block), heads in apart.items():
-            key = role.removesuffix(".T"), block
-            if (
-                sorted(heads) != list(range(len(heads)))
-                or len({tensor.shape for tensor in heads.values()}) > 1
-                or key in places
-            ):
-                raise CheckpointError(
-                    f"{heads[min(heads)].name} and its like are no heads 0, 1, ... of one shape for {role}"
-                )
-            places[key] = Place(
-                heads_side_by_side([heads[at] for at in range(len(heads))], role.endswith(".T")), role.endswith(".T")
-            )
-        self._fold(places, ignored)
-        places |= read_again(places, self.family.fixed.get("depth", 0))
-        return _Sorted(places, ignored, unknown, gave)
+                self.ignored[name] = why
+        return claims
 
-    def _fold(self, places: dict[tuple[str, int | None], Place], ignored: dict[str, str]) -> None:
+    def _settled(self, role: str, claims: list[_Claim]) -> Place:
+        """The tensor of a role, of those that may be it; or the maps of its heads side by side."""
+        heads = {claim.head: claim.tensor for claim in claims if claim.head is not None}
+        first, turned = claims[0].tensor, claims[0].turned
+        if heads:
+            alike = len({tensor.shape for tensor in heads.values()}) == 1 and len(heads) == len(claims)
+            if sorted(heads) != list(range(len(heads))) or not alike:
+                raise CheckpointError(f"{first.name} and its like are no heads 0, 1, ... of one shape for {role}")
+            return Place(heads_side_by_side([heads[at] for at in range(len(heads))], turned), turned)
+        own = [claims[0]]
+        for claim in claims[1:]:
+            if claim.tensor.storage == first.storage:
+                self.ignored[claim.tensor.name] = f"the same parameter as {first.name}"
+            else:
+                own.append(claim)
+        kept = [claim for claim in own if claim.plain not in self.family.gives_way] or own
+        self.ignored.update({c.tensor.name: self.family.gives_way[c.plain] for c in own if c not in kept})
+        if len(kept) > 1:
+            names = " and ".join(claim.tensor.name for claim in kept[:2])
+            raise CheckpointError(f"{names} both look like {role} of {self.family.name}")
+        return Place(kept[0].tensor, kept[0].turned)
+
+    def _fold(self) -> None:
         """Weights that are not one tensor: parts of one, those that a vector scales, and gains that are 1 + w."""
-        after = block_count(places)
-        for role, block in [key for key in places if key[0].startswith(POOLING_HEAD)]:
-            places[role.removeprefix(POOLING_HEAD), after] = places.pop((role, block))
+        places, after = self.places, _block_count(self.places)
+        for role, block in [key for key in places if key[0].startswith(_POOLING)]:
+            places[role.removeprefix(_POOLING), after] = places.pop((role, block))
         for (role, block), place in list(places.items()):
             map_name = role.removeprefix("outputs_of.")
             if parts := self._parts(role, place, places.get(("W_O", block))):
@@ -211,23 +200,22 @@ class Model:
                     other = places[twice, block].tensor.name
                     raise CheckpointError(f"{place.tensor.name} and {other} both look like {twice}")
                 del places[role, block]
-                places |= {(kind, block): part for kind, part in parts.items()}
+                places.update({(kind, block): part for kind, part in parts.items()})
             elif map_name != role:
                 for name in (map_name, f"b_{map_name[2:]}"):
                     if (name, block) in places:
                         places[name, block] = times(places[name, block], place.tensor)
                 del places[role, block]
-                ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
+                self.ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
             elif role == "readout_both":
-                places |= class_and_mean(places.pop((role, block)), places.get(("positions", None)))
-            elif self.family.fixed.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
+                places.update(class_and_mean(places.pop((role, block)), places.get(("positions", None))))
+            elif self.family.parameters.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
                 places[role, block] = derived(place, lambda values, *_: 1 + values)
 
     def _parts(self, role: str, place: Place, output: Place | None) -> dict[str, Place]:
         """The weights that a tensor holds side by side; {} of one weight."""
-        if role in self.family.halves:
-            pairs = enumerate(self.family.halves[role])
-            return {kind: sliced(place, role, slice(at, at + 1), 2) for at, kind in pairs}
+        if role in HALVES:
+            return {kind: sliced(place, role, slice(at, at + 1), 2) for at, kind in enumerate(HALVES[role])}
         if role not in ("W_QKV", "b_QKV"):
             return {}
         if output is None:
@@ -242,45 +230,12 @@ class Model:
                 "keys and values; of maps stored the other way round, as torch.nn.Linear does or does not, the module "
                 "(--compare module.py:make) or a mapping says so"
             )
-        apart = groups if self.family.by_group else 1
+        apart = groups if self.flag("by_group") else 1
         ends = (0, self.heads // apart, (self.heads + groups) // apart, (self.heads + 2 * groups) // apart)
         return {
             f"{role[:2]}{kind}": sliced(place, role, slice(*ends[at : at + 2]), ends[-1], apart)
             for at, kind in enumerate("QKV")
         }
-
-    @cached_property
-    def _short(self) -> Mapping[str, str]:
-        """Names without what a wrapper puts before all of them, unless the table has names that begin so."""
-        patterns = (*self.family.tensors, *self.family.ignored, *self.family.prefixes)
-        return stripped(list(self.checkpoint.tensors), patterns)
-
-    def _plain(self, name: str) -> str:
-        name = self._short[name]
-        for prefix in self.family.prefixes:
-            if name.startswith(prefix):
-                return name.removeprefix(prefix)
-        return name
-
-    @property
-    def places(self) -> Mapping[tuple[str, int | None], Place]:
-        """Tensors by role and block."""
-        return self._sorted.places
-
-    @property
-    def ignored(self) -> Mapping[str, str]:
-        """Tensors that are no weights of the bounded model, with the reason."""
-        return self._sorted.ignored
-
-    @property
-    def unknown(self) -> list[str]:
-        """Tensors the family has no place for."""
-        return self._sorted.unknown
-
-    @property
-    def gave_way(self) -> list[tuple[Tensor, Tensor]]:
-        """Tensors that are not read because another has the same role, and that other."""
-        return self._sorted.gave_way
 
     def has(self, role: str, block: int | None = None) -> bool:
         """Whether a tensor, or part of one, plays a role."""
@@ -320,7 +275,7 @@ class Model:
     @cached_property
     def depth(self) -> int:
         """Number of blocks, without the attention that pools rows by a trained query."""
-        blocks = block_count(self.places)
+        blocks = _block_count(self.places)
         if not blocks:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
         return blocks - self.has("probe", blocks - 1)
@@ -328,7 +283,7 @@ class Model:
     def setting_of(self, name: str) -> Any:
         """A parameter of the family: of config.json (or --set), the library's default, or a constant of its code."""
         if name not in self.family.reads:
-            return self.family.fixed.get(name)
+            return self.family.parameters.get(name)
         said, default = self.family.reads[name]
         return self.settings.get(said, default, null=name in ("cap", "final_cap"))
 
@@ -351,8 +306,6 @@ class Model:
     @cached_property
     def heads(self) -> int:
         """Attention heads."""
-        if self.family.described:
-            return self.family.known_heads or self.option("heads") or 1
         said, count = self.option("heads"), self.setting_of("heads")
         count = next(filter(None, (count, *(self.settings.get(name) for name in _HEADS))), None)
         where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
@@ -361,7 +314,7 @@ class Model:
                 f"{self.checkpoint.where} comes without the number of heads: put its config.json next to it, or say "
                 f"--heads 12 (--set {where}=12)"
             )
-        if said is not None and count is not None and count != said:
+        if said is not None and count not in (None, said):
             raise CheckpointError(f"--heads {said}, but {where} is {count!r}: leave out one of them")
         return size("heads", said if count is None else count)
 
@@ -381,13 +334,22 @@ class Model:
         return stored(place.tensor), place.transposed
 
 
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The expression that a pattern of a family's table stands for: {b} is the number of a block."""
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\{b\}", r"(?P<b>\d+)", 1))
+
+
+def _block_count(places: Iterable[Key]) -> int:
+    """One more than the largest block number."""
+    return 1 + max((block for _, block in places if block is not None), default=-1)
+
+
 _HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 """Names of one field in releases of the library; the family's own comes first."""
 
 LANGUAGE = ("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining")
 """Endings of classes that read out tokens."""
-_CLASSIFIERS = ("ForSequenceClassification", "ForTokenClassification", "ForImageClassification")
-_HEADS_OF = (*LANGUAGE, *_CLASSIFIERS, "Model", "ModelWithProjection")
+CLASSIFIERS = ("ForSequenceClassification", "ForTokenClassification", "ForImageClassification", "Model")
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
     "seq_len": ("--T", "the model itself gives T"),

@@ -108,6 +108,9 @@ _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")
 
 def _plain(checkpoint: Checkpoint) -> Checkpoint:
     """Refuses stored numbers that are codes and not the weights that the model multiplies by."""
+    if checkpoint.config.get("auto_map"):
+        doubts = (*checkpoint.doubts, "auto_map: the code that the folder has for its model was not run")
+        checkpoint = replace(checkpoint, doubts=doubts)
     said = checkpoint.config.get("quantization_config")
     codes = next((name for name in checkpoint.tensors if name.endswith(_CODES)), None)
     if said is None and codes is None:

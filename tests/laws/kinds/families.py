@@ -118,18 +118,6 @@ def a_missing_map_is_refused(family: Family, at: FamilyExample) -> str | None:
     return None
 
 
-def an_unknown_field_is_refused(family: Family, at: FamilyExample) -> str | None:
-    """A field of config.json may change what the model computes."""
-    if family.described:
-        return None
-    try:
-        account = _audit(family, at.but(nobody_knows_this_field=7)).account
-    except BoundcalcError as error:
-        return None if "nobody_knows_this_field" in str(error) else f"it is refused without its name: {error}"
-    doubted = any("nobody_knows_this_field" in str(doubt) for doubt in account.doubts)
-    return None if doubted else "a field that nothing reads goes unnoticed"
-
-
 def its_bounds_are_checked(family: Family, at: FamilyExample) -> str | None:
     """The model lowers to a setting whose certificate holds."""
     from boundcalc.engine.evaluate import compare
@@ -147,7 +135,6 @@ LAWS = (
     norms_are_those_of_the_maps,
     an_unknown_tensor_is_refused,
     a_missing_map_is_refused,
-    an_unknown_field_is_refused,
     its_bounds_are_checked,
 )
 
