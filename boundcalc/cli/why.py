@@ -40,7 +40,7 @@ def _lines(name: str, account: Why, setting: Setting) -> list[str]:
     if not account.counts:
         about = f"{account.strategy}, which counts no covers, at m = {short(account.n_train)}"
         head = f"Why the {what} of {name!r}: {about}"
-    pieces = ", ".join(f"{c.piece} {percent(c.share)}" for c in account.counts[:_MOST] if c.share > 0)
+    pieces = ", ".join(f"{c.key} {percent(c.share)}" for c in account.counts[:_MOST] if c.share > 0)
     rest, more = sum(c.share for c in account.counts[_MOST:]), len(account.counts) - _MOST
     lines = [f"{head}."]
     if account.counts:

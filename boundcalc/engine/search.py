@@ -209,7 +209,7 @@ class Search:
 
     def gaps(self) -> Iterator[Candidate]:
         """Candidate certificates for the gap."""
-        coverless = self._coverless("gap")
+        coverless = self.coverless("gap")
         yield from coverless
         try:
             if self.closed is not None:
@@ -225,7 +225,7 @@ class Search:
         """Candidate certificates for the risk at the given margin training error."""
         if self.closed is not None or self.has_empty_premise:
             return
-        coverless = self._coverless("risk")
+        coverless = self.coverless("risk")
         yield from coverless
         try:
             if self.policy.lemmas:
@@ -234,7 +234,7 @@ class Search:
             if not coverless:
                 raise
 
-    def _coverless(self, quantity: Quantity) -> list[Candidate]:
+    def coverless(self, quantity: Quantity) -> list[Candidate]:
         """Candidates without covers, which apply where some piece has none; a policy of these alone is refused here."""
         refused = None if self.policy.lemmas else self.policy.refuses(self.setting)
         if refused is not None:

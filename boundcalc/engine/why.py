@@ -18,7 +18,9 @@ from boundcalc.engine.allocate import slack
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.growth import STEP, changers, value_of
+from boundcalc.engine.search import Search
 from boundcalc.engine.solve import solve
+from boundcalc.proof.breakdown import Part
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Setting
@@ -31,15 +33,6 @@ _LARGEST = 60.0
 """Larger changes (in logs) are no advice."""
 _UP = ("m", "gamma", "delta")
 """What helps when it grows; everything else helps when it shrinks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """One piece at the level that costs most: the log of its log count (natural), and its share."""
-
-    piece: str
-    log_count: float
-    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +68,7 @@ class Why:
     strategy: str
     first_link: bool
     log_count: float
-    counts: tuple[Count, ...]
+    counts: tuple[Part, ...]
     n_train: int
     needed: float | None
     target: float
@@ -102,7 +95,10 @@ class Why:
             "n_train": self.n_train,
             "n_train_needed": self.needed,
             "target": self.target,
-            "pieces": [{"piece": c.piece, "log10_count": log10(c.log_count), "share": c.share} for c in self.counts],
+            "pieces": [
+                {"piece": part.key, "log10_count": log10(upper_log(part.count)), "share": part.share}
+                for part in self.counts
+            ],
             "saturates": self.saturates,
             "elasticities": dict(self.elasticities),
             "changes": [
@@ -131,11 +127,15 @@ def hold(evaluator: Evaluator, value: BoundValue, quantity: Quantity) -> Checked
         if STRATEGIES[fixed.strategy].every_scale:
             return None
         return proof if proof.certificate == fixed else evaluator.check(fixed)
-    link = evaluator.search(value.name).best_link()
+    return _first_link(evaluator, evaluator.search(value.name))
+
+
+def _first_link(evaluator: Evaluator, search: Search) -> Checked | None:
+    link = search.best_link()
     if link is None:
         return None
     level = Level(link.point.log_scale + slack(link.point.items), link.point.covers())
-    return evaluator.check(Certificate(evaluator.paid, value.name, Chain.name, (level,)))
+    return evaluator.check(Certificate(evaluator.paid, search.policy.name, Chain.name, (level,)))
 
 
 class _Account:
@@ -146,34 +146,31 @@ class _Account:
         self.quantity: Quantity = quantity
         self.changers = changers(evaluator.paid)
         bound = value.of(quantity)
-        vacuous, log_bound = bound.vacuous, bound.log_value
-        floor = evaluator.paid.sample.train_error if quantity == "risk" else 0.0  # no risk bound gets below it
-        halved = math.log(floor + max(math.exp(min(log_bound, 0.0)) - floor, 1e-300) / 2)
+        self.first_link, vacuous, log_bound = bound.trivial, bound.vacuous, bound.log_value
+        q = evaluator.paid.sample.train_error if quantity == "risk" else 0.0  # no risk bound gets below it
+        halved = math.log(q + max(math.exp(min(log_bound, 0.0)) - q, 1e-300) / 2)
         self.log_target = -VACUOUS_MARGIN - 1e-6 if vacuous else halved
-        self.saturates = vacuous and quantity == "risk"
-        self.log_goal = self._goal() if self.saturates else self.log_target
+        self.saturates, self.log_goal = vacuous and quantity == "risk", self.log_target
+        if self.saturates:  # the log rate at which a risk reaches its target, as the kl inverse gives it
+            target = math.exp(self.log_target)
+            rate = (1 - q) * math.log((1 - q) / (1 - target)) + (q * math.log(q / target) if q else 0.0)
+            self.log_goal = math.log(rate)
         self.measure = self._measure_of(held)
 
     def _measure_of(self, proof: Checked) -> float:
         """Log of what the proof gives; where a risk saturates, of (log N + log 1/delta)/m."""
         return proof.log_rate if self.saturates else proof.bounding(self.quantity).log_value
 
-    def _goal(self) -> float:
-        """The log rate at which a risk that saturates reaches its target, as the kl inverse gives it."""
-        q, target = self.evaluator.paid.sample.train_error, math.exp(self.log_target)
-        return math.log((1 - q) * math.log((1 - q) / (1 - target)) + (q * math.log(q / target) if q else 0.0))
-
     def account(self) -> Why:
         """Everything about it."""
-        level = max(self.held.breakdown.levels, key=lambda level: level.count, default=None)
-        parts = () if level is None else level.parts
-        counts = sorted((Count(part.key, upper_log(part.count), part.share) for part in parts), key=lambda c: -c.share)
+        level = max(self.held.breakdown.levels, key=lambda level: upper_log(level.count), default=None)
+        counts = sorted(() if level is None else level.parts, key=lambda part: -part.share)
         slopes = {name: slope for name in self.changers if (slope := self._slope(name)) is not None}
         needed = self._needed()
         return Why(
             self.quantity,
             self.held.certificate.strategy,
-            self.value.of(self.quantity).trivial,
+            self.first_link,
             -math.inf if level is None else upper_log(level.count),
             tuple(counts),
             self.evaluator.paid.sample.n_train,
@@ -184,41 +181,47 @@ class _Account:
             self._changes(slopes, needed),
         )
 
-    # -- slopes
+    # -- proofs of changed settings
+
+    def _at(self, name: str, factor: float) -> Checked | None:
+        """The held proof after a change; a new one where other blocks or norms of K2 need it; None where none is."""
+        try:
+            changed = self.changers[name](factor)
+            if name != "depth" and not (self.held.certificate.tuning is not None and "norm" in name):
+                return self.held.moved(changed)
+            evaluator = Evaluator(changed)
+            search = evaluator.search(self.held.certificate.policy)
+            proof = _first_link(evaluator, search) if self.first_link else self._proved(evaluator, search)
+        except (BoundcalcError, ArithmeticError, ValueError):
+            return None
+        alike = proof is not None and proof.certificate.strategy == self.held.certificate.strategy
+        return proof if alike else None
+
+    def _proved(self, evaluator: Evaluator, search: Search) -> Checked:
+        """The proof by the search of the policy that is held, where K2 has one by that theorem."""
+        certificate = self.held.certificate
+        if certificate.tuning is not None:
+            return evaluator.prove(search.coverless(certificate.quantity))
+        return evaluator.prove(list(search.gaps() if certificate.quantity == "gap" else search.risks()))
 
     def _slope(self, name: str) -> float | None:
+        """Of the side on which it is smaller: on the other one the proof may be another (a ball acts, maps part)."""
         paid = self.evaluator.paid
         factor = {"T": 2.0, "d": 2.0, "depth": 1 + 1 / paid.architecture.depth, "delta": 1 / STEP}.get(name, STEP)
         if name == "m":
             factor = max(factor, 1 + 1 / paid.sample.n_train)
         slopes: list[float] = []
-        for step in (factor, 1 / factor):  # on one side the proof may be another: maps do not meet, a ball acts
-            there, length = self._at(name, step), self._length(name, step)
-            if there is not None and length:
-                slopes.append((there - self.measure) / length)
+        for step in (factor, 1 / factor):
+            there = self._at(name, step)
+            if there is not None and (length := math.log(self._changed(name, step, there.certificate.setting)[0])):
+                slopes.append((self._measure_of(there) - self.measure) / length)
         slope = min(slopes, key=abs, default=None)
         return 0.0 if slope is not None and abs(slope) < 1e-9 else slope
 
-    def _length(self, name: str, factor: float) -> float:
-        """By how much a number changes, in logs: sizes are whole."""
-        try:
-            now, before = value_of(self.changers[name](factor), name), value_of(self.evaluator.paid, name)
-        except (BoundcalcError, ArithmeticError, ValueError):
-            return 0.0
-        return math.log(factor) if now is None or before is None else math.log(now / before)
-
-    def _at(self, name: str, factor: float) -> float | None:
-        """The held proof's measure after a change, or that of a new proof where it does not carry over."""
-        try:
-            changed = self.changers[name](factor)
-            if self.held.certificate.tuning is None and name != "depth":
-                return self._measure_of(self.held.moved(changed))
-            evaluator = Evaluator(changed)
-            proof = hold(evaluator, evaluator.value(self.held.certificate.policy), self.quantity)
-        except (BoundcalcError, ArithmeticError, ValueError):
-            return None
-        alike = proof is not None and proof.certificate.strategy == self.held.certificate.strategy
-        return self._measure_of(proof) if proof is not None and alike else None
+    def _changed(self, name: str, factor: float, there: Setting) -> tuple[float, float | None]:
+        """By which factor a number changed, and what it is now: sizes are whole."""
+        now, before = value_of(there, name), value_of(self.evaluator.paid, name)
+        return (factor if now is None or before is None else now / before), now
 
     # -- changes
 
@@ -242,12 +245,11 @@ class _Account:
             better = sorted(abs(math.log(change.factor)) for change in changes)[:_SHOWN]
             if len(better) == _SHOWN and better[-1] <= length:
                 break
-            confirmed = self._confirmed(name, length)
-            if confirmed is not None:
-                changes.append(confirmed)
+            if length < _LARGEST and (change := self._reaching(name, length)) is not None:
+                changes.append(change)
         return tuple(sorted(changes, key=lambda change: abs(math.log(change.factor)))[:_SHOWN])
 
-    def _confirmed(self, name: str, length: float) -> Change | None:
+    def _reaching(self, name: str, length: float) -> Change | None:
         """A change that is searched and checked to reach the target, by about so much (in logs), by secants."""
         changer, best = changers(self.value.setting)[name], None  # before budgets were rounded up
         sign = 1 if name in _UP else -1
@@ -256,25 +258,17 @@ class _Account:
             if length > most:
                 break
             try:
-                proof = self._proved(changed := changer(math.exp(sign * length)))
+                evaluator = Evaluator(changed := changer(math.exp(sign * length)))
+                proof = self._proved(evaluator, evaluator.search(self.held.certificate.policy))
             except (BoundcalcError, ArithmeticError, ValueError):
                 break
-            there = math.inf if proof is None or proof.trivial else proof.log_value
-            if proof is None:  # no network has the margin so far away
-                break
-            if there <= self.log_target:
-                now, before = value_of(changed, name), value_of(self.value.setting, name)
-                factor = math.exp(sign * length) if now is None or before is None else now / before
-                best = Change(name, factor, now, there)
+            there = proof.bounding(self.quantity).log_value
+            if not proof.trivial and there <= self.log_target:
+                if evaluator.risk_refusal is not None:  # no network has the margin so far away
+                    break
+                best = Change(name, *self._changed(name, math.exp(sign * length), changed), there)
                 if there > self.log_target - _CLOSE:
                     break
             slope = (self._measure_of(proof) - self.measure) / length
             length *= 1.15 if slope >= 0 else max(0.5, min(2.0, (self.log_goal - self.measure) / slope / length + 0.01))
         return best
-
-    def _proved(self, changed: Setting) -> Checked | None:
-        """The checked bound of a changed setting by the policy that is held; None where it would be of no network."""
-        evaluator = Evaluator(changed)
-        if evaluator.risk_refusal is not None:
-            return None
-        return evaluator.prove(evaluator.candidates(self.held.certificate.policy, self.quantity))
