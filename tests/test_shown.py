@@ -64,9 +64,3 @@ def test_a_setting_says_all_that_is_not_as_by_default(preset: str) -> None:
     }
     for name, value in changed.items():
         assert repr(setting.but(**{name: value})) != repr(setting), name
-
-
-def test_a_sweep_is_a_table_in_a_notebook() -> None:
-    found = sweep(SETTING, {"depth": [1, 2]}, ["closed"])
-    assert found._repr_html_().count("<tr>") == 3
-    assert all(f"<td>{depth}</td>" in found._repr_html_() for depth in (1, 2))

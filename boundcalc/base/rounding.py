@@ -44,15 +44,6 @@ def upper(log10: float, digits: int = 4) -> str:
     return _rounded_digits(exact.multiply(exact.power(Decimal(10), Decimal(log10)), lost), digits, ROUND_CEILING)
 
 
-def upper_latex(log10: float, digits: int = 4) -> str:
-    """The same in LaTeX, between dollars."""
-    text = upper(log10, digits)
-    if text.startswith("10^"):
-        return f"10^{{{text[3:]}}}"
-    head, mark, exponent = text.partition("e")
-    return rf"{head}\cdot 10^{{{int(exponent)}}}" if mark else text
-
-
 def exponent_up(log10: float, places: int = 1) -> str:
     """The exponent of an upper bound 10^log10."""
     lost = 1 + Decimal("1e-14") * (1 if log10 > 0 else -1)

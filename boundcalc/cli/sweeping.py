@@ -19,7 +19,7 @@ from boundcalc.cli.setting import WITH_LAYERS, Entry, Question, changed, full_js
 from boundcalc.cli.text import Line, write_table
 from boundcalc.cli.theorem import refuse_idle_bits
 from boundcalc.cli.values import shown
-from boundcalc.engine.sweep import RESULT_COLUMNS, checked_size, run
+from boundcalc.engine.sweep import RESULT_COLUMNS, run, size_of
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
 from boundcalc.theorems import known_bound
@@ -52,7 +52,7 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     def make(point: dict[str, Any]) -> Setting:
         return changed(question.setting, point)
 
-    total = checked_size(make, grid)
+    total = size_of(grid)
     if form == "table" and total * len(names) > _MOST_ROWS:
         raise InvalidSetting(f"a table of {total * len(names)} rows is no reading: add --format csv (or json)")
     typed = {option.field: name for name, (option, _) in axes.items()}

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.rounding import upper, upper_latex
-from boundcalc.base.table import as_html, as_text
+from boundcalc.base.rounding import upper
+from boundcalc.base.table import as_text
 from boundcalc.base.validate import choice
 from boundcalc.base.value import Kind
 from boundcalc.engine.search import Needed
@@ -181,28 +181,11 @@ class BoundValue:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{key}</th><td>{value}</td></tr>" for key, value in self.to_json().items())
-        return f"<table>{rows}</table>"
-
-    def _repr_latex_(self) -> str:
-        if self.trivial:
-            return r"$\mathrm{gap}$: trivial"
-        mark = r"\le" if self.kind != "proxy" else r"\approx"
-        return rf"$\mathrm{{gap}} {mark} {upper_latex(self.log10)}$"
-
 
 class Comparison(list[BoundValue]):
     """Bounds of one setting, side by side: a list that shows itself as a table."""
 
-    @property
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [("bound", "kind", "gap <=", "risk <=", "strategy"), *(value.row for value in self)]
-
     def __str__(self) -> str:
-        return as_text(self._rows)
+        return as_text([("bound", "kind", "gap <=", "risk <=", "strategy"), *(value.row for value in self)])
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return as_html(self._rows)

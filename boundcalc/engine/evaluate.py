@@ -49,8 +49,7 @@ def compare(setting: Setting, bounds: Iterable[str] | None = None, *, evaluator:
         evaluator: one made for the setting lets later questions about it (`solve`) reuse what is found here.
 
     Returns:
-        A value for each, in this order; a refusal is a value too. The list shows itself as a table, in notebooks as
-        HTML.
+        A value for each, in this order; a refusal is a value too. The list shows itself as a table.
     """
     names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
     evaluator = evaluator or Evaluator(setting)

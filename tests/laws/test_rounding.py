@@ -63,7 +63,6 @@ def test_logarithms_are_rounded_up() -> None:
         assert bool(arb(rounding.exponent_up(rounding.log10_up(log), 2)) * arb(10).log() >= arb(log))
         assert bool(arb(rounding.value_up(min(0.0, log))) >= arb(min(0.0, log)).exp())
     assert rounding.upper(rounding.log10_up(2000.0)) == "10^868.6"
-    assert rounding.upper_latex(rounding.log10_up(-20.0)) == r"2.062\cdot 10^{-9}"
 
 
 def test_a_size_that_is_needed_is_not_below_itself_nor_one_that_is_allowed_above() -> None:
