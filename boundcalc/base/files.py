@@ -6,47 +6,47 @@ one of two values is dropped, or a number appears that no file contains. Nothing
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import os
-from collections.abc import Iterable
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.validate import shown
 
+if TYPE_CHECKING:
+    from numpy.lib.npyio import NpzFile
+
 MOST = 8_000_000
 """Bytes of a text that is read: a document takes up to forty times as much memory."""
-_MOST_SLOW = 500_000
-"""Bytes of YAML and TOML that are read: their libraries take seconds for as much."""
-_SLOW = (".yaml", ".yml", ".toml")
-SUFFIXES = (".json", *_SLOW)
 
 
 def read_text(
     path: str | Path, what: str = "", error: type[BoundcalcError] = InvalidSetting, *, most: int = MOST, more: str = ""
 ) -> str:
-    """The text of a file, without a byte-order mark.
+    """The text of a file, without a byte-order mark; a file that cannot be opened is an `OSError`.
 
     Args:
-        path: of a file, a device or a pipe. A file that cannot be opened is an `OSError`.
+        path: of a file, a device or a pipe.
         what: it is ("the sweep file", "--norms"), for messages.
         error: raised for what is no UTF-8, what is longer than `most` bytes, and a named pipe without a writer.
         most: bytes that are read.
         more: what to do with more than that.
     """
     name = f"{what} {path}".strip()
-    pipe = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(pipe, "rb", buffering=0) as file:
-        try:
-            first = file.read(1)
-        finally:
-            os.set_blocking(pipe, True)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb", buffering=0) as file:
+        first = file.read(1)
         if first == b"" and Path(path).is_fifo():
             raise error(f"cannot read {name}: this pipe has no writer")
-        data = bytearray(first or b"")
-        while len(data) <= most and (part := file.read(most + 1 - len(data))):
-            data += part
+        os.set_blocking(descriptor, True)
+        data = (first or b"") + io.BufferedReader(file).read(most)
     if len(data) > most:
         raise error(
             f"{name} has more than {most:,} bytes, which is the most that is read of a text{more and ': '}{more}"
@@ -64,7 +64,7 @@ def plain_digits(text: str) -> str:
     return text
 
 
-# -- JSON, YAML, TOML
+# -- JSON
 
 
 def parse_json(text: str, where: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
@@ -73,30 +73,21 @@ def parse_json(text: str, where: str, error: type[BoundcalcError] = InvalidSetti
     Raises:
         error: the text is not JSON, has a key twice in one object, or a number that is not finite.
     """
-    import json
-
-    def refuse(why: str) -> Never:
-        raise error(f"{where} {why}")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in out:
-                refuse(f"gives the key {shown(key)} twice in one object: remove one of them")
-            out[key] = value
-        return out
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+            raise error(f"{where} gives the key {shown(twice)} twice in one object: remove one of them")
+        return values
 
     def finite(digits: str) -> float:
-        value = float(digits)
-        if not math.isfinite(value):
-            refuse(f"holds the number {shown(digits)}, which is beyond every float: give a finite one")
+        if not math.isfinite(value := float(digits)):
+            raise error(f"{where} holds {shown(digits)}, which is beyond every float: give a finite number")
         return value
 
-    def constant(word: str) -> Never:
-        refuse(f"holds {word}, which is no number of JSON: give a finite one")
-
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=constant, parse_float=finite)
+        return json.loads(text, object_pairs_hook=unique, parse_constant=finite, parse_float=finite)
     except BoundcalcError:
         raise
     except RecursionError:
@@ -105,46 +96,13 @@ def parse_json(text: str, where: str, error: type[BoundcalcError] = InvalidSetti
         raise error(f"{where} is not JSON: {wrong}") from None
 
 
-def read_json(path: str | Path, what: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
+def read_json(path: str | Path, what: str = "", error: type[BoundcalcError] = InvalidSetting) -> Any:
     """The value of a JSON file; `what` it is ("--norms") names it in errors. A missing file is an `OSError`."""
     return parse_json(read_text(path, what, error), str(path), error)
 
 
-def read_document(path: Path, what: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
-    """The value of a .yaml, .toml or (any other ending) JSON file; a missing file is an `OSError`."""
-    most = _MOST_SLOW if path.suffix.lower() in _SLOW else MOST
-    return parse_document(path, read_text(path, what, error, most=most), error)
-
-
-def parse_document(path: Path, text: str, error: type[BoundcalcError] = InvalidSetting) -> Any:
-    """The value of a text in the format that the ending of `path` names; raises `error` where it is none."""
-    suffix = path.suffix.lower()
-    if suffix not in _SLOW:
-        return parse_json(text, str(path), error)
-    try:
-        if suffix == ".toml":
-            import tomllib
-
-            return tomllib.loads(text)
-        import yaml  # type: ignore[import-not-found, import-untyped]
-
-        return yaml.safe_load(text)
-    except ModuleNotFoundError:
-        raise error(f"{path} is YAML, which needs PyYAML: pip install pyyaml, or write it as JSON") from None
-    except RecursionError:
-        raise error(f"{path} cannot be read: it is nested too deep") from None
-    except Exception as wrong:  # each library has its own
-        kind = "TOML" if suffix == ".toml" else "YAML"
-        raise error(f"{path} is not {kind}: {' '.join(str(wrong).split())}") from None
-
-
 def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
-    """Words like "lr=0.01" of a repeated option: the values are JSON where they are, else text.
-
-    A name is given once.
-    """
-    import json
-
+    """Words like "lr=0.01" of a repeated option, each name once: the values are JSON where they are, else text."""
     values: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
@@ -161,13 +119,12 @@ def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
     return values
 
 
-# -- tables
+# -- tables and arrays
 
 
 def read_table(path: str | Path) -> list[list[str]]:
     """The rows of a CSV file, cells stripped, empty rows left out; the first names the columns, each once."""
     import csv
-    import io
 
     text = read_text(path, more="write larger data as .npz")
     try:
@@ -178,7 +135,62 @@ def read_table(path: str | Path) -> list[list[str]]:
     for line, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise InvalidSetting(f"{path}: line {line} has {len(row)} cells, the first has {len(rows[0])}")
-    twice = next((name for i, name in enumerate(rows[0]) if name in rows[0][:i]), None) if rows else None
-    if twice is not None:
-        raise InvalidSetting(f"{path} has two columns {twice!r}: leave one out")
+    for name, count in Counter(rows[0] if rows else ()).items():
+        if count > 1:
+            raise InvalidSetting(f"{path} has two columns {name!r}: leave one out")
     return rows
+
+
+@contextmanager
+def plain_arrays(
+    path: str | Path, what: str = "plain arrays", writer: str = "np.savez(path, x=..., y=...)"
+) -> Iterator[NpzFile]:
+    """The arrays of an .npz file, none of them pickled; `what` they should be, and what writes such a file.
+
+    Any byte of the file may be damaged: whatever a library raises while one is read becomes an `InvalidSetting`.
+    """
+    from zipfile import is_zipfile
+
+    import numpy as np
+
+    if Path(path).is_file() and not is_zipfile(path):
+        raise InvalidSetting(f"{path} is not an .npz file: {writer} writes one")
+    try:
+        # opened here: of a damaged archive the library leaves its own open
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            yield file
+    except BoundcalcError:
+        raise
+    except Exception as error:
+        raise InvalidSetting(f"{path} is not an .npz file of {what}: {' '.join(str(error).split())}") from None
+
+
+# -- Python files
+
+
+def is_name(word: object) -> bool:
+    """Whether a word such as "mine.py:bound" names something in a Python file."""
+    file, _, name = word.rpartition(":") if isinstance(word, str) else ("", "", "")
+    return file.endswith(".py") and name.isidentifier()
+
+
+def load_name(word: str) -> Any:
+    """What "mine.py:bound" stands for. The file is executed; what lies next to it can be imported by it."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    if not is_name(word):
+        raise InvalidSetting(f"need a Python file and a name in it, such as mine.py:bound; got {word!r}")
+    file, _, name = word.rpartition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise InvalidSetting(f"there is no file {file}, in which {name!r} was to be found")
+    spec: Any = spec_from_file_location(f"boundcalc_user_{path.stem}", path)
+    sys.modules[spec.name] = module = module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+        return getattr(module, name)
+    except Exception as error:
+        raise InvalidSetting(f"{file} does not give {name!r}: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.pop(0)

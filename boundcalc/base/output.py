@@ -12,18 +12,16 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 
 
-@dataclass
-class _Command:
+class _Command(NamedTuple):
     """The inputs of the running command (path: option), and whether it was called with --force."""
 
-    reads: dict[Path, str] = field(default_factory=dict[Path, str])
+    reads: dict[Path, str]
     force: bool = False
 
 
@@ -49,7 +47,7 @@ def reading(path: Path | str, name: str = "") -> None:
 
 def check(path: Path | str, *, force: bool = False, appends: bool = False) -> None:
     """Refuse a file that may not be written; `appends`: one that is continued where it exists."""
-    running = _RUNNING.get() or _Command()
+    running = _RUNNING.get() or _Command({})
     target = _entry(path)
     if not target.parent.is_dir():
         raise InvalidSetting(f"there is no directory {target.parent} to write {target.name} to: make it first")
@@ -61,15 +59,12 @@ def check(path: Path | str, *, force: bool = False, appends: bool = False) -> No
             raise InvalidSetting(
                 f"{path} is an input of this command{option}, and would be overwritten: name another file"
             )
-    if appends or force or running.force or _keeps_nothing(target):
-        return
-    if target.is_symlink():
-        raise InvalidSetting(
-            f"{path} is a link to {os.readlink(target)}: choose another name, or replace the link itself with --force "
-            "(Python: force=True)"
-        )
-    if target.exists() and target.stat().st_size:
-        raise InvalidSetting(f"{path} exists: choose another name, or replace it with --force (Python: force=True)")
+    link = target.is_symlink()
+    if (link or (target.exists() and target.stat().st_size)) and not (
+        appends or force or running.force or _is_device(target)
+    ):
+        what = f"is a link to {os.readlink(target)}" if link else "exists"
+        raise InvalidSetting(f"{path} {what}: choose another name, or replace it with --force (Python: force=True)")
 
 
 def apart(paths: Iterable[Path | str]) -> None:
@@ -90,21 +85,23 @@ def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     """
     check(path, force=force)
     target = _entry(path)
-    if _keeps_nothing(target):
-        with _naming_the_file(path):
-            yield target
-        return
-    part = target.with_name(f".{os.urandom(6).hex()}{target.suffix}")
+    device = _is_device(target)
+    part = target if device else target.with_name(f".{os.urandom(6).hex()}{target.suffix}")
     try:
-        with _naming_the_file(path):
-            yield part
+        yield part
+        if not device:
             if target.exists() and not target.is_symlink():
                 part.chmod(stat.S_IMODE(target.stat().st_mode))
             with part.open("rb") as file:
                 os.fsync(file.fileno())
             os.replace(part, target)
+    except OSError as error:
+        raise BoundcalcError(
+            f"cannot write {path}: {error.strerror or error}; what was there before is as it was"
+        ) from error
     finally:
-        part.unlink(missing_ok=True)
+        if not device:
+            part.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path | str, data: bytes, *, force: bool = False) -> None:
@@ -125,8 +122,10 @@ def write_json(path: Path | str, data: Any, *, force: bool = False) -> None:
 
 def make_folder(path: Path | str) -> Path:
     """A folder for files, with those above it."""
-    with _naming_the_file(path):
+    try:
         Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BoundcalcError(f"cannot make the folder {path}: {error.strerror or error}") from error
     return Path(path)
 
 
@@ -146,7 +145,7 @@ def _entry(path: Path | str) -> Path:
     return _without_links(Path(path).parent) / Path(path).name
 
 
-def _keeps_nothing(target: Path) -> bool:
+def _is_device(target: Path) -> bool:
     """Whether what is written there goes to a device, to a pipe, or where /dev/stdout leads."""
     system = target.parent in (Path("/dev"), Path("/dev/fd")) or target.is_relative_to("/proc")
     return target.exists() and (system or not target.is_file())
@@ -158,14 +157,3 @@ def _same(target: Path, source: Path) -> bool:
         return target == source or source in target.parents or os.path.samefile(target, source)
     except OSError:
         return False
-
-
-@contextmanager
-def _naming_the_file(path: Path | str) -> Iterator[None]:
-    """Errors of the system, with the name of the file."""
-    try:
-        yield
-    except OSError as error:
-        raise BoundcalcError(
-            f"cannot write {path}: {error.strerror or error}; what was there before is as it was"
-        ) from error

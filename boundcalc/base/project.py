@@ -9,7 +9,6 @@ from urllib.parse import unquote, urlparse
 
 EXTRAS = {
     "train": ("torch", "joblib", "safetensors"),
-    "weights": ("yaml",),
     "plot": ("matplotlib",),
     "ray": ("ray",),
     "dask": ("dask",),

@@ -20,7 +20,7 @@ import numpy as np
 
 from boundcalc.base import project
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import load_name
+from boundcalc.base.files import load_name
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.readers import Checkpoint

@@ -292,7 +292,7 @@ def _with_data(
     wishes: dict[str, Any],
 ) -> Certification:
     """The table of every method that applies."""
-    from boundcalc.base.load import load_name
+    from boundcalc.base.files import load_name
     from boundcalc.checkpoints.data import sequences
     from boundcalc.lab.certify import answered, wanted_methods, with_groups
     from boundcalc.lab.methods import Request

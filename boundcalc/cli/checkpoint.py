@@ -25,7 +25,7 @@ _OPTIONS = (
         "--family",
         help="Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one).",
     ),
-    click.option("--mapping", type=FILE, help="A JSON, YAML or TOML file that describes a model of no known family."),
+    click.option("--mapping", type=FILE, help="A JSON file that describes a model of no known family."),
     click.option(
         "--compare",
         type=PythonName(),

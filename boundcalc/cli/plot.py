@@ -179,7 +179,7 @@ def _gap(
     chosen: Mapping[str, Any],
     norms: str | None,
 ) -> Figure:
-    from boundcalc.base.load import is_name
+    from boundcalc.base.files import is_name
     from boundcalc.lab.figures import gap, runs, trials
     from boundcalc.theorems import BOUNDS as KNOWN
 

@@ -26,7 +26,7 @@ Examples:
   boundcalc sweep conjunction --seeds 5 --set train.lr=0.002 --list
   boundcalc sweep smoke --certify holdout --certify p2l
 
-A sweep file (.json, .yaml, .toml) has the keys task, model, init, train, m, n_test, seeds and grid, such as
+A sweep file (JSON) has the keys task, model, init, train, m, n_test, seeds and grid, such as
 
 \b
   {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32]}}
@@ -97,13 +97,13 @@ def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     import copy
 
     from boundcalc.base.errors import InvalidSetting
-    from boundcalc.base.files import SUFFIXES, read_document
+    from boundcalc.base.files import read_json
     from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
 
     if what in PRESETS:
         data: Any = {"name": what, **copy.deepcopy(PRESETS[what])}
-    elif Path(what).suffix.lower() in SUFFIXES or Path(what).exists():
-        data = read_document(Path(what), "the sweep file")
+    elif what.endswith(".json") or Path(what).exists():
+        data = read_json(Path(what), "the sweep file")
     else:
         raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
     if isinstance(data, dict):

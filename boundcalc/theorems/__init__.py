@@ -6,7 +6,7 @@ Importing it is light: a theorem's formulas import SymPy when they are first nee
 from __future__ import annotations
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import is_name
+from boundcalc.base.files import is_name
 from boundcalc.base.registry import Registry
 from boundcalc.base.validate import choice
 from boundcalc.theorems.data import theorems

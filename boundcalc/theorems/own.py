@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import load_name
 from boundcalc.base.intervals import upper_float
-from boundcalc.base.load import load_name
 from boundcalc.base.theory import Source
 from boundcalc.setting import Setting
 from boundcalc.theorems.theorem import Theorem, field_value

@@ -192,15 +192,6 @@ def test_a_file_that_is_no_mapping_is_refused(text: str, message: str, tmp_path:
         read_mapping(tmp_path / "map.json")
 
 
-def test_mappings_in_yaml(tmp_path: Path) -> None:
-    pytest.importorskip("yaml")
-    (tmp_path / "map.yaml").write_text("architecture: {depth: 1}\ntensors:\n  'a.{b}.v': W_V.T\n")
-    assert read_mapping(tmp_path / "map.yaml").tensors == {"a.{b}.v": "W_V.T"}
-    (tmp_path / "map.yaml").write_text("a: [")
-    with pytest.raises(CheckpointError, match="not YAML"):
-        read_mapping(tmp_path / "map.yaml")
-
-
 def test_wide_blocks_are_probed_and_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from boundcalc.checkpoints import Want, maps
     from boundcalc.norms import spectral

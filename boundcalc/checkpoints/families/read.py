@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import read_document
+from boundcalc.base.files import read_json
 from boundcalc.base.validate import choice, flag, known_keys, positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.blocks import stack
@@ -111,7 +111,7 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
     if isinstance(source, Mapping):
         return _mapping_family(source, "the mapping")
     try:
-        data = read_document(source, "the mapping", CheckpointError)
+        data = read_json(source, "the mapping", CheckpointError)
     except OSError as error:
         raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
     return _mapping_family(data, f"mapping {source}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import read_document
+from boundcalc.base.files import read_json
 from boundcalc.base.rounding import down, up
 from boundcalc.base.value import VACUOUS_MARGIN
 
@@ -132,7 +132,7 @@ def write(figure: Figure, path: Path, *, force: bool = False) -> None:
 def read(path: Path) -> Figure:
     """A figure from its JSON file."""
     keys = ("format", "versions", *(f.name for f in fields(Figure)))
-    raw = dict(validate.known_keys(f"{path}: a figure's JSON", read_document(path, "the figure's JSON"), keys))
+    raw = dict(validate.known_keys(f"{path}: a figure's JSON", read_json(path, "the figure's JSON"), keys))
     if raw.pop("format", None) != FORMAT or "name" not in raw:
         raise InvalidSetting(f"{path} is not the JSON of a figure (format {FORMAT}): boundcalc plot FIGURE makes one")
     raw.pop("versions", None)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Unsupported
-from boundcalc.base.load import is_name
+from boundcalc.base.files import is_name
 from boundcalc.engine.evaluate import compare
 from boundcalc.engine.floors import floor_of
 from boundcalc.engine.solve import Quantity, solve

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,9 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import read_document
 from boundcalc.lab.train.trial import N_TEST, Trial, trial_from_parts
 
-PRESETS: dict[str, dict[str, Any]] = read_document(Path(__file__).with_name("presets.toml"), "the presets")
+PRESETS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8"))
 """What `boundcalc sweep NAME` runs: the experiments of the figures."""
 _PARTS = ("task", "model", "init", "train")
 _KEYS = (*_PARTS, "name", "about", "m", "n_test", "seeds", "grid")

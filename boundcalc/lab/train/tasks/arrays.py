@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import is_name
+from boundcalc.base.files import is_name
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.lab.train.source import Source

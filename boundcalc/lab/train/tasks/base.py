@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import is_name
+from boundcalc.base.files import is_name
 from boundcalc.base.registry import Registry
 from boundcalc.base.schema import write
 from boundcalc.lab.train.source import Source

@@ -23,7 +23,7 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.load import load_name
+from boundcalc.base.files import load_name
 from boundcalc.base.schema import write
 from boundcalc.lab.train.tasks.arrays import ArraysTask
 from boundcalc.lab.train.tasks.base import Origin, Task
