@@ -12,16 +12,12 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.validate import shown
-
-if TYPE_CHECKING:
-    from numpy.lib.npyio import NpzFile
 
 MOST = 8_000_000
 """Bytes of a text that is read: a document takes up to forty times as much memory."""
@@ -41,12 +37,12 @@ def read_text(
     """
     name = f"{what} {path}".strip()
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(descriptor, "rb", buffering=0) as file:
-        first = file.read(1)
+    with open(descriptor, "rb", buffering=0) as raw, io.BufferedReader(raw) as file:
+        first = raw.read(1)
         if first == b"" and Path(path).is_fifo():
             raise error(f"cannot read {name}: this pipe has no writer")
         os.set_blocking(descriptor, True)
-        data = (first or b"") + io.BufferedReader(file).read(most)
+        data = (first or b"") + file.read(most)
     if len(data) > most:
         raise error(
             f"{name} has more than {most:,} bytes, which is the most that is read of a text{more and ': '}{more}"
@@ -119,7 +115,7 @@ def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
     return values
 
 
-# -- tables and arrays
+# -- tables
 
 
 def read_table(path: str | Path) -> list[list[str]]:
@@ -139,30 +135,6 @@ def read_table(path: str | Path) -> list[list[str]]:
         if count > 1:
             raise InvalidSetting(f"{path} has two columns {name!r}: leave one out")
     return rows
-
-
-@contextmanager
-def plain_arrays(
-    path: str | Path, what: str = "plain arrays", writer: str = "np.savez(path, x=..., y=...)"
-) -> Iterator[NpzFile]:
-    """The arrays of an .npz file, none of them pickled; `what` they should be, and what writes such a file.
-
-    Any byte of the file may be damaged: whatever a library raises while one is read becomes an `InvalidSetting`.
-    """
-    from zipfile import is_zipfile
-
-    import numpy as np
-
-    if Path(path).is_file() and not is_zipfile(path):
-        raise InvalidSetting(f"{path} is not an .npz file: {writer} writes one")
-    try:
-        # opened here: of a damaged archive the library leaves its own open
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            yield file
-    except BoundcalcError:
-        raise
-    except Exception as error:
-        raise InvalidSetting(f"{path} is not an .npz file of {what}: {' '.join(str(error).split())}") from None
 
 
 # -- Python files

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import is_name, load_name, plain_arrays, plain_digits, read_table
+from boundcalc.base.files import is_name, load_name, plain_digits, read_table
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import reading
 
 Array = NDArray[Any]

@@ -12,7 +12,7 @@ import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.files import plain_arrays
+from boundcalc.base.npz import plain_arrays
 from boundcalc.base.output import writing
 from boundcalc.base.schema import Size
 from boundcalc.predictors.certificate import PredictorCertificate, sha256_text

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import plain_arrays
+from boundcalc.base.npz import plain_arrays
 from boundcalc.checkpoints.data import sequences
 from boundcalc.lab.train.tasks.arrays import ArraysTask
 from boundcalc.predictors.data import Data
