@@ -35,7 +35,7 @@ from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import STRATEGIES, Chain, Known, Quantity, Strategy, noise_chance, stored_count
 from boundcalc.theorems.policies import Policy
 
-_COMPARISONS = ("comparison-closed", "comparison", "comparison-risk")
+_COMPARISONS = ("comparison-closed", "comparison")
 _EQUAL = 1e-12
 """Conditions that hold by less than this (relative) are not left to the checker's rounding."""
 _FINER, _FARTHER = 0.05, 4.0
@@ -239,7 +239,7 @@ class Search:
         refused = None if self.policy.lemmas else self.policy.refuses(self.setting)
         if refused is not None:
             raise Unsupported(refused)
-        return [*self._stored(quantity), *self._compared(quantity)]
+        return [*self._stored(quantity), *(self._compared() if quantity == "gap" else ())]
 
     def _closed_form(self, strategy: Strategy) -> Candidate:
         log_value, level = closed_form(self, strategy)
@@ -268,30 +268,21 @@ class Search:
 
         return Candidate(math.log(value) if 0 < value < math.inf else math.inf, write)
 
-    @property
-    def _looked_at_the_error(self) -> bool:
-        """Whether the training error was measured, so that theorems for one fixed before the data do not apply."""
-        seen = None if self.measured is None else self.measured.sample
-        return seen is not None and seen.train_error is not None
-
-    def _compared(self, quantity: Quantity) -> Iterator[Candidate]:
-        """K1 and K2, or K3, where the policy may use them and the setting is one they are about."""
-        apt = quantity == "gap" or self.setting.sample.lipschitz is None
-        if not (apt and self.policy.comparison) or self.once(("refusal",), lambda: refusal(self.setting)) is not None:
+    def _compared(self) -> Iterator[Candidate]:
+        """K1 and K2, where the policy may use them and the setting is one they are about."""
+        if not self.policy.comparison or self.once(("refusal",), lambda: refusal(self.setting)) is not None:
             return
         tuning: Tuning | None = self.once(("tuning",), lambda: tune(network_of(FLOAT, self.setting)))
         for strategy in map(STRATEGIES.__getitem__, _COMPARISONS):
             chosen = tuning if strategy.parameters else None
-            if strategy.quantity != quantity or (strategy.parameters and tuning is None):
-                continue
-            if quantity == "risk" and self._looked_at_the_error and not strategy.is_choice(self.setting.architecture):
+            if strategy.parameters and tuning is None:
                 continue
             whole = self.once(
                 ("complexity", strategy.parameters), partial(strategy.complexity, INTERVAL, self.setting, chosen)
             )
-            start, m, q = arb(self.log_start).exp(), arb(self.m), arb(self.setting.sample.train_error)
+            start, m = arb(self.log_start).exp(), arb(self.m)
             count = strategy.count(INTERVAL, self.setting, whole)
-            value = strategy.value(INTERVAL, Known(start, [], [count], arb(self.log_inverse_delta), m, q))
+            value = strategy.value(INTERVAL, Known(start, [], [count], arb(self.log_inverse_delta), m, arb(0)))
 
             def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:
                 return replace(self.certificate(strategy, ()), tuning=chosen)

@@ -73,10 +73,6 @@ def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Numbe
     return 12 * k * (1 + ns.maximum(ns.number(0), ns.log(1 / (6 * k))))
 
 
-_TINY = 1e-30
-"""In place of 0, or of less, where a logarithm is taken of what is then of no use; far above what intervals round."""
-
-
 def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None) -> Number:
     """An upper bound of klinv(q, c) = sup{p >= q : kl(q|p) <= c}, for any mu > 0: (1 - e^(-mu q - c)) / (1 - e^(-mu)).
 
@@ -86,35 +82,6 @@ def binary_kl_inverse(ns: NumberSystem, q: Number, c: Number, mu: Number | None)
     if mu is None:
         return -ns.expm1(-c)
     return ns.expm1(-mu * q - c) / ns.expm1(-mu)
-
-
-def binomial_inverse(ns: NumberSystem, q: Number, nats: Number, m: Number, mu: Number | None) -> Number:
-    """An upper bound of Clopper and Pearson's limit sup{p : P(Bin(m, p) <= qm) >= e^(-nats)}, for any mu > 0.
-
-    The least of klinv(q, nats/m) and max(p, klinv(q, (nats - s)/m)), where beyond p the tail is at most e^(-m kl - s).
-    """
-    plain = binary_kl_inverse(ns, q, nats / m, mu)
-    if mu is None:  # no errors: 1 - e^(-nats/m) is the limit itself
-        return plain
-
-    def beyond(p: Number) -> Number:
-        left = ns.maximum(ns.number(0), nats - _tail_nats(ns, q, p, m))
-        return binary_kl_inverse(ns, q, left / m, mu)
-
-    near = beyond(plain)
-    return ns.minimum(plain, ns.maximum(near, beyond(near)))
-
-
-def _tail_nats(ns: NumberSystem, q: Number, p: Number, m: Number) -> Number:
-    """How far Chernoff's bound e^(-m kl(q|p)) is above the tail P(Bin(m, p) <= qm), at least, in nats; rises with p.
-
-    log sqrt(2 pi x (m-x)/m) + 1/(12x + 2) + log((m - x - 1 - x(1-p)/p)/(m - x)), x = qm; 0 where that is less.
-    """
-    x = ns.maximum(ns.number(_TINY), q * m)
-    rest = ns.maximum(ns.number(1), m - x)
-    falls = ns.maximum(ns.number(_TINY), (rest - 1 - x * (1 - p) / p) / rest)
-    mass = ns.log(2 * ns.pi * x * rest / m) / 2 + 1 / (12 * x + 2)
-    return ns.maximum(ns.number(0), mass + ns.log(falls))
 
 
 def noise_depth(ns: NumberSystem, eta: Number, events: Number) -> Number:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import Enum
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from flint import arb
 
@@ -26,12 +25,8 @@ class Visit(NamedTuple):
     facts: Facts
 
 
-class Branch(Enum):
-    """Where a residual's branches begin, where the next one reads the same rows, and where all their outputs add up."""
-
-    OPENS = 0
-    NEXT = 1
-    CLOSES = 2
+Steps: TypeAlias = "list[Visit | tuple[Steps, ...]]"
+"""Layers from the input on; of a residual the steps of every branch."""
 
 
 def claimed(layer: Layer, at: Context) -> Facts:
@@ -39,44 +34,31 @@ def claimed(layer: Layer, at: Context) -> Facts:
     return layer.facts(at)
 
 
-Walk = Generator[Visit | Branch, None, Number]
 Measure = Callable[[Layer, Context], Facts]
 
 
-def walk(layers: Sequence[Layer], at: Context, measure: Measure = claimed) -> Walk:
-    """Every layer from the input on, with marks around branches; returns the radius of the last one's output.
+def walk(layers: Sequence[Layer], at: Context, measure: Measure = claimed) -> tuple[Steps, Number]:
+    """Every layer from the input on, and the radius of the last one's output.
 
     `at` is where the first layer stands, but that `at.rows` rows of the last one's output are read.
     """
+    steps: Steps = []
     radius, width = at.radius, at.width
     for layer, rows in zip(layers, rows_used(layers, at.rows, at.seq_len), strict=True):
         here = replace(at, radius=radius, rows=rows, width=width)
         if layer.branches:
-            radii: list[Number] = []
-            for branch in layer.branches:
-                yield Branch.NEXT if radii else Branch.OPENS
-                radii.append((yield from walk(branch, here, measure)))
-            yield Branch.CLOSES
-            radius = total(radii)
+            walks = [walk(branch, here, measure) for branch in layer.branches]
+            steps.append(tuple(branch for branch, _ in walks))
+            radius = total([end for _, end in walks])
         else:
-            claim = measure(layer, here)
-            yield Visit(layer, here, claim)
-            radius = claim.radius
+            facts = measure(layer, here)
+            steps.append(Visit(layer, here, facts))
+            radius = facts.radius
             if isinstance(radius, arb):  # its upper end: the width of a ball would double with every layer
                 radius = arb(radius.upper())
         makes = layer.widths()[1]
         width = width if makes is None else makes
-    return radius
-
-
-def finish(steps: Walk) -> tuple[list[Visit | Branch], Number]:
-    """All steps of a walk, and the radius of the last output."""
-    done: list[Visit | Branch] = []
-    while True:
-        try:
-            done.append(next(steps))
-        except StopIteration as end:
-            return done, end.value
+    return steps, radius
 
 
 class Piece(NamedTuple):
@@ -97,11 +79,15 @@ class Piece(NamedTuple):
     saturates: bool = False
 
 
-class _Stage(NamedTuple):
+class Stage(NamedTuple):
     """A layer's Lipschitz factor, and its slots by key."""
 
     lipschitz: Number
     slots: tuple[tuple[str, Slot], ...]
+
+
+Stages: TypeAlias = "list[Stage | tuple[Stages, ...]]"
+"""Every layer with slots of its own; of a residual the stages of every branch."""
 
 
 class Network:
@@ -110,6 +96,7 @@ class Network:
     Attributes:
         lipschitz: L_l, the Lipschitz constant of the loss.
         radius: L_l R, how far the loss is from its centre at most.
+        slots: what must be covered, by key, input to read-out.
         uses: the statements of L the walk used.
     """
 
@@ -124,72 +111,66 @@ class Network:
         """Walk the network; `published`: statements of L with published instead of sharp constants."""
         architecture, weights = setting.architecture, Weights(ns, setting.norms)
         at = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len, published)
-        steps, radius = finish(walk(architecture.stages, at, measure))
+        steps, radius = walk(architecture.stages, at, measure)
         weights.check_all_read()
         self.lipschitz = loss_lipschitz(ns, setting)
         self.radius = self.lipschitz * radius
-        self._zero = ns.number(0)
-        numbers = Counter[str]()
-        self._steps: list[_Stage | Branch] = []
-        uses: dict[str, None] = {}
+        self.slots: dict[str, Slot] = {}
+        self._zero, self._numbers, self._uses = ns.number(0), Counter[str](), dict[str, None]()
+        self.stages = self._named(steps)
+        self.uses = tuple(self._uses)
+
+    def _named(self, steps: Steps) -> Stages:
+        """Stages of some steps; equal names of slots are numbered."""
+        stages: Stages = []
         for step in steps:
-            if isinstance(step, Branch):
-                self._steps.append(step)
-                uses["L8"] = None
-                continue
-            slots: list[tuple[str, Slot]] = []
-            for slot in step.facts.slots:
-                block = step.layer.where()
-                name = place_named(slot.kind, block)
-                numbers[name] += 1
-                slots.append((name if numbers[name] == 1 else f"{name}#{numbers[name]}", slot))
-            self._steps.append(_Stage(step.facts.lipschitz, tuple(slots)))
-            uses.update(dict.fromkeys(step.facts.uses))
-        self.uses = tuple(uses)
-        self.slots = dict(pair for step in self._steps if isinstance(step, _Stage) for pair in step.slots)
+            if isinstance(step, Visit):
+                slots = tuple((self._key(step.layer, slot), slot) for slot in step.facts.slots)
+                self.slots.update(slots)
+                self._uses.update(dict.fromkeys(step.facts.uses))
+                stages.append(Stage(step.facts.lipschitz, slots))
+            else:
+                self._uses["L8"] = None
+                stages.append(tuple(map(self._named, step)))
+        return stages
+
+    def _key(self, layer: Layer, slot: Slot) -> str:
+        name = place_named(slot.kind, layer.where())
+        self._numbers[name] += 1
+        return name if self._numbers[name] == 1 else f"{name}#{self._numbers[name]}"
 
     def error(self, cover: Callable[[str, Slot], Number]) -> Number:
         """The error of the loss, given what the cover of each slot leaves in the output of its layer."""
-        error = self._zero
-        beside: list[
-            tuple[Number, Number]
-        ] = []  # of open residuals: the error before, and the sum of finished branches
-        for step in self._steps:
-            if isinstance(step, _Stage):
-                error = step.lipschitz * error
-                for key, slot in step.slots:
-                    error = error + cover(key, slot)
-            elif step is Branch.OPENS:
-                beside.append((error, self._zero))
-            elif step is Branch.NEXT:
-                before, finished = beside.pop()
-                beside.append((before, finished + error))
-                error = before
-            else:
-                error = beside.pop()[1] + error
-        return self.lipschitz * error
+
+        def behind(stages: Stages, error: Number) -> Number:
+            for stage in stages:
+                if isinstance(stage, Stage):
+                    error = stage.lipschitz * error
+                    for key, slot in stage.slots:
+                        error = error + cover(key, slot)
+                else:
+                    error = total([behind(branch, error) for branch in stage])
+            return error
+
+        return self.lipschitz * behind(self.stages, self._zero)
 
     @cached_property
     def _backward(self) -> tuple[dict[str, Number], Number]:
         gains: dict[str, Number] = {}
-        gain, stretch = self.lipschitz, 1  # of the loss, and of the branch alone, so that formulas stay factored
-        outside: list[tuple[Number, Number, Number]] = []
-        for step in reversed(self._steps):
-            if isinstance(step, _Stage):
-                gains.update(dict.fromkeys((key for key, _ in step.slots), gain))
-                gain, stretch = gain * step.lipschitz, stretch * step.lipschitz
-            elif step is Branch.CLOSES:
-                outside.append((gain, stretch, None))
-                stretch = 1
-            else:
-                behind, own, finished = outside.pop()
-                finished = stretch if finished is None else stretch + finished
-                if step is Branch.NEXT:
-                    outside.append((behind, own, finished))
-                    gain, stretch = behind, 1
+
+        def before(stages: Stages, gain: Number) -> Number:
+            """The factor of some stages, apart from the gain of errors behind them, so that formulas stay factored."""
+            stretch: Number = 1
+            for stage in reversed(stages):
+                if isinstance(stage, Stage):
+                    gains.update(dict.fromkeys((key for key, _ in stage.slots), gain))
+                    factor = stage.lipschitz
                 else:
-                    gain, stretch = behind * finished, own * finished
-        return gains, gain
+                    factor = total([before(branch, gain) for branch in reversed(stage)])
+                gain, stretch = gain * factor, stretch * factor
+            return stretch
+
+        return gains, self.lipschitz * before(self.stages, self.lipschitz)
 
     @property
     def gains(self) -> dict[str, Number]:

@@ -18,7 +18,7 @@ from boundcalc.layers.base import widths_of
 from boundcalc.layers.facts import Context, End, Facts, largest_margin
 from boundcalc.setting import Layer, Norms, Setting
 from boundcalc.statements.merge import merge_linear_maps
-from boundcalc.statements.network import finish, walk
+from boundcalc.statements.network import walk
 from boundcalc.statements.weights import Weights
 
 _ALMOST = 1 + arb("1e-30")
@@ -123,7 +123,7 @@ class _Reach:
 
     def behind(self, layers: Sequence[Layer]) -> arb:
         """The longest row behind some layers."""
-        return finish(walk(layers, self.start, _reach))[1]
+        return walk(layers, self.start, _reach)[1]
 
 
 def _reach(layer: Layer, at: Context) -> Facts:

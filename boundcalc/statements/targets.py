@@ -88,18 +88,3 @@ def product(ns: NumberSystem, left: MatrixNorms, right: MatrixNorms) -> MatrixNo
         nuclear=ns.minimum(left.op * right.nuclear, left.nuclear * right.op, left.fro * right.fro),
         rank=min(left.rank, right.rank),
     )
-
-
-def with_row(ns: NumberSystem, a: MatrixNorms, row: Number, width: int) -> MatrixNorms:
-    """Norms of [A; c], a row of length `row` below `width` columns."""
-    entries, op, fro = ns.sqrt(ns.number(width)) * row, ns.sqrt(a.op**2 + row**2), ns.sqrt(a.fro**2 + row**2)
-    sides = a.two_one + entries, a.two_one_t + row, a.one_one + entries
-    return MatrixNorms(op, fro, *sides, a.nuclear + row, a.rank + 1)
-
-
-def with_corner(ns: NumberSystem, a: MatrixNorms, row: Number | None, width: int) -> MatrixNorms:
-    """Norms of [A 0; c 1], c of length `row`; c = 0 where that is None."""
-    inner = a if row is None else with_row(ns, a, row, width)
-    op = ns.maximum(a.op, ns.number(1)) if row is None else ns.sqrt(inner.op**2 + 1)
-    sides = inner.two_one + 1, inner.two_one_t + 1, inner.one_one + 1
-    return MatrixNorms(op, ns.sqrt(inner.fro**2 + 1), *sides, inner.nuclear + 1, a.rank + 1)

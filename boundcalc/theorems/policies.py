@@ -26,7 +26,7 @@ class Policy:
         meeting: whether linear maps that meet may be covered as one (A6).
         laws: names of the laws with which noise may be compared that stands for covers (G11).
         refining: whether levels of a chain may refine one another.
-        comparison: whether Gaussian comparison (K1-K3) may take the place of covers.
+        comparison: whether Gaussian comparison (K1, K2) may take the place of covers.
         stored: whether weights of so many bits, where a setting gives their number, may be counted instead of covered
             (G13).
     """
@@ -86,7 +86,7 @@ POLICIES: dict[str, Policy] = {
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy(
             "comparison",
-            "Gaussian comparison instead of covers (K1-K3): free of T and width",
+            "Gaussian comparison instead of covers (K1, K2): free of T and width",
             frozenset(),
             comparison=True,
         ),

@@ -50,7 +50,7 @@ def test_a_measured_margin_costs_its_place_on_the_grid() -> None:
 def test_a_measured_training_error_costs_the_number_of_choices() -> None:
     paid = evaluate(setting(margin=0.5, measured=("train_error",)))
     assert posthoc_cost(FLOAT, paid.risk_certificate) == pytest.approx(math.log(3))
-    assert risk_candidates(setting()) == 3  # the gap bound, G3 and G11; K3 needs an error fixed before the data
+    assert risk_candidates(setting()) == 3  # the gap bound, G3 and G11
     stored = evaluate(setting(margin=0.5, measured=("train_error",)).but(bits=16))
     assert posthoc_cost(FLOAT, stored.risk_certificate) == pytest.approx(math.log(4))  # and stored weights
 

@@ -247,7 +247,7 @@ QUESTIONS = {
     "How many samples are enough?": ("solve --for m", "smallest m with gap <= 0.1"),
     "What about my model?": ("boundcalc certify", "held-out", "test error"),
     "How do I cite a theorem?": ("--format bibtex", "CITATION.cff"),
-    "What does best mean?": ("best", "lemmas", "K1-K3"),
+    "What does best mean?": ("best", "lemmas", "K1 and K2"),
     "What is proved, and what is measured?": ("Proved", "Measured", "Not proved, and believed"),
     "How do I add a lemma?": ("class Coarse(CoverLemma)", "check_lemma(lemma"),
 }

@@ -131,7 +131,7 @@ def test_every_strategy_and_lemma_is_compared() -> None:
         *("chain", "closed", "published", "uniform-margin"),
         "noise-margin",  # of m = 10^6
         *("stored-gap", "stored-margin"),
-        *("comparison-closed", "comparison", "comparison-risk"),
+        *("comparison-closed", "comparison"),
     }
     assert {"zero", "T1", "T2", "T3", "T4", "T5", "T13", "T14", "Tpub"} <= lemmas
     assert {"V1", "V2", "V3"} <= lemmas

@@ -28,7 +28,6 @@ from boundcalc.engine.comparison import tune
 from boundcalc.engine.search import Search
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
-from boundcalc.proof.second import Refused
 from boundcalc.proof.second.checker import derive
 from boundcalc.statements.comparison.closed import (
     LOWEST_QUARTER,
@@ -37,13 +36,11 @@ from boundcalc.statements.comparison.closed import (
     hoelder,
     kappa,
     mean_of_signs,
-    risk,
     score_complexity,
 )
 from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
 from boundcalc.statements.comparison.series import Kernel, bounds_of_terms, kernel_holds, series
 from boundcalc.statements.comparison.sharp import Strata, Tuning, problem, sharp, stretch_holds
-from boundcalc.statements.posthoc import Measured, Seen
 from boundcalc.theorems import POLICIES
 
 Array = NDArray[np.float64]
@@ -81,13 +78,6 @@ def test_values_of_the_proof(changes: dict[str, Any], closed_form: float | None,
         assert values["comparison-closed"] == pytest.approx(closed_form, rel=1e-5)
     assert values["comparison"] <= from_search
     assert values["comparison"] <= values["comparison-closed"]
-
-
-def test_the_risk_is_below_gap_and_training_error() -> None:
-    for changes, part in (({"margin": 0.35}, 0.94), ({"C": 0.5, "margin": 0.04}, 0.89), ({"train_error": 0.01}, 0.97)):
-        about = setting(**{"margin": 0.35, **changes})
-        values = {each.strategy: check(each).value for each in certificates(about)}
-        assert values["comparison-risk"] <= part * (values["comparison"] + about.sample.train_error)
 
 
 ONE = (1.0,) * 6
@@ -417,56 +407,6 @@ def test_three_ghosts_an_example(m: int) -> None:
     assert most > 0.8
 
 
-@pytest.mark.parametrize("q", [0.0, 0.1])
-def test_the_risk_from_the_text_of_the_theorem(q: float) -> None:
-    """K3 by bisection of its equation."""
-    expected, nats, m = 0.02, 3.0, 10**5
-    e = expected + math.sqrt(2 * math.pi) * math.exp(-((1.2711 * (1 - 0.51 / m) * expected) ** 2) * m / 8) / (
-        1.2711 * (1 - 0.51 / m) * math.sqrt(m)
-    )
-    low, high, s = q + e, 1.0, nats / m
-    for _ in range(80):
-        r = (low + high) / 2
-        low, high = (r, high) if r - q < e + math.sqrt(2 * s * r * (1 + 2 * e)) + r * s / 3 else (low, r)
-    assert risk(FLOAT, q, expected, nats, m) == pytest.approx(low, rel=1e-12)
-
-
-@pytest.mark.parametrize("members", [1, 3, 200])
-def test_multiples_of_losses(members: int) -> None:
-    """K3: the mean of max(0, X) of losses in [0, 1], a constant one too, against that of X; by draws."""
-    rng, m = np.random.default_rng(members), 5
-    draws = rng.standard_normal((100_000, 4 * m))
-    root = LOWEST_QUARTER * (1 - 0.51 / m) * math.sqrt(m)
-    for trial in range(10):
-        losses = rng.random((members, 4 * m)) if trial else np.ones((1, 4 * m))
-        x = (draws @ losses.T).max(axis=1)
-        scale = math.sqrt(m) * root
-        expected = max(0.0, x.mean() / scale)
-        e = expected + math.sqrt(2 * math.pi) * math.exp(-((root * expected / 2) ** 2) / 2) / root
-        assert np.maximum(0, x).mean() / scale <= e * 1.01
-
-
-def test_networks_of_small_risk_do_not_look_better_than_the_bound_says() -> None:
-    """K3 on a class of 400 classifiers, samples drawn: the chance of one with few errors and a risk above r is below
-    delta."""
-    rng, m, cells, delta = np.random.default_rng(7), 2000, 600, 0.05
-    losses = (rng.random((400, cells)) < rng.uniform(0, 0.25, (400, 1))).astype(float)
-    truth = losses.mean(axis=1)
-    draws = rng.choice(cells, (400, 4 * m))
-    x = [float((np.bincount(at, weights=rng.standard_normal(4 * m), minlength=cells) @ losses.T).max()) for at in draws]
-    expected = float(np.mean(x)) / (m * LOWEST_QUARTER * (1 - 0.51 / m))
-    for q in (0.02, 0.1):
-        bounds = risk(FLOAT, q, expected, -math.log(delta), m), q + 0.001
-        failed = [0, 0]
-        for _ in range(400):
-            shares = rng.multinomial(m, np.full(cells, 1 / cells)) / m
-            few = losses @ shares <= q
-            for i, bound in enumerate(bounds):
-                failed[i] += bool((truth[few] > bound).any())
-        assert failed[0] <= 400 * delta
-        assert failed[1] > 400 * delta  # the control: next to nothing above q is exceeded
-
-
 def test_projections_of_one_block() -> None:
     """|df| <= |d Lambda| + |w|/2 max(|d q1|, |d q3|), both projections done one by one; attained."""
     rng = np.random.default_rng(14)
@@ -633,20 +573,3 @@ def test_what_the_search_claims_of_block_one_is_proved() -> None:
         scores = INTERVAL.number(op), INTERVAL.number(fro)
         about = Network((Budgets(*scores, one, one, one, one, one),), one, one, 1)
         assert problem(INTERVAL, about, tuning, certainly_le) is None, (op, fro)
-
-
-def test_k3_is_not_for_a_training_error_that_was_looked_at() -> None:
-    """Its event depends on the training error: both checkers refuse it, whatever is paid, and the search leaves it
-    out."""
-    setting = Setting.of("edelman", depth=1, d=1024, seq_len=1024, n_train=10**5, train_error=0.002)
-    fixed = evaluate(setting, "comparison").risk_certificate
-    assert fixed.strategy == "comparison-risk"
-    verify(fixed)
-    derive(fixed.to_json())
-    seen = Measured(None, Seen(train_error=0.002, candidates=1000))
-    looked = replace(fixed, measured=seen, log_value=0.0, nats=math.log(1000))
-    with pytest.raises(CertificateError, match="fixed before the data"):
-        verify(looked)
-    with pytest.raises(Refused, match="fixed before the data"):
-        derive(looked.to_json())
-    assert evaluate(setting.but(measured=("train_error",))).risk_certificate.strategy != "comparison-risk"

@@ -367,7 +367,7 @@ ErrorBound = Callable[[float], float]  # training error -> bound on the risk, no
 
 
 def uniform_risk(log_n: float, m: int, delta: float) -> ErrorBound:
-    return lambda q: gap.binomial_inverse(FLOAT, q, log_n + math.log(1 / delta), m, 0.8)
+    return lambda q: gap.binary_kl_inverse(FLOAT, q, (log_n + math.log(1 / delta)) / m, 0.8)
 
 
 @dataclass(frozen=True)
@@ -429,7 +429,7 @@ def strictness_violations(strict: bool) -> list[str]:
         risk = float((margins <= 0).mean())
         train_error = float(train.mean())
         mu = None if train_error == 0 else 0.8
-        failures += risk > gap.binomial_inverse(FLOAT, train_error, math.log(1 / delta), m, mu) + SLACK
+        failures += risk > gap.binary_kl_inverse(FLOAT, train_error, math.log(1 / delta) / m, mu) + SLACK
     return frequency_violation(failures, 200, delta)
 
 

@@ -41,8 +41,8 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.network import Branch, _Stage, loss_lipschitz
 from boundcalc.statements.network import Network as Walked
+from boundcalc.statements.network import Stage, loss_lipschitz
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from boundcalc.theorems import POLICIES
 from tests.soundness.network import Network, joined, merged, perturbed, rows, tokens_or_rows
@@ -309,23 +309,25 @@ def test_a_lower_lipschitz_factor_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert max(attack(rival, 1, 150) for rival in levels(SETTINGS["line"])) > SLACK
 
 
-def backward_over(edit: Callable[[list[Any]], list[Any]]) -> property:
-    """Gains of a network whose steps were edited first."""
+def backward_over(edit: Callable[[Any], Any]) -> property:
+    """Gains of a network whose residuals were edited first."""
     honest = Walked._backward.func
-    return property(lambda walked: honest(SimpleNamespace(_steps=edit(walked._steps), lipschitz=walked.lipschitz)))
+
+    def backward(walked: Walked) -> Any:
+        stages = [stage if isinstance(stage, Stage) else edit(stage) for stage in walked.stages]
+        return honest(SimpleNamespace(stages=stages, lipschitz=walked.lipschitz))
+
+    return property(backward)
 
 
-def without_the_skip(steps: list[Any]) -> list[Any]:
+def without_the_skip(branches: tuple[Any, ...]) -> tuple[Any, ...]:
     """Errors travel through a residual's branch alone, and half of them."""
-    skips = {i + 1 for i, step in enumerate(steps[:-1]) if step is Branch.OPENS and steps[i + 1] is Branch.NEXT}
-    kept = [step for i, step in enumerate(steps) if i not in skips]
-    return [part for step in kept for part in ([_Stage(0.5, ()), step] if step is Branch.CLOSES else [step])]
+    return (*branches[1:-1], [*branches[-1], Stage(0.5, ())])
 
 
-def without_the_third(steps: list[Any]) -> list[Any]:
+def without_the_third(branches: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of an error before a residual nothing goes through its last branch."""
-    last = max(i for i, step in enumerate(steps) if step is Branch.NEXT)
-    return [*steps[: last + 1], _Stage(arb(0), ()), *steps[last + 1 :]]
+    return (*branches[:-1], [Stage(arb(0), ()), *branches[-1]])
 
 
 @pytest.mark.parametrize(("name", "edit"), [("line", without_the_skip), ("parallel", without_the_third)])
@@ -340,17 +342,6 @@ def test_a_branch_left_out_is_noticed(name: str, edit: Any, monkeypatch: pytest.
     assert alone(rival, "A", 1, 150) > SLACK
     with pytest.raises(CertificateError, match="larger error"):
         levels(SETTINGS[name])
-
-
-def test_maps_do_not_meet_through_a_ball_that_parallel_branches_reach() -> None:
-    """A6 by the radius of the first branch alone would pass over a ball that acts; G11 knows such branches."""
-    beside = Residual((Linear("B", 1, 1),), ((Linear("D", 1, 1),),))
-    layers = (Linear("A", 1, 1), beside, Linear("E", 1, 1), Ball(2.5), Pool(), Linear("readout", 1, 1))
-    setting = Setting.of(layers=layers, seq_len=1, n_train=10**5, C=1.0)
-    assert merged(setting) is None
-    wider = Setting.of(layers=(*layers[:3], Ball(3.5), *layers[4:]), seq_len=1, n_train=10**5, C=1.0)
-    assert merged(wider) is not None
-    assert unknown_to_noise(setting.architecture.stages) is None
 
 
 @pytest.mark.parametrize(

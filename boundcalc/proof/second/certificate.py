@@ -8,13 +8,12 @@ from .setting import read_setting
 from .strict import KINDS, Record, ranged, read, value
 
 FORMAT = "boundcalc-certificate/3"
-STATEMENTS = 8  # the version of the statements that are written here a second time
+STATEMENTS = 9  # the version of the statements that are written here a second time
 
 
 STRATEGIES = {"chain": "gap levels uniform", "closed": "gap closed", "published": "gap closed"}
 STRATEGIES |= {"uniform-margin": "risk uniform mu", "noise-margin": "risk uniform mu eta"}
 STRATEGIES |= {"comparison-closed": "gap coverless", "comparison": "gap coverless tuning"}
-STRATEGIES |= {"comparison-risk": "risk coverless tuning"}
 STRATEGIES |= {"stored-gap": "gap coverless stored", "stored-margin": "risk coverless stored mu"}
 """Of each what it bounds; whether it may have any number of levels, which may refine those before, asks for uniform
 covers, is a closed form for all scales or a count of stored weights; and its facts besides levels."""

@@ -65,16 +65,6 @@ def _root(m: Real) -> Real:
     return _LOWEST_QUARTER * (1 - num("0.51") / m) * MP.sqrt(m)
 
 
-def risk_by_comparison(q: Real, expected: Real, log_inverse: Real, m: Real) -> Real:
-    """K3."""
-    s, root = log_inverse / m, _root(m)
-    e = expected + MP.sqrt(2 * MP.pi) * MP.exp(-((expected * root / 2) ** 2) / 2) / root
-    linear, slope = 1 - s / 3, MP.sqrt(2 * s * (1 + 2 * e))
-    if linear <= 0:
-        return num("inf")
-    return ((slope + MP.sqrt(slope**2 + 4 * linear * (q + e))) / (2 * linear)) ** 2
-
-
 def plain_heads(about: Record) -> bool:
     """Whether a network is one of relu and softmax heads on vectors, with one output, its projections acting or not."""
     style = about.layers is None and about.style == "edelman" and about.normaliser.name == "softmax"

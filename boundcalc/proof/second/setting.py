@@ -1,6 +1,6 @@
 """What is bounded, as a certificate's file says it: norms, sample and network, with every budget read by something."""
 
-from collections import Counter, namedtuple
+from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -102,11 +102,6 @@ def weights_of(layers: Iterable[Layer], seq_len: int = 0) -> Iterator[Weight]:
 def trained(layers: Iterable[Layer]) -> Iterator[Weight]:
     """The same, and the factors of products."""
     return (part for weight in weights_of(layers) for part in (weight, *weight.factors))
-
-
-def used(setting: Setting) -> Counter[tuple[str, int | None]]:
-    """How many layers use each place of the norms."""
-    return Counter((weight.kind, weight.block) for weight in trained(setting.stages))
 
 
 def placed(kind: str, block: int | None = None, head: int | None = None) -> str:

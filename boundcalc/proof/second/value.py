@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from .certificate import Certificate
-from .comparison import expected_gap, risk_by_comparison
+from .comparison import expected_gap
 from .covers import UNIFORM
 from .layers import Layer, flat
 from .meeting import joined
@@ -108,17 +108,13 @@ def _value(certificate: Certificate, chain: Sequence[Real], counts: Sequence[Rea
     demand(scale <= num(1) / 2, "margin bounds need a cover at half the margin")
     far = q == 1 or largest_margin(setting) > num(setting.sample.margin) * _ALMOST
     demand(far, "no network of the class has a margin above gamma on both labels (G0e)")
-    if strategy == "comparison-risk":
-        looked = certificate.looked is not None and "train_error" in certificate.looked.sample
-        demand(not looked, "K3 is for a training error that was fixed before the data")
-        return risk_by_comparison(q, count, log_inverse, num(m))
     mu = None if certificate.mu is None else num(certificate.mu)
     if strategy == "noise-margin":
         eta, looked = num(certificate.eta), "train_error" in certificate.looked.sample
         demand(not looked or certificate.eta == 0.25 / m, "chosen after the training error, eta is 1/(4m)")
         spent = count + log_inverse + MP.log(2 + MP.sqrt(MP.pi * m / 2))
         return _kl_inverse(q + eta, spent / m, mu) / (1 - eta)
-    return _binomial_limit(q, count + log_inverse, num(m), mu)
+    return _kl_inverse(q, (count + log_inverse) / m, mu)
 
 
 def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
@@ -127,25 +123,6 @@ def _kl_inverse(q: Real, c: Real, mu: Real | None) -> Real:
         demand(q == 0, "the limit of the kl inverse is for training error 0")
         return 1 - MP.exp(-c)
     return (1 - MP.exp(-mu * q - c)) / -MP.expm1(-mu)
-
-
-def _binomial_limit(q: Real, nats: Real, m: Real, mu: Real | None) -> Real:
-    """Above the p at which qm errors of m have the chance e^-nats: kl, less what Chernoff's bound loses."""
-    plain = _kl_inverse(q, nats / m, mu)
-    if mu is None or q == 0:
-        return plain
-    errors, right = q * m, m - q * m
-
-    def spared(p: Real) -> Real:
-        steep = right - 1 - errors * (1 - p) / p
-        if steep <= 0 or right < 1:
-            return num(0)
-        mass = MP.sqrt(2 * MP.pi * errors * right / m) * MP.exp(1 / (12 * errors + 2))
-        return max(num(0), MP.log(mass * steep / right))
-
-    first = _kl_inverse(q, max(num(0), nats - spared(plain)) / m, mu)
-    second = _kl_inverse(q, max(num(0), nats - spared(first)) / m, mu)
-    return min(plain, max(first, second))
 
 
 def _links(scales: Sequence[Real], counts: Sequence[Real], m: int) -> Real:

@@ -85,22 +85,6 @@ def _root_of_samples(ns: NumberSystem, m: Number) -> Number:
     return ns.number(LOWEST_QUARTER) * (1 - LEFT / m) * ns.sqrt(m)
 
 
-def risk(ns: NumberSystem, train_error: Number, expected: Number, log_inverse_delta: Number, m: Number) -> Number:
-    """K3: the risk of members by their margin training error; `expected`: E sup (P - P_m) ramp, by K1 or K2.
-
-    Multiples of losses by factors in [0, 1] have the expected largest gap e, and Bousquet's inequality at risk r says
-    r - train_error <= e + sqrt(2 s r (1 + 2e)) + r s/3 for s = log(1/delta)/m.
-    """
-    root = _root_of_samples(ns, m)
-    half = expected * root / 2
-    e = expected + ns.sqrt(2 * ns.pi) * ns.exp(-half * half / 2) / root
-    s = log_inverse_delta / m
-    linear = ns.maximum(ns.number(_NEXT_TO_NOTHING), 1 - s / 3)
-    slope = ns.sqrt(2 * s * (1 + 2 * e))
-    side = (slope + ns.sqrt(slope**2 + 4 * linear * (train_error + e))) / (2 * linear)
-    return side**2
-
-
 def score_complexity(ns: NumberSystem, gaussian: Number) -> Number:
     """Psi: complexity of centred scores in the hull of products of two neurons."""
     half, beta = ns.number(1) / 2, mean_of_signs(ns)

@@ -20,7 +20,6 @@ from boundcalc.statements.strategies.covering import noise_chance as noise_chanc
 from boundcalc.statements.strategies.coverless import (
     Comparison,
     ComparisonClosed,
-    ComparisonRisk,
     StoredGap,
     StoredMargin,
 )
@@ -28,7 +27,7 @@ from boundcalc.statements.strategies.coverless import stored_count as stored_cou
 from boundcalc.statements.strategies.coverless import stored_weights as stored_weights
 
 _COVERING = (Chain(), Closed(), Published(), UniformMargin(), NoiseMargin())
-_COVERLESS = (StoredGap(), StoredMargin(), ComparisonClosed(), Comparison(), ComparisonRisk())
+_COVERLESS = (StoredGap(), StoredMargin(), ComparisonClosed(), Comparison())
 STRATEGIES: Registry[Strategy] = Registry("strategy", (*_COVERING, *_COVERLESS))
 """Every strategy by name; `register` adds one to search, checker and tables."""
 
@@ -37,6 +36,7 @@ def risk_candidates(setting: Setting) -> int:
     """Ways to bound the risk that one may choose among after seeing the training error, which is what the choice costs.
 
     The gap bound is one (which gap bound, and which cover, do not depend on the training error); of the others each
-    counts once, where it may be chosen for the architecture.
+    counts once, that of stored weights where the setting says how many bits these have.
     """
-    return 1 + sum(way.quantity == "risk" and way.is_choice(setting.architecture) for way in STRATEGIES.values())
+    stored = setting.architecture.bits is not None
+    return 1 + sum(way.quantity == "risk" and way.stored <= stored for way in STRATEGIES.values())

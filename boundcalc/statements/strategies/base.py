@@ -12,7 +12,6 @@ from boundcalc.setting import Setting
 from boundcalc.statements import gap
 
 if TYPE_CHECKING:
-    from boundcalc.setting.architecture import Architecture
     from boundcalc.statements.comparison.sharp import Tuning
 
 Quantity = Literal["gap", "risk"]
@@ -120,11 +119,6 @@ class Strategy(ABC):
         """Why the strategy is not about a setting, or None."""
         del setting
         return None
-
-    def is_choice(self, architecture: Architecture) -> bool:
-        """Whether one may choose it for such an architecture from the training error, which must be corrected for."""
-        del architecture
-        return True
 
     def needs_mu(self, setting: Setting) -> bool:
         """Whether a finite mu must be given: above training error 0."""

@@ -144,11 +144,11 @@ class UniformMargin(MarginStrategy):
     uses = ("G0", "G0e", "G3")
     uniform = True
     parameters = ("mu",)
-    formula = "risk <= largest p at which train error * m errors or fewer have the chance delta/N"
+    formula = "risk <= klinv(train error, (log N + log(1/delta))/m)"
 
     def value(self, ns: NumberSystem, inputs: Known) -> Number:
         nats = inputs.counts[0] + inputs.log_inverse_delta
-        return gap.binomial_inverse(ns, inputs.train_error, nats, inputs.m, inputs.mu)
+        return gap.binary_kl_inverse(ns, inputs.train_error, nats / inputs.m, inputs.mu)
 
 
 class NoiseMargin(MarginStrategy):

@@ -1,4 +1,4 @@
-"""Strategies without covers: stored weights as a finite class (G13), and Gaussian comparison (K1 to K3)."""
+"""Strategies without covers: stored weights as a finite class (G13), and Gaussian comparison (K1, K2)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from boundcalc.setting import Setting
 from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
 from boundcalc.statements.comparison import network
-from boundcalc.statements.comparison.closed import closed, expected_gap, risk
+from boundcalc.statements.comparison.closed import closed, expected_gap
 from boundcalc.statements.comparison.sharp import problem, sharp
-from boundcalc.statements.strategies.base import NO_RAMP, Known, Strategy, Term, confidence_term, deviation_term
+from boundcalc.statements.strategies.base import Known, Strategy, Term, confidence_term, deviation_term
 from boundcalc.statements.strategies.covering import UniformMargin
 
 if TYPE_CHECKING:
-    from boundcalc.setting.architecture import Architecture
     from boundcalc.statements.comparison.sharp import Tuning
 
 
@@ -35,9 +34,6 @@ class _Stored(Strategy):
     def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         del tuning
         return stored_count(ns, setting)
-
-    def is_choice(self, architecture: Architecture) -> bool:
-        return architecture.bits is not None
 
     def refuses(self, setting: Setting) -> str | None:
         if setting.architecture.bits is None:
@@ -73,9 +69,7 @@ class StoredMargin(_Stored, UniformMargin):
     name = "stored-margin"
     title = "weights of so many bits: a finite class, fixed before the data; any training error"
     uses = ("G0", "G0e", "G3", "G13")
-    formula = (
-        "risk <= largest p at which train error * m errors or fewer have the chance delta/2^(n b), n weights of b bits"
-    )
+    formula = "risk <= klinv(train error, (n b log 2 + log(1/delta))/m), n weights of b bits"
 
 
 def stored_weights(setting: Setting) -> dict[str, int]:
@@ -149,28 +143,3 @@ class Comparison(ComparisonClosed):
         if tuning is None:
             return "strategy 'comparison' names its numbers"
         return problem(INTERVAL, network.network_of(INTERVAL, setting), tuning, certainly_le)
-
-
-class ComparisonRisk(Comparison):
-    """K3, from K2."""
-
-    name = "comparison-risk"
-    title = "Gaussian comparison instead of covers, at a risk that is small"
-    quantity = "risk"
-    uses = ("G0", "G0e", "K1", "K2", "K3")
-    formula = "risk <= r with r - train error = e + sqrt(2 s r (1 + 2e)) + r s/3, s = log(1/delta)/m"
-
-    def refuses(self, setting: Setting) -> str | None:
-        return NO_RAMP if setting.sample.lipschitz is not None else super().refuses(setting)
-
-    def is_choice(self, architecture: Architecture) -> bool:
-        """False: its event depends on the training error, so it is for one that was fixed before the data."""
-        del architecture
-        return False
-
-    def value(self, ns: NumberSystem, inputs: Known) -> Number:
-        return risk(ns, inputs.train_error, inputs.counts[0], inputs.log_inverse_delta, inputs.m)
-
-    def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
-        del ns
-        return [Term("e = 2 L_l |w| C_1 V b (G + beta/2)/(a sqrt(m))", inputs.counts[0], "K2"), confidence_term(inputs)]
