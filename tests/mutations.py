@@ -426,8 +426,8 @@ STATEMENTS = [
     Mutation(
         "P1 without log 1.5",
         "statements/posthoc.py",
-        "sum(two_sided) * ns.log",
-        "0 * ns.log",
+        "cost + ns.log(ns.number(3) / 2) if",
+        "cost if",
         _GAPS,
     ),
     Mutation(

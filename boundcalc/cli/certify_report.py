@@ -82,10 +82,10 @@ def as_json(audit: Audit, report: Report, setting: Setting, certified: Certifica
 def _paid(setting: Setting) -> tuple[Setting, float]:
     """The setting at its grid, and what P1 adds to log(1/delta)."""
     from boundcalc.base.numbers import FLOAT
-    from boundcalc.statements.posthoc import correct_for_selection, union
+    from boundcalc.statements.posthoc import correct_for_selection, posthoc_cost
 
     paid, measured = correct_for_selection(setting)
-    return paid, 0.0 if measured is None else float(union(FLOAT, paid, measured))
+    return paid, 0.0 if measured is None else float(posthoc_cost(FLOAT, paid, measured))
 
 
 def _made_of(report: Report) -> str:

@@ -16,7 +16,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
-from boundcalc.statements.posthoc import correct_for_selection, union
+from boundcalc.statements.posthoc import correct_for_selection, posthoc_cost
 from boundcalc.statements.strategies import Quantity
 from boundcalc.theorems import BOUNDS, POLICIES, known_bound
 
@@ -69,7 +69,7 @@ class Evaluator:
         self.setting = setting
         self._premise = premise
         self.paid, self.measured = correct_for_selection(setting)
-        self.log_union = 0.0 if self.measured is None else union(FLOAT, self.paid, self.measured)
+        self.log_union = 0.0 if self.measured is None else posthoc_cost(FLOAT, self.paid, self.measured)
         self.kind: Kind = "bound" if self.measured is None else "a_posteriori"
         self._checker = Checker()
         self._shared: Shared = {}

@@ -190,7 +190,9 @@ class Checker:
         measured, strategy = certificate.measured, STRATEGIES[certificate.strategy]
         about = "P1", id(measured), certificate.setting.sample, strategy.quantity
         # kept next to the price, so that the id stays its own
-        return self._once(certificate.setting, about, lambda: (arb(posthoc_cost(INTERVAL, certificate)), measured))[0]
+        return self._once(
+            certificate.setting, about, lambda: (arb(posthoc_cost(INTERVAL, certificate.setting, measured)), measured)
+        )[0]
 
     def no_member(self, setting: Setting) -> Refusal | None:
         """Why no network of a setting meets the premise of a risk bound (G0e)."""

@@ -1,18 +1,16 @@
 """P1: budgets read off trained weights, rounded up to grids fixed in advance and corrected for by a union bound.
 
 The correction depends on which norms were measured, never on their values: that is what makes P1 a union bound. The set
-of grid points that are summed over follows from the keys of the record and from which limits each budget sets. Only a
-Schatten power could depend on values, as tied budgets of two powers have none in common. So the power is one of the
-`SCHATTEN_POWERS` or "they differ", one alternative more, and is counted either way (`_differing`).
+of grid points that are summed over follows from the keys of the record and from which limits each budget sets.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.schema import check_fields
@@ -22,9 +20,6 @@ from boundcalc.layers.base import weights_of
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.norms import SIZES, place_of
 from boundcalc.statements.strategies import risk_candidates
-
-if TYPE_CHECKING:
-    from boundcalc.proof.certificate import Certificate
 
 _GRID_BASE = 2.0**-4
 _GRID_RATIO = 2.0**0.125
@@ -80,19 +75,16 @@ class Measured:
 
 def correct_for_selection(setting: Setting) -> tuple[Setting, Measured | None]:
     """A setting whose measured numbers were rounded to their grids, and the record of what was measured."""
-    norms, sample = setting.norms, setting.sample
+    norms, sample, seen = setting.norms, setting.sample, None
     if not (norms.measured or sample.measured):
         return setting, None
-    seen = None
     if sample.measured:
         numbers = {name: getattr(sample, name) for name in sample.measured}
-        count = risk_candidates(setting) if "train_error" in numbers else None
-        seen = Seen(**numbers, candidates=count)
-        margin = margin_down(sample.margin) if seen.margin is not None else sample.margin
+        seen = Seen(**numbers, candidates=risk_candidates(setting) if "train_error" in numbers else None)
+        margin = sample.margin if seen.margin is None else margin_down(sample.margin)
         sample = replace(sample, margin=margin, measured=())
     record = Measured(norms if norms.measured else None, seen)
-    rounded = round_up(setting, norms) if norms.measured else norms
-    return replace(setting, norms=rounded, sample=sample), record
+    return replace(setting, norms=round_up(setting, norms) if norms.measured else norms, sample=sample), record
 
 
 # -- grids
@@ -117,12 +109,6 @@ def _on_grid(value: float) -> float:
     return grid_value(_grid_steps(value))
 
 
-def _sum_on_grid(p: float, total: float) -> float:
-    if p not in SCHATTEN_POWERS:
-        raise InvalidSetting(f"a Schatten power chosen after training must be one of 0.1, 0.2, ..., 2; got {p}")
-    return _on_grid(total)
-
-
 def margin_steps(margin: float) -> int:
     """The k of the margin grid 2^-k, k any whole number, fixed in advance: the largest grid value up to the margin."""
     return 1 - math.frexp(margin)[1]
@@ -134,41 +120,30 @@ def margin_down(margin: float) -> float:
 
 
 def round_up(setting: Setting, norms: Norms) -> Norms:
-    """Every budget on its grid; a kind of which every matrix was measured has one budget for all: the largest."""
-    joined = {name: reduce(Budget.join, budgets) for name, budgets in _tied(setting, norms).items()}
-    rounded = {key: budget.map(_on_grid, _sum_on_grid) for key, budget in joined.items()}
-    return Norms(None if norms.C is None else _on_grid(norms.C), rounded)
+    """Every budget on its grid; a kind of which every matrix was measured has one budget for all: the largest.
 
-
-def _tied(setting: Setting, norms: Norms) -> dict[str, list[Budget]]:
-    """What is measured, by the place that will have one budget for all of it."""
-    tied = _wholly_measured(setting, norms)
+    That is a kind with a budget of its own for every block and head: where one is missing, none may stand for it.
+    """
+    places, partly = {place_of(key) for key in norms.budgets}, set[str]()
+    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
+        for part in weight.all:
+            wide = {(part.kind, None, None), (part.kind, part.block, None)} & places
+            if not wide and not (part.heads and all((part.kind, part.block, i) in places for i in range(part.heads))):
+                partly.add(part.kind)
     together: dict[str, list[Budget]] = {}
     for key, budget in norms.budgets.items():
         kind = place_of(key)[0]
-        together.setdefault(kind if kind in tied else key, []).append(budget)
-    return together
+        together.setdefault(key if kind in partly else kind, []).append(budget)
+    budgets = {key: reduce(_join, equals).map(_on_grid) for key, equals in together.items()}
+    return Norms(None if norms.C is None else _on_grid(norms.C), budgets)
 
 
-def _differing(budgets: Sequence[Budget]) -> int:
-    """Schatten sums that all of some tied budgets have, of powers that differ (their distances counted too)."""
-    powers = [None if budget.schatten is None else budget.schatten[0] for budget in budgets]
-    distances = [budget.distance for budget in budgets if budget.distance is not None]
-    inner = _differing(distances) if len(distances) == len(budgets) else 0
-    return inner + (None not in powers and len(set(powers)) > 1)
-
-
-def _wholly_measured(setting: Setting, norms: Norms) -> frozenset[str]:
-    """The kinds with a budget of their own for every block and head: where one is missing, none may stand for it."""
-    places = {place_of(key) for key in norms.budgets}
-    partly: set[str] = set()
-    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
-        for part in weight.all:
-            kind, block = part.kind, part.block
-            wide = (kind, None, None) in places or (block is not None and (kind, block, None) in places)
-            if not wide and not (part.heads and all((kind, block, head) in places for head in range(part.heads))):
-                partly.add(kind)
-    return frozenset(kind for kind, _, _ in places) - partly
+def _join(a: Budget, b: Budget) -> Budget:
+    """The least budget of two tied matrices; refuses Schatten sums of two powers, which have none."""
+    for one, other in ((a, b), (a.distance or a, b.distance or b)):
+        if one.schatten is not None and other.schatten is not None and one.schatten[0] != other.schatten[0]:
+            raise InvalidSetting("matrices of one kind have Schatten sums of one power, where both are measured")
+    return a.join(b)
 
 
 def _limits(norms: Norms) -> dict[tuple[str, str, float | None], float]:
@@ -190,107 +165,74 @@ def _limits_of(key: str, budget: Budget) -> Iterator[tuple[tuple[str, str, float
 # -- the union bound
 
 
-def union_cost(ns: NumberSystem, steps: Sequence[int], two_sided: Sequence[bool]) -> Number:
-    """P1: added to log(1/delta) for budgets k_j steps up their grids: sum log((k+1)(k+2)), + log 1.5 if two-sided.
+def steps_cost(ns: NumberSystem, k: int, *, two_sided: bool = False) -> Number:
+    """P1: added to log(1/delta) for a budget k steps up its grid: log((k+1)(k+2)), + log 1.5 if two-sided.
 
     The weights 1/((k+1)(k+2)) sum to 1 over k >= 0; over all integers, with |k|, they sum to 3/2.
     """
-    total = sum(two_sided) * ns.log(ns.number(3) / 2)
-    for k in steps:
-        total = total + ns.log(ns.number((abs(k) + 1) * (abs(k) + 2)))
-    return total
+    cost = ns.log(ns.number((abs(k) + 1) * (abs(k) + 2)))
+    return cost + ns.log(ns.number(3) / 2) if two_sided else cost
 
 
-def norms_cost(ns: NumberSystem, norms: Norms, differing: int = 0) -> Number:
-    """What budgets on their grids, and the powers chosen for them, add to log(1/delta).
-
-    `differing` counts tied Schatten sums that have no power in common: that is one of the outcomes counted.
-    """
-    steps: list[int] = []
-    for (key, name, power), value in _limits(norms).items():
-        step = int(value) if name == "rank" else _grid_steps(value)
-        if name != "rank" and grid_value(step) != value:
-            raise CertificateError(f"{key}.{name} = {value!r} is not on the grid that was fixed in advance")
-        if power not in (None, *SCHATTEN_POWERS):
-            raise CertificateError(f"{key}: the Schatten power {power} is not among those fixed in advance")
-        differing += power is not None
-        steps.append(step)
-    return union_cost(ns, steps, [False] * len(steps)) + differing * ns.log(ns.number(len(SCHATTEN_POWERS) + 1))
-
-
-def union(ns: NumberSystem, paid: Setting, measured: Measured) -> Number:
-    """What numbers on their grids add to log(1/delta), given the record of which were measured."""
-    cost, norms, seen = ns.number(0), measured.norms, measured.sample
-    if norms is not None:
-        differing = sum(_differing(budgets) for budgets in _tied(paid, norms).values())
-        cost = cost + norms_cost(ns, paid.norms, differing)
-        delta = paid.sample.delta
-        if norms.failure:
-            if not norms.failure < delta:
-                raise CertificateError(
-                    f"norms that fail with chance {norms.failure:g} leave nothing of delta = {delta:g}"
-                )
-            cost = cost - ns.log(1 - ns.number(norms.failure) / ns.number(delta))
-    if seen is not None and seen.margin is not None:
-        cost = cost + union_cost(ns, [margin_steps(paid.sample.margin)], [True])
-    if seen is not None and seen.candidates is not None:
-        cost = cost + ns.log(ns.number(seen.candidates))
-    return cost
-
-
-# -- its check
-
-
-def posthoc_cost(ns: NumberSystem, certificate: Certificate) -> Number:
+def posthoc_cost(ns: NumberSystem, setting: Setting, measured: Measured | None) -> Number:
     """What a certificate must add to log(1/delta); refuses budgets below what was measured or off their grid."""
-    setting, measured = certificate.setting, certificate.measured
     if setting.norms.measured:
         raise CertificateError("budgets read off trained weights without P1: that number is a proxy, not a bound")
     if setting.sample.measured:
         raise CertificateError("a margin or training error read off after training, without P1: that is no bound")
-    if measured is None:
-        return ns.number(0)
-    if not isinstance(measured, Measured) or not isinstance(measured.sample, Seen | None):
-        raise CertificateError(f"the record of what was measured is a Measured, got {measured!r:.80}")
-    if measured.sample is not None:
-        _check_sample(certificate, measured.sample)
-    if measured.norms is not None:
-        _check_norms(setting, measured.norms)
-    return union(ns, setting, measured)
+    cost = ns.number(0)
+    if measured is not None and measured.norms is not None:
+        cost = cost + _norms_cost(ns, setting, measured.norms)
+    if measured is not None and measured.sample is not None:
+        cost = cost + _sample_cost(ns, setting, measured.sample)
+    return cost
 
 
-def _check_sample(certificate: Certificate, seen: Seen) -> None:
+def _sample_cost(ns: NumberSystem, setting: Setting, seen: Seen) -> Number:
     """The margin is on its grid and not above what was measured; what the training error chose was corrected for."""
-    sample = certificate.setting.sample
+    sample, cost = setting.sample, ns.number(0)
     if seen.margin is not None:
         if margin_down(sample.margin) != sample.margin:
             raise CertificateError(f"the margin {sample.margin!r} is not on the grid that was fixed in advance")
         if not sample.margin <= seen.margin:
             raise CertificateError(f"the margin {sample.margin!r} is above the measured {seen.margin!r}")
+        cost = cost + steps_cost(ns, margin_steps(sample.margin), two_sided=True)
     if seen.train_error is not None and seen.candidates is not None:
+        least = risk_candidates(setting)
         if not sample.train_error >= seen.train_error:
-            raise CertificateError(
-                f"the training error {sample.train_error!r} is below the measured {seen.train_error!r}"
-            )
-        least = risk_candidates(certificate.setting)
+            raise CertificateError(f"the training error {sample.train_error!r} is below the measured one")
         if seen.candidates < least:
             raise CertificateError(f"a training error chose among {least} candidates at least, got {seen.candidates}")
+        cost = cost + ns.log(ns.number(seen.candidates))
+    return cost
 
 
-def _check_norms(setting: Setting, measured: Norms) -> None:
+def _norms_cost(ns: NumberSystem, setting: Setting, measured: Norms) -> Number:
     """The budgets are those that P1 makes of the record, or larger ones on the same grids.
 
     Budgets that were measured may not be left out: which of them are corrected for may not depend on their values.
     """
     try:
-        least = _limits(round_up(setting, measured))
+        least, limits = _limits(round_up(setting, measured)), _limits(setting.norms)
     except InvalidSetting as error:
         raise CertificateError(f"the record of what was measured is not valid: {error}") from None
-    limits = _limits(setting.norms)
-    for place in {**least, **limits}:
+    if not measured.failure < setting.sample.delta:
+        raise CertificateError(f"norms that fail with chance {measured.failure:g} leave nothing of delta")
+    cost = -ns.log(1 - ns.number(measured.failure) / ns.number(setting.sample.delta))
+    for place in least.keys() | limits.keys():
         key, name, power = place
         where = f"{key}.{name}" + ("" if power is None else f" of power {power}")
         if place not in limits or place not in least:
             raise CertificateError(f"{where} has a budget and no measurement, or was measured and has no budget")
         if limits[place] < least[place]:
             raise CertificateError(f"{where} = {limits[place]} is below the measured {least[place]}")
+    for (key, name, power), value in limits.items():
+        step = int(value) if name == "rank" else _grid_steps(value)
+        if name != "rank" and grid_value(step) != value:
+            raise CertificateError(f"{key}.{name} = {value!r} is not on the grid that was fixed in advance")
+        if power not in (None, *SCHATTEN_POWERS):
+            raise CertificateError(f"{key}: a Schatten power chosen after training is one of 0.1, 0.2, ..., 2")
+        cost = cost + steps_cost(ns, step)
+        if power is not None:
+            cost = cost + ns.log(ns.number(len(SCHATTEN_POWERS)))
+    return cost

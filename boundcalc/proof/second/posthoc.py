@@ -8,7 +8,7 @@ from .numbers import MP, Real, demand, num
 from .setting import Budget, Norms, Setting, kind_and_block, placed, trained
 
 _POWERS = [i / 10 for i in range(1, 21)]
-"""Schatten powers one may choose among; that tied ones differ is one choice more."""
+"""Schatten powers one may choose among."""
 _WAYS = 3
 """Bounds of the risk that a training error may choose among: of the gap, G3, G11."""
 
@@ -61,12 +61,10 @@ def _tied(setting: Setting, measured: Norms) -> Mapping[str, Sequence[Budget]]:
 def _budget_price(where: str, budget: Budget, measured: Sequence[Budget]) -> Real:
     """The price of one budget: every limit that all have which it stands for, at least as large as any."""
     common = frozenset.intersection(*(other.limits for other in measured))
-    powers = {other.schatten[0] for other in measured if other.schatten is not None}
-    differ = {"schatten"} if "schatten" in common and len(powers) > 1 else set[str]()  # no limit, and yet it is paid
-    demand(budget.limits == common - differ, f"the limits of {where} are not those measured")
-    total = num(0) if "schatten" not in common else MP.log(len(_POWERS) + 1)
-    own = budget.schatten is None or (powers == {budget.schatten[0]} and budget.schatten[0] in _POWERS)
-    demand(own, f"{where} has another Schatten power")
+    demand(budget.limits == common, f"the limits of {where} are not those measured")
+    total = num(0) if "schatten" not in common else MP.log(len(_POWERS))
+    powers = {other.schatten[0] for other in (budget, *measured)} if "schatten" in common else set[float]()
+    demand(len(powers) < 2 and powers <= {*_POWERS}, f"{where} has another Schatten power")
     for name in budget.limits - {"distance"}:
         mine, *theirs = (getattr(other, name) for other in (budget, *measured))
         if name == "schatten":
