@@ -181,9 +181,13 @@ def posthoc_cost(ns: NumberSystem, setting: Setting, measured: Measured | None) 
     if setting.sample.measured:
         raise CertificateError("a margin or training error read off after training, without P1: that is no bound")
     cost = ns.number(0)
-    if measured is not None and measured.norms is not None:
+    if measured is None:
+        return cost
+    if not isinstance(measured, Measured):
+        raise CertificateError(f"the record of what was measured is a Measured, got {measured!r:.80}")
+    if measured.norms is not None:
         cost = cost + _norms_cost(ns, setting, measured.norms)
-    if measured is not None and measured.sample is not None:
+    if measured.sample is not None:
         cost = cost + _sample_cost(ns, setting, measured.sample)
     return cost
 

@@ -204,7 +204,7 @@ BROKEN: dict[str, Any] = {
     "T13 a hundredth less": lowered_lemma("T13", 0.99),
     "one row everywhere": lambda patch: patch.setattr(network, "rows_used", one_row),
     "half the points": fewer_points,
-    "P1 for nothing": lambda patch: patch.setattr(checker, "posthoc_cost", lambda ns, certificate: ns.number(-1)),
+    "P1 for nothing": lambda patch: patch.setattr(checker, "posthoc_cost", lambda ns, setting, measured: ns.number(-1)),
 }
 
 
