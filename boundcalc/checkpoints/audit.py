@@ -144,19 +144,15 @@ class Audit:
         """One row per matrix, head or vector."""
         rows: list[dict[str, Any]] = []
         for key, m in self.measured.items():
-            row: dict[str, Any] = {
-                "weight": key,
-                "shape": list(m.shape),
-            }
-            for symbol, name in COLUMNS.items():
-                row[symbol] = getattr(m, name)
             far = self.distances.get(key)
-            row["distance"] = None if far is None else far.fro if far.fro is not None else far.op
-            rows.append(row)
+            norms = {symbol: getattr(m, name) for symbol, name in COLUMNS.items()}
+            distance = None if far is None else far.op if far.fro is None else far.fro
+            rows.append({"weight": key, "shape": list(m.shape), **norms, "distance": distance})
         return rows
 
     def to_json(self) -> dict[str, Any]:
         """The full report."""
+        account, parity = self.account, self.parity
         return {
             "model": self.where,
             "family": self.family,
@@ -166,32 +162,19 @@ class Audit:
             "weights": self.table(),
             "spectra": {key: list(m.spectrum) for key, m in self.measured.items() if m.spectrum is not None},
             "account": {
-                "tensors": [asdict(line) for line in self.account.lines],
-                "parameters": self.account.total,
-                "used": self.account.used,
-                "lowered": self.account.lowered,
-                "shared": self.account.shared,
-                "doubts": list(self.account.doubts),
-                "assumed": dict(self.account.assumed),
+                "tensors": [asdict(line) for line in account.lines],
+                "parameters": account.total,
+                **{name: getattr(account, name) for name in ("used", "lowered", "shared")},
+                "doubts": list(account.doubts),
+                "assumed": dict(account.assumed),
             },
             "missing": list(self.missing),
-            "forward_check": {"compared": False, "text": self.comparison}
-            if self.parity is None
-            else self.parity.to_json(),
+            "forward_check": parity.to_json() if parity else {"compared": False, "text": self.comparison},
         }
 
 
-COLUMNS = {
-    "op": "op",
-    "F": "fro",
-    "21": "two_one",
-    "21T": "two_one_t",
-    "11": "one_one",
-    "row": "row",
-    "column": "column",
-    "sup": "sup",
-    "rank": "rank",
-}
+COLUMNS = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one"}
+COLUMNS |= {name: name for name in ("row", "column", "sup", "rank")}
 """Columns of the table, and the attributes of `Measured` they show."""
 
 
@@ -239,6 +222,10 @@ def audit(
     if inspect is not None:
         inspect(model.family.name, account, tuple(plan.missing))
     seed = secrets.randbits(63) if seed is None else seed
+
+    def get(kind: str, block: int | None) -> Floats:
+        return np.asarray(read(model.place(kind, block).tensor), np.float64)
+
     norms: Found = {}
     entries = sum(task.entries for task in plan.tasks)
     reached = 0
@@ -261,19 +248,8 @@ def audit(
         missing=tuple(plan.missing),
         seed=seed,
         parity=parity,
-        products=_products(model, architecture),
+        products={} if model.family.name != NATIVE.name else measured_products(architecture, get),
     )
-
-
-def _products(model: Model, architecture: Architecture) -> dict[str, Budget]:
-    """Of models whose tensors are the maps themselves, called as in norms files."""
-    if model.family.name != NATIVE.name:
-        return {}
-
-    def get(kind: str, block: int | None) -> Floats:
-        return np.asarray(read(model.place(kind, block).tensor), np.float64)
-
-    return measured_products(architecture, get)
 
 
 def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str, Any] | None) -> str | Family | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.decode import read, stored
+from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.norms.heads import Heads, products
@@ -28,8 +28,9 @@ def key_of(kind: str, block: int | None, head: int | None = None) -> str:
 
 @dataclass(frozen=True)
 class HeadMaps:
-    """(heads, width, d) arrays of transposed maps, and biases (heads, width)."""
+    """(heads, width, d) arrays of transposed maps of a layer, and biases (heads, width)."""
 
+    layer: Attention
     q: Floats
     k: Floats
     v: Floats
@@ -37,9 +38,9 @@ class HeadMaps:
     b_k: Floats | None = None
     b_v: Floats | None = None
 
-    def norms(self, layer: Attention, first: int, first_group: int) -> Found:
+    def norms(self, first: int, first_group: int) -> Found:
         """Norms of each map; joint scores with the offsets that they read as a further row or column."""
-        parts = [("W_V", self.v, first_group), ("b_V", self.b_v, first_group)]
+        layer, parts = self.layer, [("W_V", self.v, first_group), ("b_V", self.b_v, first_group)]
         if layer.qk == "split":
             parts += [("W_Q", self.q, first), ("b_Q", self.b_q, first)]
             parts += [("W_K", self.k, first_group), ("b_K", self.b_k, first_group)]
@@ -54,15 +55,15 @@ class HeadMaps:
             norms |= {key_of("W_QK", layer.block, first + h): norm for h, norm in enumerate(scores)}
         return norms
 
-    def minus(self, other: HeadMaps, layer: Attention) -> HeadMaps:
+    def minus(self, other: HeadMaps) -> HeadMaps:
         """The distances; that of a product Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
-        pairs = [(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)]
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("q", "k", "v", "b_q", "b_k", "b_v")]
         q, k, v, *offsets = (None if a is None or b is None else difference(a, b) for a, b in pairs)
-        if layer.qk == "split":
-            return HeadMaps(q, k, v, *offsets)  # type: ignore[arg-type]
+        if self.layer.qk == "split":
+            return HeadMaps(self.layer, q, k, v, *offsets)  # type: ignore[arg-type]
         q = np.concatenate([_with_offset(self.q, self.b_q), -_with_offset(other.q, other.b_q)], axis=1)
         k = np.concatenate([_with_offset(self.k, self.b_k), _with_offset(other.k, other.b_k)], axis=1)
-        return HeadMaps(q, k, v, b_v=offsets[2])  # type: ignore[arg-type]
+        return HeadMaps(self.layer, q, k, v, b_v=offsets[2])  # type: ignore[arg-type]
 
 
 def _with_offset(maps: Floats, offset: Floats | None) -> Floats:
@@ -73,25 +74,25 @@ def difference(a: Any, b: Any) -> Any:
     """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
     if a.shape != b.shape:
         raise CheckpointError(f"the reference has an array of shape {b.shape} where the model has {a.shape}")
-    if isinstance(a, Stored):
-        return Stored(a.shape, lambda rows, columns: difference(a.finite(rows, columns), b.finite(rows, columns)))
-    return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+    if not isinstance(a, Stored):
+        return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+    if a.base is not None and b.base is not None:
+        return difference(a.base, b.base).turned
+    return Stored(a.shape, lambda rows, columns: difference(a.finite(rows, columns), b.finite(rows, columns)))
 
 
 def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
     """Maps W_Q, W_K or W_V of some of a block's heads: (heads, width, d), the transposes of x -> x W."""
-    place = model.place(kind, block)
-    if len(place.tensor.shape) == 3:  # boundcalc's own: (heads, d, width)
-        return np.ascontiguousarray(np.asarray(read(place.tensor)[only], np.float64).transpose(0, 2, 1))
-    matrix = stored(place.tensor)
-    width, rest = divmod(matrix.shape[0 if place.transposed else 1], count)
+    tensor = model.place(kind, block).tensor
+    if len(tensor.shape) == 3:  # boundcalc's own: (heads, d, width)
+        return np.ascontiguousarray(np.asarray(read(tensor)[only], np.float64).transpose(0, 2, 1))
+    matrix = model.matrix(kind, block)
+    width, rest = divmod(matrix.shape[1], count)
     if rest:
-        raise CheckpointError(f"{matrix.name}: {width * count + rest} outputs do not make {count} heads")
+        raise CheckpointError(f"{matrix.name}: {matrix.shape[1]} outputs do not make {count} heads")
     first, last, _ = only.indices(count)
-    part = slice(first * width, last * width)
-    cut = matrix.block(part, slice(None)) if place.transposed else matrix.block(slice(None), part).T
-    values = np.ascontiguousarray(cut, np.float64)  # checked once it lies in one piece, where that is quick
-    check_finite(values, matrix.name)
+    values = np.ascontiguousarray(matrix.block(slice(None), slice(first * width, last * width)).T, np.float64)
+    check_finite(values, matrix.name)  # as it lies in one piece, where that is quick
     return values.reshape(last - first, -1, values.shape[1])
 
 
@@ -125,12 +126,11 @@ def trained_query(model: Model, block: int, heads: int) -> Floats:
 
 def head_maps(model: Model, layer: Attention, queries: slice, groups: slice) -> HeadMaps:
     """The maps of some query heads and of the groups they belong to."""
-    b, counts = layer.block, {"Q": (layer.heads, queries), "K": (layer.groups, groups), "V": (layer.groups, groups)}
+    parts = {"Q": (layer.heads, queries), "K": (layer.groups, groups), "V": (layer.groups, groups)}
     needed = {"Q": layer.qk_bias, "K": layer.key_bias, "V": layer.v_bias}
-    maps = [heads_of(model, f"W_{kind}", b, *counts[kind]) for kind in "QKV"]
-    offsets = [offsets_of(model, f"b_{kind}", b, counts[kind][0]) if needed[kind] else None for kind in "QKV"]
-    parts = [None if own is None else own[counts[kind][1]] for kind, own in zip("QKV", offsets, strict=True)]
-    return HeadMaps(*maps, *parts)
+    maps = [heads_of(model, f"W_{kind}", layer.block, *parts[kind]) for kind in "QKV"]
+    offsets = [offsets_of(model, f"b_{kind}", layer.block, parts[kind][0]) if needed[kind] else None for kind in "QKV"]
+    return HeadMaps(layer, *maps, *(b if b is None else b[parts[k][1]] for k, b in zip("QKV", offsets, strict=True)))
 
 
 SPECTRUM_SIDE = 1024

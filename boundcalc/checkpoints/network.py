@@ -58,51 +58,34 @@ class Tensors:
     def __call__(self, layer: Layer, kind: str) -> Rows:
         """The array of one kind, times the constant that the model multiplies it by."""
         weights = {part.kind: part for weight in layer.weights(self.seq_len) for part in weight.all}
-        if kind not in weights:
-            return self._not_trained(kind)
-        values = self._trained(layer, weights[kind])
-        factor = self.model.factor(kind, layer.where())
+        values = self._trained(weights[kind]) if kind in weights else self._not_trained(kind)
+        factor = self.model.factor(kind, layer.where()) if kind in weights else 1
         return values if factor == 1 else factor * values
 
-    def _trained(self, layer: Layer, weight: Weight) -> Rows:
-        kind = weight.kind
-        if weight.heads or weight.copies > 1:
-            return self._of_heads(weight)
-        if kind == "positions":
-            return positions(self.model, self.model.first_position, self.seq_len)
-        if weight.role in ("vector", "gain"):
-            alone = weight.block is None or self.has(layer, kind) or not self.model.has(kind)
-            return np.asarray(self.model.vector(kind, weight.block if alone else None), np.float64)
-        return self._matrix(kind, weight.block)
-
     def _not_trained(self, kind: str) -> Rows:
-        if self.model.has(kind):
-            table = read(self.model.place(kind).tensor)
-            return np.asarray(table.reshape(table.shape[-2:]), np.float64)[: self.seq_len]
-        table = self.model.checkpoint.tensors.get(kind)
-        if table is None:
-            where = self.model.checkpoint.where
-            raise InvalidSetting(f"{where} does not hold the fixed {kind} it was trained with")
-        return np.asarray(read(table), np.float64)
+        held = self.model.place(kind).tensor if self.model.has(kind) else self.model.checkpoint.tensors.get(kind)
+        if held is None:
+            raise InvalidSetting(f"{self.model.checkpoint.where} does not hold the fixed {kind} it was trained with")
+        return np.asarray(read(held).reshape(held.shape[-2:]), np.float64)[: self.seq_len]
 
-    def _of_heads(self, weight: Weight) -> Rows:
-        """One tensor with a dimension for heads; or heads side by side, perhaps in one tensor for all three maps."""
-        kind, block = weight.kind, weight.block
-        if self.model.has(kind, block):
-            tensor = self.model.place(kind, block).tensor
-            if len(tensor.shape) > len(weight.shape):
-                return np.asarray(read(tensor), np.float64)
+    def _trained(self, weight: Weight) -> Rows:
+        """One tensor, of the block or of all, perhaps with a dimension for heads; or heads side by side."""
+        kind, model = weight.kind, self.model
+        block = weight.block if model.has(kind, weight.block) or not model.has(kind) else None
+        if kind == "positions":
+            return positions(model, model.first_position, self.seq_len)
         if kind == "q":
-            return trained_query(self.model, block or 0, weight.copies)
-        if len(weight.shape) > 1:
-            return heads_of(self.model, kind, block, weight.copies).swapaxes(1, 2)
-        offsets = offsets_of(self.model, kind, block, weight.copies)
-        if offsets is None and kind == "b_K":
-            raise InvalidSetting("the keys' offsets are read under this normaliser, but were not found")
-        return np.zeros((weight.copies, 1)) if offsets is None else offsets
-
-    def _matrix(self, kind: str, block: int | None = None) -> Rows:
-        tied = kind == "readout" and not self.model.has(kind)
-        matrix, transposed = self.model.matrix("embedding" if tied else kind, block)
-        values = np.asarray(matrix.finite(slice(None), slice(None)), np.float64)
-        return values.T if transposed != tied else values
+            return trained_query(model, block or 0, weight.copies)
+        if weight.heads or weight.copies > 1:
+            shape = (weight.copies, *weight.shape)
+            if model.has(kind, block) and model.place(kind, block).tensor.shape == shape:
+                return np.asarray(read(model.place(kind, block).tensor), np.float64)
+            if len(weight.shape) > 1:
+                return heads_of(model, kind, block, weight.copies).swapaxes(1, 2)
+            offsets = offsets_of(model, kind, block, weight.copies)
+            if offsets is None and kind == "b_K":
+                raise InvalidSetting("the keys' offsets are read under this normaliser, but were not found")
+            return np.zeros((weight.copies, 1)) if offsets is None else offsets
+        if weight.role in ("vector", "gain"):
+            return np.asarray(model.vector(kind, block), np.float64)
+        return np.asarray(model.matrix(kind, block).finite(slice(None), slice(None)), np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS
 from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.table import TOKENS, Model
+from boundcalc.checkpoints.families.table import TOKENS, Key, Model
 from boundcalc.checkpoints.maps import (
     Found,
     HeadMaps,
@@ -26,56 +26,58 @@ from boundcalc.checkpoints.maps import (
     offsets_of,
     trained_query,
 )
-from boundcalc.layers.base import Role, flat
+from boundcalc.layers.base import flat
 from boundcalc.norms.heads import Heads
-from boundcalc.norms.matrix import Floats, Native, Stored, as_stored, measure, vector
+from boundcalc.norms.matrix import Floats, Stored, as_stored, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
+
+_ROLES = ("matrix", "vector", "gain", "table", "rows")
+"""What a weight is that one tensor holds."""
 
 
 class Plan:
-    """The tasks of one model (and its reference), and which places they read."""
+    """The tasks of one model (and its reference), and which places they read.
+
+    Attributes:
+        tasks: the measurements.
+        read: how many entries of each place are read, and why not the others.
+        shared: parameters that are counted twice.
+        missing: kinds that the architecture has and the checkpoint has not (a read-out yet to be trained).
+    """
 
     def __init__(self, model: Model, architecture: Architecture, want: Want, reference: Model | None = None) -> None:
-        self.model = model
-        self.architecture = architecture
-        self.want = want
-        self.reference = reference
-        self.read: dict[tuple[str, int | None], tuple[int, str]] = {}
+        self.model, self.want, self.reference, self.seq_len = model, want, reference, architecture.seq_len
+        self.read: dict[Key, tuple[int, str]] = {}
         self.shared = 0
-        for layer in flat(architecture.stages):
-            for weight, _ in layer.fixed(architecture.seq_len):
+        self.missing: list[str] = []
+        layers = list(flat(architecture.stages))
+        for layer in layers:
+            for weight, _ in layer.fixed(self.seq_len):
                 if model.has(weight.kind):
                     self.read[weight.kind, None] = 0, "fixed before the data, as the architecture says its norm"
-        self.missing: list[str] = []
-        """Kinds that the architecture has and the checkpoint has not (a read-out yet to be trained)."""
-        self.tasks = tuple(self._of(architecture.stages))
+        self.tasks = tuple(task for layer in layers for task in self._of(layer))
 
-    def expect(self, role: str, block: int | None, *shapes: tuple[int, ...]) -> None:
-        """Refuse a tensor whose shape (that of x -> x W) is none of these."""
+    def use(
+        self, role: str, block: int | None, *shapes: tuple[int, ...], entries: int | None = None, why: str = ""
+    ) -> int:
+        """Notes that a tensor of one of these shapes (of x -> x W) is read: so many entries, and why not all."""
         tensor = self.model.place(role, block).tensor
         shape = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
-        if len(shapes[0]) == 1:
-            shape = (tensor.size,)
+        shape = (tensor.size,) if len(shapes[0]) == 1 else shape
         if shape not in shapes:
-            raise CheckpointError(
-                f"{tensor.name}: {role} should be {shapes[0]}, the file has {tensor.shape}"
-                + _transposed_hint(shape, shapes[0])
-            )
+            turned = len(shape) == 2 and shape[::-1] in shapes
+            why = "; it is stored the other way round: give its module (--compare module.py:make), or a mapping"
+            raise CheckpointError(f"{tensor.name}: {role} should be {shapes[0]}, the file has {shape}{why * turned}")
+        self.read[role, block] = tensor.size if entries is None else entries, why
+        return tensor.size
 
-    def use(self, role: str, block: int | None = None, entries: int | None = None, why: str = "") -> int:
-        """Note that a tensor is read (so many entries of it, and why not all); its size."""
-        size = self.model.place(role, block).tensor.size
-        self.read[role, block] = size if entries is None else entries, why
-        return size
-
-    def task(
+    def _task(
         self,
         name: str,
         entries: int,
         get: Callable[[Model], Any],
         norms: Callable[[Any, np.random.Generator], Found],
         factors: Mapping[str, float],
-        layer: Attention | None = None,
     ) -> Task:
         """Norms of what is read of the model, and of its distance from the reference, times what the model says."""
 
@@ -84,145 +86,167 @@ class Plan:
             results = norms(own, rng)
             if self.reference is not None:
                 other = get(self.reference)
-                apart = difference(own, other) if layer is None else own.minus(other, layer)
+                apart = own.minus(other) if isinstance(own, HeadMaps) else difference(own, other)
                 results |= {key + "'": norm.widened for key, norm in norms(apart, rng).items()}
             by = {key: factors[key.partition("[")[0].removesuffix("'")] for key in results}
             return {key: norm if by[key] == 1 else norm.times(by[key]) for key, norm in results.items()}
 
         return Task(name, entries, run)
 
-    def _of(self, layers: Sequence[Layer]) -> Iterator[Task]:
-        """The measurements of every weight that some layer has."""
-        for layer in flat(layers):
-            if isinstance(layer, Attention):  # in one tensor, in several, or in one for queries, keys and values
-                yield from _attention(self, layer)
-                continue
-            for weight in layer.weights(self.architecture.seq_len):
-                measured = _MEASURES.get(weight.role)
-                if measured is None or weight.copies > 1 or weight.heads:
-                    what = f"{weight.kind} of layer {layer.label!r}: {weight.copies} of the role {weight.role!r}"
-                    raise Unsupported(Refusal("measuring norms", what, f"single weights: {', '.join(_MEASURES)}"))
-                yield from measured(self, weight)
+    def _of(self, layer: Layer) -> Iterator[Task]:
+        """The measurements of every weight of a layer: in one tensor, in several, or in one for three maps."""
+        weights = layer.weights(self.seq_len)
+        if isinstance(layer, Attention):
+            if layer.qk == "fixed" and self.model.has("probe", layer.block):
+                yield self._pooling(layer)
+                return
+            if not self.model.has(layer.scores.kind, layer.block):
+                yield from self._heads(layer)
+                weights = tuple(layer.beside_heads())
+            elif any(layer.beside_heads()):
+                raise CheckpointError(
+                    "weights that heads share besides their maps are read where queries and keys are apart"
+                )
+        yield from map(self._weight, filter(self._stored, weights))
 
-    # -- matrices and vectors
+    def _stored(self, weight: Weight) -> bool:
+        """Whether there is a tensor for it; a read-out may be the embedding table, or missing."""
+        if weight.kind != "readout" or self.model.has("readout"):
+            return True
+        self.shared += weight.parameters
+        d, classes = weight.shape
+        tied = classes > 1 and self.model.has("embedding") and self.model.shape("embedding") == (classes, d)
+        self.missing += [] if tied else ["readout"]
+        return tied
 
-    def _map(self, weight: Weight) -> Iterator[Task]:
-        (d_in, d_out), tied = weight.shape, weight.kind == "readout" and not self.model.has("readout")
-        if not tied:
-            yield self._matrix(weight.kind, weight.block, (d_in, d_out))
-            return
-        self.shared += d_in * d_out
-        if d_out > 1 and self.model.has("embedding") and self.model.shape("embedding") == (d_out, d_in):
-            yield self._matrix("readout", None, (d_in, d_out), source="embedding")
-        else:
-            self.missing.append("readout")
+    def _weight(self, weight: Weight) -> Task:
+        """The measurement of what one tensor holds, of the block or of all; heads in its first dimension."""
+        kind, shape, model = weight.kind, weight.shape, self.model
+        headed = isinstance(weight.heads, int) and (weight.heads > 0 or weight.copies > 1)
+        if weight.role not in (*_ROLES, *(("factor", "factor vector") if headed else ())):
+            what = f"{kind} of role {weight.role!r}"
+            raise Unsupported(Refusal("measuring norms", what, f"single weights: {', '.join(_ROLES)}"))
+        if kind == "positions":
+            return self._positions(*shape)
+        block = weight.block if model.has(kind, weight.block) or not model.has(kind) else None
+        if block is None and (kind, None) in self.read:
+            self.shared += weight.parameters  # one tensor for all blocks
+        key, one = partial(key_of, kind, weight.block), weight.role in ("vector", "gain", "factor vector")
+        spectrum = not one and self.want.spectrum(shape)
+        if headed or one:
+            whole = (weight.copies, *shape)
+            flat_shape = whole if len(whole) > 2 and headed else (math.prod(whole),)
+            entries = self.use(kind, block, flat_shape)
 
-    def _matrix(self, kind: str, block: int | None, shape: tuple[int, int], source: str | None = None) -> Task:
-        role = source or kind
-        place = self.model.place(role, block)
-        entries = place.tensor.size if source else self.use(kind, block)
-        stored = self.model.shape(role, block)
-        stored = stored[::-1] if source else stored
-        if stored != shape:
-            raise CheckpointError(
-                f"{place.tensor.name}: {kind} should be {shape}, the file has {stored}"
-                + _transposed_hint(stored, shape)
-            )
+            def arrays(model: Model) -> Any:
+                return read(model.place(kind, block).tensor).reshape(whole)
 
-        def norms(matrix: Stored, rng: np.random.Generator) -> Found:
-            spectrum = self.want.spectrum(matrix.shape)
-            measured = measure(matrix, rng, spectrum=spectrum, exact=self.want.exact)
-            return {key_of(kind, block): measured.transpose if place.transposed != bool(source) else measured}
+            def norms(values: Any, rng: np.random.Generator) -> Found:
+                measured = (
+                    vector(w) if one else measure(as_stored(w), rng, spectrum=spectrum, exact=True) for w in values
+                )
+                return {key(h if headed else None): norm for h, norm in enumerate(measured)}
 
-        factors = {kind: self.model.factor(kind, block)}
-        return self.task(key_of(kind, block), entries, lambda model: model.matrix(role, block)[0], norms, factors)
+            return self._task(key(), entries, arrays, norms, {kind: model.factor(kind, block)})
 
-    def vector(self, kind: str, block: int | None, size: int) -> Task:
-        """The measurement of a vector, of one block or of all."""
-        place = block if block is None or self.model.has(kind, block) or not self.model.has(kind) else None
-        self.expect(kind, place, (size,))
-        if block is not None and place is None and (kind, None) in self.read:
-            self.shared += size  # one tensor for all blocks
+        def norms_of_matrix(matrix: Stored, rng: np.random.Generator) -> Found:
+            if matrix.shape != shape:
+                raise CheckpointError(f"{matrix.name}: {kind} should be {shape}, the file has {matrix.shape}")
+            if weight.role != "matrix":
+                return {key(): measure(matrix, rng, op=False).widened}
+            return {key(): measure(matrix, rng, spectrum=spectrum, exact=self.want.exact)}
 
-        def norms(values: Native, _: np.random.Generator) -> Found:
-            return {key_of(kind, block): vector(values)}
-
-        factors = {kind: self.model.factor(kind, block)}
-        return self.task(
-            key_of(kind, block), self.use(kind, place), lambda model: model.vector(kind, place), norms, factors
+        tied = kind == "readout" and not model.has(kind)
+        entries = weight.parameters if tied else self.use(kind, block, shape)
+        return self._task(
+            key(), entries, lambda model: model.matrix(kind, block), norms_of_matrix, {kind: model.factor(kind, block)}
         )
 
-    # -- tables
-
-    def _rows(self, weight: Weight) -> Iterator[Task]:
-        kind, (rows, width) = weight.kind, weight.shape
-        if kind == "positions":
-            yield self._positions(rows, width)
-            return
-        self.expect(kind, None, (rows, width))
-        yield self._table(kind, rows, self.use(kind), lambda model: model.matrix(kind)[0])
-
     def _positions(self, seq_len: int, d: int) -> Task:
-        rows, width = self.model.table_shape("positions")
+        model = self.model
+        rows, width = model.table_shape("positions")
         if width != d or rows < seq_len:
             raise CheckpointError(f"the table positions should be {(seq_len, d)}, the file has {(rows, width)}")
-        first = min(self.model.first_position, rows - seq_len)
+        first = min(model.first_position, rows - seq_len)
         why = "positions that no row of the input has" if rows > seq_len else ""
-        self.use("positions", None, seq_len * d, why)
-        for row, token in enumerate(TOKENS):
-            if self.model.has(token):
-                self.expect(token, None, (d,))
-                folded = ("positions", token, *(("b_patch",) if self.model.has("b_patch") else ()))
-                if scaled := next((role for role in folded if self.model.factor(role) != 1), None):
-                    raise CheckpointError(
-                        f"{self.model.checkpoint.where}: {scaled} has a scale, which is not read where a token is "
-                        f"folded into the positions ({token}): leave the scale out, and scale the tensor in the file"
-                    )
-                self.read[token, None] = (0, f"{FOLDED} position {row} (families/images.py)")
-        return self._table("positions", seq_len, seq_len * d, lambda model: as_stored(positions(model, first, seq_len)))
+        self.read["positions", None] = seq_len * d, why
+        for row, token in enumerate(token for token in TOKENS if model.has(token)):
+            folded = ("positions", token, *(("b_patch",) if model.has("b_patch") else ()))
+            if scaled := next((role for role in folded if model.factor(role) != 1), None):
+                raise CheckpointError(
+                    f"{model.checkpoint.where}: {scaled} has a scale, which is not read where a token is folded into "
+                    f"the positions ({token}): leave the scale out, and scale the tensor in the file"
+                )
+            self.use(token, None, (d,), entries=0, why=f"{FOLDED} position {row} (families/blocks.py)")
 
-    def _table(self, kind: str, rows: int, entries: int, get: Callable[[Model], Stored]) -> Task:
-        def norms(table: Stored, rng: np.random.Generator) -> Found:
-            if table.shape[0] != rows:
-                raise CheckpointError(f"the table {kind} should have {rows} rows, the file has {table.shape[0]}")
-            return {kind: measure(table, rng, op=False).widened}
+        def norms(table: Floats, rng: np.random.Generator) -> Found:
+            if len(table) != seq_len:
+                raise CheckpointError(f"the table positions should have {seq_len} rows, the file has {len(table)}")
+            return {"positions": measure(as_stored(table), rng, op=False).widened}
 
-        return self.task(kind, entries, get, norms, {kind: self.model.factor(kind)})
+        factors = {"positions": model.factor("positions")}
+        return self._task("positions", seq_len * d, lambda model: positions(model, first, seq_len), norms, factors)
 
+    # -- attention
 
-def _flat(plan: Plan, weight: Weight) -> Iterator[Task]:
-    yield plan.vector(weight.kind, weight.block, math.prod(weight.shape))
+    def _heads(self, layer: Attention) -> Iterator[Task]:
+        """The measurements of heads whose maps lie side by side."""
+        if layer.d_head is None:
+            raise CheckpointError("scores of full rank need one tensor W_QK per block")
+        b, d, model, entries = layer.block, layer.d, self.model, 0
+        outputs = {"Q": (layer.heads, layer.d_head), "K": (layer.groups, layer.d_head), "V": (layer.groups, layer.out)}
+        needed = {"Q": layer.qk_bias, "K": layer.qk_bias, "V": layer.v_bias}
+        for kind, (count, out) in outputs.items():
+            entries += self.use(f"W_{kind}", b, (d, count * out), (count, d, out))
+            if needed[kind] and model.has(f"b_{kind}", b):
+                forgotten = kind == "K" and layer.qk != "split" and _forgets_keys(layer)
+                self.use(f"b_{kind}", b, (count * out,), entries=0 if forgotten else None, why=KEY_BIAS)
+        per_group = layer.heads // layer.groups
+        step = max(1, _HEADS_BYTES // (8 * d * max(layer.d_head, 1) * per_group))
+        factors = _norm_factors(model, layer)
 
+        def maps(groups: slice, model: Model) -> HeadMaps:
+            return head_maps(model, layer, slice(groups.start * per_group, groups.stop * per_group), groups)
 
-_MEASURES: dict[Role, Callable[[Plan, Weight], Iterator[Task]]] = {
-    "matrix": Plan._map,
-    "vector": _flat,
-    "gain": _flat,
-    "table": Plan._rows,
-    "rows": Plan._rows,
-}
-"""The measurements of a weight that is one tensor, by what it is."""
+        def norms(groups: slice, own: HeadMaps, _: np.random.Generator) -> Found:
+            return own.norms(groups.start * per_group, groups.start)
 
+        for first in range(0, layer.groups, step):
+            part = slice(first, min(first + step, layer.groups))
+            share = entries * (part.stop - part.start) // layer.groups
+            yield self._task(f"heads[{b}]{first}", share, partial(maps, part), partial(norms, part), factors)
 
-def _transposed_hint(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
-    """A word on maps that are stored the other way round."""
-    if len(shape) != 2 or shape[::-1] != wanted:
-        return ""
-    return (
-        ": stored the other way round, as torch.nn.Linear does or does not, so the model is laid out otherwise; "
-        "give its module (--compare module.py:make), or a mapping"
-    )
+    def _pooling(self, layer: Attention) -> Task:
+        """Of attention by a trained query, whose maps of queries and keys are folded into it."""
+        b, d, heads, model = layer.block or 0, layer.d, layer.heads, self.model
+        if self.reference is not None:
+            raise CheckpointError("a distance from a reference is not measured of attention by a trained query")
+        entries = self.use("probe", b, (d,)) + self.use("W_V", b, (d, d))
+        folded = {"entries": 0, "why": f"{FOLDED} the trained query, but for the maps of values"}
+        for kind in "QK":
+            self.use(f"W_{kind}", b, (d, d), **folded)
+        for kind in "QKV" if layer.v_bias else "":
+            self.use(f"b_{kind}", b, (d,), **({} if kind == "V" else folded))
+        self.shared += (heads - 1) * d
+
+        def run(_: np.random.Generator) -> Found:
+            queries, values = trained_query(model, b, heads), heads_of(model, "W_V", b, heads)
+            offsets = offsets_of(model, "b_V", b, heads)
+            norms = {key_of("q", b, h): norm for h, norm in enumerate(Heads.of(queries.swapaxes(1, 2)).measured())}
+            norms |= {key_of("W_V", b, h): norm for h, norm in enumerate(Heads.of(values).measured())}
+            return norms | {key_of("b_V", b, h): vector(w) for h, w in enumerate(() if offsets is None else offsets)}
+
+        return Task(f"heads[{b}]", entries, run)
 
 
 def positions(model: Model, first: int, seq_len: int) -> Floats:
-    """The rows that are added to the input, tokens before it and the patch offset folded in (families/images.py).
+    """The rows that are added to the input, tokens before it and the patch offset folded in.
 
     Entries of the first rows are then rounded once, which `Measured.widened` allows for.
     """
     table = read(model.place("positions").tensor)
     rows = np.array(table.reshape(table.shape[-2], table.shape[-1])[first : first + seq_len], np.float64)
-    tokens = [token for token in TOKENS if model.has(token)]
-    for row, token in enumerate(tokens[:seq_len]):
+    for row, token in enumerate([token for token in TOKENS if model.has(token)][:seq_len]):
         parts = [rows[row], np.asarray(model.vector(token), np.float64)]
         if model.has("b_patch"):
             parts.append(-np.asarray(model.vector("b_patch"), np.float64))
@@ -230,59 +254,8 @@ def positions(model: Model, first: int, seq_len: int) -> Floats:
     return rows
 
 
-# -- attention
-
 _HEADS_BYTES = 32 << 20
 """Maps of a group of heads take at most so much as float64."""
-
-
-def _attention(plan: Plan, layer: Attention) -> Iterator[Task]:
-    """The measurements of one layer."""
-    b = layer.block
-    if layer.qk == "fixed" and plan.model.has("probe", b):
-        yield _pooling(plan, layer)
-        return
-    if plan.model.has(layer.scores.kind, b):
-        if any(layer.beside_heads()):
-            raise CheckpointError(
-                "weights that heads share besides their maps are read where queries and keys are apart"
-            )
-        yield from (_headed(plan, weight) for weight in layer.weights(plan.architecture.seq_len))
-        return
-    if layer.d_head is None:
-        raise CheckpointError("scores of full rank need one tensor W_QK per block")
-    _expect_heads(plan, layer)
-    entries = sum(plan.use(role, b) for role in ("W_Q", "W_K", "W_V"))
-    for role, needed in (("b_Q", layer.qk_bias), ("b_K", layer.qk_bias), ("b_V", layer.v_bias)):
-        if needed and plan.model.has(role, b):
-            forgotten = role == "b_K" and layer.qk != "split" and _forgets_keys(layer)
-            plan.use(role, b, 0 if forgotten else None, KEY_BIAS)
-    per_group = layer.heads // layer.groups
-    step = max(1, _HEADS_BYTES // (8 * layer.d * max(layer.d_head, 1) * per_group))
-    factors = _norm_factors(plan.model, layer)
-
-    def maps(groups: slice, model: Model) -> HeadMaps:
-        return head_maps(model, layer, slice(groups.start * per_group, groups.stop * per_group), groups)
-
-    def norms(groups: slice, own: HeadMaps, _: np.random.Generator) -> Found:
-        return own.norms(layer, groups.start * per_group, groups.start)
-
-    for first in range(0, layer.groups, step):
-        part = slice(first, min(first + step, layer.groups))
-        share = entries * (part.stop - part.start) // layer.groups
-        yield plan.task(f"heads[{b}]{first}", share, partial(maps, part), partial(norms, part), factors, layer)
-    for weight in layer.beside_heads():
-        yield plan.vector(weight.kind, b, math.prod(weight.shape))
-
-
-def _expect_heads(plan: Plan, layer: Attention) -> None:
-    """Refuse maps of heads, and their offsets, that are not of the size the architecture says."""
-    b, d, width = layer.block, layer.d, layer.d_head or 0
-    outputs = {"Q": (layer.heads, width), "K": (layer.groups, width), "V": (layer.groups, layer.out)}
-    for kind, (count, out) in outputs.items():
-        plan.expect(f"W_{kind}", b, (d, count * out), (count, d, out))
-        if plan.model.has(f"b_{kind}", b):
-            plan.expect(f"b_{kind}", b, (count * out,))
 
 
 def _forgets_keys(layer: Attention) -> bool:
@@ -294,60 +267,12 @@ def _norm_factors(model: Model, layer: Attention) -> dict[str, float]:
     """The factor of each kind of norm: the constants of its maps. A joint score is one matrix, so has one."""
     kinds = ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
     factors = {kind: model.factor(kind, layer.block) for kind in kinds}
-    if layer.qk != "split":
-        for kind in "Q" if _forgets_keys(layer) else "QK":
-            if model.has(f"b_{kind}", layer.block) and factors[f"b_{kind}"] != factors[f"W_{kind}"]:
-                scales = f"W_{kind} has scale {factors[f'W_{kind}']:g} and b_{kind} {factors[f'b_{kind}']:g}"
-                raise CheckpointError(
-                    f"{model.checkpoint.where}: {scales}, but joint scores hold both in one matrix: give both one "
-                    "scale, or scale the tensors in the file"
-                )
+    for kind in "" if layer.qk == "split" else "Q" if _forgets_keys(layer) else "QK":
+        if model.has(f"b_{kind}", layer.block) and factors[f"b_{kind}"] != factors[f"W_{kind}"]:
+            scales = f"W_{kind} has scale {factors[f'W_{kind}']:g} and b_{kind} {factors[f'b_{kind}']:g}"
+            raise CheckpointError(
+                f"{model.checkpoint.where}: {scales}, but joint scores hold both in one matrix: give both one scale, "
+                "or scale the tensors in the file"
+            )
     product = factors["W_Q"] * factors["W_K"]
     return factors | {"W_QK": product if 1 in (factors["W_Q"], factors["W_K"]) else math.nextafter(product, math.inf)}
-
-
-def _pooling(plan: Plan, layer: Attention) -> Task:
-    """Those of attention by a trained query, whose maps of queries and keys are folded into it."""
-    b, d, heads = layer.block or 0, layer.d, layer.heads
-    if plan.reference is not None:
-        raise CheckpointError("a distance from a reference is not measured of attention by a trained query")
-    plan.expect("probe", b, (d,))
-    for kind in "QKV":
-        plan.expect(f"W_{kind}", b, (d, d))
-        if layer.v_bias:
-            plan.expect(f"b_{kind}", b, (d,))
-    entries = plan.use("probe", b) + plan.use("W_V", b)
-    for role in ("W_Q", "W_K", *(("b_Q", "b_K") if layer.v_bias else ())):
-        plan.use(role, b, 0, f"{FOLDED} the trained query, but for the maps of values")
-    if layer.v_bias:
-        plan.use("b_V", b)
-    plan.shared += (heads - 1) * d
-
-    def run(_: np.random.Generator) -> Found:
-        queries, values = trained_query(plan.model, b, heads), heads_of(plan.model, "W_V", b, heads)
-        offsets = offsets_of(plan.model, "b_V", b, heads)
-        norms = {key_of("q", b, h): norm for h, norm in enumerate(Heads.of(queries.swapaxes(1, 2)).measured())}
-        norms |= {key_of("W_V", b, h): norm for h, norm in enumerate(Heads.of(values).measured())}
-        return norms | {key_of("b_V", b, h): vector(w) for h, w in enumerate(() if offsets is None else offsets)}
-
-    return Task(f"heads[{b}]", entries, run)
-
-
-def _headed(plan: Plan, weight: Weight) -> Task:
-    """Those of one tensor with a dimension for heads."""
-    kind, b, shape = weight.kind, weight.block, (weight.copies, *weight.shape)
-    plan.expect(kind, b, shape if len(shape) > 2 else (math.prod(shape),))
-
-    def array(model: Model) -> Native:
-        return read(model.place(kind, b).tensor).reshape(shape)
-
-    def norms(heads: Native, rng: np.random.Generator) -> Found:
-        spectrum = plan.want.spectrum(weight.shape) if len(shape) > 2 else False
-        return {
-            key_of(kind, b, h): vector(head)
-            if head.ndim == 1
-            else measure(as_stored(head), rng, spectrum=spectrum, exact=True)
-            for h, head in enumerate(heads)
-        }
-
-    return plan.task(key_of(kind, b), plan.use(kind, b), array, norms, {kind: plan.model.factor(kind, b)})

@@ -153,6 +153,15 @@ class Stored:
     shape: tuple[int, int]
     block: Callable[[slice, slice], Native]
     name: str = "matrix"
+    base: Stored | None = None
+    """What this is the transpose of."""
+
+    @property
+    def turned(self) -> Stored:
+        """The transpose."""
+        return self.base or Stored(
+            (self.shape[1], self.shape[0]), lambda rows, columns: self.block(columns, rows).T, self.name, self
+        )
 
     def finite(self, rows: slice, columns: slice) -> Native:
         """A block, checked."""
@@ -179,11 +188,13 @@ def as_stored(array: Native, name: str = "matrix") -> Stored:
 def measure(
     matrix: Stored, rng: np.random.Generator, *, op: bool = True, spectrum: bool = False, exact: bool = False
 ) -> Measured:
-    """The norms of a stored matrix, seen as W itself (take `.transpose` where the file stores W^T).
+    """The norms of a matrix.
 
     `exact` takes the Gram matrix whatever the size; else matrices whose shorter side exceeds `EXACT_SIDE` get their
     spectral norm from random probes.
     """
+    if matrix.base is not None:  # read as it is stored
+        return measure(matrix.base, rng, op=op, spectrum=spectrum, exact=exact).transpose
     if 0 in matrix.shape:
         return Measured(matrix.shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, () if spectrum else None)
     by_gram = (op or spectrum) and (exact or spectrum or min(matrix.shape) <= spectral.EXACT_SIDE)

@@ -328,10 +328,11 @@ class Model:
         """An offset, a gain or another small tensor, flat."""
         return read(self.place(role, block).tensor).ravel()
 
-    def matrix(self, role: str, block: int | None = None) -> tuple[Stored, bool]:
-        """A matrix as stored, and whether that is the transpose of W."""
-        place = self.place(role, block)
-        return stored(place.tensor), place.transposed
+    def matrix(self, role: str, block: int | None = None) -> Stored:
+        """W of x -> x W; a read-out that the file does not hold is the embedding table, turned."""
+        tied = role == "readout" and not self.has(role)
+        place = self.place("embedding" if tied else role, block)
+        return stored(place.tensor).turned if place.transposed != tied else stored(place.tensor)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
