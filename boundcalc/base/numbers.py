@@ -13,18 +13,6 @@ _CEIL_GUARD = 1 + 1e-12
 """Rounding may have pushed a quotient just below an integer; counting one more is safe, one less is not."""
 
 
-_STIRLING = 17
-"""From here on few terms of an asymptotic series are as good as floats."""
-_FEW_TERMS = 24
-_LOG_2_PI = math.log(2 * math.pi)
-
-
-def _barnes_tail(z: float) -> float:
-    """What log G(1+z) is above z^2/2 log z - 3z^2/4 + z/2 log(2 pi) - log(z)/12 + zeta'(-1), for large z."""
-    square = 1 / (z * z)
-    return square * (square * (1 / 1008 - square / 1440) - 1 / 240)
-
-
 class FloatSystem:
     """Plain floats. Overflow raises `OverflowError`; the caller then uses intervals."""
 
@@ -46,17 +34,7 @@ class FloatSystem:
 
     @staticmethod
     def lgamma_sum(x: float, count: int) -> float:
-        """Term by term up to `_STIRLING`, beyond by the series of log G (Barnes), whose difference it is."""
-        first = min(count, max(0, math.ceil(_STIRLING - x))) if count > _FEW_TERMS else count
-        head = math.fsum([math.lgamma(x + i) for i in range(first)])
-        n = count - first
-        if not n:
-            return head
-        low = x + first - 1
-        high, log_low, log_ratio = low + n, math.log(low), math.log1p(n / low)
-        width = n * (low + high)  # of the squares
-        leading = (width * log_low + high * high * log_ratio) / 2 - 0.75 * width + n * _LOG_2_PI / 2
-        return head + leading - log_ratio / 12 + _barnes_tail(high) - _barnes_tail(low)
+        return math.fsum([math.lgamma(x + i) for i in range(count)])
 
 
 FLOAT = FloatSystem()

@@ -38,16 +38,11 @@ def upper(log10: float, digits: int = 4) -> str:
     if log10 == math.inf:
         return "inf"
     if abs(log10) > _MOST_EXPONENT:
-        return f"10^{exponent_up(log10)}"
+        above = Decimal(log10) * (1 + Decimal("1e-14") * (1 if log10 > 0 else -1))
+        return f"10^{above.quantize(Decimal('0.1'), ROUND_CEILING)}"
     lost = Decimal(1) + Decimal("1e-14") + Decimal(abs(log10)) * Decimal("3e-15")  # by the caller's logarithm
     exact = Context(prec=40, Emin=-(10**4), Emax=10**4)
     return _rounded_digits(exact.multiply(exact.power(Decimal(10), Decimal(log10)), lost), digits, ROUND_CEILING)
-
-
-def exponent_up(log10: float, places: int = 1) -> str:
-    """The exponent of an upper bound 10^log10."""
-    lost = 1 + Decimal("1e-14") * (1 if log10 > 0 else -1)
-    return str((Decimal(log10) * lost).quantize(Decimal(1).scaleb(-places), ROUND_CEILING))
 
 
 def log_up(log: float) -> float:

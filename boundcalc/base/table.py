@@ -1,10 +1,9 @@
-"""Rows as a table, for prompts, terminals and notebooks: the first row names the columns."""
+"""Rows as a table, for prompts and terminals: the first row names the columns."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from html import escape
 from itertools import zip_longest
 
 _NARROW = 10
@@ -42,13 +41,3 @@ def folded(cells: Sequence[str], widths: Sequence[int], right: frozenset[int] = 
         padded = [part.rjust(widths[i]) if i in right else part.ljust(widths[i]) for i, part in enumerate(line)]
         lines.append((" " * gap).join(padded).rstrip())
     return lines
-
-
-def as_html(rows: Sequence[Sequence[str]]) -> str:
-    """A table of HTML."""
-    head, *body = ["".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in _tagged(rows)]
-    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
-
-
-def _tagged(rows: Sequence[Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
-    return [("td" if number else "th", row) for number, row in enumerate(rows)]

@@ -15,13 +15,6 @@ _CITED = re.compile(r"\s*Source: \[(\w+)(?:, ([^\]]+))?\]\.")
 _PAPER = re.compile(r"^- \[(\w+)\] (.+?[a-z])\. (.+?)\. (\D.*?)??,? ?(\d{4})(?:, arXiv:(\d+\.\d+)(v\d+)?)?\.$")
 _FULL_PROOFS = "Sharpened statements"
 """The heading after which proofs stand that entries only point to."""
-_VENUES = {
-    "JMLR": "Journal of Machine Learning Research",
-    "ICML": "International Conference on Machine Learning (ICML)",
-    "NeurIPS": "Advances in Neural Information Processing Systems (NeurIPS)",
-    "AISTATS": "International Conference on Artificial Intelligence and Statistics (AISTATS)",
-}
-"""Venues that are cited by their initials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +40,18 @@ class Source:
 
     @property
     def bibtex(self) -> str:
-        """A BibTeX entry: of a volume of a journal, of a conference, or of what appeared elsewhere."""
+        """A BibTeX entry: of a journal with a volume, of a conference, or of a preprint."""
         from boundcalc import __version__
 
         journal, _, volume = self.venue.rpartition(" ")
-        author, kind = self.authors.replace(", ", " and "), "misc"
+        author, kind, eprint = self.authors.replace(", ", " and "), "inproceedings", f"arXiv:{self.eprint}"
+        where = {"booktitle": self.venue} | ({"note": eprint} if self.eprint else {})
         if self == HERE:
-            author, where = f"{{{self.authors}}}", {"note": f"Version {__version__}"}
+            author, kind, where = f"{{{self.authors}}}", "misc", {"note": f"Version {__version__}"}
         elif volume.isdigit():
-            kind, where = "article", {"journal": _VENUES.get(journal, journal), "volume": volume}
-        elif self.venue in _VENUES:
-            kind, where = "inproceedings", {"booktitle": _VENUES[self.venue]}
-        else:
-            where = {"howpublished": f"arXiv:{self.eprint}" if self.eprint else self.venue}
-        if self.eprint:
-            where |= {"eprint": self.eprint, "archivePrefix": "arXiv"}
+            kind, where = "article", {"journal": journal, "volume": volume}
+        elif self.venue == "preprint":
+            kind, where = "misc", {"howpublished": eprint}
         values = {"author": author, "title": f"{{{self.title}}}", "year": self.year} | where
         lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in values.items())
         return f"@{kind}{{{self.key},\n{lines}\n}}"
@@ -132,8 +122,7 @@ def _entry(name: str, title: str, body: str, proofs: dict[str, str]) -> Entry:
 def _text(name: str = "theory.md") -> str:
     """A page of docs/, which an installed package carries next to its modules."""
     home = Path(__file__).parents[1]
-    shipped, tree = home / name, home.parent / "docs" / name
-    return (shipped if shipped.exists() else tree).read_text(encoding="utf-8")
+    return (home if (home / name).exists() else home.parent / "docs").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
@@ -153,15 +142,9 @@ def source(key: str) -> Source:
     return papers()[key]
 
 
-def conventions() -> str:
-    """What all statements of docs/theory.md take for granted."""
-    return _text().partition("## Conventions\n")[2].partition("\n## ")[0].strip()
-
-
-def section(letter: str) -> str:
-    """What the statements of a letter take for granted: the words below the heading of their section."""
-    after = _text().partition(f"\n## {letter}: ")[2]
-    return re.split(r"\n#{2,3} ", after, maxsplit=1)[0].partition("\n")[2].strip()
+def section(name: str) -> str:
+    """The words below a heading of docs/theory.md: "Conventions", or the letter of statements with its colon."""
+    return re.split(r"\n#{2,3} ", _text().partition(f"\n## {name}")[2], maxsplit=1)[0].partition("\n")[2].strip()
 
 
 @cache

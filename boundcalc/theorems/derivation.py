@@ -71,7 +71,7 @@ class Derivation:
         """Every source that is cited, this library last; the sources of a user's own theorem are the user's."""
         cited = {} if self.theorem.stated_by else {self.theorem.source.key: self.theorem.source}
         for entry in self.statements():
-            words = f"{theory.section(entry.name[0])} {entry.says} {entry.proof}"
+            words = f"{theory.section(f'{entry.name[0]}: ')} {entry.says} {entry.proof}"
             cited |= {source.key: source for source in (entry.source, *prose.cited(words))}
         cited.pop(HERE.key, None)
         return [*cited.values(), *([] if self.theorem.stated_by else [HERE])]

@@ -87,9 +87,9 @@ def lemmas(derivation: Derivation, names: Sequence[str] = ()) -> list[Block]:
     from boundcalc.statements.texts import STATEMENTS
 
     used = {statement.name for statement in derivation.statements()} | set(names)
-    blocks = [Block("words", "Notation", (_clean(theory.conventions()),))]
+    blocks = [Block("words", "Notation", (_clean(theory.section("Conventions")),))]
     for letter in dict.fromkeys(name[0] for name in STATEMENTS if name in used):
-        if about := _clean(theory.section(letter)):
+        if about := _clean(theory.section(f"{letter}: ")):
             blocks.append(Block("words", "", (about,)))
         blocks += [_lemma(STATEMENTS[name]) for name in STATEMENTS if name in used and name[0] == letter]
     return blocks

@@ -48,9 +48,7 @@ def test_defects_are_told_in_one_line_too(run: Run, monkeypatch: pytest.MonkeyPa
     assert "internal error: ZeroDivisionError: oh; --debug" in one_line(outcome)
 
 
-@pytest.mark.parametrize(
-    ("library", "extra"), [(name, extra) for extra, names in project.EXTRAS.items() for name in names]
-)
+@pytest.mark.parametrize(("library", "extra"), project.EXTRA_OF.items())
 def test_missing_libraries_name_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch, library: str, extra: str) -> None:
     def lacking(*_: object, **__: object) -> None:
         raise ModuleNotFoundError(f"No module named '{library}'", name=f"{library}.nn")

@@ -23,7 +23,7 @@ def test_packages_carry_what_messages_point_to() -> None:
     assert data["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]["docs"] == "boundcalc/docs"
     assert {"/docs", "/figures"} <= {*data["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]}
     extras = data["project"]["optional-dependencies"]
-    assert set(project.EXTRAS) <= set(extras)
+    assert set(project.EXTRA_OF.values()) <= set(extras)
     named = re.findall(r"docs/([\w-]+\.md)", "".join(p.read_text("utf-8") for p in (ROOT / "boundcalc").rglob("*.py")))
     assert named
     assert all((ROOT / "docs" / name).is_file() for name in named)
