@@ -67,7 +67,7 @@ def chosen_runs(texts: Sequence[str]) -> dict[str, Any]:
 def say_positions(trials: Iterable[Any]) -> None:
     """Rows of a user's own data carry no positions by default; a message says so."""
     for trial in trials:
-        own = trial.task.kind == "arrays" or trial.task.origin is not None
+        own = trial.task.kind == "arrays" or trial.task.file
         if own and trial.architecture.positions == "none" and trial.architecture.seq_len > 1:
             click.echo(
                 "rows carry no positions, so no function of their order can be learned; "

@@ -65,7 +65,7 @@ class Examples:
         """A sample as tensors of the task's shape; a task of a user's own may draw NumPy arrays."""
         task = self.trial.task
         x, y = (a if isinstance(a, Tensor) else source.array(a) for a in task.sample(self.world, source, n))
-        if task.origin is not None:
+        if task.file:
             _check(task, x, y, n)
         return x, y
 

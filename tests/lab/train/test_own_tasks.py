@@ -39,7 +39,6 @@ class First(Task):
         return x, x[:, 0]
 
 
-made = First(T=5)
 '''
 DATA = '''
 import numpy as np
@@ -85,10 +84,8 @@ def run(line: str) -> Any:
     "what",
     [
         "mine.py:First --T 7",
-        "mine.py:made",
         "data.py:dataset",
         "data.py:arrays",
-        "arrays --set task.path=data.py:dataset",
         "ragged.csv",
     ],
 )

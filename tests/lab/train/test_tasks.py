@@ -40,7 +40,7 @@ BOOLEAN = [
     BooleanTask(T=7, s=2, function="parity"),
     BooleanTask(T=8, s=3, function="majority", law="natural"),
     BooleanTask(T=12, function="x0 & ~x5 | x9"),
-    BooleanTask(T=6, function="0110", coordinates=(4, 1)),
+    BooleanTask(T=6, function="0110"),
 ]
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import is_name
+from boundcalc.base.files import is_name, load_name
 from boundcalc.base.registry import Registry
 from boundcalc.base.schema import write
 from boundcalc.lab.train.source import Source
-
-_Inputs = Literal["bits", "tokens", "rows"]
-_Answer = Literal["binary", "classes", "real"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,15 @@ class Shape:
         inputs: bits (a row of its own is read out besides them: with it there are three tokens), tokens, or rows of
             reals.
         rows: T of the model: rows per sequence, the read one included.
+        answer: a bit (one score), one of several classes, or a real number.
         vocabulary: tokens; of bits it may be left out.
         width: width of rows of reals.
-        answer: a bit (one score), one of several classes, or a real number.
         classes: logits.
     """
 
-    inputs: _Inputs
+    inputs: Literal["bits", "tokens", "rows"]
     rows: int
-    answer: _Answer
+    answer: Literal["binary", "classes", "real"]
     vocabulary: int = 0
     width: int = 0
     classes: int = 1
@@ -55,14 +55,6 @@ class Shape:
             raise InvalidSetting(f"a task whose inputs are {self.inputs} has {missing}: Shape({self.inputs!r}, ...)")
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a task of a user's own comes from: a name in a Python file, and the digest of the file."""
-
-    name: str
-    sha256: str
-
-
 @dataclass(frozen=True)
 class Task(ABC):
     """A law. Frozen data; `world` draws what stays fixed in a trial, `sample` draws sequences and answers.
@@ -71,7 +63,8 @@ class Task(ABC):
     """
 
     kind: ClassVar[str]
-    origin: ClassVar[Origin | None] = None
+    file: ClassVar[str] = ""
+    """Sha256 of the Python file that a task of a user's own comes from."""
 
     @property
     @abstractmethod
@@ -98,14 +91,12 @@ class Task(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """The task's kind and the fields that differ from their defaults."""
-        digest = {} if self.origin is None else {"sha256": self.origin.sha256}
-        return {"task": self.kind, **write(self), **digest}
+        return {"task": self.kind, **write(self), **({"sha256": self.file} if self.file else {})}
 
     @property
     def identity(self) -> list[Any]:
         """What determines its law: for a task of a user's own the content of the file, not where it lies."""
-        kind = self.kind if self.origin is None else f"{type(self).__name__} {self.origin.sha256}"
-        return [kind, asdict(self)]
+        return [f"{type(self).__name__} {self.file}" if self.file else self.kind, asdict(self)]
 
 
 class _Tasks(Registry["type[Task]"]):
@@ -118,42 +109,52 @@ class _Tasks(Registry["type[Task]"]):
 
 TASKS = _Tasks("task")
 """Every kind of task by name; `register` adds one."""
-
-ALIASES: dict[str, Mapping[str, Any]] = {}
-"""Other names: the kind that each stands for, and the fields that it sets."""
-
-
-Kind = TypeVar("Kind", bound=Task)
-
-
-def register_builtin(cls: type[Kind]) -> type[Kind]:
-    """Make one of the library's kinds of task known to files and the command line."""
-    TASKS.register_builtin(cls)
-    return cls
+FUNCTIONS = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
+"""Names of task boolean for one function each."""
 
 
 def task_names() -> list[str]:
     """All names a file or the command line may use."""
-    return sorted({*TASKS, *ALIASES})
+    return sorted({*TASKS, *FUNCTIONS})
 
 
 def task_from_json(data: object) -> Task:
     """A task from its JSON object, such as {"task": "conjunction", "T": 64, "s": 3}."""
     if not isinstance(data, Mapping) or "task" not in data:
         raise InvalidSetting('a task is an object with a key "task", such as {"task": "conjunction", "T": 64, "s": 3}')
-    values = {key: value for key, value in data.items() if key != "task"}
-    if isinstance(data["task"], str) and is_name(data["task"]):
-        from boundcalc.lab.train.tasks.own import own_task
-
-        return own_task(data["task"], values)
-    name = validate.choice("task", data["task"], task_names())
-    fixed = {"task": name, **ALIASES.get(name, {})}
-    kind = TASKS[fixed.pop("task")]
-    for field in fixed.keys() & values.keys():
-        if values[field] != fixed[field]:
-            raise InvalidSetting(f"task {name!r} sets {field} to {fixed[field]!r}: leave it out")
+    name, values = data["task"], {key: value for key, value in data.items() if key != "task"}
+    if is_name(name):
+        kind, values = _own(name, values)
+    else:
+        name = validate.choice("task", name, task_names())
+        if name in FUNCTIONS and values.setdefault("function", name) != name:
+            raise InvalidSetting(f"task {name!r} sets function to {name!r}: leave it out")
+        kind = TASKS["boolean" if name in FUNCTIONS else name]
     validate.known_keys(f"task {name!r}", values, [f.name for f in fields(kind)])
     try:
-        return kind(**{**fixed, **values})
+        return kind(**values)
     except TypeError as error:
         raise InvalidSetting(f"task {name!r}: {error}") from None
+
+
+def _own(name: str, values: dict[str, Any]) -> tuple[type[Task], dict[str, Any]]:
+    """The class that "module.py:MyTask" stands for, or the one of data, and its fields.
+
+    A record names the file and its content: a file that has changed gives other trials.
+    """
+    path = Path(name.rpartition(":")[0])
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    cls = _loaded(name, digest)
+    if not (isinstance(cls, type) and issubclass(cls, Task)):
+        return TASKS["arrays"], {**values, "path": name}
+    if values.pop("sha256", digest) != digest:
+        raise InvalidSetting(f"{path} has changed since this task was written (its sha256 differs)")
+    cls.kind, cls.file = name, digest
+    return cls, values
+
+
+@cache
+def _loaded(name: str, digest: str) -> Any:
+    """Once for every content of the file, so that its classes stay the same."""
+    del digest
+    return load_name(name)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.schema import ClosedShare, Positive, Size, check_fields
 from boundcalc.lab.train.source import NumpySource, Source
-from boundcalc.lab.train.tasks.base import Risk, Shape, Task, register_builtin
+from boundcalc.lab.train.tasks.base import Risk, Shape, Task
 
-_MOST_ALPHA = 64
 _DRAWS = 4000
 """Sequences of a Monte Carlo Bayes risk; its seed is fixed, so a task always reports one number."""
 
 
-@register_builtin
 @dataclass(frozen=True)
 class GaussianLinearTask(Task):
     """Rows (key, value) with value = <z, key> + noise, z drawn anew per sequence; predict the value of one more key.
@@ -34,14 +34,12 @@ class GaussianLinearTask(Task):
     """
 
     kind: ClassVar[str] = "gaussian-linear"
-    L: int = 32
-    p: int = 4
-    sigma: float = 0.1
+    L: Size = 32
+    p: Size = 4
+    sigma: Positive = 0.1
 
     def __post_init__(self) -> None:
-        validate.size("L", self.L)
-        validate.size("p", self.p)
-        validate.positive("sigma", self.sigma)
+        check_fields(self)
 
     @property
     def shape(self) -> Shape:
@@ -67,7 +65,6 @@ class GaussianLinearTask(Task):
         return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
 
 
-@register_builtin
 @dataclass(frozen=True)
 class MaskedTokenTask(Task):
     """Tokens of one law on V words, drawn anew for every sequence; the first is masked: say what it was.
@@ -86,20 +83,17 @@ class MaskedTokenTask(Task):
     """
 
     kind: ClassVar[str] = "masked-token"
-    L: int = 32
-    V: int = 16
-    alpha: float = 0.5
-    blur: float = 0.0
+    L: Size = 32
+    V: Annotated[int, partial(validate.size, least=2)] = 16
+    alpha: Positive = 0.5
+    blur: ClosedShare = 0.0
 
     def __post_init__(self) -> None:
-        validate.size("L", self.L)
-        validate.size("V", self.V, least=2)
-        if (2 * validate.positive("alpha", self.alpha)) % 1 or self.alpha > _MOST_ALPHA:
-            raise InvalidSetting(f"alpha must be a multiple of 1/2, at most {_MOST_ALPHA}; got {self.alpha:g}")
-        if not 0 <= validate.fraction("blur", self.blur, ends=True) <= 0.5:
-            raise InvalidSetting(f"blur must lie in [0, 1/2], got {self.blur:g}")
-        if self.blur and self.V % 2:
-            raise InvalidSetting(f"blur mixes twins, and {self.V} words do not come in pairs: choose an even V")
+        check_fields(self)
+        if (2 * self.alpha) % 1:
+            raise InvalidSetting(f"alpha must be a multiple of 1/2, got {self.alpha:g}")
+        if self.blur > 0.5 or (self.blur and self.V % 2):
+            raise InvalidSetting(f"blur mixes twins, at most half: choose an even V, got blur {self.blur}, V {self.V}")
 
     @property
     def shape(self) -> Shape:
@@ -108,9 +102,7 @@ class MaskedTokenTask(Task):
     @property
     def channel(self) -> NDArray[np.float64]:
         """M: the answer given the word, so that E[answer | X] = M E[z | X]."""
-        if not self.blur:
-            return np.eye(self.V)
-        twins = np.eye(self.V)[np.arange(self.V) ^ 1]
+        twins = np.eye(self.V + self.V % 2)[np.arange(self.V) ^ 1, : self.V]
         return (1 - self.blur) * np.eye(self.V) + self.blur * twins
 
     def posterior_mean(self, tokens: NDArray[Any]) -> NDArray[np.float64]:
