@@ -95,7 +95,7 @@ def measure(store: Path, parts: list[str], methods: tuple[str, ...] = (), **chan
                 sweep = sweep_of(part, model, seeds, **changes)
                 run_sweep(sweep, opened)
                 certify_sweep(sweep.trials, opened, [Request(name, DELTA) for name in names])
-                for record in opened.select(sweep=sweep.name):
+                for record in opened.records(sweep=sweep.name):
                     where = {"part": part, "model": model, "m": record.config["m"], "seed": record.config["seed"]}
                     fresh = {"fresh": record.config["n_test"]}
                     rows += [

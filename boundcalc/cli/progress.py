@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from boundcalc.base.progress import Progress as Silent
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -85,56 +83,35 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class _Shown(Silent):
-    """Progress as a bar on a terminal; elsewhere as lines, some seconds apart."""
-
-    def __init__(self) -> None:
-        self.bar: Progress | None = None
-        if sys.stderr.isatty():
-            from rich.progress import MofNCompleteColumn
-
-            self.bar = _bar("{task.description}", MofNCompleteColumn(), "{task.fields[left]}")
-        self.task: Any = None
-        self.what = ""
-        self.last = time.monotonic()
-
-    def begin(self, done: int, total: int, what: str = "trials") -> None:
-        """How much is there already."""
-        self.what = what
-        if self.bar is None:
-            click.echo(f"{done} of {total} {what} are in the store", err=True)
-        else:
-            self.bar.start()
-            self.task = self.bar.add_task(what, completed=done, total=total, left="")
-
-    def advance(self, trials: int, done: int, total: int, left: float | None) -> None:
-        """Move the bar, or one line now and then."""
-        del trials
-        eta = "" if left is None or done == total else f"about {clock(left)} left"
-        if self.bar is not None:
-            self.bar.update(self.task, completed=done, left=eta)
-        elif time.monotonic() - self.last >= _EVERY or done == total:
-            self.last = time.monotonic()
-            click.echo(f"{done} of {total} {self.what}{', ' * bool(eta)}{eta}", err=True)
-
-    def stop(self) -> None:
-        """Leave the terminal as it was."""
-        if self.bar is not None:
-            self.bar.stop()
-
-
 @contextmanager
-def kept(store: Any, trials: Iterable[Any]) -> Iterator[Silent]:
-    """A bar on a terminal, lines elsewhere, for trials that a store takes one by one.
+def kept(store: Any, trials: Iterable[Any]) -> Iterator[Callable[[str, int, int], None]]:
+    """What shows how many trials or certificates a store has: bars on a terminal; elsewhere lines, some seconds apart.
 
-    After an interruption the number of the finished ones. The terminal is left as it was.
+    After an interruption the number of the finished trials. The terminal is left as it was.
     """
-    progress = _Shown()
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+
+    bar = _bar("{task.description}", MofNCompleteColumn(), TimeRemainingColumn()) if sys.stderr.isatty() else None
+    tasks: dict[str, Any] = {}
+    last = -_EVERY
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last
+        if bar is not None:
+            bar.start()
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done)
+        elif time.monotonic() - last >= _EVERY or done == total:
+            last = time.monotonic()
+            click.echo(f"{done} of {total} {what} are in the store", err=True)
+
     try:
-        yield progress
+        yield show
     except KeyboardInterrupt:
         count = len(store.hashes() & {trial.hash for trial in trials})
         click.echo(f"\ninterrupted: {count} trials kept in {store.path}; run the same command again to go on", err=True)
         raise
     finally:
-        progress.stop()
+        if bar is not None:
+            bar.stop()

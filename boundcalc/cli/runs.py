@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,15 @@ def command(hashes: tuple[str, ...], store_path: Path, runs: tuple[str, ...], ve
     which = chosen_runs(runs)
     if forget:
         with Store(store_path, create=False) as store:
-            click.echo(f"{store.remove([store.named(prefix) for prefix in hashes])} trials removed")
+            store.remove([store.named(prefix) for prefix in hashes])
+        click.echo(f"{len(hashes)} trials removed")
         return
-    with Store(store_path, read_only=True) as store:
+    with Store(store_path, create=False) as store:
         if verify:
             _verify(store)
             return
         for prefix in hashes:
-            write_json(store.find(prefix).to_json())
+            write_json(asdict(store.find(prefix)))
         if not hashes:
             _list(store, which)
         for text in store.damaged:
@@ -62,11 +64,9 @@ def command(hashes: tuple[str, ...], store_path: Path, runs: tuple[str, ...], ve
 
 def _list(store: Any, which: Mapping[str, Any]) -> None:
     """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
-    from boundcalc.lab.train.store import summary_columns
-
     lines: list[Line] = []
-    for record in store.select(**which):
-        values = summary_columns(record.config, record.result)
+    for record in store.records(**which):
+        values = record.summary
         cells = (near(values[c]) if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
         lines.append(Line((record.hash[:12], *cells)))
     if not lines:
@@ -83,4 +83,4 @@ def _verify(store: Any) -> None:
         click.echo(f"{mark(False)} {problem}", err=True)
     if problems:
         raise click.ClickException(f"{len(problems)} problems in {store.path}")
-    say_checked(True, f"{len(store)} trials, all as they were written")
+    say_checked(True, f"{len(store.hashes())} trials, all as they were written")

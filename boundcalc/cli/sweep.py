@@ -67,17 +67,17 @@ def command(
         refuse_given(dict.fromkeys(("jobs", "backend"), "with --list, which trains nothing"))
         present: set[str] = set()
         if store_path.exists():
-            with Store(store_path, read_only=True) as store:
+            with Store(store_path, create=False) as store:
                 present = store.hashes()
         todo = missing(sweep.trials, present)
         click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
         return
     workers = Workers(jobs, backend)
     certified = None
-    with Store(store_path) as store, kept(store, sweep.trials) as progress:
-        ran = run_sweep(sweep, store, workers=workers, progress=progress)
+    with Store(store_path) as store, kept(store, sweep.trials) as tell:
+        ran = run_sweep(sweep, store, workers=workers, tell=tell)
         if plans and not ran.errors:
-            certified = certify_sweep(sweep.trials, store, plans, workers=workers, progress=progress)
+            certified = certify_sweep(sweep.trials, store, plans, workers=workers, tell=tell)
     diverged = f", {ran.failed} of them diverged" if ran.failed else ""
     click.echo(
         f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "

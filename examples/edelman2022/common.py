@@ -61,7 +61,7 @@ def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str]
         if errors:
             raise SystemExit(f"sweep {plan.name}: {errors[0]}")
         hashes = {trial.hash for trial in plan.trials}
-        return [record for record in opened.select(sweep=plan.name) if record.hash in hashes]
+        return [record for record in opened.records(sweep=plan.name) if record.hash in hashes]
 
 
 def by(records: Sequence[Any], *letters: str) -> dict[Any, list[Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.figures.runs import Run
-from boundcalc.lab.train.bounds import margin_error, setting_of_record
+from boundcalc.lab.train.bounds import margin_error, setting_of
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
@@ -49,8 +49,8 @@ def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
     validate.known_keys("--runs", chosen, ("sweep", *_READ))
     if not path.exists():
         raise NoSolution(f"there is no store {path}: `boundcalc sweep conjunction --store {path}` makes one")
-    with Store(path, read_only=True) as store:
-        every = list(store.select(sweep=str(chosen["sweep"])) if "sweep" in chosen else store.records())
+    with Store(path, create=False) as store:
+        every = store.records(sweep=str(chosen.get("sweep", "")))
         sweeps = ", ".join(sorted(store.sweeps()))
         for text in store.damaged:
             warnings.warn(f"left out: {text}", stacklevel=2)
@@ -124,7 +124,7 @@ def class_of(records: Sequence[Record], otherwise: Setting) -> Setting:
     sample = otherwise.sample
     if any(margin_error(record.result, sample.margin) <= sample.train_error for record in records):
         sample = replace(sample, measured=(*sample.measured, "train_error"))
-    settings = [setting_of_record(record, margin=sample.margin, delta=sample.delta) for record in records]
+    settings = [setting_of(record.trial, record.result, margin=sample.margin, delta=sample.delta) for record in records]
     by_kind: dict[str, list[Budget]] = {}
     for one in settings:
         for place, budget in one.norms.budgets.items():

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.train.store import Record
 from boundcalc.lab.train.trial import Trial
 from boundcalc.setting import Budget, Norms, Sample, Setting
 
@@ -14,18 +12,12 @@ from boundcalc.setting import Budget, Norms, Sample, Setting
 def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, delta: float = 0.05) -> Setting:
     """The setting that `boundcalc.compare` needs: norms and training error as measured; a margin fixed before.
 
-    The training error of a margin is bounded from the recorded quantiles: the level of the least one above it. Training
-    examples that were too many to be measured count as errors.
+    Training examples that were too many to be measured count as errors.
     """
-    if "head_norms" in result:
-        raise InvalidSetting("this trial's norms were estimated by an earlier version, not certified: train it again")
-    measured_share = min(1.0, result["train"]["n"] / trial.m)
-    train_error = measured_share * margin_error(result, margin) + 1 - measured_share
-    return Setting(
-        trial.model,
-        Norms.from_json(result["norms"]),
-        Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error, measured=("train_error",)),
-    )
+    share = min(1.0, result["train"]["n"] / trial.m)
+    train_error = share * margin_error(result, margin) + 1 - share
+    sample = Sample(n_train=trial.m, delta=delta, margin=margin, train_error=train_error, measured=("train_error",))
+    return Setting(trial.model, Norms.from_json(result["norms"]), sample)
 
 
 def by_block(result: Mapping[str, Any]) -> dict[str, Budget]:
@@ -38,16 +30,9 @@ def by_block(result: Mapping[str, Any]) -> dict[str, Budget]:
 
 
 def margin_error(result: Mapping[str, Any], margin: float) -> float:
-    """An upper value of the share of the examples measured with a margin of at most `margin`."""
+    """An upper value of the share of the examples measured with a margin of at most `margin`.
+
+    It is the level of the least recorded quantile above the margin.
+    """
     quantiles = sorted((float(level), value) for level, value in result["train"]["margins"].items())
-    if quantiles[0][1] > margin:
-        return 0.0
-    for level, value in quantiles[1:]:
-        if value > margin:
-            return level
-    return 1.0
-
-
-def setting_of_record(record: Record, *, margin: float = 1.0, delta: float = 0.05) -> Setting:
-    """The same from a stored trial."""
-    return setting_of(record.trial, record.result, margin=margin, delta=delta)
+    return next((level for level, value in quantiles if value > margin), 1.0)

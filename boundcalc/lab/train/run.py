@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.progress import Progress
 from boundcalc.lab.train.certify import Issued, Request, certify_trial
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, missing
@@ -20,24 +19,29 @@ _STACK = 10
 _PORTION = 8
 """Calls given out at once where joblib's back end hands results back only when all are done."""
 
+Tell = Callable[[str, int, int], None]
+"""Receives what is made, how many of it are in the store, and how many there are in all."""
+
 
 @dataclass
 class Ran:
     """What a sweep, or certifying it, found in the store and added to it.
 
     Attributes:
-        total: trials, or certificates.
+        what: trials, or certificates.
+        total: how many there are.
         present: those that were in the store.
-        progress: receives a report of each.
+        tell: receives a report of each.
         added: those that were made.
         failed: diverged trials, or refused certificates, among those added.
         seconds: duration until the last was stored.
         errors: of stacks that failed.
     """
 
+    what: str
     total: int
     present: int
-    progress: Progress
+    tell: Tell
     added: int = 0
     failed: int = 0
     seconds: float = 0.0
@@ -45,29 +49,27 @@ class Ran:
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()
+        self.tell(self.what, self.present, self.total)
 
     def count(self, *, failed: bool, new: bool = True) -> None:
-        """One more is stored: report it, with a guess of the seconds left."""
+        """One more is stored."""
         self.added += new
         self.failed += failed
         self.seconds = time.monotonic() - self._started
-        done = self.present + self.added
-        self.progress.advance(1, done, self.total, (self.total - done) * self.seconds / max(1, self.added))
+        self.tell(self.what, self.present + self.added, self.total)
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Where stacks are computed.
+    """Where stacks are computed, a thread in each process.
 
     Attributes:
         jobs: processes (-1: one per core); unset, what `joblib.parallel_config` says, or this process.
         backend: of joblib: loky, ray, dask, ...; unset, what `joblib.parallel_config` says.
-        threads: of each process.
     """
 
     jobs: int | None = None
     backend: str | None = None
-    threads: int = 1
 
     def results(self, work: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """(number of the call, what `work` returns of it), as they come."""
@@ -75,7 +77,7 @@ class Workers:
 
         with ExitStack() as cluster:
             self._connect(cluster)
-            numbered = [joblib.delayed(_numbered)(work, n, self.threads, *call) for n, call in enumerate(calls)]
+            numbered = [joblib.delayed(_numbered)(work, n, *call) for n, call in enumerate(calls)]
             try:
                 options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
                 parallel = joblib.Parallel(self.jobs, **options)
@@ -104,10 +106,10 @@ class Workers:
             raise InvalidSetting(f"joblib cannot use the back end {self.backend!r} here: {error}") from None
 
 
-def _numbered(work: Callable[..., Any], number: int, threads: int, *arguments: Any) -> tuple[int, Any]:
+def _numbered(work: Callable[..., Any], number: int, *arguments: Any) -> tuple[int, Any]:
     import torch
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
     return number, work(*arguments)
 
 
@@ -124,45 +126,29 @@ def _train_stack(configs: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _certify(config: Mapping[str, Any], requests: Sequence[Request]) -> list[Issued]:
-    return [replace(issued, network=None) for issued in certify_trial(Trial.from_json(config), requests)]
+    return certify_trial(Trial.from_json(config), requests)
 
 
-def stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
+def _stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
     """Trials that may share a stack, at most `size` of them, of similar m; the costly stacks first."""
     from boundcalc.lab.train.trainer import stack_key
 
     groups: dict[str, list[Trial]] = {}
-    for trial in trials:
+    for trial in sorted(trials, key=lambda trial: (trial.m, trial.seed, trial.hash)):
         groups.setdefault(stack_key(trial), []).append(trial)
-    stacks: list[list[Trial]] = []
-    for group in groups.values():
-        group.sort(key=lambda trial: (trial.m, trial.seed, trial.hash))
-        stacks += [group[start : start + size] for start in range(0, len(group), size)]
-    return sorted(stacks, key=_cost, reverse=True)
-
-
-def _cost(stack: Sequence[Trial]) -> float:
-    """A rough cost, good enough to order stacks."""
-    first, rows = stack[0], stack[0].architecture.seq_len
-    per_step = rows * 1.0 + first.batch * (rows * 0.3 + 30)
-    return sum(per_step * max(1, trial.m) ** 0.5 for trial in stack) * min(first.optimisation.steps, 500)
+    stacks = [group[start : start + size] for group in groups.values() for start in range(0, len(group), size)]
+    return sorted(stacks, key=lambda stack: stack[0].architecture.seq_len * max(stack[0].batch, 64), reverse=True)
 
 
 def run_sweep(
-    sweep: Sweep,
-    store: Store,
-    *,
-    workers: Workers | None = None,
-    stack: int = _STACK,
-    progress: Progress | None = None,
+    sweep: Sweep, store: Store, *, workers: Workers | None = None, stack: int = _STACK, tell: Tell = lambda *_: None
 ) -> Ran:
     """Train what the store does not have; the trials of every finished stack are stored at once."""
     present = store.hashes()
     todo = missing(sweep.trials, present)
-    ran = Ran(len(sweep.trials), len(sweep.trials) - len(todo), progress or Progress())
-    ran.progress.begin(ran.present, ran.total, "trials")
+    ran = Ran("trials", len(sweep.trials), len(sweep.trials) - len(todo), tell)
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
-    stacks = stacks_of(todo, stack)
+    stacks = _stacks_of(todo, stack)
     calls = [([trial.to_json() for trial in trials],) for trials in stacks]
     for number, results in (workers or Workers()).results(_train_stack, calls):
         if isinstance(results, str):
@@ -180,7 +166,7 @@ def certify_sweep(
     requests: Sequence[Request],
     *,
     workers: Workers | None = None,
-    progress: Progress | None = None,
+    tell: Tell = lambda *_: None,
 ) -> Ran:
     """Every certificate of every trial that the store does not have; those of a trial are stored when they are made."""
     stored = store.certified()
@@ -190,8 +176,7 @@ def certify_sweep(
         if missed:
             todo.append((trial, missed))
     total = len(trials) * len(requests)
-    ran = Ran(total, total - sum(len(missed) for _, missed in todo), progress or Progress())
-    ran.progress.begin(ran.present, ran.total, "certificates")
+    ran = Ran("certificates", total, total - sum(len(missed) for _, missed in todo), tell)
     calls = [(trial.to_json(), missed) for trial, missed in todo]
     for number, answers in (workers or Workers()).results(_certify, calls):
         for issued in answers:

@@ -161,7 +161,7 @@ def test_the_class_of_trials_holds_every_one_of_them(tmp_path: Path) -> None:
 
 
 def test_the_overlay_shows_medians_of_certificates_and_says_whose_class_it_is(store: Path) -> None:
-    with Store(store, read_only=True) as opened:
+    with Store(store, create=False) as opened:
         records = list(opened.records())
     figure = overlay.collect(records, records, ONE, values=(1e5, 1e7))
     by_key = {one.key: one for one in figure.series}

@@ -51,7 +51,7 @@ def test_certificates_are_kept_with_their_trials_and_made_once(store: Path) -> N
     with Store(store) as opened:
         again = certify_sweep(sweep().trials, opened, [*PLANS, Request("holdout", 0.1)])
         assert (again.present, again.added) == (4, 2)
-        records = list(opened.select(sweep="tiny"))
+        records = list(opened.records(sweep="tiny"))
         assert opened.verify() == []
     for record in records:
         assert [(s["asked"]["method"], s["asked"]["delta"]) for s in record.certificates] == [
@@ -99,7 +99,7 @@ def test_workers_make_the_same_certificates(store: Path, tmp_path: Path) -> None
 def test_a_certificate_that_was_changed_is_told_and_left_out(store: Path) -> None:
     with sqlite3.connect(store) as connection:
         connection.execute("UPDATE certificates SET content = replace(content, 'holdout', 'handout') WHERE rowid = 1")
-    with Store(store, read_only=True) as opened:
+    with Store(store, create=False) as opened:
         assert any("was changed" in problem for problem in opened.verify())
         assert sum(len(record.certificates) for record in opened.records()) == 3
         assert any("a certificate of" in said for said in opened.damaged)

@@ -71,7 +71,9 @@ def test_sweep_runs_lists_and_continues(run: Any) -> None:
     assert "2 of 2 trials" in err
     assert "2 trials were there, 2 added" in run("sweep", "mine.json")[1]
     with Store("boundcalc-runs.db") as store:
-        store.connection.execute("UPDATE trials SET result = replace(result, '0', '1') WHERE seed = 1")
+        store.connection.execute(
+            "UPDATE trials SET result = replace(result, '0', '1') WHERE json_extract(config, '$.seed') = 1"
+        )
     code, _, err = run("runs", "--verify")
     assert code == 1
     assert "was changed" in err

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli import main
 from boundcalc.lab.train.bounds import margin_error
 from boundcalc.setting import Norms
@@ -89,15 +88,3 @@ def test_bounds_that_are_not_trivial_agree_too(roads: dict[str, Any]) -> None:
     assert value.kind == "a_posteriori"
     assert not value.trivial
     assert value.to_json() == certified(roads, m, setting.sample.train_error, "best")["best"]
-
-
-def test_norms_that_were_not_certified_bound_nothing(roads: dict[str, Any]) -> None:
-    """Stores of earlier versions hold such; their records also have norms of heads apart."""
-    from boundcalc.lab.train.bounds import setting_of
-    from boundcalc.lab.train.store import Store
-
-    with Store(roads["store"], create=False) as store:
-        (record,) = store.records()
-    assert setting_of(record.trial, record.result).norms.measured
-    with pytest.raises(InvalidSetting, match="not certified: train it again"):
-        setting_of(record.trial, {**record.result, "head_norms": {}})
