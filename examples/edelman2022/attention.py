@@ -21,7 +21,6 @@ import torch
 from common import Values, run
 from numpy.typing import NDArray
 
-from boundcalc.base import validate
 from boundcalc.lab.train.layers import weights_of_read
 from boundcalc.lab.train.measure import head_sizes
 from boundcalc.lab.train.model import rows_before
@@ -76,50 +75,23 @@ _RULE: Mapping[str, Any] = {"lr": 4e-3, "warmup": 50, "batch": 64, "steps": 800}
 _STOP = 0.005
 
 
-@dataclass(frozen=True)
-class AttendingPlan:
-    """What is run.
-
-    Attributes:
-        seeds: networks per task.
-        steps: most steps of training; unset, each task's own.
-        d: width.
-        heads: of attention.
-    """
-
-    seeds: int = 3
-    steps: int | None = None
-    d: int = 32
-    heads: int = 4
-
-    def __post_init__(self) -> None:
-        for name in ("seeds", "d", "heads"):
-            validate.size(name, getattr(self, name))
-        if self.steps is not None:
-            validate.size("steps", self.steps)
-
-    def trials(self, case: Case) -> list[Trial]:
-        """One per seed."""
-        task = task_from_json(case.task)
-        values = {**_RULE, **case.rule, **({} if self.steps is None else {"steps": self.steps})}
-        stop = _STOP if task.shape.inputs == "bits" else None
-        rule = Optimisation(**values, stop_loss=0.0, stop_test_error=stop, curve_every=25)
-        positions = {"positions": "learned" if task.shape.inputs == "bits" else "none"}
-        model = model_for(task, d=self.d, heads=self.heads, d_ff=2 * self.d, **positions)
-        return [
-            Trial(task, model, m=0, seed=seed, n_test=1024, init=case.init, optimisation=rule)
-            for seed in range(self.seeds)
-        ]
+def trials(case: Case, seeds: int = 3, steps: int | None = None) -> list[Trial]:
+    """One per seed, of width 32 with 4 heads; `steps`: most steps of training, if not the task's own."""
+    task = task_from_json(case.task)
+    values = {**_RULE, **case.rule, **({} if steps is None else {"steps": steps})}
+    bits = task.shape.inputs == "bits"
+    rule = Optimisation(**values, stop_loss=0.0, stop_test_error=_STOP if bits else None, curve_every=25)
+    model = model_for(task, d=32, heads=4, d_ff=64, positions="learned" if bits else "none")
+    return [Trial(task, model, m=0, seed=s, n_test=1024, init=case.init, optimisation=rule) for s in range(seeds)]
 
 
 def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
     """Shares of the attention on the positions that matter: if it were even, and in trained networks; by task."""
     del store  # nothing is kept: what is measured is no part of a trial
-    plan = AttendingPlan(seeds=1, steps=30) if quick else AttendingPlan()
     even: Values = {}
     measured: Values = {}
     for case in CASES[:2] if quick else CASES:
-        outcomes = train(plan.trials(case))
+        outcomes = train(trials(case, 1, 30) if quick else trials(case))
         looks = [looked(outcome, case.all_matter) for outcome in outcomes]
         rows = outcomes[0].trial.task.shape.rows
         even[case.name] = len(looks[0].places) / rows

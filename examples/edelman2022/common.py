@@ -1,30 +1,23 @@
-"""What the scripts of this folder share: trials from one store, and how a script reads its options and shows its
-numbers.
+"""What the scripts of this folder share: sweeps, trials from one store, groups of them; `run` of example_script.py.
 
-    python examples/edelman2022/NAME.py [--quick] [--store runs.db] [-o FIGURE.png] [--from FIGURE.json]
-
-Every script has `main(quick=False, store=None) -> (computed, measured)`: what is proved or computed, and what came out,
-under the same keys. Trials are kept in the store that all commands share and are not trained again.
+Trials are kept in the store that all commands share (--store) and are not trained again.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
-import inspect
-import shlex
 import statistics
 import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from boundcalc.cli.learning import default_store
-from boundcalc.lab.figures import canvas
-from boundcalc.lab.figures.data import Figure, read
 
-Values = dict[Any, float]
+sys.path.append(str(Path(__file__).parents[1]))
+from example_script import Values
+from example_script import run as run
+
 TINY: Mapping[str, Any] = {
     "model": {"d": 32, "heads": 8, "d_ff": 64},
     "train": {"lr": 0.004, "batch": 16, "steps": 400, "stop_loss": 0.005},
@@ -78,46 +71,3 @@ def by(records: Sequence[Any], *letters: str) -> dict[Any, list[Any]]:
 def medians(values: Mapping[Any, Sequence[float]]) -> Values:
     """The median of the values under each key."""
     return {key: statistics.median(group) for key, group in values.items()}
-
-
-def run(
-    main: Callable[..., tuple[Values, Values]],
-    collect: Callable[..., Figure] | None = None,
-    draw: Callable[[Figure], Any] | None = None,
-    words: tuple[str, str] = ("computed", "measured"),
-    argv: Sequence[str] | None = None,
-) -> None:
-    """Read the options of `main` from the command line; print its numbers, or draw the figure."""
-    parser = argparse.ArgumentParser(description=(inspect.getmodule(main).__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a run of seconds, in a store of its own")
-    parser.add_argument("--store", type=Path, help="trials (default: $BOUNDCALC_STORE or boundcalc-runs.db)")
-    if draw is not None:
-        parser.add_argument("-o", dest="image", type=Path, help="draw the figure: .png, .pdf or .svg, and its JSON")
-        parser.add_argument("--from", dest="source", type=Path, help="draw this JSON again")
-    for name, parameter in list(inspect.signature(main).parameters.items())[2:]:
-        flag: dict[str, Any] = {"default": parameter.default, "help": f"default {parameter.default}"}
-        kind: dict[str, Any] = (
-            {"action": "store_true"} if parameter.default is False else {"type": type(parameter.default)}
-        )
-        parser.add_argument(f"--{name.replace('_', '-')}", **kind, **flag)
-    options = vars(parser.parse_args(argv))
-    image, source = options.pop("image", None), options.pop("source", None)
-    if source is not None and draw is not None:
-        target = image or source.with_suffix(".png")
-        canvas.save(read(source), draw, target, numbers=target.with_suffix(".json") != source, force=True)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        if options["quick"] and options["store"] is None:
-            options["store"] = Path(folder) / "quick.db"
-        if image is not None and draw is not None and collect is not None:
-            command = " ".join(["python", *(shlex.quote(word) for word in sys.argv)])
-            canvas.save(collect(**options).but(command=command), draw, image, force=True)
-            return
-        show(*main(**options), words)
-
-
-def show(computed: Values, measured: Values, words: tuple[str, str] = ("computed", "measured")) -> None:
-    """Both numbers under every key, side by side."""
-    for key, value in computed.items():
-        name = ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        print(f"{name}: {words[0]} {value:.4g}, {words[1]} {measured[key]:.4g}")

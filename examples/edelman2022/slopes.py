@@ -25,7 +25,6 @@ import torch
 from common import Values, run
 from torch import Tensor
 
-from boundcalc.base import validate
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab.train.measure import measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser
@@ -74,13 +73,6 @@ class SlopesPlan:
     starts: int = 3
     steps: int = 150
     lr: float = 0.03
-
-    def __post_init__(self) -> None:
-        for name in ("T", "d", "starts", "steps"):
-            validate.size(name, getattr(self, name))
-        validate.size("seeds", self.seeds, least=2)
-        for name in ("C", "margin", "lr"):
-            validate.positive(name, getattr(self, name))
 
     def setting(self, m: int, T: int, C: float) -> Setting:
         """The class, and the sample; delta is the preset's."""

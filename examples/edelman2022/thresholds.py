@@ -68,15 +68,6 @@ class Fit:
         """The fitted m*."""
         return float(_curve(self.model, self.a, self.b, np.asarray(float(T))))
 
-    @property
-    def formula(self) -> str:
-        """In words a person would write."""
-        if self.model == "log":
-            return f"{self.a:.3g} {'+' if self.b >= 0 else '-'} {abs(self.b):.3g} log2 T"
-        if self.model == "power":
-            return f"{self.a:.3g} T^{self.b:.3f}"
-        return f"{self.a:.3g} {'+' if self.b >= 0 else '-'} {abs(self.b):.3g} T"
-
 
 @dataclass(frozen=True)
 class Analysis:

@@ -8,6 +8,8 @@ input leaves next to nothing of z to know but its posterior mean, which is what 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import Values, rates, run
 
@@ -26,7 +28,7 @@ def main(L: tuple[int, ...] = tuple(2**i for i in range(13)), repetitions: int =
         for length in L:
             squares, variances = [], []
             for z, tokens in zip(latent, sequences, strict=True):
-                posterior = model.posterior(tokens[:length])
+                posterior: Any = model.posterior(tokens[:length])
                 if model.name == "beta-bernoulli":  # coordinate 1 is the probability of a one
                     mean, variance = posterior.mean[1:], posterior.variance[1]
                 else:
@@ -41,4 +43,4 @@ def main(L: tuple[int, ...] = tuple(2**i for i in range(13)), repetitions: int =
 
 
 if __name__ == "__main__":
-    run(main, QUICK)
+    run(main)

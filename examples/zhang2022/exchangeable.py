@@ -58,4 +58,4 @@ def main(n: tuple[int, ...] = (6, 10, 20), k: tuple[int, ...] = (2, 3, 4, 5)) ->
 
 
 if __name__ == "__main__":
-    run(main, QUICK)
+    run(main)

@@ -164,4 +164,4 @@ def draw(figure: Figure) -> Any:
 
 
 if __name__ == "__main__":
-    run(main, QUICK, collect, draw)
+    run(main, collect, draw)

@@ -122,4 +122,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, QUICK)
+    run(main)

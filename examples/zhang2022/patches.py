@@ -222,4 +222,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, QUICK)
+    run(main)

@@ -98,4 +98,4 @@ def main(length: int = 3) -> tuple[Values, Values]:
 
 
 if __name__ == "__main__":
-    run(main, QUICK)
+    run(main)

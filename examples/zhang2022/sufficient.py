@@ -57,4 +57,4 @@ def main(L: int = 8) -> tuple[Values, Values]:
 
 
 if __name__ == "__main__":
-    run(main, QUICK)
+    run(main)

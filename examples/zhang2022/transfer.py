@@ -81,4 +81,4 @@ def main(
 
 
 if __name__ == "__main__":
-    run(main, QUICK)
+    run(main)

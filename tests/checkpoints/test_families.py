@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -242,17 +239,3 @@ def test_a_trained_model_is_audited_as_it_was_saved(kind: str, tmp_path: Path) -
     assert len(want) > architecture.depth
     assert misfits(found, want) == []
     assert len(misfits(found, {key: 1.01 * w for key, w in want.items()})) >= len(want)  # the negative control
-
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.mark.slow
-def test_an_example_runs(tmp_path: Path) -> None:
-    for library in ("transformers", "torch"):
-        pytest.importorskip(library)
-    environment = dict(os.environ) | {"PYTHONPATH": str(EXAMPLES.parent), "HF_HUB_OFFLINE": "1"}
-    words = [sys.executable, str(EXAMPLES / "audit_checkpoint.py")]
-    outcome = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stderr
-    assert "best (a_posteriori): gap <= 10^-" in outcome.stdout

@@ -25,10 +25,9 @@ def test_shares_and_effective_positions_of_known_weights() -> None:
 
 def test_trained_attention_is_sparse_where_few_matter_and_even_where_all_do() -> None:
     few, every = (case for case in module.CASES if case.name.startswith("majority"))
-    plan = module.AttendingPlan(seeds=2)
-    sparse = [module.looked(outcome) for outcome in module.train(plan.trials(few))]
+    sparse = [module.looked(outcome) for outcome in module.train(module.trials(few, 2))]
     assert min(one.share for one in sparse) > 0.6 > 3 * 5 / 33
-    even = [module.looked(outcome, True) for outcome in module.train(plan.trials(every))]
+    even = [module.looked(outcome, True) for outcome in module.train(module.trials(every, 2))]
     assert min(one.looks_at for one in even) > 0.9 * 16
-    start = [module.looked(outcome) for outcome in module.train(module.AttendingPlan(seeds=2, steps=1).trials(few))]
+    start = [module.looked(outcome) for outcome in module.train(module.trials(few, 2, 1))]
     assert max(one.share for one in start) < 2 * 5 / 33  # training does it

@@ -85,17 +85,14 @@ def test_a_script_reads_its_options_and_draws(
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     module = load(FOLDER, name)
-    module.run(module.main, module.QUICK, module.collect, module.draw, [*options.split(), "-o", "drawn.png"])
+    module.run(module.main, module.collect, module.draw, argv=[*options.split(), "-o", "drawn.png"])
     assert (tmp_path / "drawn.png").stat().st_size > 1000
     first = (tmp_path / "drawn.png").read_bytes()
-    module.run(module.main, module.QUICK, module.collect, module.draw, ["--from", "drawn.json"])
+    module.run(module.main, module.collect, module.draw, argv=["--from", "drawn.json"])
     assert (tmp_path / "drawn.png").read_bytes() == first
     assert "computed" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        module.run(module.main, module.QUICK, argv=["--repetition", "many"])
-
-
-# ------------------------------------------------------------------------ intervals and slopes
+        module.run(module.main, argv=["--repetition", "many"])
 
 
 # ------------------------------------------------------------------------ exchangeability, sufficiency, positions (X1)

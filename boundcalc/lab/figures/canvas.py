@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.figures.data import Figure, Series, write
-from boundcalc.lab.figures.names import BAND, DARK, GREEN, GREY, INK, PALE, Look, dark_theme, look
+from boundcalc.lab.figures.names import BAND, GREEN, GREY, INK, PALE, Look, look
 
 FORMATS = (".png", ".pdf", ".svg")
 _STYLE: dict[str, Any] = {
@@ -200,22 +199,5 @@ def save(
         draw(figure).savefig(
             image, bbox_inches="tight", pad_inches=0.06, metadata={"Title": figure.name, creator: "boundcalc", **about}
         )
-        if path.suffix.lower() == ".svg":
-            _add_dark_theme(image)
         if numbers:
             write(figure, path.with_suffix(".json"), force=force)
-
-
-def _add_dark_theme(image: Path) -> None:
-    """Let an SVG follow a dark theme: every colour has a light counterpart of its hue."""
-    text = image.read_text(encoding="utf-8")
-    colours = sorted(set(re.findall(r"#[0-9a-fA-F]{6}", text)))
-    rules = [
-        f'[style*="{kind}: {colour}"]{{{kind}:{dark_theme(colour)} !important}}'
-        for colour in colours
-        for kind in ("fill", "stroke")
-    ]
-    plain = f"text:not([style*='fill']){{fill:{DARK[INK]}}}"
-    style = f"<style>@media (prefers-color-scheme: dark){{{plain}{''.join(rules)}}}</style>"
-    head, mark, rest = text.partition("<defs>")
-    image.write_text(f"{head}{style}{mark}{rest}", encoding="utf-8")

@@ -12,18 +12,6 @@ from typing import Any, NamedTuple
 
 GREEN, BLUE, BROWN, GREY = "#0B6E4F", "#1F5FA8", "#99381A", "#595959"
 INK, PALE, BAND = "#222222", "#EFEFEF", "#F4E3DC"
-DARK: Mapping[str, str] = {
-    GREEN: "#5FD0A5",
-    BLUE: "#8DB9F2",
-    BROWN: "#F0906C",
-    GREY: "#B4B4B4",
-    INK: "#E8E8E8",
-    PALE: "#2A2D31",
-    BAND: "#3D2E2A",
-    "#000000": "#E8E8E8",
-    "#FFFFFF": "#16181B",
-}
-"""What a colour becomes in a dark theme: the same hue, light enough for text."""
 SOLID, DASHED, DOTTED, MIXED, LONG = "-", (0, (4, 1.6)), (0, (1, 1.3)), (0, (5, 1.3, 1, 1.3)), (0, (9, 2))
 
 
@@ -65,12 +53,9 @@ def look(key: str) -> Look:
 
 
 def dark_theme(colour: str) -> str:
-    """The colour that stands for another one on dark paper: from the table, or as much lighter as that one is dark."""
-    light_of = {dark.lower(): light for dark, light in DARK.items()}
-    if colour.lower() in light_of:
-        return light_of[colour.lower()]
+    """The colour that stands for another one on dark paper: of the same hue, light enough for text."""
     hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))
-    parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness) if lightness < 0.6 else 1 - lightness, saturation)
+    parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness), saturation)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 

@@ -63,10 +63,6 @@ class Construction:
             built = replace(built, network=replace(built.network, w_1=w_1))
         return built
 
-    def with_beta(self, factor: float) -> Construction:
-        """The same weights but for the attention's strength: for trying what a certificate refuses."""
-        return replace(self, network=self.network.with_keys(factor), beta=self.beta * factor)
-
 
 def possible_kinds(function: SparseFunction) -> list[str]:
     """The constructions a minimised function has."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -189,10 +189,6 @@ class Network:
         same = encoding.place * w_v[encoding.place_block] + encoding.constant * w_v[encoding.constant_index]
         base = masses[1:] @ (same - one) + masses[0] * w_v[encoding.cls_index]
         return base, masses[1:, None] * 2 * one
-
-    def with_keys(self, factor: float) -> Network:
-        """The same network with W_QK scaled: beta raised or lowered."""
-        return replace(self, w_k=self.w_k * factor)
 
     def save(self, path: Path | str, about: dict[str, Any], *, force: bool = False) -> None:
         """Write the weights, the encoding and the architecture as safetensors, which `train.model.load` reads."""

@@ -8,7 +8,6 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -130,17 +129,3 @@ def test_runs_are_those_of_the_figures() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert json.loads(json.dumps(module.main()[1])) == content.measured_runs()
-
-
-def test_a_terminal_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    from boundcalc.cli import explore
-
-    opened: list[str] = []
-    browser = SimpleNamespace(open=opened.append)
-    monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("webbrowser.get", lambda: browser)
-    assert explore._browser() is browser
-    monkeypatch.setattr(serve.Server, "serve_forever", lambda self: None)
-    explore._serve(SETTING, [], "", browser)
-    assert opened[0].startswith("http://127.0.0.1:")

@@ -20,6 +20,11 @@ from tests.lab.represent.conftest import all_functions, random_table
 ROUNDING = 1e-9
 
 
+def weakened(made: Construction, factor: float) -> Construction:
+    """The same weights but for the attention's strength."""
+    return replace(made, network=replace(made.network, w_k=made.network.w_k * factor), beta=made.beta * factor)
+
+
 def attack(made: Construction, seed: int) -> float:
     """The least signed score of random inputs whose other bits are then set against the sign, unit by unit."""
     network, function = made.network, made.function
@@ -78,7 +83,7 @@ def test_every_kind_and_its_worst_input(built: dict[tuple[str, str, int], Constr
     """Without slack to hide in, the certificate of a weakened attention is attained by an adversarial input."""
     for (kind, text, T), made in built.items():
         made.certify(1.0)
-        weak = made.with_beta(0.8)
+        weak = weakened(made, 0.8)
         claimed = weak.certify()
         if T == 10:
             _right_everywhere(made)
@@ -96,7 +101,7 @@ def test_a_beta_lowered_by_a_fifth_is_refused(built: dict[tuple[str, str, int], 
             assert T < 20  # even attention is best only when most bits matter
             continue
         with pytest.raises(CertificateError, match="larger beta"):
-            made.with_beta(0.8).certify(1.0)
+            weakened(made, 0.8).certify(1.0)
         refused += 1
     assert refused >= 10
 
@@ -167,7 +172,7 @@ class TestDeliberatelyBroken:
         """Lower ends of sums become upper ends: W_1 and read-out negated and stretched once passed with a false
         sign."""
         parity = SparseFunction((0, 3), (0, 1, 1, 0))
-        flat = construct(parity, 12, "mean").with_beta(0.0)
+        flat = weakened(construct(parity, 12, "mean"), 0.0)
         network = replace(flat.network, w_1=-8 * flat.network.w_1, readout=-1.0)
         assert exhaust(network, parity).score < 0
         with pytest.raises(CertificateError, match="read-outs of at least 0"):

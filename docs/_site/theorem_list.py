@@ -1,4 +1,4 @@
-"""Writes docs/theorems.md: `python -m boundcalc.theorems.page`, from the root of the repository."""
+"""Writes the list in docs/theorems.md: `python docs/_site/theorem_list.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from boundcalc.theorems import THEOREMS
 from boundcalc.theorems.theorem import Theorem
 
-PAGE = Path("docs/theorems.md")
+PAGE = Path(__file__).parents[1] / "theorems.md"
 _MARKS = ("<!-- theorems -->", "<!-- end of theorems -->")
 
 
