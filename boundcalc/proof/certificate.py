@@ -1,33 +1,32 @@
 """A certificate: everything a bound claims, for the checker to re-derive; its form, and its file.
 
-The file holds its whole statement: the relation to prove, the setting with nothing left to defaults, what was looked at
-and corrected for, and the version of the statements it was made with. It is read as `boundcalc.base.schema` reads what
-proofs are based on: a file is exactly what `to_json` makes of what was read, or it is refused.
+The file holds its whole statement: the setting with nothing left to defaults, what was looked at and corrected for, the
+value claimed, and the version of the statements it was made with. A file is exactly what `to_json` makes of what was
+read, or it is refused.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boundcalc.base.compared import Compared
 from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
-from boundcalc.base.schema import read, refuse_difference, write
+from boundcalc.base.schema import read_complete, write
 from boundcalc.base.validate import shown
-from boundcalc.setting import Norms, Setting
+from boundcalc.setting import Setting
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.comparison.sharp import Tuning
-from boundcalc.statements.posthoc import Measured, Seen
+from boundcalc.statements.posthoc import Finite, Measured, Seen
 from boundcalc.statements.strategies import STRATEGIES, Quantity, Strategy, noise_chance
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_FORMAT = "boundcalc-certificate/3"
-LARGEST = 1e300
-"""The largest number a certificate may hold."""
+_FORMAT = "boundcalc-certificate/4"
+_T = TypeVar("_T")
 _MOST_ETA = 0.5
 LEAST_COUNT = -1e4
 """What is claimed as the log of a log count of 0."""
@@ -42,7 +41,7 @@ class Choice:
 
     lemma: str
     target: int = 0
-    params: Mapping[str, float] = field(default_factory=dict[str, float])
+    params: Mapping[str, Finite] = field(default_factory=dict[str, float])
     refines: bool = False
 
     def left_out(self) -> tuple[str, ...]:
@@ -60,7 +59,7 @@ ZERO = Choice("zero")
 class Cover:
     """How one piece is covered at one level: log eps, and a choice per member."""
 
-    log_eps: float
+    log_eps: Finite
     choices: tuple[Choice, ...]
 
 
@@ -68,9 +67,9 @@ class Cover:
 class Level:
     """One scale: its log on the loss, a cover of every piece, and the log of the log count claimed for them."""
 
-    log_scale: float
+    log_scale: Finite
     covers: Mapping[str, Cover]
-    log_count: float | None = None
+    log_count: Finite | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +94,17 @@ class Certificate:
     """
 
     setting: Setting
-    policy: str
+    policy: str = field(metadata={"json": "found_by"})
     strategy: str
     levels: tuple[Level, ...]
-    log_value: float = math.inf
-    mu: float | None = None
-    measured: Measured | None = None
-    nats: float | None = None
+    log_value: Finite = math.inf
+    mu: Finite | None = None
+    measured: Measured | None = field(default=None, metadata={"json": "looked_at"})
+    nats: Finite | None = None
     meeting: bool = False
-    eta: float | None = None
+    eta: Finite | None = None
     tuning: Tuning | None = None
-    compared: Compared | None = None
+    compared: Compared | None = field(default=None, metadata={"json": "forward_check"})
 
     def __repr__(self) -> str:
         from boundcalc.base.rounding import upper
@@ -142,45 +141,28 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, with every field."""
-        sample = self.setting.sample
-        claim = {"quantity": self.quantity, "log_value": self.log_value, "delta": sample.delta}
-        claim |= {"train_error": sample.train_error} if self.quantity == "risk" else {}
-        tuned = {"mu": self.mu, "eta": self.eta, "tuning": self.tuning}
-        strategy = {"name": self.strategy, "meeting": self.meeting} | {k: v for k, v in tuned.items() if v is not None}
-        looked_at = write(self.measured or Measured(), complete=True) | {"nats": self.nats}
-        rest = {"claim": claim, "strategy": strategy, "levels": self.levels, "forward_check": self.compared}
-        about = {"format": _FORMAT, "statements": STATEMENTS_VERSION, "found_by": self.policy}
-        return about | write(rest | {"setting": self.setting}, complete=True) | {"looked_at": looked_at}
+        return write_statement(self, _FORMAT)
 
     @classmethod
     def from_json(cls, data: object) -> Certificate:
         """A certificate from its JSON object; raises `CertificateError` on anything malformed."""
-        if not isinstance(data, Mapping) or data.get("format") != _FORMAT:
-            got = shown(data.get("format")) if isinstance(data, Mapping) else shown(data)
-            raise CertificateError(f"not a certificate of this version: format {got}, need {_FORMAT!r}")
-        version = data.get("statements")
-        if version != STATEMENTS_VERSION or type(version) is not int:
-            raise CertificateError(
-                f"it is based on the statements of version {shown(version)}, this boundcalc has version "
-                f"{STATEMENTS_VERSION}: write a new one with --certificate"
-            )
-        try:
-            file = read(_File, {key: value for key, value in data.items() if key != "format"}, "the certificate")
-            certificate = file.certificate()
-            problem = problem_of(certificate)
-            if problem is not None:
-                raise CertificateError(problem)
-            refuse_difference("the certificate", data, certificate.to_json())
-        except (InvalidSetting, Unsupported) as error:
-            raise CertificateError(str(error)) from None
+        certificate = read_statement(cls, data, _FORMAT, "certificate")
+        problem = problem_of(certificate) or certificate.unclaimed
+        if problem is not None:
+            raise CertificateError(problem)
         return certificate
+
+    @property
+    def unclaimed(self) -> str | None:
+        """Why it is no certificate to write or read: one of its claims is missing."""
+        claims = (self.log_value, self.nats, *(level.log_count for level in self.levels))
+        missing = any(claim is None or math.isinf(claim) for claim in claims)
+        return "its claims are missing: take `checker.check(certificate).certificate`" if missing else None
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file; `force` replaces a file there."""
-        if not math.isfinite(self.log_value) or self.nats is None:
-            raise CertificateError(
-                "a certificate is written with its claims: take `checker.check(certificate).certificate`"
-            )
+        if self.unclaimed is not None:
+            raise CertificateError(self.unclaimed)
         from boundcalc.base.output import write_json  # checking writes no file
 
         write_json(path, self.to_json(), force=force)
@@ -200,78 +182,27 @@ class Certificate:
             raise CertificateError(f"{path}: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    quantity: str
-    log_value: float
-    delta: float
-    train_error: float = 0.0
+def write_statement(statement: Any, form: str) -> dict[str, Any]:
+    """The JSON object of a certificate or floor, with nothing left to defaults."""
+    return {"format": form, "statements": STATEMENTS_VERSION} | write(statement, complete=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _How:
-    name: str
-    meeting: bool
-    mu: float | None = None
-    eta: float | None = None
-    tuning: Tuning | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Looked:
-    nats: float
-    norms: Norms | None = None
-    sample: Seen | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """The fields of a certificate's file."""
-
-    statements: int
-    claim: _Claim
-    setting: Setting
-    looked_at: _Looked
-    strategy: _How
-    levels: tuple[Level, ...]
-    found_by: str
-    forward_check: Compared | None
-
-    def certificate(self) -> Certificate:
-        """What the file says."""
-        how, looked = self.strategy, self.looked_at
-        if how.name in STRATEGIES and self.claim.quantity != STRATEGIES[how.name].quantity:
-            quantity = STRATEGIES[how.name].quantity
-            raise InvalidSetting(f"strategy {how.name!r} bounds the {quantity}, not the {shown(self.claim.quantity)}")
-        for number in (self.claim.log_value, looked.nats, *_numbers(self.levels)):
-            if not -LARGEST <= number <= LARGEST:
-                raise InvalidSetting(
-                    f"a number of a certificate lies between -{LARGEST:g} and {LARGEST:g}, got {number!r}"
-                )
-        return Certificate(
-            self.setting,
-            self.found_by,
-            how.name,
-            self.levels,
-            self.claim.log_value,
-            how.mu,
-            None if looked.norms is None is looked.sample else Measured(looked.norms, looked.sample),
-            looked.nats,
-            how.meeting,
-            how.eta,
-            how.tuning,
-            self.forward_check,
+def read_statement(kind: type[_T], data: object, form: str, what: str) -> _T:
+    """A certificate or floor from its JSON object; raises `CertificateError` on anything malformed."""
+    if not isinstance(data, Mapping) or data.get("format") != form:
+        got = shown(data.get("format")) if isinstance(data, Mapping) else shown(data)
+        raise CertificateError(f"not a {what} of this version: format {got}, need {form!r}")
+    version = data.get("statements")
+    if version != STATEMENTS_VERSION or type(version) is not int:
+        raise CertificateError(
+            f"it is based on the statements of version {shown(version)}, this boundcalc has version "
+            f"{STATEMENTS_VERSION}: write a new one with --certificate"
         )
-
-
-def _numbers(levels: tuple[Level, ...]) -> Iterator[float]:
-    """The numbers of levels; a claim that is missing is infinite."""
-    for level in levels:
-        yield from (level.log_scale, math.inf if level.log_count is None else level.log_count)
-        for cover in level.covers.values():
-            yield cover.log_eps
-            for choice in cover.choices:
-                yield from choice.params.values()
+    try:
+        rest = {key: value for key, value in data.items() if key not in ("format", "statements")}
+        return read_complete(kind, rest, f"the {what}")
+    except (InvalidSetting, Unsupported) as error:
+        raise CertificateError(str(error)) from None
 
 
 def problem_of(certificate: Certificate) -> str | None:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL, lower_float
-from boundcalc.base.schema import read_complete, write
 from boundcalc.base.validate import shown
+from boundcalc.proof.certificate import read_statement, write_statement
 from boundcalc.setting import Setting
-from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.floors.base import Construction, Room, refusal
 from boundcalc.statements.floors.counting import gap_floor, risk_floor
 
@@ -51,7 +50,7 @@ class Floor:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of its file, with nothing left to defaults."""
-        return {"format": FORMAT, "statements": STATEMENTS_VERSION} | write(self, complete=True)
+        return write_statement(self, FORMAT)
 
 
 def check_floor(setting: Setting, construction: Construction, by: str) -> Floor:
@@ -73,17 +72,8 @@ def check_floor(setting: Setting, construction: Construction, by: str) -> Floor:
 
 def read_floor(data: object) -> Floor:
     """A floor from its JSON object; refuses a value that does not follow."""
-    if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise CertificateError(f"a floor is a JSON object of format {FORMAT!r}")
-    version = data.get("statements")
-    if version != STATEMENTS_VERSION or isinstance(version, bool):
-        raise CertificateError(f"it is based on the statements of version {shown(version)}: write a new one")
-    try:
-        rest = {key: value for key, value in data.items() if key not in ("format", "statements")}
-        claimed = read_complete(Floor, rest, "the floor")
-        floor = check_floor(claimed.setting, claimed.construction, claimed.by)
-    except (InvalidSetting, Unsupported) as error:
-        raise CertificateError(f"the floor is not valid: {error}") from None
+    claimed = read_statement(Floor, data, FORMAT, "floor")
+    floor = check_floor(claimed.setting, claimed.construction, claimed.by)
     if not 0 <= claimed.value <= floor.value * (1 + _TOLERANCE):
         what = shown(claimed.value)
         raise CertificateError(f"a floor of {what} is claimed, the construction gives {floor.value:.12g}")

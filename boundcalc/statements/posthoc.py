@@ -38,15 +38,15 @@ def _finite(name: str, value: object) -> float:
     return value
 
 
-_Finite = Annotated[float, _finite]
+Finite = Annotated[float, _finite]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What was measured on the sample: the margin, or a training error that chose among so many certificates."""
 
-    margin: _Finite | None = None
-    train_error: _Finite | None = None
+    margin: Finite | None = None
+    train_error: Finite | None = None
     candidates: Annotated[int, partial(size, most=_MOST_CANDIDATES)] | None = None
 
     def __post_init__(self) -> None:
@@ -71,6 +71,8 @@ class Measured:
     def __post_init__(self) -> None:
         if self.norms is not None and not (isinstance(self.norms, Norms) and self.norms.measured):
             raise InvalidSetting("looked_at.norms are measured norms: measured must be true")
+        if self.norms is self.sample is None:
+            raise InvalidSetting("what was looked at are norms or numbers of the sample")
 
 
 def correct_for_selection(setting: Setting) -> tuple[Setting, Measured | None]:

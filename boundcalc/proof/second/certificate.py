@@ -7,7 +7,7 @@ from .numbers import demand, unknown
 from .setting import read_setting
 from .strict import KINDS, Record, ranged, read, value
 
-FORMAT = "boundcalc-certificate/3"
+FORMAT = "boundcalc-certificate/4"
 STATEMENTS = 9  # the version of the statements that are written here a second time
 
 
@@ -19,12 +19,12 @@ STRATEGIES |= {"stored-gap": "gap coverless stored", "stored-margin": "risk cove
 covers, is a closed form for all scales or a count of stored weights; and its facts besides levels."""
 
 
-class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting mu eta tuning levels log_value")):
+class Certificate(namedtuple("_FIELDS", "setting looked nats strategy meeting mu eta tuning levels log_value")):
     """A claim and its steps.
 
-    `looked`: norms and numbers of the sample that were read off before they were chosen, and the claimed correction
-    (nats). `levels`: each with log_scale, log_count and covers by piece, which have log_eps and a choice for each kind
-    of map.
+    `looked`: norms and numbers of the sample that were read off before they were chosen; `nats`: the claimed
+    correction. `levels`: each with log_scale, log_count and covers by piece, which have log_eps and a choice for each
+    kind of map.
     """
 
     def has(self, word: str) -> bool:
@@ -32,47 +32,43 @@ class Certificate(namedtuple("_FIELDS", "setting looked strategy meeting mu eta 
         return word in STRATEGIES[self.strategy].split()
 
 
+_LINE = (
+    "format:text statements:index setting:object found_by:text strategy:text levels:level* log_value:number "
+    "mu:positive? looked_at:looked? nats:number meeting:flag eta:chance? tuning:tuning? forward_check:compared?"
+)
+
+
 def read_certificate(data: Any) -> Certificate:
     """The certificate of a JSON value, with nothing in it that is not read and nothing left out."""
     about = data.get("format") if isinstance(data, dict) else None
     demand(about == FORMAT, f"it reads certificates of format {FORMAT!r}, got {about!r:.60}")
-    line = "format:text statements:index claim:object setting:object looked_at:looked strategy:object levels:level* "
-    raw = read(line + "found_by:text forward_check:compared?", "the certificate", data)
+    raw = read(_LINE, "the certificate", data)
     demand(raw.statements == STATEMENTS, f"it knows the statements of version {STATEMENTS}, got {raw.statements}")
-    setting = read_setting("setting", raw.setting)
-    how = read("name:text meeting:flag", "strategy", raw.strategy, "mu:positive eta:chance tuning:tuning")
-    if how.name not in STRATEGIES:
-        raise unknown("strategy", how.name)
-    words = set(STRATEGIES[how.name].split())
-    free, stored = {"levels", "coverless"} & words, "stored" in words
-    demand(len(raw.levels) == 1 or free, f"{how.name} has one level")
-    demand("coverless" not in words or not (raw.levels or how.meeting), f"{how.name} takes no covers")
-    demand(not stored or setting.bits is not None, "the setting does not give the bits of a stored weight")
-    demand(not (how.meeting and "closed" in words), "a closed form covers every map by itself")
+    setting, name = read_setting("setting", raw.setting), raw.strategy
+    if name not in STRATEGIES:
+        raise unknown("strategy", name)
+    words = set(STRATEGIES[name].split())
+    demand(len(raw.levels) == 1 or {"levels", "coverless"} & words, f"{name} has one level")
+    demand("coverless" not in words or not (raw.levels or raw.meeting), f"{name} takes no covers")
+    demand("stored" not in words or setting.bits is not None, "the setting does not give the bits of a stored weight")
+    demand(not (raw.meeting and "closed" in words), "a closed form covers every map by itself")
     limit = setting.sample.train_error == 0 and "eta" not in words  # the kl inverse has one, without mu
-    says = words & ({"eta", "tuning"} if limit else {"eta", "mu", "tuning"})
-    demand(vars(how).keys() - {"name", "meeting"} == says, f"{how.name} says {sorted(says)} here")
-    details = {"mu": None, "eta": None, "tuning": None} | {name: getattr(how, name) for name in says}
-    demand(details["eta"] is None or details["eta"] <= 0.5, "eta is at most 1/2")
-    claim = _claim(raw.claim, "risk" if "risk" in words else "gap", setting.sample)
-    return Certificate(setting, raw.looked_at, how.name, how.meeting, levels=raw.levels, log_value=claim, **details)
-
-
-def _claim(data: Any, quantity: str, sample: Record) -> float:
-    """The relation to prove is about the setting it stands next to."""
-    line = f"quantity:{quantity} log_value:number delta:chance"
-    claim = read(line + " train_error:share" * (quantity == "risk"), "claim", data)
-    same = claim.delta == sample.delta and getattr(claim, "train_error", sample.train_error) == sample.train_error
-    demand(same, "the claim is for another delta or training error than the setting")
-    return claim.log_value
+    for word in ("mu", "eta", "tuning"):
+        needed = word in words and not (word == "mu" and limit)
+        demand((getattr(raw, word) is not None) == needed, f"{name} takes {'a' if needed else 'no'} {word} here")
+    demand(raw.eta is None or raw.eta <= 0.5, "eta is at most 1/2")
+    looked = raw.looked_at or Record(norms=None, sample={})
+    steps = (name, raw.meeting, raw.mu, raw.eta, raw.tuning, raw.levels, raw.log_value)
+    return Certificate(setting, looked, raw.nats, *steps)
 
 
 def _looked(where: str, data: Any) -> Record:
-    raw = read("norms:norms? sample:object? nats:number", where, data)
+    raw = read("norms:norms? sample:object?", where, data)
     demand(raw.norms is None or raw.norms.measured, f"{where}.norms are measured norms")
     seen = read("", f"{where}.sample", raw.sample or {}, "margin:number train_error:number candidates:candidates")
     chosen = hasattr(seen, "train_error") == hasattr(seen, "candidates")
     demand(chosen and raw.sample != {}, f"{where}.sample: a training error is chosen among candidates")
+    demand(raw.norms or raw.sample, f"{where} names nothing")
     return raw.but(sample=vars(seen))
 
 

@@ -59,7 +59,7 @@ def _hold(certificate: Certificate, result: Found, again: Found) -> None:
     drift = abs(_log(again.value) - _log(result.value)) if again.value > 0 else result.value
     demand(drift <= _TOLERANCE, f"{DIGITS} digits do not settle the value")
     claims = [(certificate.log_value, _log(result.value), "the claim")]
-    claims.append((certificate.looked.nats, result.nats, "the claimed cost of measured numbers"))
+    claims.append((certificate.nats, result.nats, "the claimed cost of measured numbers"))
     for i, (level, count) in enumerate(zip(certificate.levels, result.counts, strict=True)):
         claims.append((level.log_count, max(_log(count), _LEAST), f"the log count of level {i + 1}"))
     for claimed, value, what in claims:
