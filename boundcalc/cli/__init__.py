@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from boundcalc.cli.lazy import LazyGroup
+from boundcalc.cli.options import option
 
 GROUPS: dict[str, dict[str, str]] = {
     "Bounds": {
@@ -25,8 +26,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Experiments": {
         "train": "Train one model; its gap, its norms and every bound that applies.",
-        "sweep": "Train every trial of a sweep that the store does not have.",
-        "runs": "List, show, verify and remove stored trials.",
+        "sweep": "Train the trials of a sweep that the store does not have; list and check a store.",
     },
     "Figures": {
         "plot": "Bounds along an axis, next to measured runs.",
@@ -51,11 +51,8 @@ REMOVED: dict[str, str] = {
     "threshold": "`python examples/edelman2022/samples.py` finds m* and its growth with T",
     "tightness": "`python examples/edelman2022/both_sides.py` prints bounds next to floors, constants.py the ladder",
     "list": "`boundcalc explain` lists everything that has a name",
-    "runs list": "`boundcalc runs` lists the trials",
-    "runs show": "`boundcalc runs HASH` shows a trial",
-    "runs rm": "`boundcalc runs HASH --forget` removes a trial",
-    "runs verify": "`boundcalc runs --verify` checks the store",
-    "latent infer": "run `boundcalc latent FILE`, or without a file",
+    "runs": "`boundcalc sweep --store FILE` lists the trials; boundcalc.lab.train.store.Store shows and removes them",
+    "latent infer": "run `boundcalc latent FILE`; examples/zhang2022/infer.py for a known law",
     "latent attend": "run `boundcalc latent FILE`",
     "latent bound": "run `boundcalc eval --bound X3`, X4 or X6, with --set NAME=VALUE",
     "latent posterior": "boundcalc.lab.latent.models has posteriors as numbers",
@@ -66,22 +63,11 @@ REMOVED: dict[str, str] = {
 """Commands of earlier versions, and what does their job now."""
 
 
-def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        from boundcalc import __version__
-
-        click.echo(f"boundcalc {__version__}")
-        context.exit()
-
-
 @click.group(
     cls=LazyGroup,
     groups=GROUPS,
     removed=REMOVED,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
-    },
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Examples:
   boundcalc eval --depth 2 --T 512
@@ -91,11 +77,7 @@ Examples:
 
 Every command has its own --help with examples. Exit codes: 0 done, 1 failed, 2 wrong usage.""",
 )
-@click.option(
-    "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version."
-)
-@click.option(
-    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error (anywhere on the line)."
-)
+@click.version_option(None, "-V", "--version", package_name="boundcalc", message="%(package)s %(version)s")
+@option("--debug", bool, "Show the traceback of an error (anywhere on the line).", expose_value=False)
 def main() -> None:
     """Generalization bounds for Transformers, with every constant explicit and every value checked."""

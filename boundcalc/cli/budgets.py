@@ -8,13 +8,12 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import read, write
 from boundcalc.base.validate import hint
-from boundcalc.cli.values import number, pairs
-from boundcalc.layers.base import Weight, weights_of
+from boundcalc.cli.options import number, pairs
+from boundcalc.layers.base import weights_of
 from boundcalc.layers.products import products_of
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.norms import JSON_NAMES
 
-_EXAMPLE = "W_V=op:2.5,21:8"
 TORCH: Mapping[str, tuple[str, str]] = {
     "op": ("largest singular value (of a vector, its length)", "torch.linalg.matrix_norm(w, 2), or b.norm()"),
     "F": ("root of the sum of squares", "w.norm()"),
@@ -39,42 +38,35 @@ NORM_HELP = (
     "Norms of one kind of weight, such as W_V=op:2.5,21:8 (repeatable). op: largest singular value; 21: summed lengths "
     "of the columns of x -> xW, weight.norm(dim=1).sum() of a torch weight; `eval --norms-template` lists all."
 )
+_USUAL = {"gain": ("sup",), "rows": ("row",), "vector": ("op",), "factor vector": ("op",)}
+"""The norms that a kind of weight is usually given by, besides op and 21."""
 
 
 def parse(words: Sequence[str]) -> dict[str, Budget]:
     """--norm KIND=NORM:VALUE,..., repeated."""
     budgets: dict[str, Budget] = {}
-    for kind, rest in pairs("--norm", words, _EXAMPLE).items():
-        word, limits = f"{kind}={rest}", dict[str, Any]()
+    for kind, rest in pairs("--norm", words, "W_V=op:2.5,21:8").items():
+        where, limits = f"--norm {kind}={rest}", dict[str, Any]()
         for part in rest.split(","):
-            name, colon, text = part.strip().partition(":")
+            name, _, text = part.strip().partition(":")
             if name not in TORCH:
-                raise InvalidSetting(f"--norm {word}: no norm is called {name!r}{hint(name, TORCH)}; {_listed()}")
+                raise InvalidSetting(
+                    f"{where}: no norm is called {name!r}{hint(name, TORCH)}; norms are {', '.join(TORCH)}"
+                )
             if name in limits:
-                raise InvalidSetting(f"--norm {word}: {name} is given twice")
-            limits[name] = _value(word, name, text if colon else "")
+                raise InvalidSetting(f"{where}: {name} is given twice")
+            values = [number(word) for word in text.split(":")]
+            if None in values or len(values) != 1 + (name == "Sp"):
+                form = "Sp:P:SUM, such as Sp:0.5:12" if name == "Sp" else f"{name}:VALUE"
+                raise InvalidSetting(f"{where}: need {form}; got {name}:{text}")
+            limits[name] = values if name == "Sp" else values[0]
         budgets[kind] = read(Budget, limits, f"--norm {kind}")
     return budgets
 
 
-def _listed() -> str:
-    return f"norms are {', '.join(TORCH)} (`boundcalc eval --norms-template` says what each is)"
-
-
-def _value(word: str, name: str, text: str) -> Any:
-    values = [number(part) for part in text.split(":")]
-    if len(values) != (2 if name == "Sp" else 1) or any(v is None or isinstance(v, complex) for v in values):
-        form = "Sp:P:SUM, such as Sp:0.5:12" if name == "Sp" else f"{name}:VALUE"
-        raise InvalidSetting(f"--norm {word}: need {form}; got {name}:{text}")
-    if name == "rank":
-        return values[0]
-    return [float(v) for v in values if v is not None] if name == "Sp" else float(values[0] or 0.0)
-
-
 def joined(start: Norms, words: Sequence[str]) -> Norms:
     """Norms with those of --norm; where a kind has a budget already, the new one takes its place."""
-    budgets = {**start.budgets, **parse(words)}
-    return Norms(start.C, budgets, start.measured, start.failure)
+    return Norms(start.C, {**start.budgets, **parse(words)}, start.measured, start.failure)
 
 
 def template(setting: Setting) -> dict[str, Any]:
@@ -84,30 +76,20 @@ def template(setting: Setting) -> dict[str, Any]:
     for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
         for part in weight.read(setting.norms):
             budget = setting.norms.budgets.get(part.kind)
-            entries.setdefault(part.kind, dict.fromkeys(_asked(part), knob) if budget is None else write(budget))
+            usual = dict.fromkeys(_USUAL.get(part.role, ("op", "21")), knob)
+            entries.setdefault(part.kind, usual if budget is None else write(budget))
     return {"budgets": entries}
-
-
-def _asked(weight: Weight) -> tuple[str, ...]:
-    """The norms that a kind of weight is usually given by: what the knob sets of those a bound can use."""
-    usual = {"gain": ("sup",), "rows": ("row",), "vector": ("op",), "factor vector": ("op",)}
-    return usual.get(weight.role, ("op", "21"))
 
 
 def legend(setting: Setting) -> list[str]:
     """What the norms in a template are, in words and in torch's."""
     stages, seq_len = setting.architecture.stages, setting.architecture.seq_len
     products = list(products_of(stages, seq_len))
-    weights = [w for top in weights_of(stages, seq_len) for w in top.all] + products
-    usable = {field for weight in weights for field in weight.limits}
-    rows = [(name, *TORCH[name]) for name, field in JSON_NAMES.items() if name in TORCH and field in usable]
-    lines = [f"{name:>4}  {words}: {code}" for name, words, code in rows]
-    named = ", ".join(
-        f"{w.kind} ({', '.join(name for name, field in JSON_NAMES.items() if field in w.limits)})" for w in products
-    )
+    usable = {field for w in (*weights_of(stages, seq_len), *products) for part in w.all for field in part.limits}
+    names = [name for name, field in JSON_NAMES.items() if name in TORCH and field in usable]
     return [
-        *lines,
-        *([f"products may have budgets besides those of their factors: {named}"] if named else []),
+        *(f"{name:>4}  {TORCH[name][0]}: {TORCH[name][1]}" for name in names),
+        *(f"a product that may have a budget besides its factors: {product.kind}" for product in products),
         "a budget for one block is W_V[3], for one head W_V[3,0]; of W - M, M fixed before the data, 'distance': "
         "{'op': 1}",
         "save this as norms.json, fill in your values, then: boundcalc eval --norms norms.json",

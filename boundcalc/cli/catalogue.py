@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import NamedTuple
-
-GROUPS = ("theorems", "policies", "statements", "lemmas", "certificates", "presets", "strategies")
-MORE = ("figures", "tasks", "sweeps", "families")
-"""Groups that are listed on request: what `plot`, `train`, `sweep` and `norms` take."""
-_LEMMA_LETTERS = "TLS"
 
 
 class Entry(NamedTuple):
-    """A name, what it is and where it is from."""
+    """A name, what it is, and where it is from or what else is to be known of it."""
 
     group: str
     name: str
@@ -19,67 +16,92 @@ class Entry(NamedTuple):
     source: str
 
 
-def entries(group: str) -> list[Entry]:
-    """All names of a group."""
-    return [Entry(group, *row) for row in (_rows(group) if group in GROUPS else _more(group))]
+_Rows = Iterable[tuple[str, str, str]]
 
 
-def names() -> list[str]:
-    """What `explain` knows."""
-    return [entry.name for group in GROUPS for entry in entries(group)]
-
-
-def _rows(group: str) -> list[tuple[str, str, str]]:
-    """Names of the calculus."""
-    from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
-    from boundcalc.setting import PRESETS, preset
-    from boundcalc.statements.strategies import STRATEGIES
-    from boundcalc.statements.texts import STATEMENTS
-    from boundcalc.theorems import POLICIES, THEOREMS
+def _theorems() -> _Rows:
+    from boundcalc.theorems import THEOREMS
     from boundcalc.theorems.prose import plain
 
-    if group == "theorems":
-        return [(named.name, plain(named.title), named.source.short) for named in THEOREMS.values()]
-    if group == "policies":
-        return [(named.name, named.title, " ".join(sorted(named.lemmas))) for named in POLICIES.values()]
-    if group == "strategies":
-        return [(named.name, f"{named.quantity}: {named.title}", " ".join(named.uses)) for named in STRATEGIES.values()]
-    if group == "presets":
-        return [
-            (
-                name,
-                f"{a.style}, {a.normalisation}, {a.activation}",
-                f"depth {a.depth}, d {a.d}, heads {a.heads}, T {a.seq_len}",
-            )
-            for name, a in ((name, preset(name)) for name in PRESETS)
-        ]
-    of_calculus = [entry for entry in STATEMENTS.values() if (entry.name[0] in _LEMMA_LETTERS) == (group == "lemmas")]
-    of_one = [(name, statement.entry) for name, statement in ABOUT_ONE.items() if name not in STATEMENTS]
-    listed = of_one if group == "certificates" else [(entry.name, entry) for entry in of_calculus]
-    return [(name, entry.title, entry.source.short) for name, entry in listed]
+    return ((theorem.name, plain(theorem.title), theorem.source.short) for theorem in THEOREMS.values())
 
 
-def _more(group: str) -> list[tuple[str, str, str]]:
-    """Names that other commands take."""
-    if group == "figures":
-        from boundcalc.cli.plot import FIGURES
+def _policies() -> _Rows:
+    from boundcalc.theorems import POLICIES
 
-        needs = {"overlay": "trials"}
-        return [(name, about, needs.get(name, "bounds, and trials if given")) for name, about in FIGURES.items()]
-    if group == "tasks":
-        from dataclasses import fields
+    return ((policy.name, policy.title, " ".join(sorted(policy.lemmas))) for policy in POLICIES.values())
 
-        from boundcalc.lab.train.tasks import TASKS, task_names
 
-        classes = {name: TASKS.get(name, TASKS["boolean"]) for name in task_names()}
-        return [
-            (name, (task.__doc__ or "").strip().splitlines()[0], " ".join(field.name for field in fields(task)))
-            for name, task in classes.items()
-        ]
-    if group == "sweeps":
-        from boundcalc.lab.train.sweep import PRESETS
+def _calculus(group: str) -> _Rows:
+    from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
+    from boundcalc.statements.texts import STATEMENTS
 
-        return [(name, sweep["about"], str(sweep["task"]["task"])) for name, sweep in PRESETS.items()]
+    lists = {"statements": [], "lemmas": []}
+    for entry in STATEMENTS.values():
+        lists["lemmas" if entry.name[0] in "TLS" else "statements"].append((entry.name, entry))
+    lists["certificates"] = [(name, one.entry) for name, one in ABOUT_ONE.items() if name not in STATEMENTS]
+    return ((name, entry.title, entry.source.short) for name, entry in lists[group])
+
+
+def _presets() -> _Rows:
+    from boundcalc.setting import PRESETS, preset
+
+    for name, a in ((name, preset(name)) for name in PRESETS):
+        sizes = f"depth {a.depth}, d {a.d}, heads {a.heads}, T {a.seq_len}"
+        yield name, f"{a.style}, {a.normalisation}, {a.activation}", sizes
+
+
+def _strategies() -> _Rows:
+    from boundcalc.statements.strategies import STRATEGIES
+
+    return ((s.name, f"{s.quantity}: {s.title}", " ".join(s.uses)) for s in STRATEGIES.values())
+
+
+def _figures() -> _Rows:
+    from boundcalc.cli.plot import FIGURES
+
+    for name, about in FIGURES.items():
+        yield name, about, "trials" if name == "overlay" else "bounds, and trials if given"
+
+
+def _tasks() -> _Rows:
+    from boundcalc.lab.train.tasks import TASKS, task_names
+
+    for name in task_names():
+        task = TASKS.get(name, TASKS["boolean"])
+        yield name, (task.__doc__ or "").strip().splitlines()[0], " ".join(field.name for field in fields(task))
+
+
+def _sweeps() -> _Rows:
+    from boundcalc.lab.train.sweep import PRESETS
+
+    return ((name, sweep["about"], str(sweep["task"]["task"])) for name, sweep in PRESETS.items())
+
+
+def _families() -> _Rows:
     from boundcalc.checkpoints.families import FAMILIES
 
-    return [(family.name, "", " ".join(sorted(family.model_types))) for family in FAMILIES.values()]
+    return ((family.name, "", " ".join(sorted(family.model_types))) for family in FAMILIES.values())
+
+
+_ROWS: dict[str, tuple[Callable[[], _Rows], str]] = {
+    "theorems": (_theorems, "source"),
+    "policies": (_policies, "lemmas"),
+    **{name: (lambda name=name: _calculus(name), "source") for name in ("statements", "lemmas", "certificates")},
+    "presets": (_presets, "sizes"),
+    "strategies": (_strategies, "is based on"),
+    "figures": (_figures, "shows"),
+    "tasks": (_tasks, "fields"),
+    "sweeps": (_sweeps, "task"),
+    "families": (_families, "model types"),
+}
+"""By group its rows, and what the last of them is."""
+HEADINGS = {group: heading for group, (_, heading) in _ROWS.items()}
+MORE = ("figures", "tasks", "sweeps", "families")
+"""Groups that are listed on request: what `plot`, `train`, `sweep` and `norms` take."""
+GROUPS = tuple(group for group in _ROWS if group not in MORE)
+
+
+def entries(group: str) -> list[Entry]:
+    """All names of a group."""
+    return [Entry(group, *row) for row in _ROWS[group][0]()]

@@ -1,7 +1,9 @@
-"""`boundcalc certify`."""
+"""`boundcalc certify`: of a model with its data, of a file of predictions, of norms alone, of a rule."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,19 +11,48 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.checkpoint import model_options, readout_budget, take, take_audit, teller
-from boundcalc.cli.files import FileCommand, Input, PythonName, output_folder
-from boundcalc.cli.idle import refuse_given, refuse_idle
+from boundcalc.base.files import assignments
+from boundcalc.base.rounding import at_least, confidence, percent, short, up
+from boundcalc.cli.checkpoint import (
+    READING,
+    account_lines,
+    examples_of,
+    model_options,
+    norms_of,
+    one_thread,
+    take_audit,
+)
+from boundcalc.cli.files import NAME_OR_FILE, OUTPUT_FOLDER, FileCommand, Input
 from boundcalc.cli.lazy import FAILURE
-from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option, write_json
-from boundcalc.cli.text import room, say
-from boundcalc.cli.theorem import refuse_idle_bits
-from boundcalc.cli.values import NUMBER, WHOLE
+from boundcalc.cli.options import (
+    NUMBER,
+    WHOLE,
+    bounds_option,
+    form_option,
+    option,
+    refuse_given,
+    refuse_others,
+    several,
+    why_option,
+    write_json,
+)
+from boundcalc.cli.progress import Live
+from boundcalc.cli.text import room, say, write_table
 
 if TYPE_CHECKING:
+    from boundcalc.checkpoints import Audit
+    from boundcalc.cli.report import Report
     from boundcalc.lab.certification import Certification
+    from boundcalc.setting import Setting
 
 _NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
+_LAYERS = 12
+"""Layers in the table of what dominates; the others are summed up in one line."""
+_PREDICTIONS = (".csv", ".parquet")
+_ALWAYS = ("model", "delta", "certificates", "form")
+_OF_TEST = ("against", "groups", "looks")
+_OF_DATA = (*READING, "data", "test", *_OF_TEST, "gamma", "fixed_gamma", "bits", "methods", "bounds")
+_METHODS = click.Choice(("norms", "held-out", "occam", "p2l", "rule"))
 
 
 @click.command(
@@ -44,283 +75,295 @@ says that gamma was fixed before the data.""",
 )
 @click.argument("model", type=Input())
 @model_options
-@click.option("--m", "n_train", type=WHOLE, help="Training sequences.")
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Failure probability.")
-@click.option("--gamma", type=NUMBER, help="Margin of the ramp loss; with --data the best on the grid.")
-@click.option("--bits", type=WHOLE, help="Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
-@click.option(
-    "--fixed-gamma", is_flag=True, help="gamma was fixed before the data: it is not rounded, and needs no correction."
-)
-@click.option("--train-error", type=NUMBER, help="Observed share of training margins at most gamma.")
-@click.option(
+@option("--m n_train", WHOLE, "Training sequences, where they are not given.")
+@option("--train-error", NUMBER, "Observed share of training margins at most gamma, likewise.")
+@option("--delta", NUMBER, "Failure probability.", 0.05)
+@option("--gamma", NUMBER, "Margin of the ramp loss; with --data the best on the grid.")
+@option("--fixed-gamma", bool, "gamma was fixed before the data: it is not rounded, and needs no correction.")
+@option("--bits", WHOLE, "Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
+@option(
     "--data",
-    type=PythonName(),
+    NAME_OR_FILE,
+    "Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or "
+    "FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one).",
     metavar="DATA",
-    help="Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, "
-    "or FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one).",
 )
-@click.option(
-    "--test", type=PythonName(), metavar="DATA", help="Test sequences, which the model has not met, likewise."
-)
-@click.option(
+@option("--test", NAME_OR_FILE, "Test sequences, which the model has not met, likewise.", metavar="DATA")
+@option(
     "--against",
-    type=PythonName(),
-    metavar="OTHER",
-    help="Another model on the same test examples: an exact paired test, and an interval of the difference. A file of "
+    NAME_OR_FILE,
+    "Another model on the same test examples: an exact paired test, and an interval of the difference. A file of "
     "predictions or a column of MODEL's; of a module FILE.py:NAME, a trained module or a function.",
+    metavar="OTHER",
 )
-@click.option(
+@option(
     "--groups",
+    str,
+    "Of the test examples: the column that says what each belongs to; each group has one vote.",
     metavar="COLUMN",
-    help="Of the test examples: the column that says what each belongs to; each group has one vote.",
 )
-@click.option(
-    "--looks", type=WHOLE, default=1, show_default=True, help="Models or looks at these examples that share delta."
-)
-@click.option(
+@option("--looks", WHOLE, "Models or looks at these examples that share delta.", 1)
+@option(
     "--largest-weight",
-    type=NUMBER,
-    help="Of predictions with a column weight: the largest that an example can have, fixed before the examples were "
-    "drawn.",
+    NUMBER,
+    "Of predictions with a column weight: the largest that an example can have, fixed before the examples were drawn.",
 )
-@click.option(
-    "--by",
-    "methods",
-    multiple=True,
-    type=click.Choice(("norms", "held-out", "occam", "p2l", "rule")),
-    help="With --data, certify by this only (repeatable); p2l trains modules of --compare; rule stands alone, for "
-    "models of boundcalc train.",
+@several(
+    "--by methods",
+    "With --data, certify by this only (repeatable); p2l trains modules of --compare; rule stands alone, for models of "
+    "boundcalc train.",
+    kind=_METHODS,
 )
 @bounds_option
-@certificate_options("")
-@click.option(
-    "--certificates", type=output_folder(), help="Folder for the certificates: with --data, one of every line."
-)
-@click.option("--solve/--no-solve", default=True, help="Look for what would make the bound non-vacuous.")
+@option("--certificates", OUTPUT_FOLDER, "Folder for the certificates, one of every line.")
+@option("--no-solve", bool, "Do not look for the smallest m.")
 @why_option
-@click.option("-v", "--verbose", is_flag=True, help="With --data: the report of the norm bounds after the verdict.")
-@form_option("table", "json", "csv")
+@form_option("table", "json")
 @click.pass_context
-def command(
-    context: click.Context,
-    model: str,
-    n_train: int | None,
-    delta: float,
-    gamma: float | None,
-    bits: int | None,
-    fixed_gamma: bool,
-    train_error: float | None,
-    data: str | None,
-    test: str | None,
-    against: str | None,
-    groups: str | None,
-    looks: int,
-    largest_weight: float | None,
-    methods: tuple[str, ...],
-    bounds: tuple[str, ...],
-    certificate: Path | None,
-    certificate_risk: Path | None,
-    certificates: Path | None,
-    solve: bool,
-    why: bool,
-    verbose: bool,
-    form: str,
-    readout_norm: float | None,
-    schatten: float | None,
-    **options: Any,
-) -> None:
+def command(context: click.Context, model: str, form: str, certificates: Path | None, **options: Any) -> None:
     """What is proved of a model as it was trained, or of the answers it gave."""
-    if Path(model).suffix in (".csv", ".parquet"):
-        _predictions(context, model, against, groups, looks, delta, largest_weight, certificates, form)
-        return
-    refuse_given({"largest_weight": "of a model: a column of weights belongs to a file of predictions"})
-    if "rule" in methods:
-        from boundcalc.cli.rules import certify_by_rule
-
-        if methods != ("rule",):
-            raise InvalidSetting(
-                "--by rule cannot be combined: it reads the weights that the other methods only measure"
-            )
-        certify_by_rule(context, model, data, delta, certificates, form)
-        return
-    if why and form not in ("table", "json"):
-        raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    given_examples = data is not None or test is not None
-    for name, value in {"--against": against, "--groups": groups}.items():
-        if value is not None and test is None:
-            raise InvalidSetting(f"{name} is of test examples: --test FILE")
-    if given_examples:
-        why_not = "with --data or --test, which say it"
-        refuse_given({"n_train": why_not, "train_error": why_not})
-        refuse_given({"readout_norm": "with --data or --test: a model without a read-out answers nothing"})
-        if form not in ("table", "json"):
-            raise InvalidSetting(f"a verdict is written as table or json: leave out --format {form}")
-        in_full = verbose or why or form == "json"
-        if not in_full:
-            refuse_idle({"solve": "verbose"})
+    if Path(model).suffix in _PREDICTIONS:
+        takes = (*_ALWAYS, *_OF_TEST, "largest_weight")
+        refuse_others("of predictions, of which only the answers are known", takes)
+        _print(_certified(model, options), certificates, form)
+    elif "rule" in options["methods"]:
+        refuse_others("with --by rule, which reads the weights and --data alone", (*_ALWAYS, "data", "methods"))
+        if options["methods"] != ("rule",):
+            raise InvalidSetting("--by rule stands alone: it reads the weights that the other methods only measure")
+        if not _rule(model, options["data"], options["delta"], certificates, form):
+            context.exit(FAILURE)
+    elif options["data"] is None and options["test"] is None:
+        refuse_given("without --data or --test", "methods", *_OF_TEST, "largest_weight")
+        if not _norms(model, options, certificates, form):
+            context.exit(FAILURE)
     else:
-        refuse_given(dict.fromkeys(("methods", "certificates", "looks", "verbose"), "without --data or --test"))
-        in_full = True
-    seen = None if given_examples else _sample(n_train, delta, gamma, fixed_gamma, train_error)
+        refuse_others("with --data or --test, which say what is needed", (*_ALWAYS, *_OF_DATA))
+        if options["test"] is None:
+            refuse_given("without --test: it is of test examples", *_OF_TEST)
+        _print(_certified(model, options), certificates, form)
 
-    from boundcalc.lab.reading import reject_incomplete
 
-    lacking = _NO_READ_OUT if readout_norm is None else None
-    inspect = reject_incomplete(model) if given_examples else reject_incomplete(model, lacking)
-    from boundcalc.cli.report import ask, write_certificates
-    from boundcalc.setting import Setting
+def _certified(model: str, options: dict[str, Any]) -> Certification:
+    """Every certificate that applies, as `boundcalc.certify` gives it."""
+    one_thread()
+    from boundcalc.base.files import load_name
+    from boundcalc.lab.certify import certify
 
-    certified = None
-    if given_examples:
-        certified = _with_data(
+    names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "seed", "data", "test")
+    names += ("groups", "looks", "delta", "gamma", "fixed_gamma", "bits", "largest_weight")
+    make, against = None, options["against"]
+    if against is not None and Path(model).suffix not in _PREDICTIONS:
+        against = load_name(against)
+    if "p2l" in options["methods"]:
+        if options["compare"] in (None, "transformers"):
+            raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
+        make = load_name(options["compare"])
+    with Live(quiet=True) as live:
+        return certify(
             model,
-            data,
-            test,
-            options,
-            inspect,
-            bits,
-            {
-                "methods": methods,
-                "delta": delta,
-                "gamma": gamma,
-                "fixed_gamma": fixed_gamma,
-                "bounds": bounds or ("best",),
-                "power": schatten,
-                "against": against,
-                "groups": groups,
-                "looks": looks,
-            },
+            **{name: options[name] for name in names},
+            settings=assignments(options["settings"], "--set"),
+            module=options["compare"],
+            methods=options["methods"] or None,
+            bounds=options["bounds"] or ("best",),
+            against=against,
+            make=make,
+            progress=lambda text: live.show(f"{text} ..."),
         )
-        written = [] if certificates is None else certified.save(certificates)
-        if form == "table":
-            _print(certified, certificates, written)
-        audit, setting = certified.audit, certified.setting
-        if audit is None or setting is None or "norms" not in (methods or ("norms",)):
-            if certificate is not None or certificate_risk is not None:
-                raise InvalidSetting(
-                    "--certificate writes a norm bound, and there is none; --certificates FOLDER writes all"
-                )
-            if form == "json":
-                write_json(certified.to_json())
-            return
-        if not in_full:
-            best = next((value for value in certified.bounds if value.name == "best"), None)
-            write_certificates(best, certificate, certificate_risk)
-            return
-    else:
-        assert seen is not None  # noqa: S101 - without data the sample is given by options
-        audit = take_audit(model, options, inspect)
-        audit = audit if bits is None else audit.with_bits(bits)
-        norms = audit.norms(schatten, readout_budget(audit, readout_norm))
-        setting = Setting(audit.architecture, norms, seen)
-    from boundcalc.cli.setting import Question
-
-    # what the model's files say is not assumed; where they are silent, it is
-    read = {field.name for field in fields(audit.architecture)} - set(audit.account.assumed)
-    typed = ["n_train", "delta"]
-    typed += ["margin"] * (gamma is not None or given_examples)
-    typed += ["train_error"] * (train_error is not None or given_examples)
-    origin = dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(typed, "given")
-    if bits is not None:
-        origin["bits"] = "given"
-    question = Question(setting, origin)
-    refuse_idle_bits(question, bounds)
-    report = ask(question, bounds, solve=solve, why=why)
-    best = None if report.best is None else report.best.recording(audit.compared)
-    write_certificates(best, certificate, certificate_risk)
-    if certified is not None and form == "table":
-        say("\nThe norm bounds in full:\n")
-    if form in ("table", "json"):
-        from boundcalc.cli import certify_report
-
-        if form == "table":
-            certify_report.table(audit, report, setting, more=certified is not None)
-        else:
-            certify_report.as_json(audit, report, setting, certified)
-    else:
-        from boundcalc.cli.formats import show
-
-        show(report, form)
-    if report.best is None:
-        context.exit(FAILURE)
 
 
-def _predictions(
-    context: click.Context,
-    file: str,
-    against: str | None,
-    groups: str | None,
-    looks: int,
-    delta: float,
-    largest_weight: float | None,
-    certificates: Path | None,
-    form: str,
-) -> None:
-    """The verdict on a file of predictions."""
-    from boundcalc.lab.predictions import certify_predictions
-
-    takes = ("model", "against", "groups", "looks", "delta", "largest_weight", "certificates", "form", "force")
-    others = sorted(name for name in context.params if name not in takes)
-    refuse_given(dict.fromkeys(others, "of predictions, of which only the answers are known"))
-    if form not in ("table", "json"):
-        raise InvalidSetting(f"a verdict is written as table or json: leave out --format {form}")
-    certification = certify_predictions(
-        file, against=against, groups=groups, looks=looks, delta=delta, largest_weight=largest_weight
-    )
-    written = [] if certificates is None else certification.save(certificates)
+def _print(certification: Certification, folder: Path | None, form: str) -> None:
+    """The verdict and the table, and where the certificates are."""
+    written = [] if folder is None else certification.save(folder)
     if form == "json":
         write_json(certification.to_json())
         return
-    _print(certification, certificates, written)
-
-
-def _print(certification: Certification, folder: Path | None, written: list[Path]) -> None:
-    """The verdict and the table, and where the certificates are."""
     click.echo(certification.text(min(120, room() or 120)))
+    _say_written(folder, written)
+
+
+def _say_written(folder: Path | None, written: list[Path]) -> None:
     if written:
         count = f"{len(written)} certificates are" if len(written) > 1 else "1 certificate is"
         say(f"{count} in {folder}: boundcalc verify {written[0]}")
 
 
-def _with_data(
-    model: str,
-    data: str | None,
-    test: str | None,
-    options: dict[str, Any],
-    inspect: Any,
-    bits: int | None,
-    wishes: dict[str, Any],
-) -> Certification:
-    """The table of every method that applies."""
-    from boundcalc.base.files import load_name
-    from boundcalc.checkpoints.data import sequences
-    from boundcalc.lab.certify import answered, wanted_methods, with_groups
-    from boundcalc.lab.methods import Request
-
-    make, seed, reference = None, options["seed"] or 0, options["reference"]
-    methods, against, groups = wishes.pop("methods"), wishes.pop("against"), wishes.pop("groups")
-    if "p2l" in methods:
-        if options["compare"] in (None, "transformers"):
-            raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
-        make = load_name(options["compare"])
-    wanted = wanted_methods(methods or None, data, test, make)
-    training, tests = None if data is None else sequences(data), with_groups(test, groups)
-    say = teller()
-    other = None if against is None else load_name(against)
-    request = Request(wanted, **wishes, reference=reference, make=make, seed=seed, against=other)
-    return answered(take(model, options, inspect, training or tests, bits), training, tests, request, say)
+# -- by a rule
 
 
-def _sample(n_train: int | None, delta: float, gamma: float | None, fixed: bool, error: float | None) -> Any:
+def _rule(model: str, data: str | None, delta: float, folder: Path | None, form: str) -> bool:
+    """Print what a network on bits provably computes and the bound of its risk; whether anything is proved."""
+    from boundcalc.base.output import make_folder
+    from boundcalc.predictors.rules.certify import explain_network, facts_of_rule, function_of
+
+    if folder is not None and data is None:
+        raise InvalidSetting("--certificates with --by rule needs the training examples: --data FILE")
+    with Live(quiet=True) as live:
+        examples = None if data is None else examples_of(data)
+        explanation = explain_network(model, examples, delta=delta, progress=lambda text: live.show(f"{text} ..."))
+    certificate, proved, where = explanation.certificate, explanation.proved, explanation.counterexample
+    facts = {} if certificate is None else facts_of_rule(certificate)
+    file = None
+    if certificate is not None and folder is not None:
+        file = make_folder(folder) / "rule.json"
+        certificate.save(file)
+    if form == "json":
+        bits = None if where is None else "".join(map(str, where.x))
+        write_json(
+            {
+                "model": model,
+                "text": str(explanation),
+                "rule": explanation.rule.to_json(),
+                "proved": proved is not None,
+                "margin": explanation.margin,
+                "parts": 0 if proved is None else len(proved.values),
+                "rounding": None if proved is None else proved.rounding,
+                "counterexample": where and {"x": bits, "output": where.output, "rule": where.answer},
+                "certificate": certificate and {**certificate.summary(), **facts},
+                "file": file and str(file),
+            }
+        )
+        return proved is not None
+    say(str(explanation))
+    if proved is not None and explanation.margin is not None:
+        function = function_of(proved.rounding, explanation.margin)
+        say(f"proof       {len(proved.values)} parts in ball arithmetic, {function}")
+        if where is not None:
+            say(f"beyond      it differs from {explanation.rule} at {where}")
+    if certificate is not None:
+        counts = certificate.facts
+        say(f"risk        G15: the rule errs on {counts['errors']} of {counts['n']} examples")
+        if facts["function"] != facts["unnamed"]:
+            name = f"the name {facts['function']} ({up(counts['bits'], 4)} bits) is in the code, as tasks are"
+            say(f"            {name}: risk <= {up(certificate.risk, 3)}")
+    if file is not None:
+        say(f"certificate {file}: boundcalc verify {file} --model {model}")
+    return proved is not None
+
+
+# -- by norms, without data
+
+
+def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) -> bool:
+    """Print every bound that the norms of a checkpoint give; whether there is any."""
+    sample = _sample(**{name: options[name] for name in ("n_train", "delta", "gamma", "fixed_gamma", "train_error")})
+    from boundcalc.cli.report import ask
+    from boundcalc.cli.setting import Question
+    from boundcalc.cli.theorem import refuse_idle_bits
+    from boundcalc.lab.certification import Certification
+    from boundcalc.setting import Setting
+
+    audit = take_audit(model, options, lacking=_NO_READ_OUT, refused=True)
+    audit = audit if options["bits"] is None else audit.with_bits(options["bits"])
+    setting = Setting(audit.architecture, norms_of(audit, options), sample)
+    # what the model's files say is not assumed; where they are silent, it is
+    read = {field.name for field in fields(audit.architecture)} - set(audit.account.assumed)
+    typed = {"gamma": "margin", "train_error": "train_error", "bits": "bits"}
+    entered = ["n_train", "delta", *(field for name, field in typed.items() if options[name] is not None)]
+    question = Question(setting, dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(entered, "given"))
+    refuse_idle_bits(question, options["bounds"])
+    report = ask(question, options["bounds"], solve=not options["no_solve"], why=options["why"])
+    best = () if report.best is None else (report.best.recording(audit.compared),)
+    written: list[Path] = []
+    if folder is not None:
+        written = Certification(audit.where, (), sample.delta, bounds=best).save(folder)
+        if not written:
+            raise click.ClickException("every bound is trivial: there is no proof to write")
+    paid, cost = _paid(setting)
+    if form == "json":
+        check = {"model": audit.where, "family": audit.family, "forward_check": audit.to_json()["forward_check"]}
+        write_json({**report.to_json(), **check, "pieces": dict(_pieces(report)), "p1": cost})
+    else:
+        _show(audit, report, setting, paid, cost)
+        _say_written(folder, written)
+    return report.best is not None
+
+
+def _sample(
+    n_train: int | None, delta: float, gamma: float | None, fixed_gamma: bool, train_error: float | None
+) -> Any:
     """The sample as it was seen."""
     from boundcalc.setting import Sample
     from boundcalc.setting.sample import MARGIN
 
     if n_train is None:
         raise InvalidSetting("say how many training sequences there were: --m 50000 (or give them: --data)")
-    measured = tuple(
-        name
-        for name, there in (("margin", not fixed and gamma is not None), ("train_error", error is not None))
-        if there
+    seen = {"margin": not fixed_gamma and gamma is not None, "train_error": train_error is not None}
+    measured = tuple(name for name, there in seen.items() if there)
+    return Sample(n_train, delta, MARGIN if gamma is None else gamma, train_error or 0.0, measured=measured)
+
+
+def _show(audit: Audit, report: Report, setting: Setting, paid: Setting, cost: float) -> None:
+    """The verdict, the account, the bounds and the shares of layers, as text."""
+    from boundcalc.cli.screen import show
+
+    say(f"{_verdict(audit, report, setting)}\n\n{audit.where}: family {audit.family}")
+    for text in account_lines(audit):
+        say(text)
+    say()
+    show(report)
+    nats = -math.log(paid.sample.delta)
+    say(
+        f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the "
+        f"grid; gamma {short(paid.sample.margin)}; log(1/delta) grows from {up(nats, 3)} to {up(cost + nats, 3)}."
     )
-    return Sample(n_train, delta, MARGIN if gamma is None else gamma, error or 0.0, measured=measured)
+    shares = _pieces(report)
+    if shares:
+        of = "risk" if report.best is not None and report.best.trivial else "gap"
+        say(f"\nWhat the best {of} bound is made of (part of its log counts):\n")
+        _layers(shares)
+
+
+def _verdict(audit: Audit, report: Report, setting: Setting) -> str:
+    """The best that its norms prove, in one sentence."""
+    best, sample = report.best, setting.sample
+    sure = f"with probability {confidence(sample.delta)}, by its norms"
+    risk = None if best is None or best.risk_refusal is not None else best.of("risk")
+    gap = None if best is None else best.of("gap")
+    if risk is not None and not risk.vacuous:
+        share = percent(sample.train_error, 3, by=up)
+        seen = f"where {share} of training margins are at most {short(sample.margin)}"
+        return f"Error of {audit.where} at most {percent(risk.value, 3, by=up)} {sure}, {seen}."
+    if gap is not None and not gap.vacuous:
+        return f"Gap of {audit.where} at most {up(gap.value, 3)} {sure}; no bound of its error is below 1."
+    return (
+        f"Nothing below 1 is proved of {audit.where} by its norms at m = {at_least(sample.n_train)}; examples that it "
+        "has not met prove more (--test)."
+    )
+
+
+def _paid(setting: Setting) -> tuple[Setting, float]:
+    """The setting at its grid, and what P1 adds to log(1/delta)."""
+    from boundcalc.base.numbers import FLOAT
+    from boundcalc.statements.posthoc import correct_for_selection, posthoc_cost
+
+    paid, measured = correct_for_selection(setting)
+    return paid, 0.0 if measured is None else float(posthoc_cost(FLOAT, paid, measured))
+
+
+def _pieces(report: Report) -> Mapping[str, float]:
+    """The shares of the best bound of the gap, or of the risk where that of the gap is trivial."""
+    best = report.best
+    if best is None or (best.trivial and best.risk_refusal is not None):
+        return {}
+    return best.of("risk" if best.trivial else "gap").shares
+
+
+def _layers(pieces: Mapping[str, float]) -> None:
+    """A row per layer: its share, and the pieces it has most of it from."""
+    layers: dict[str, dict[str, float]] = {}
+    for key, share in pieces.items():
+        kind, _, place = key.partition("[")
+        block = place.rstrip("]").partition(",")[0]
+        layer = layers.setdefault(f"block {block}" if block else "outside the blocks", {})
+        layer[kind] = layer.get(kind, 0.0) + share
+    ranked = sorted(layers.items(), key=lambda item: -sum(item[1].values()))
+    rows: list[list[str]] = []
+    for name, kinds in ranked[:_LAYERS]:
+        top = sorted(kinds.items(), key=lambda item: -item[1])[:3]
+        words = ", ".join(f"{kind} {percent(share)}" for kind, share in top)
+        rows.append([name, percent(sum(kinds.values())), words])
+    if more := len(ranked) - _LAYERS if len(ranked) > _LAYERS else 0:
+        rest = sum(sum(kinds.values()) for _, kinds in ranked[_LAYERS:])
+        rows.append([f"{more} other{'s' * (more > 1)}", percent(rest), ""])
+    write_table(["layer", "share", "most of it from"], rows, right=frozenset([1]))

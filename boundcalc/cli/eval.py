@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.files import FileCommand
+from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.lazy import FAILURE
-from boundcalc.cli.options import bounds_option, certificate_options, form_option, why_option, write_json
-from boundcalc.cli.setting import parameters, setting_options, take_setting
+from boundcalc.cli.options import (
+    bounds_option,
+    form_option,
+    option,
+    refuse_others,
+    several,
+    why_option,
+    write_json,
+)
+from boundcalc.cli.setting import PARAMETERS, Question, setting_options, take_setting
 from boundcalc.cli.theorem import alone, refuse_idle_bits, refuse_inputs, show_values
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command(
@@ -39,87 +44,72 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @setting_options
 @bounds_option
 @form_option("table", "json", "csv")
-@certificate_options(" printed")
-@click.option("--explain", is_flag=True, help="Show the proofs, with their numbers: of the best, or of every --bound.")
+@option("--certificate", output_file(), "Write the certificate of the best gap bound printed.")
+@option("--certificate-risk", output_file(), "Write the certificate of its risk bound.")
+@option("--explain", bool, "Show the proofs, with their numbers: of the best, or of every --bound.")
 @why_option
-@click.option(
-    "--norms-template", "template", is_flag=True, help="Print a norms file with all kinds that are read; stop."
-)
+@option("--norms-template template", bool, "Print a norms file with all kinds that are read; stop.")
 @click.option("--solve/--no-solve", default=None, help="Look for the smallest m (table format: yes, unless slow).")
-@click.option("--sweep", "axes", multiple=True, metavar="AXIS", help="Vary one value (repeatable: a grid).")
+@several("--sweep axes", "Vary one value (repeatable: a grid).", "AXIS")
 @click.pass_context
 def command(
-    context: click.Context,
-    bounds: tuple[str, ...],
-    form: str,
-    certificate: Path | None,
-    certificate_risk: Path | None,
-    explain: bool,
-    why: bool,
-    template: bool,
-    solve: bool | None,
-    axes: tuple[str, ...],
-    **options: Any,
+    context: click.Context, bounds: tuple[str, ...], form: str, axes: tuple[str, ...], template: bool, **options: Any
 ) -> None:
     """Bounds of the generalization gap and of the risk for a setting, every value checked.
 
     Values that are not given come from the preset, or are defaults, marked with * in the output.
     """
-    question = take_setting(options, complete=not (template or axes), inputs=True)
     if template:
-        _template(context, question)
-        return
-    of_one = {
-        "--solve/--no-solve": solve is not None,
-        "--explain": explain,
-        "--why": why,
-        "--certificate": certificate,
-        "--certificate-risk": certificate_risk,
-    }
+        refuse_others("with --norms-template, which prints a norms file and stops", {*PARAMETERS, "template"})
+    question = take_setting(options, complete=not (template or axes), inputs=True)
     theorem = alone(bounds)
-    if theorem is not None:
-        for name, used in {**of_one, "--sweep": axes}.items():
-            if used:
-                raise InvalidSetting(f"{name} is for bounds of a setting, which {theorem.name} is not: leave it out")
+    if template:
+        _template(question)
+    elif theorem is not None:
+        refuse_others(f"for {theorem.name}, which is no bound of a setting", {*PARAMETERS, "bounds", "form"})
         show_values(theorem, question, form)
-        return
-    refuse_inputs(question)
-    refuse_idle_bits(question, bounds)
-    if axes:
-        for name, used in of_one.items():
-            if used:
-                raise InvalidSetting(f"{name} is about one setting: leave out --sweep, or {name}")
-        from boundcalc.cli.sweeping import sweep
+    else:
+        refuse_inputs(question)
+        refuse_idle_bits(question, bounds)
+        if axes:
+            from boundcalc.cli.grid import sweep
 
-        if not sweep(question, axes, bounds, form):
+            refuse_others("with --sweep: it is about one setting", {*PARAMETERS, "bounds", "form", "axes"})
+            any_bound = sweep(question, axes, bounds, form)
+        else:
+            any_bound = _one(question, bounds, form, **options)
+        if not any_bound:
             context.exit(FAILURE)
-        return
+
+
+def _one(
+    question: Question, bounds: tuple[str, ...], form: str, explain: bool, why: bool, solve: bool | None, **files: Any
+) -> bool:
+    """The bounds of one setting; whether there is any."""
+    from boundcalc.cli.report import ask, write_certificates
+    from boundcalc.cli.screen import show
+
+    if form == "csv":
+        raise InvalidSetting("--format csv is for --sweep")
     if explain and form != "table":
         raise InvalidSetting(f"--explain draws a tree next to the table: leave out --format {form}, or --explain")
-    if why and form not in ("table", "json"):
-        raise InvalidSetting(f"--why is written as table or json: leave out --format {form}, or --why")
-    from boundcalc.cli.report import ask, write_certificates
-
     report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
-    write_certificates(report.best, certificate, certificate_risk)
-    from boundcalc.cli.formats import show
-
-    show(report, form)
+    write_certificates(report.best, {"gap": files["certificate"], "risk": files["certificate_risk"]})
+    if form == "json":
+        write_json(report.to_json())
+    else:
+        show(report)
     if explain:
-        from boundcalc.cli.tree import show_proofs
+        from boundcalc.cli.proofs import show_proofs
 
         show_proofs(report, all_bounds=bool(bounds))
-    if report.best is None:
-        context.exit(FAILURE)
+    return report.best is not None
 
 
-def _template(context: click.Context, question: Any) -> None:
+def _template(question: Question) -> None:
     """The norms file on stdout; what it means on stderr."""
     from boundcalc.cli.budgets import legend, template
-    from boundcalc.cli.idle import refuse_given
 
-    others = [p.name for p in context.command.params if p.name and p.name not in {*parameters(), "template"}]
-    refuse_given(dict.fromkeys(others, "with --norms-template, which prints a norms file and stops"))
     write_json(template(question.setting))
     for line in legend(question.setting):
         click.echo(line, err=True)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 import click
 
 from boundcalc.base.theory import glossary
-from boundcalc.cli.catalogue import GROUPS, MORE, entries, names
+from boundcalc.cli.catalogue import GROUPS, HEADINGS, entries
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.text import Line, say, wrapped, write_table
-
-if TYPE_CHECKING:
-    from boundcalc.predictors.statements import Fact
-
-
-_LAST = {"policies": "lemmas", "presets": "sizes", "strategies": "is based on", "figures": "shows", "tasks": "fields"}
-_LAST |= {"sweeps": "task", "families": "model types"}
-"""The last column of a group, if it is not the source."""
+from boundcalc.cli.text import say, write_table
 
 
 @click.command(
@@ -40,21 +29,26 @@ def command(name: str | None, form: str) -> None:
     Without a name, everything that has one; or a group: theorems, policies, statements, lemmas, certificates,
     presets, strategies, figures, tasks, sweeps, families. JSON has Markdown with LaTeX, as the pages do.
     """
-    if name is None or name in (*GROUPS, *MORE):
+    if name is None or name in HEADINGS:
         _list(name, form)
         return
     words = {word.lower(): text for word, text in glossary().items()}
-    choices = [*names(), *words]
+    choices = [*(entry.name for group in GROUPS for entry in entries(group)), *words]
     match = next((other for other in choices if other.lower() == name.lower()), None)
     if match is None:
         raise click.UsageError(near(f"nothing is called {name!r}", name, choices))
-    parts = [*_statement(match), *_theorem(match), *_other(match)]
-    if match.lower() in words:
-        parts.insert(0, ("Word", words[match.lower()]))
+    parts = [("Word", words.get(match.lower(), "")), *_statement(match), *_theorem(match), *_other(match)]
+    parts = [(title, text) for title, text in parts if text]
     if form == "json":
         write_json({"name": match, **{title.lower(): text for title, text in parts}}, ensure_ascii=False)
         return
-    _show(match, parts)
+    from boundcalc.theorems.prose import plain
+
+    click.secho(match, bold=True)
+    label = max(len(title) for title, _ in parts) + 2
+    for title, text in parts:
+        for number, line in enumerate(plain(text).split("\n")):
+            say(f"{'' if number else title:{label}}{line}")
 
 
 def _list(group: str | None, form: str) -> None:
@@ -65,7 +59,7 @@ def _list(group: str | None, form: str) -> None:
         return
     first = [group] if group else ["theorems", "policies", "presets"]
     for name in first:
-        write_table((name, "", _LAST.get(name, "source")), [Line(entry[1:]) for entry in listed[name]])
+        write_table((name, "", HEADINGS[name]), [entry[1:] for entry in listed[name]])
         say()
     say("boundcalc explain NAME says more about each.")
     if group is None:
@@ -81,21 +75,14 @@ def _statement(name: str) -> list[tuple[str, str]]:
     if name not in STATEMENTS and name not in ABOUT_ONE:
         return []
     entry = STATEMENTS[name] if name in STATEMENTS else ABOUT_ONE[name].entry
-    parts = [
+    facts = ABOUT_ONE[name].facts if name in ABOUT_ONE else {}
+    return [
         ("Title", entry.title),
         ("Statement", entry.says),
         ("Proof", entry.proof),
-        ("Facts", "; ".join(f"{fact}: {meant.meaning}" for fact, meant in _facts(name).items())),
+        ("Facts", "; ".join(f"{fact}: {meant.meaning}" for fact, meant in facts.items())),
         ("Source", entry.cited.replace("theory.md", "theory.md" if name in STATEMENTS else "certificates.md")),
     ]
-    return [(title, text) for title, text in parts if text]
-
-
-def _facts(name: str) -> Mapping[str, Fact]:
-    """What a certificate of one predictor is based on, by this statement."""
-    from boundcalc.predictors.statements import STATEMENTS
-
-    return STATEMENTS[name].facts if name in STATEMENTS else {}
 
 
 def _theorem(name: str) -> list[tuple[str, str]]:
@@ -106,11 +93,7 @@ def _theorem(name: str) -> list[tuple[str, str]]:
     theorem = theorem_called(name)
     if theorem is None:
         return []
-    commands = [f"boundcalc {word} --bound {theorem.name}" for word in ("derive", "eval")]
-    uses = [("Formulas", ", ".join(theorem.quantities)), ("Use", ", ".join(commands))]
-    if name in STATEMENTS:
-        return uses
-    return [
+    parts = [
         ("Title", theorem.title),
         ("Says", theorem.statement),
         ("Assumes", "; ".join(theorem.assumed())),
@@ -118,47 +101,30 @@ def _theorem(name: str) -> list[tuple[str, str]]:
         ("Differs", "; ".join(theorem.differences())),
         ("Based on", " ".join(theorem.uses)),
         ("Source", str(theorem.source)),
-        *uses,
     ]
+    commands = ", ".join(f"boundcalc {word} --bound {theorem.name}" for word in ("derive", "eval"))
+    return [*([] if name in STATEMENTS else parts), ("Formulas", ", ".join(theorem.quantities)), ("Use", commands)]
 
 
 def _other(name: str) -> list[tuple[str, str]]:
+    """A policy, a preset or a strategy."""
     from boundcalc.setting import PRESETS, preset
     from boundcalc.statements.strategies import STRATEGIES
     from boundcalc.theorems import BOUNDS, THEOREMS
 
     if name in BOUNDS:
         policy = BOUNDS[name]
-        covers = [
-            ("Covers", " ".join(sorted(policy.lemmas)) + ", and T8, T9, T10 for offsets, gains and tables"),
-            ("Search", policy.form),
-        ]
-        if name in THEOREMS:
-            return covers
-        return [("Title", policy.title), *covers, ("Use", f"boundcalc eval --bound {name}")]
+        covers = " ".join(sorted(policy.lemmas)) + ", and T8, T9, T10 for offsets, gains and tables"
+        parts = [("Covers", covers), ("Search", policy.form)]
+        use = ("Use", f"boundcalc eval --bound {name}")
+        return parts if name in THEOREMS else [("Title", policy.title), *parts, use]
     if name in PRESETS:
         architecture = preset(name)
-        fields = (
-            ", ".join(f"{field} {value}" for field, value in architecture.to_json().items())
-            or "the default architecture"
-        )
+        differs = ", ".join(f"{field} {value}" for field, value in architecture.to_json().items())
         blocks = f"{architecture.depth} blocks, style {architecture.style}"
-        return [("Title", blocks), ("Differs in", fields), ("Use", f"boundcalc eval --preset {name}")]
-    if name not in STRATEGIES:
+        use = ("Use", f"boundcalc eval --preset {name}")
+        return [("Title", blocks), ("Differs in", differs or "the default architecture"), use]
+    strategy = STRATEGIES.get(name)
+    if strategy is None:
         return []
-    return [
-        ("Title", STRATEGIES[name].title),
-        ("Bounds", STRATEGIES[name].quantity),
-        ("Based on", " ".join(STRATEGIES[name].uses)),
-    ]
-
-
-def _show(name: str, parts: list[tuple[str, str]]) -> None:
-    from boundcalc.theorems.prose import plain
-
-    click.secho(name, bold=True)
-    label = max(len(title) for title, _ in parts) + 2
-    for title, text in parts:
-        for number, line in enumerate(plain(text).split("\n")):
-            indent = " " * (len(line) - len(line.lstrip()))
-            click.echo("\n".join(wrapped(line.split(), first=("" if number else title).ljust(label) + indent)))
+    return [("Title", strategy.title), ("Bounds", strategy.quantity), ("Based on", " ".join(strategy.uses))]

@@ -11,10 +11,10 @@ import click
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
-from boundcalc.cli.options import points_options
+from boundcalc.cli.learning import runs_of
+from boundcalc.cli.options import option, pairs, points_options, refuse_given, runs_option
+from boundcalc.cli.progress import Live
 from boundcalc.cli.setting import ENTRIES, Question, picture_options, take_setting
-
-_STARTS = {"preset": "preset", "setting": "setting_file"}
 
 
 @click.command(
@@ -30,11 +30,11 @@ Examples:
 Without -o the page opens in your browser, every point checked as you move; a file opens without network. --points puts
 your own runs into the picture (m, train, test, n_test).""",
 )
-@click.option("-o", "--out", "file", type=output_file(), help="Write the page to this file.")
-@click.option("--serve", is_flag=True, help="Serve the page on this machine without opening a browser.")
+@option("-o --out file", output_file(), "Write the page to this file.")
+@option("--serve", bool, "Serve the page on this machine without opening a browser.")
 @points_options
-@click.option("--store", type=FILE, help="Measured points: a store of trials, or a JSON export of one.")
-@click.option("--runs", "runs", multiple=True, metavar="NAME=VALUE", help="Which trials: task, T, m, depth, sweep ...")
+@option("--store", FILE, "Measured points: a store of trials, or a JSON export of one.")
+@runs_option
 @picture_options
 def command(
     file: Path | None,
@@ -54,22 +54,19 @@ def command(
     from boundcalc.lab.explore.content import FIELDS, letters
     from boundcalc.lab.explore.points import from_files, from_store
 
-    start = next((f"--{name} {options[key]}" for name, key in _STARTS.items() if options[key] is not None), "")
+    starts = {"--preset": options["preset"], "--setting": options["setting_file"]}
+    words = [f"{name} {value}" for name, value in starts.items() if value is not None]
     question = take_setting(options)
-    if serve and file is not None:
-        raise InvalidSetting("give --serve or -o: a page that is served is not written")
-    if store is None and runs:
-        raise InvalidSetting("--runs choose among the trials of --store: name it")
-    if columns and not points:
-        raise InvalidSetting("--column is of --points: name a CSV")
+    if serve:
+        refuse_given("with --serve: a page that is served is not written", "file")
+    if store is None:
+        refuse_given("without --store, among whose trials it chooses", "runs")
+    if not points:
+        refuse_given("without --points, whose columns it names", "columns")
     letters(question.setting)  # refuses what the page cannot show
-    from boundcalc.cli.learning import runs_of
-    from boundcalc.cli.values import pairs
-
     measured = from_files(points, pairs("--column", columns, "test=eval/error")) if points else []
-    if store is not None:
-        measured += from_store(store, runs_of(runs))
-    base = _base(question, start, {field.field for field in FIELDS.values()})
+    measured += [] if store is None else from_store(store, runs_of(runs))
+    base = _base(question, words, {field.field for field in FIELDS.values()})
     browser = None if serve or file is not None else _browser()
     if serve or browser is not None:
         _serve(question.setting, measured, base, browser)
@@ -94,35 +91,26 @@ def _write(path: Path, setting: Any, measured: list[dict[str, Any]], base: str) 
     """Check a grid of settings and write the page."""
     from boundcalc.lab.explore import page
 
-    _output_check(path)
-    with click.progressbar(length=100, label="checking settings", file=sys.stderr) as bar:
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
+    output.check(path)  # before anything is computed
+    with Live(every=10.0) as live:
 
         def progress(done: int, total: int) -> None:
-            bar.update(100 * done // total - bar.pos)
+            live.show(f"{done} of {total} settings are checked")
 
         text = page.build(setting, own=measured, base=base, progress=progress)
     output.write_text(path, text)
     click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")
 
 
-def _output_check(path: Path) -> None:
-    """Refuse what could not be written before anything is computed."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
-    if not path.parent.is_dir():
-        raise InvalidSetting(f"there is no directory {path.parent} to write {path.name} to: make it first")
-    output.check(path)
-
-
-def _base(question: Question, start: str, own: set[str]) -> str:
+def _base(question: Question, words: list[str], own: set[str]) -> str:
     """The options of `boundcalc eval` that the page has no slider for, as they were given."""
-    words = [start] if start else []
+    setting = question.setting
     for entry in ENTRIES:
-        if entry.field in own or question.origin.get(entry.field) != "given":
-            continue
-        value = getattr(question.setting.architecture, entry.field, None)
-        value = getattr(question.setting.sample, entry.field, None) if value is None else value
-        words.append(entry.typed(value))
+        if entry.field not in own and question.origin.get(entry.field) == "given":
+            value = getattr(setting.architecture, entry.field, None)
+            words.append(entry.typed(getattr(setting.sample, entry.field, None) if value is None else value))
     return "".join(f"{word} " for word in words)
 
 

@@ -23,8 +23,8 @@ class Input(click.Path):
         return os.fspath(value)
 
 
-class PythonName(Input):
-    """A name in a Python file, "module.py:make": the file is read (and executed)."""
+class NameOrFile(Input):
+    """A file that is read, a name in a Python file that is executed ("module.py:make"), or a known name."""
 
     name = "file.py:name"
 
@@ -50,17 +50,10 @@ class Output(click.Path):
         self.appends = appends
 
 
-class _NameOrFile(Input):
-    """The name of something known, or of a file that is read."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        del param, ctx
-        return value
-
-
-NAME_OR_FILE = _NameOrFile()
+NAME_OR_FILE = NameOrFile()
 FILE = Input(dir_okay=False)
 STORE = Input(dir_okay=False, path_type=Path)
+OUTPUT_FOLDER = Output(lambda folder, values: [], file_okay=False)
 
 
 def output_file(files: _Files = lambda file, values: [file], *, appends: bool = False) -> Output:
@@ -68,36 +61,23 @@ def output_file(files: _Files = lambda file, values: [file], *, appends: bool = 
     return Output(files, appends=appends, dir_okay=False)
 
 
-def output_folder(files: _Files = lambda folder, values: []) -> Output:
-    """The type of an option that names a folder to write into."""
-    return Output(files, file_okay=False)
-
-
 class FileCommand(click.Command):
     """A command whose outputs replace none of its inputs, nor each other, nor anybody else's files."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if any(not output.type.appends for output in self.outputs if isinstance(output.type, Output)):
-            self.params.append(
-                click.Option(
-                    ["--force"], is_flag=True, expose_value=True, help="Overwrite existing files (never an input)."
-                )
-            )
-
-    @property
-    def outputs(self) -> list[click.Parameter]:
-        """The options that name what is written."""
-        return [parameter for parameter in self.params if isinstance(parameter.type, Output)]
+        self.outputs = [(p, p.type) for p in self.params if isinstance(p.type, Output)]
+        if not all(kind.appends for _, kind in self.outputs):
+            words = "Overwrite existing files (never an input)."
+            self.params.append(click.Option(["--force"], is_flag=True, help=words))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Look at all files first: nothing is computed for an output that may not be written."""
         force = bool(ctx.params.pop("force", False))
         with output.command(dict(self._inputs(ctx)), force=force):
             outputs: list[Path] = []
-            for parameter in self.outputs:
-                path, kind = ctx.params.get(parameter.name or ""), parameter.type
-                if path is not None and isinstance(kind, Output):
+            for parameter, kind in self.outputs:
+                if (path := ctx.params.get(parameter.name or "")) is not None:
                     files = kind.files(path, ctx.params)
                     outputs += files
                     for file in files:
@@ -109,6 +89,5 @@ class FileCommand(click.Command):
         for parameter in self.params:
             value = ctx.params.get(parameter.name or "")
             if isinstance(parameter.type, Input) and value is not None:
-                said = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
                 for path in value if isinstance(value, tuple) else (value,):
-                    yield parameter.type.reads(path), said
+                    yield parameter.type.reads(path), parameter.opts[0]

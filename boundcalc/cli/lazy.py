@@ -1,14 +1,13 @@
-"""A group that imports a command when it is run, and tells every error in one line."""
+"""A group that imports a command when it is run, and reports every error in one line."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -16,6 +15,9 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting, Unsupported
 from boundcalc.base.validate import hint
 
 _USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
+_SHORT_LIST = 12
+_LONG = 1000
+"""Letters of a word that is no name or path."""
 
 
 class LazyGroup(click.Group):
@@ -62,84 +64,56 @@ class LazyGroup(click.Group):
         try:
             code = super().main(typed, *positional, standalone_mode=False, **options)
             sys.stdout.flush()
-        except BaseException as error:
-            if debug and isinstance(error, Exception):
+        except SystemExit as error:  # of click, where the reader of the output went away
+            code = _BROKEN_PIPE if isinstance(error.__context__, BrokenPipeError) else error.code
+        except BrokenPipeError:
+            code = _BROKEN_PIPE
+        except (KeyboardInterrupt, click.Abort):
+            code = _INTERRUPTED
+        except Exception as error:
+            if debug:
                 raise
-            _fail(error)
+            text, code = _message(error)
+            click.echo(_one_line(text) if text.count("\n") < _SHORT_LIST else text, err=True)
+        if code == _BROKEN_PIPE:  # the interpreter's last flush shall not complain either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(code if isinstance(code, int) else 0)
-
-
-_SHORT_LIST = 12
 
 
 def near(problem: str, got: str, choices: Sequence[str]) -> str:
     """A problem with an unknown name, and the known name it may have been meant for."""
-    end = hint(got, choices)
-    if end:
-        return problem + end
-    return (
-        f"{problem}; known: {', '.join(choices)}"
-        if len(choices) <= _SHORT_LIST
-        else f"{problem}; see boundcalc explain"
-    )
+    listed = f"known: {', '.join(choices)}" if len(choices) <= _SHORT_LIST else "see boundcalc explain"
+    return problem + (hint(got, choices) or f"; {listed}")
 
 
-def _fail(error: BaseException) -> NoReturn:
-    """The line and the exit code of an error."""
-    if isinstance(error, SystemExit):
-        silenced = isinstance(error.__context__, BrokenPipeError) or "PacifyFlush" in type(sys.stdout).__name__
-        if not silenced:  # by rich, or by click
-            raise error
-        sys.exit(_BROKEN_PIPE)
-    if isinstance(error, BrokenPipeError):
-        _silence()
-        sys.exit(_BROKEN_PIPE)
-    if isinstance(error, KeyboardInterrupt | click.Abort):
-        sys.exit(_INTERRUPTED)
+def _message(error: Exception) -> tuple[str, int]:
+    """The line that reports an error, and its exit code."""
     if isinstance(error, click.UsageError):
-        _usage(error)
+        command = error.ctx.command_path if error.ctx is not None else "boundcalc"
+        text = error.format_message().rstrip(".")
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return text, _USAGE
+        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+            choices = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
+            text = f"no option {error.option_name}{_field(error) or hint(error.option_name, choices)}"
+        return f"{command}: {text} (see {command} --help)", _USAGE
     if isinstance(error, click.ClickException):
-        _print_error(error.format_message())
-        sys.exit(error.exit_code)
+        return f"boundcalc: {error.format_message()}", error.exit_code
     if isinstance(error, BoundcalcError):
-        _print_error(str(error))
-        sys.exit(_USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE)
+        return f"boundcalc: {error}", _USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE
     if isinstance(error, ModuleNotFoundError):
         from boundcalc.base import project
 
         library = (error.name or "").partition(".")[0]
-        extra = project.extra_of(library)
-        if extra is not None:
-            _print_error(f"this needs {library}, which is not installed: {project.install(extra)}")
-            sys.exit(FAILURE)
+        if (extra := project.extra_of(library)) is not None:
+            return f"boundcalc: this needs {library}, which is not installed: {project.install(extra)}", FAILURE
     if isinstance(error, OSError):
         name = error.filename or "standard output"  # files are named by those who write them
-        _print_error(f"{name}: {error.strerror or error}")
-        sys.exit(FAILURE)
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error))):
-        _print_error("out of memory: ask for less at once")
-        sys.exit(FAILURE)
-    if isinstance(error, Exception):
-        _print_error(f"internal error: {type(error).__name__}: {error}; --debug shows where, please report it")
-        sys.exit(FAILURE)
-    raise error
-
-
-_NO_MEMORY = re.compile("(can't|not enough|cannot) allocate memory|out of memory", re.IGNORECASE)
-"""How torch says it, on a CPU and on a GPU."""
-
-
-def _usage(error: click.UsageError) -> NoReturn:
-    command = error.ctx.command_path if error.ctx is not None else "boundcalc"
-    text = error.format_message().rstrip(".")
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        choices = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
-        text = f"no option {error.option_name}{_field(error) or hint(error.option_name, choices)}"
-    if type(error).__name__ == "NoArgsIsHelpError":
-        click.echo(error.format_message(), err=True)
-    else:
-        sys.stderr.write(f"{command}: {_one_line(text)} (see {command} --help)\n")
-    sys.exit(_USAGE)
+        return f"boundcalc: {name}: {error.strerror or error}", FAILURE
+    if isinstance(error, MemoryError) or "memory" in str(error).lower():
+        return f"boundcalc: out of memory: ask for less at once ({error})", FAILURE
+    text = f"boundcalc: internal error: {type(error).__name__}: {error}; --debug shows where, please report it"
+    return text, FAILURE
 
 
 def _field(error: click.NoSuchOption) -> str:
@@ -151,22 +125,6 @@ def _field(error: click.NoSuchOption) -> str:
     return f"; did you mean --set {name}=VALUE?" if name in BY_NAME and takes else ""
 
 
-_LONG = 1000
-"""Letters of a word that is no name or path."""
-
-
-def _print_error(text: str) -> None:
-    sys.stderr.write(f"boundcalc: {_one_line(text)}\n")
-
-
 def _one_line(text: str) -> str:
     """The text without line breaks, its very long words cut."""
     return " ".join(word if len(word) < _LONG else f"{word[: _LONG // 4]}...{word[-20:]}" for word in text.split())
-
-
-def _silence() -> None:
-    """Point stdout at nothing, so that the interpreter's last flush does not complain either."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError, AttributeError):
-        sys.stdout = None  # type: ignore[assignment]

@@ -1,24 +1,109 @@
-"""Options that several commands have, each said once, and the JSON that --format asks for."""
+"""Options: how they are declared, what their values are, which have no effect, and those that several commands have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import math
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from boundcalc.cli.files import FILE, output_file
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import plain_digits
+from boundcalc.base.rounding import short
+from boundcalc.cli.files import FILE
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+# -- values
+
+
+def number(text: str) -> float | None:
+    """A float, also from 10^6 and 1_000_000; None where it is no real number."""
+    base, power, exponent = text.replace("_", "").partition("^")
+    try:
+        plain_digits(text)
+        value = float(base) ** float(exponent) if power else float(base)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        return None
+    return value if isinstance(value, float) else None
+
+
+def exactly(text: str) -> int | None:
+    """A whole number to its last digit (1e30 is no float); None where it is none, or beyond the range of floats."""
+    value = number(text)
+    if value is None or not math.isfinite(value):
+        return None
+    from fractions import Fraction
+
+    base, power, exponent = text.replace("_", "").partition("^")
+    try:
+        exact = int(base) ** int(exponent) if power else Fraction(base)
+    except ValueError:
+        exact = value
+    return int(exact) if exact == int(exact) else None
+
+
+def shown(value: Any) -> str:
+    """A value of a setting, as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return short(value) if isinstance(value, int | float) else str(value)
+
+
+def pairs(option: str, words: Iterable[str], example: str) -> dict[str, str]:
+    """NAME=VALUE of a repeated option, each name once."""
+    values: dict[str, str] = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        if not name or not text:
+            raise InvalidSetting(f"{option} is NAME=VALUE, such as {example}; got {word!r}")
+        if name in values:
+            raise InvalidSetting(f"{option} gives {name!r} twice")
+        values[name] = text
+    return values
+
+
+class Number(click.ParamType):
+    """A number as people write it."""
+
+    def __init__(self, name: str, read: Callable[[str], float | None], examples: str) -> None:
+        self.name, self.read, self.examples = name, read, examples
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        parsed = self.read(value) if isinstance(value, str) else value
+        if parsed is None:
+            self.fail(f"needs a {self.name} such as {self.examples}, got {value!r}", param, ctx)
+        return parsed
+
+
+NUMBER = Number("number", number, "0.05, 1e-3 or 10^-3")
+WHOLE = Number("whole number", exactly, "512, 1e6 or 10^6")
+
+
+# -- declaring options
+
 _Option = Callable[[Any], Any]
 
 
-def all_of(options: Sequence[_Option]) -> Callable[[_Function], _Function]:
-    """Adds options in the order in which --help lists them."""
+def option(names: str, kind: Any, words: str = "", default: Any = None, **more: Any) -> _Option:
+    """An option by its names, the type of its value (or `bool`: a flag), its help and its default."""
+    if kind is bool:
+        return click.option(*names.split(), is_flag=True, default=bool(default), help=words, **more)
+    more = {"show_default": default is not None} | more
+    return click.option(*names.split(), type=kind, default=default, help=words, **more)
 
-    def added(function: _Function) -> _Function:
-        for option in reversed(options):
-            function = option(function)
+
+def several(names: str, words: str, metavar: str | None = None, kind: Any = str) -> _Option:
+    """An option that may be repeated."""
+    return click.option(*names.split(), multiple=True, type=kind, metavar=metavar, help=words)
+
+
+def all_of(*options: _Option) -> _Option:
+    """Options in the order in which --help lists them."""
+
+    def added(function: Any) -> Any:
+        for add in reversed(options):
+            function = add(function)
         return function
 
     return added
@@ -26,7 +111,7 @@ def all_of(options: Sequence[_Option]) -> Callable[[_Function], _Function]:
 
 def form_option(*forms: str) -> _Option:
     """--format, of which the first is the default."""
-    return click.option("--format", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+    return option("--format form", click.Choice(forms), default=forms[0])
 
 
 def write_json(document: Any, **options: Any) -> None:
@@ -36,46 +121,33 @@ def write_json(document: Any, **options: Any) -> None:
     click.echo(json.dumps(document, indent=1, **options))
 
 
-bounds_option = click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
-why_option = click.option(
-    "--why", is_flag=True, help="What the best bound is made of, what it depends on, which change helps most."
-)
-
-
-def certificate_options(which: str) -> Callable[[_Function], _Function]:
-    """--certificate and --certificate-risk, of the bound that is meant."""
-    return all_of(
-        [
-            click.option(
-                "--certificate",
-                type=output_file(),
-                help=f"Write the certificate of the best gap bound{which}.",
-            ),
-            click.option(
-                "--certificate-risk",
-                type=output_file(),
-                help="Write the certificate of its risk bound.",
-            ),
-        ]
-    )
-
-
+bounds_option = several("--bound bounds", "Only this bound (repeatable).")
+why_option = option("--why", bool, "What the best bound is made of, what it depends on, which change helps most.")
 points_options = all_of(
-    [
-        click.option(
-            "--points",
-            type=FILE,
-            multiple=True,
-            metavar="CSV",
-            help="Your own measurements: m, train, test, n_test, seed.",
-        ),
-        click.option(
-            "--column",
-            "columns",
-            multiple=True,
-            metavar="NAME=COLUMN",
-            help="Which column of --points holds what (repeatable).",
-        ),
-    ]
+    several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE),
+    several("--column columns", "Which column of --points holds what (repeatable).", "NAME=COLUMN"),
 )
-"""Your own measurements, as `points` and `columns`."""
+runs_option = several("--runs", "Which trials: task, T, m, depth, sweep (repeatable).", "NAME=VALUE")
+"""Of a command that chooses among stored trials."""
+
+
+# -- options without effect
+
+
+def _refuse(name: str, why: str) -> None:
+    """Refuse a parameter of the running command that was given."""
+    context = click.get_current_context()
+    if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
+        (flag,) = (max(p.opts, key=len) for p in context.command.params if p.name == name)
+        raise InvalidSetting(f"{flag} has no effect {why}")
+
+
+def refuse_given(why: str, *names: str) -> None:
+    """Refuse each of these parameters that was given, and say why it has no effect."""
+    for name in names:
+        _refuse(name, why)
+
+
+def refuse_others(why: str, takes: Collection[str]) -> None:
+    """Refuse each parameter that was given besides those that something takes."""
+    refuse_given(why, *sorted(set(click.get_current_context().params) - {*takes, "force"}))

@@ -12,13 +12,21 @@ import click
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import is_name
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.learning import runs_of
-from boundcalc.cli.options import points_options
-from boundcalc.cli.setting import picture_options, take_setting
-from boundcalc.cli.values import pairs
+from boundcalc.cli.options import (
+    bounds_option,
+    option,
+    pairs,
+    points_options,
+    refuse_given,
+    refuse_others,
+    runs_option,
+    several,
+)
+from boundcalc.cli.setting import SAMPLE, picture_options, take_setting
 from boundcalc.lab.figures.gap import AXES, BOUNDS
-from boundcalc.setting import Setting
 
 if TYPE_CHECKING:
     from boundcalc.lab.figures.data import Figure
@@ -30,14 +38,11 @@ FIGURES: Mapping[str, str] = {
 """What `boundcalc plot` draws of a setting or a store."""
 
 
-_SAMPLE = ("margin", "delta", "train_error", "lipschitz", "measured")
-
-
 def _with_numbers(image: Path, values: Mapping[str, Any]) -> list[Path]:
-    return [image] if _beside(image, values["source"]) else [image, image.with_suffix(".json")]
+    return [image] if _drawn_again(image, values["source"]) else [image, image.with_suffix(".json")]
 
 
-def _beside(image: Path, source: str | None) -> bool:
+def _drawn_again(image: Path, source: str | None) -> bool:
     """Whether the numbers of an image are the file it is drawn from, which then stays as it is."""
     return source is not None and image.with_suffix(".json").resolve() == Path(source).resolve()
 
@@ -57,40 +62,17 @@ Examples:
 Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.""",
 )
 @click.argument("what", metavar="FIGURE", required=False)
-@click.option(
-    "-o", "--out", "out", type=output_file(_with_numbers), help="The image: .png, .pdf or .svg.  [default: FIGURE.png]"
-)
-@click.option("--from", "source", type=FILE, help="Draw a figure's JSON again, without computing anything.")
-@click.option("--sweep", "axis", metavar="AXIS", help="Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.")
-@click.option("--bound", "bounds", multiple=True, help="Only this bound (repeatable).")
-@click.option("--quantity", "quantities", multiple=True, help="gap (default) or risk; repeated: a panel each.")
+@option("-o --out out", output_file(_with_numbers), "The image: .png, .pdf or .svg.  [default: FIGURE.png]")
+@option("--from source", FILE, "Draw a figure's JSON again, without computing anything.")
+@option("--sweep axis", str, "Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.", metavar="AXIS")
+@bounds_option
+@several("--quantity quantities", "gap (default) or risk; repeated: a panel each.", kind=click.Choice(("gap", "risk")))
 @points_options
-@click.option("--store", type=FILE, help="A store of trials.")
-@click.option(
-    "--runs",
-    "runs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Which trials: task, T, m, depth, sweep ... (repeatable).",
-)
-@click.option(
-    "--norms-from", type=click.Choice(("setting", "runs")), help="Bounds for norms up to the trials' largest."
-)
+@option("--store", FILE, "A store of trials.")
+@runs_option
+@option("--norms-from", click.Choice(("setting", "runs")), "Bounds for norms up to the trials' largest.")
 @picture_options
-def command(
-    what: str | None,
-    out: Path | None,
-    source: str | None,
-    axis: str | None,
-    bounds: tuple[str, ...],
-    quantities: tuple[str, ...],
-    points: tuple[str, ...],
-    columns: tuple[str, ...],
-    store: str | None,
-    runs: tuple[str, ...],
-    norms_from: str | None,
-    **options: Any,
-) -> None:
+def command(what: str | None, out: Path | None, source: str | None, axis: str | None, **options: Any) -> None:
     """Draw bounds along one axis of a setting, and runs that were measured.
 
     Bounds of 1 or more are vacuous: the grey band names them. Proxies have axes of their own.
@@ -99,118 +81,95 @@ def command(
     from boundcalc.lab.figures.data import contradictions, read
 
     if source is not None:
-        typed = (what, axis, norms_from, store, *bounds, *quantities, *points, *columns, *runs, *options.values())
-        if any(value not in (None, ()) for value in typed):
-            raise InvalidSetting("--from draws the numbers as they were: next to it only -o")
-        figure = read(Path(source))
-        target = out if out is not None else Path(source).with_suffix(".png")
-        _save(figure, target, numbers=not _beside(target, source))
+        refuse_others("with --from, which draws the numbers as they were", ("source", "out"))
+        figure, target = read(Path(source)), out or Path(source).with_suffix(".png")
+        _save(figure, target, numbers=not _drawn_again(target, source))
         return
     if what is None:
         raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
     validate.choice("figure", what, FIGURES)
-    target = out if out is not None else Path(f"{what}.png")
+    target = out or Path(f"{what}.png")
     if target.suffix.lower() not in canvas.FORMATS:
         raise InvalidSetting(
             f"a figure is written as {', '.join(canvas.FORMATS)}; got {target.name!r}: use -o figure.pdf"
         )
+    overlay, of_runs = what == "overlay", options["norms_from"] == "runs"
+    _refuse(overlay, of_runs, options)
     question = take_setting(options)
-    letter = what.removeprefix("gap-vs-") if what != "overlay" else "m"
+    letter = "m" if overlay else what.removeprefix("gap-vs-")
     field = AXES[letter].field
     question.refuse(field, f"{what} runs over {letter}, see --sweep")
-    if norms_from == "runs" or what == "overlay":
+    if of_runs or overlay:
         for name in question.origin:
-            if name not in _SAMPLE:
+            if name not in SAMPLE:
                 question.refuse(name, "bounds at the norms of trials take the trials' network")
-    for quantity in quantities:
-        validate.choice("quantity", quantity, ("gap", "risk"))
-    _refuse(what, store, points, columns, runs, norms_from, quantities)
-    values = _values(axis, field) if axis else ()
-    chosen = runs_of(runs)
-    if what == "overlay":
-        figure = _overlay(Path(str(store)), chosen, question.setting, bounds, values)
+    values, chosen = _values(axis, field) if axis else (), runs_of(options.pop("runs"))
+    if overlay:
+        from boundcalc.lab.figures import overlay as of_overlay
+        from boundcalc.lab.figures import trials
+
+        store = Path(options["store"])
+        records = trials.select(store, chosen)
+        trials.refuse_mixture(records, "m")
+        figure = of_overlay.collect(records, trials.select(store, {}), question.setting, options["bounds"], values)
     else:
-        figure = _gap(
-            letter, question.setting, values, bounds, quantities or ("gap",), points, columns, store, chosen, norms_from
-        )
+        figure = _gap(letter, question.setting, values, chosen, **options)
     command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
     _save(figure.but(command=command), target)
     for text in contradictions(figure.series):
         click.echo(f"contradicted: {text}", err=True)
 
 
-def _refuse(
-    what: str,
-    store: str | None,
-    points: Sequence[str],
-    columns: Sequence[str],
-    runs: Sequence[str],
-    norms: str | None,
-    quantities: Sequence[str],
-) -> None:
+def _refuse(overlay: bool, of_runs: bool, options: Mapping[str, Any]) -> None:
     """Refuse options that would change nothing."""
-    overlay = what == "overlay"
-    for wrong, why in (
-        (
-            overlay and (points or norms or quantities),
-            "overlay is of the risk of the trials of --store, at their norms",
-        ),
-        (points and store, "--points are measurements of your own, --store trials of this library: leave one out"),
-        (columns and not points, "--column says what columns of --points hold: name a file, --points mine.csv"),
-        (runs and not store, "--runs choose among the trials of a store: name it, --store runs.db"),
-        (
-            norms == "runs" and not store,
-            "--norms-from runs reads the norms of trials: name their store, --store runs.db",
-        ),
-    ):
-        if wrong:
-            raise InvalidSetting(why)
+    if overlay:
+        refuse_given("on overlay, which is of the risk of trials", "points", "columns", "norms_from", "quantities")
+    if options["points"]:
+        refuse_given("with --points: either your own measurements or trials of this library", "store")
+    else:
+        refuse_given("without --points, whose columns it names", "columns")
+    if options["store"] is None:
+        refuse_given("without --store, among whose trials it chooses", "runs")
+        if of_runs or overlay:
+            raise InvalidSetting("name the store of the trials, --store runs.db")
 
 
 def _gap(
     letter: str,
-    setting: Setting,
+    setting: Any,
     values: Sequence[float],
+    chosen: Mapping[str, Any],
+    *,
     bounds: Sequence[str],
     quantities: Sequence[str],
     points: Sequence[str],
     columns: Sequence[str],
     store: str | None,
-    chosen: Mapping[str, Any],
-    norms: str | None,
+    norms_from: str | None,
 ) -> Figure:
-    from boundcalc.base.files import is_name
-    from boundcalc.lab.figures import gap, runs, trials
+    from boundcalc.lab.figures import gap, trials
+    from boundcalc.lab.figures.runs import read_csv
     from boundcalc.theorems import BOUNDS as KNOWN
 
     for name in bounds:
         if not is_name(name):
             validate.choice("bound", name, KNOWN)
+    quantities = quantities or ("gap",)
     if store is None:
-        measured = runs.read_csv(points, pairs("--column", columns, "test=eval/error")) if points else []
+        measured = read_csv(points, pairs("--column", columns, "test=eval/error")) if points else []
         return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, measured)
     records = trials.select(Path(store), chosen)
     trials.refuse_mixture(records, {letter, "m"} if letter == "m" else {letter})
     if letter != "m":
         setting = setting.but(n_train=records[0].config["m"])
     about = trials.describe(records)
-    if norms == "runs":
+    if norms_from == "runs":
         setting = trials.class_of(records, setting)
         about += "; bounds of a class chosen after training"
     measured = trials.as_runs(records, setting.sample.margin)
     extra = int(letter == "T")  # next to the bits stands the row that is read out
     figure = gap.collect(letter, setting, values, bounds, quantities, measured, extra=extra)
     return figure.but(facts={**figure.facts, "note": about})
-
-
-def _overlay(
-    store: Path, chosen: Mapping[str, Any], setting: Setting, bounds: Sequence[str], values: Sequence[float]
-) -> Figure:
-    from boundcalc.lab.figures import overlay, trials
-
-    records = trials.select(store, chosen)
-    trials.refuse_mixture(records, "m")
-    return overlay.collect(records, trials.select(store, {}), setting, bounds, values)
 
 
 def drawing(figure: Figure) -> Callable[[Figure], Any]:
@@ -230,9 +189,9 @@ def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
 
 
 def _values(text: str, field: str) -> list[Any]:
-    from boundcalc.cli.axes import parse_axes
+    from boundcalc.cli.grid import parse_axes
 
-    ((option, values),) = parse_axes([text]).values()
-    if option.field != field:
+    ((entry, values),) = parse_axes([text]).values()
+    if entry.field != field:
         raise InvalidSetting(f"the figure runs over {field}, got --sweep {text}")
     return values

@@ -10,9 +10,8 @@ import click
 from boundcalc.base import output
 from boundcalc.base.rounding import at_least, down, near, up
 from boundcalc.cli.files import FileCommand, output_file
-from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.text import say, say_checked
-from boundcalc.cli.values import WHOLE
+from boundcalc.cli.options import WHOLE, form_option, option, write_json
+from boundcalc.cli.text import say, say_checked, write_table
 
 if TYPE_CHECKING:
     from boundcalc.lab.represent.exhaust import Worst
@@ -35,9 +34,9 @@ Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MA
 number, ranges a..b and formulas. Digits 0 and 1 are a truth table: the all-zero row first, x0 changing fastest.""",
 )
 @click.argument("expression")
-@click.option("--T", "seq_len", type=WHOLE, required=True, help="Rows (bits) per sequence.")
-@click.option("--construction", type=click.Choice(_CONSTRUCTIONS), help="This one (default: the fewest samples).")
-@click.option("-o", "--out", type=output_file(), help="Write the weights, *.safetensors.")
+@option("--T seq_len", WHOLE, "Rows (bits) per sequence.", required=True)
+@option("--construction", click.Choice(_CONSTRUCTIONS), "This one (default: the fewest samples).")
+@option("-o --out", output_file(), "Write the weights, *.safetensors.")
 @form_option("table", "json")
 def command(expression: str, seq_len: int, construction: str | None, out: Path | None, form: str) -> None:
     """Weights of one Transformer block that compute a sparse Boolean function on all 2^T inputs, with their norms.
@@ -69,40 +68,30 @@ def command(expression: str, seq_len: int, construction: str | None, out: Path |
         say(f"weights written to {out}")
 
 
-def _guaranteed(x: float) -> str:
-    """Nine digits, rounded down, without trailing zeros."""
-    text = down(x, 9)
-    return text if "e" in text else text.rstrip("0").removesuffix(".")
-
-
 def _show(representation: Representation, worst: Worst | None) -> None:
-    from boundcalc.cli.text import Line, write_table
-
     built, certified = representation.construction, representation.certified
     network, encoding = built.network, built.network.encoding
     say_checked(
         True,
-        f"Certified: sign(f) F >= {_guaranteed(certified.margin)} on all 2^{network.seq_len} inputs "
+        f"Certified: sign(f) F >= {down(certified.margin)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})",
     )
     if worst is not None:
-        say(f"Tried all {worst.tried} inputs: least sign(f) F = {_guaranteed(worst.score)}")
+        say(f"Tried all {worst.tried} inputs: least sign(f) F = {down(worst.score)}")
     say(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
-        f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.risk_strategy})\n"
-    )
-    say(f"Function      {built.function.describe()}")
-    say(f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}")
-    say(f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}")
-    say(
+        f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.risk_strategy})\n\n"
+        f"Function      {built.function.describe()}\n"
+        f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}\n"
+        f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}\n"
         f"Sizes         d {encoding.width}, hidden units {len(network.w_1)}, one head, one block; "
-        f"rows place {near(encoding.place)}, bit {near(encoding.bit)}, constant {near(encoding.constant)}"
+        f"rows place {near(encoding.place)}, bit {near(encoding.bit)}, constant {near(encoding.constant)}\n"
+        f"Attention     beta {near(built.beta)}; at most {up(certified.leak)} of it elsewhere (eta)\n"
     )
-    say(f"Attention     beta {near(built.beta)}; at most {up(certified.leak)} of it elsewhere (eta)\n")
-    lines = [
-        Line((key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)))
+    rows = [
+        [key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)]
         for key, b in network.norms.budgets.items()
     ]
-    write_table(("matrix", "op", "F", "21", "11", "rank"), lines, right=frozenset(range(1, 6)))
+    write_table(("matrix", "op", "F", "21", "11", "rank"), rows, right=frozenset(range(1, 6)))
     for name, m in sorted(representation.others.items(), key=lambda entry: entry[1]):
         say(f"construction {name!r} would need {at_least(m)}")

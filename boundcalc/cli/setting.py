@@ -1,8 +1,8 @@
-"""The options that describe a setting, and the setting they make, with its defaults."""
+"""The options that describe a setting, the setting they make with its defaults, and how it is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -10,12 +10,12 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_json
+from boundcalc.base.rounding import short
 from boundcalc.base.schema import Spec, specs, write
 from boundcalc.base.validate import hint, letter
 from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
-from boundcalc.cli.options import all_of
-from boundcalc.cli.values import NUMBER, WHOLE, exactly, number, pairs, short
+from boundcalc.cli.options import NUMBER, WHOLE, all_of, exactly, number, option, pairs, several, shown
 from boundcalc.setting import PRESETS, Architecture, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
 
@@ -50,19 +50,14 @@ class Entry:
         return self.spec.help
 
     @property
-    def label(self) -> str:
-        """How it is shown."""
-        return self.spec.label or self.name.replace("_", " ")
-
-    @property
     def option(self) -> str:
         """How it is typed, without its value."""
         return f"--{self.name.replace('_', '-')}" if self.help else f"--set {self.name}"
 
     def typed(self, value: Any) -> str:
         """The words that give it a value."""
-        shown = ("yes" if value else "no") if self.type is bool else value
-        return f"{self.option}{' ' if self.help else '='}{shown}"
+        text = ("yes" if value else "no") if self.type is bool else value
+        return f"{self.option}{' ' if self.help else '='}{text}"
 
     def read(self, text: str) -> Any:
         """A value from --set or from the values of an axis."""
@@ -72,11 +67,9 @@ class Entry:
             if text not in ("yes", "no", "true", "false"):
                 raise InvalidSetting(f"{self.name} is yes or no, got {text!r}")
             return text in ("yes", "true")
-        value = exactly(text) if self.type is WHOLE else number(text)
-        if value is None or isinstance(value, complex):
-            raise InvalidSetting(
-                f"{self.name} needs a {'whole number' if self.type is WHOLE else 'number'}, got {text!r}"
-            )
+        value = self.type.read(text)
+        if value is None:
+            raise InvalidSetting(f"{self.name} needs a {self.type.name}, got {text!r}")
         return value
 
 
@@ -90,9 +83,8 @@ BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
 BY_FIELD: Mapping[str, Entry] = {entry.field: entry for entry in ENTRIES}
 _OPTIONS = [entry for entry in ENTRIES if entry.help]
 
-_MEASURED = ("margin", "train-error")
-_SAMPLE = {f.name for f in fields(Sample)}
-WITH_LAYERS = {"seq_len", "input_radius", "classes", "bits", "n_train", "C", *_SAMPLE}
+SAMPLE = tuple(f.name for f in fields(Sample))
+WITH_LAYERS = {"seq_len", "input_radius", "classes", "bits", "C", *SAMPLE}
 """What may still be changed when a setting lists its layers one by one."""
 DEFAULTS: Mapping[str, Any] = {
     **{f.name: f.default for part in (Architecture, Sample) for f in fields(part)},
@@ -104,39 +96,30 @@ _OTHERS = ", ".join(entry.name for entry in ENTRIES if not entry.help)
 
 def _option(entry: Entry) -> Any:
     value = DEFAULTS[entry.field]
-    shown = value if isinstance(value, str) else value is not None and short(value)
-    return click.option(entry.option, entry.field, type=entry.type, default=None, help=entry.help, show_default=shown)
+    text = value if isinstance(value, str) else value is not None and short(value)
+    return option(f"{entry.option} {entry.field}", entry.type, entry.help, show_default=text)
 
 
 picture_options = all_of(
-    [
-        click.option("--preset", help=f"Architecture to start from: {', '.join(PRESETS)}.", show_default="edelman"),
-        click.option("--setting", "setting_file", type=FILE, help="A setting as JSON; options change it."),
-        click.option("--norms", "norms_file", type=FILE, help="Norm budgets as JSON, by kind, block and head."),
-        click.option("--norm", "norm_words", multiple=True, metavar="KIND=NORM:VALUE", help=NORM_HELP),
-        *map(_option, _OPTIONS),
-        click.option("--set", "others", multiple=True, metavar="NAME=VALUE", help=f"Any other field: {_OTHERS}."),
-    ]
+    option("--preset", str, f"Architecture to start from: {', '.join(PRESETS)}.", show_default="edelman"),
+    option("--setting setting_file", FILE, "A setting as JSON; options change it."),
+    option("--norms norms_file", FILE, "Norm budgets as JSON, by kind, block and head."),
+    several("--norm norm_words", NORM_HELP, "KIND=NORM:VALUE"),
+    *map(_option, _OPTIONS),
+    several("--set others", f"Any other field: {_OTHERS}.", "NAME=VALUE"),
 )
 """The options that describe a setting fixed before the data."""
+_MEASURED = click.Choice(("margin", "train-error"))
 setting_options = all_of(
-    [
-        picture_options,
-        click.option(
-            "--measured",
-            type=click.Choice(_MEASURED),
-            multiple=True,
-            help="Chosen from the data; adds the union-bound cost P1 (repeatable).",
-        ),
-    ]
+    picture_options,
+    several("--measured", "Chosen from the data; adds the union-bound cost P1 (repeatable).", kind=_MEASURED),
 )
 """All options that describe a setting."""
-
-
-def parameters() -> list[str]:
-    """The names under which a command gets the setting's options."""
-    others = ("others", "measured", "preset", "setting_file", "norms_file", "norm_words")
-    return [*(entry.field for entry in _OPTIONS), *others]
+PARAMETERS = (
+    *(entry.field for entry in _OPTIONS),
+    *("others", "measured", "preset", "setting_file", "norms_file", "norm_words"),
+)
+"""The names under which a command gets the setting's options."""
 
 
 @dataclass(frozen=True)
@@ -146,20 +129,18 @@ class Question:
     Attributes:
         setting: what was asked about.
         origin: of each field "given", "preset" or "file"; the others are defaults.
-        sources: the options that named a preset or a file.
         inputs: what --set gave that is no field of a setting: inputs of a theorem.
     """
 
     setting: Setting
     origin: Mapping[str, str]
-    sources: tuple[str, ...] = ()
     inputs: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def refuse(self, name: str, why: str) -> None:
         """Refuses a field of the setting that was given and changes nothing."""
         if self.origin.get(name) == "given":
-            option = BY_FIELD[name].option if name in BY_FIELD else f"--{name}"
-            raise InvalidSetting(f"{option} would change nothing: {why}")
+            typed = BY_FIELD[name].option if name in BY_FIELD else f"--{name}"
+            raise InvalidSetting(f"{typed} would change nothing: {why}")
 
     def assumed(self, name: str) -> bool:
         """Whether this value is a default."""
@@ -167,27 +148,24 @@ class Question:
 
 
 def numbers(texts: Mapping[str, str]) -> dict[str, float]:
-    """The same as finite numbers: inputs of a theorem."""
+    """Finite numbers by name: inputs of a theorem."""
     values: dict[str, float] = {}
     for name, text in texts.items():
         value = number(text)
-        if value is None or isinstance(value, complex) or not abs(value) < float("inf"):
+        if value is None or not abs(value) < float("inf"):
             raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {name}={text}")
         whole = exactly(text)
         values[name] = value if whole is None else whole
     return values
 
 
-def take_setting(
-    options: dict[str, Any], start: Setting | None = None, *, complete: bool = True, inputs: bool = False
-) -> Question:
+def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool = False) -> Question:
     """Removes the setting's options from a command's and makes the setting.
 
-    `start`: what the options change where neither a preset nor a file is named. `complete`: whether every weight must
-    have a budget. `inputs`: whether --set may also name inputs of a theorem.
+    `complete`: whether every weight must have a budget. `inputs`: whether --set may also name inputs of a theorem.
     """
-    set_fields = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
-    set_fields = {name: value for name, value in set_fields.items() if value is not None}
+    changes = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
+    changes = {name: value for name, value in changes.items() if value is not None}
     rest: dict[str, str] = {}
     for typed, text in pairs("--set", options.pop("others"), "causal=yes").items():
         name = typed.replace("-", "_")
@@ -196,72 +174,66 @@ def take_setting(
             raise InvalidSetting(f"--set: a setting has no field {name!r}{hint(name, BY_NAME)}")
         if entry is None:
             rest[name] = text
-        elif entry.field in set_fields:
+        elif entry.field in changes:
             raise InvalidSetting(f"{entry.option} and --set {name} give the same: leave one out")
         else:
-            set_fields[entry.field] = entry.read(text)
-    measured = options.pop("measured", ())
-    if measured:
-        set_fields["measured"] = tuple(name.replace("-", "_") for name in measured)
-    preset, setting_file, norms_file = (options.pop(name) for name in ("preset", "setting_file", "norms_file"))
-    norm_words = options.pop("norm_words")
-    if preset is not None and setting_file is not None:
+            changes[entry.field] = entry.read(text)
+    if measured := options.pop("measured", ()):
+        changes["measured"] = tuple(name.replace("-", "_") for name in measured)
+    preset, file, norms_file, norm_words = (
+        options.pop(name) for name in ("preset", "setting_file", "norms_file", "norm_words")
+    )
+    if preset is not None and file is not None:
         raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
-    origin: dict[str, str] = {}
-    if setting_file is not None:
-        raw = read_json(setting_file, "--setting")
-        start = Setting.from_json(raw)
-        origin |= _named_in(raw)
-    elif preset is not None or start is None:
-        start = Setting.of(preset or "edelman")
-        origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"} if preset else {}
+    raw = {} if file is None else read_json(file, "--setting")
+    start = Setting.of(preset or "edelman") if file is None else Setting.from_json(raw)
+    origin = _named_in(raw)
+    if preset is not None:
+        origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"}
     norms = None
     if norms_file is not None:  # it is for the architecture that the options make, not for the one they start from
         norms = Norms.from_json(read_json(norms_file, "--norms"))
-        origin |= {"C": "file", "norms": "file"}
     if norm_words:
-        before = norms if norms is not None else start.norms if setting_file is not None else Norms()
+        before = norms if norms is not None else Norms() if file is None else start.norms
         norms = joined(before, norm_words)
+    if norms is not None:
         origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
-        useless = [name for name in set_fields if name not in WITH_LAYERS]
-        if useless:
+        for name in sorted(changes.keys() - WITH_LAYERS):
             raise InvalidSetting(
-                f"the setting lists its layers one by one, so {BY_FIELD[useless[0]].option} would change nothing: "
+                f"the setting lists its layers one by one, so {BY_FIELD[name].option} would change nothing: "
                 "change the layers"
             )
-    origin |= dict.fromkeys(set_fields, "given")
-    setting = changed(start, set_fields, norms)
+    origin |= dict.fromkeys(changes, "given")
+    setting = changed(start, changes, norms)
     if complete:
         refuse_missing(setting.norms, setting.architecture)
-    if "C" in set_fields and not setting.reads_knob:
+    if "C" in changes and not setting.reads_knob:
         raise InvalidSetting(
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )
-    named = (("--preset", preset), ("--setting", setting_file), ("--norms", norms_file), ("--norm", norm_words or None))
-    return Question(setting, origin, tuple(name for name, value in named if value is not None), numbers(rest))
+    return Question(setting, origin, numbers(rest))
 
 
-def changed(start: Setting, new_fields: Mapping[str, Any], norms: Norms | None = None) -> Setting:
+def changed(start: Setting, changes: Mapping[str, Any], norms: Norms | None = None) -> Setting:
     """A setting with the values of some options, and other norms."""
-    changes = {_NORMALISER[name]: value for name, value in new_fields.items() if name in _NORMALISER}
-    rest = {name: value for name, value in new_fields.items() if name not in _NORMALISER}
-    if changes:
-        if changes.get("name", "custom") != "custom":
-            changes = {"c": None, "mu": None} | changes
-        rest["normaliser"] = replace(start.architecture.normaliser, **changes)
+    inner = {_NORMALISER[name]: value for name, value in changes.items() if name in _NORMALISER}
+    rest = {name: value for name, value in changes.items() if name not in _NORMALISER}
+    if inner:
+        if inner.get("name", "custom") != "custom":
+            inner = {"c": None, "mu": None} | inner
+        rest["normaliser"] = replace(start.architecture.normaliser, **inner)
     return start.but(norms=norms, **rest)
 
 
-def _named_in(raw: Mapping[str, Any]) -> dict[str, str]:
+def _named_in(raw: Any) -> dict[str, str]:
+    """The fields that a setting's file gives."""
     if not isinstance(raw, Mapping):  # a JSON string that holds JSON
         return {}
-    named = [*raw.get("architecture", {}), *raw.get("sample", {})]
-    inside = raw.get("architecture", {}).get("normaliser", {})
-    named += [field for field, key in _NORMALISER.items() if key in inside]
-    if "norms" in raw:
-        named += ["norms", "C"]
-    return dict.fromkeys(named, "file")
+    architecture, sample = raw.get("architecture", {}), raw.get("sample", {})
+    names = [BY_NAME[name].field if name in BY_NAME else name for name in (*architecture, *sample)]
+    names += [name for name, key in _NORMALISER.items() if key in architecture.get("normaliser", {})]
+    return dict.fromkeys([*names, *(("norms", "C") if "norms" in raw else ())], "file")
 
 
 def full_json(setting: Setting) -> dict[str, Any]:
@@ -277,3 +249,70 @@ def full_json(setting: Setting) -> dict[str, Any]:
         kept = ("depth", "seq_len", "input_radius", "bits", "classes")
         out["architecture"] = {name: out["architecture"][name] for name in kept} | {"layers": layers}
     return out | {"norms": setting.norms.to_json()}
+
+
+# -- how it is shown
+
+_FIRST = ("style", "depth", "seq_len", "d", "heads", "activation", "normaliser", "normalisation", "readout")
+_MOST_NAMED = 4
+"""Budgets that are listed by name."""
+
+
+def _architecture(question: Question) -> Iterator[tuple[str, Any]]:
+    """The fields of the architecture that matter, with their values."""
+    architecture, start = question.setting.architecture, ("eps", "input_radius")
+    normaliser = architecture.normaliser
+    if architecture.layers is not None:
+        yield "layers", f"{len(architecture.layers)} listed"
+        start, names = ("seq_len", "input_radius", "classes"), ["seq_len", "input_radius", "classes", "bits"]
+    else:
+        names = [*_FIRST, *(f.name for f in fields(Architecture) if f.name not in (*_FIRST, "layers"))]
+        names.insert(7, "temperature")
+    for name in names:
+        value = normaliser.temperature if name == "temperature" else getattr(architecture, name)
+        empty = value in (None, False, 0, "none") or (name == "classes" and value == 1)
+        if name == "normaliser":
+            custom = f" (c = {shown(normaliser.c)}, mu = {shown(normaliser.mu)})" * (normaliser.name == "custom")
+            yield name, normaliser.name + custom
+        elif architecture.unread(name) is None and (
+            name in (*_FIRST, *start) or not question.assumed(name) or not empty
+        ):
+            yield name, value
+
+
+def described(question: Question) -> dict[str, tuple[str, str, str]]:
+    """By its field every value that matters: the part of the setting, the label, the value as it is shown."""
+    setting, norms = question.setting, question.setting.norms
+    rows = {name: ("Setting", shown(value)) for name, value in _architecture(question)}
+    if norms.C is not None:
+        rows["C"] = ("Norms", shown(norms.C))
+    if norms.budgets:
+        keys = list(norms.budgets)
+        text = f"{len(keys)} given" if len(keys) > _MOST_NAMED else f"of {' '.join(keys)}"
+        text += ", measured" * norms.measured + "; C for the rest" * (norms.C is not None)
+        rows["norm budgets"] = ("Norms", text)
+    sample = {name: getattr(setting.sample, name) for name in SAMPLE if name != "measured"}
+    rows |= {name: ("Sample", shown(value)) for name, value in sample.items() if value is not None}
+    if setting.sample.measured:
+        rows["measured"] = ("Sample", " and ".join(name.replace("_", " ") for name in setting.sample.measured))
+    labels = {"measured": "chosen from the data:"} | {
+        name: spec.label or letter(name) for name, spec in _DECLARED.items()
+    }
+    return {name: (part, labels.get(name, name).replace("_", " "), text) for name, (part, text) in rows.items()}
+
+
+def defaults_in(question: Question) -> list[str]:
+    """The shown fields whose values are defaults."""
+    assumed = [name for name in described(question) if name in BY_FIELD and question.assumed(name)]
+    return [name for name in assumed if name != "style" or question.assumed("preset")]
+
+
+def setting_lines(question: Question, *, without: Collection[str] = (), marked: bool = True) -> list[str]:
+    """The setting, with a star at defaults if these are `marked`; `without` some fields (those of a sweep)."""
+    stars = defaults_in(question) if marked else []
+    parts: dict[str, list[str]] = {}
+    for name, (part, label, value) in described(question).items():
+        if name not in without:
+            parts.setdefault(part, []).append(f"{label} {value}{'*' * (name in stars)}".replace(" ", "\xa0"))
+    lines = [f"{part:8} {', '.join(items)}" for part, items in parts.items()]
+    return lines + ["         * default; change it with the option of that name, or --set"] * bool(stars)

@@ -7,13 +7,17 @@ from typing import Any
 
 import click
 
-from boundcalc.base.files import assignments
-from boundcalc.cli.files import NAME_OR_FILE, FileCommand
-from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import say_positions, store_option
-from boundcalc.cli.predictors import certify_options
-from boundcalc.cli.progress import clock, kept
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import assignments, read_json
+from boundcalc.base.rounding import near
+from boundcalc.cli.files import NAME_OR_FILE, FileCommand, output_file
+from boundcalc.cli.learning import STORE, certify_options, default_store, say_positions
+from boundcalc.cli.options import option, refuse_given, refuse_others, several
+from boundcalc.cli.progress import clock, trials_counted
+from boundcalc.cli.text import mark, say_checked, write_table
 from boundcalc.lab.train.certify import Request, wanted
+
+_COLUMNS = ("task", "T", "m", "depth", "seed", "status", "steps", "train_error", "test_error", "gap")
 
 
 @click.command(
@@ -25,79 +29,107 @@ Examples:
   DASK_SCHEDULER_ADDRESS=tcp://10.0.0.1:8786 boundcalc sweep my_sweep.json --backend dask --jobs -1
   boundcalc sweep conjunction --seeds 5 --set train.lr=0.002 --list
   boundcalc sweep smoke --certify holdout --certify p2l
+  boundcalc sweep --store runs.db            the stored trials
+  boundcalc sweep --verify --store runs.db
 
 A sweep file (JSON) has the keys task, model, init, train, m, n_test, seeds and grid, such as
 
 \b
   {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32]}}
 
-Interrupt it whenever you like: run it again and it goes on.""",
+Interrupt it whenever you like: run it again and it goes on. A store is one SQLite file: copy it to move it, and read it
+with any program that reads SQLite.""",
 )
-@click.argument("what", metavar="PRESET|FILE", type=NAME_OR_FILE)
-@store_option
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes (-1: one per core).")
-@click.option("--backend", help="Back end of joblib: loky (the default), ray, dask, ...")
-@click.option("--seeds", type=click.IntRange(1), help="Seeds per point, instead of those of the sweep.")
-@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Change a field, such as train.lr=0.002.")
+@click.argument("what", metavar="[PRESET|FILE]", type=NAME_OR_FILE, required=False)
+@option(
+    "--store store_path",
+    output_file(appends=True),
+    "SQLite file of results.",
+    default_store,
+    show_default=f"$BOUNDCALC_STORE or {STORE}",
+)
+@option("--jobs", int, "Processes (-1: one per core).", 1)
+@option("--backend", str, "Back end of joblib: loky (the default), ray, dask, ...")
+@option("--seeds", click.IntRange(1), "Seeds per point, instead of those of the sweep.")
+@several("--set changes", "Change a field, such as train.lr=0.002.", "NAME=VALUE")
 @certify_options
-@click.option("--list", "only_list", is_flag=True, help="Print what would be trained, and stop.")
-def command(
-    what: str,
-    store_path: Path,
-    jobs: int,
-    backend: str | None,
-    seeds: int | None,
-    changes: tuple[str, ...],
-    methods: tuple[str, ...],
-    delta: float,
-    prefix: float,
-    only_list: bool,
-) -> None:
-    """Train the trials of a preset or of a file that are not in the store yet; results are stored as they come."""
-    from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
+@option("--list only_list", bool, "Print what would be trained, and stop.")
+@option("--verify", bool, "Check the store: its file, every record's digest and hash, and its certificates.")
+def command(what: str | None, store_path: Path, methods: tuple[str, ...], only_list: bool, **options: Any) -> None:
+    """Train the trials of a preset or of a file that are not in the store yet; results are stored as they come.
+
+    Without a preset or a file, the stored trials, a line each, or with --verify whether they are as they were written.
+    """
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import missing
 
+    if what is None:
+        refuse_others("without a preset or a file to train", {"store_path", "verify"})
+        with Store(store_path, create=False) as store:
+            _verify(store) if options["verify"] else _list(store)
+        return
+    refuse_given("with a sweep to train: it checks what is stored", "verify")
     if not methods:
-        refuse_given(dict.fromkeys(("delta", "prefix"), "without --certify, which says by which method"))
-    plans = [Request(name, delta, prefix) for name in wanted(methods)]
-    sweep = _sweep(what, seeds, assignments(changes, "--set"))
+        refuse_given("without --certify, which says by which method", "delta", "prefix")
+    from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
+
+    plans = [Request(name, options["delta"], options["prefix"]) for name in wanted(methods)]
+    sweep = _sweep(what, options["seeds"], assignments(options["changes"], "--set"))
     say_positions(sweep.trials)
     if only_list:
-        refuse_given(dict.fromkeys(("jobs", "backend"), "with --list, which trains nothing"))
+        refuse_given("with --list, which trains nothing", "jobs", "backend")
         present: set[str] = set()
         if store_path.exists():
             with Store(store_path, create=False) as store:
                 present = store.hashes()
-        todo = missing(sweep.trials, present)
-        click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {len(todo)} of them not in {store_path}")
+        todo = len(missing(sweep.trials, present))
+        click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {todo} of them not in {store_path}")
         return
-    workers = Workers(jobs, backend)
+    workers = Workers(options["jobs"], options["backend"])
     certified = None
-    with Store(store_path) as store, kept(store, sweep.trials) as tell:
+    with Store(store_path) as store, trials_counted() as tell:
         ran = run_sweep(sweep, store, workers=workers, tell=tell)
         if plans and not ran.errors:
             certified = certify_sweep(sweep.trials, store, plans, workers=workers, tell=tell)
-    diverged = f", {ran.failed} of them diverged" if ran.failed else ""
-    click.echo(
-        f"sweep {sweep.name}: {ran.present} trials were there, {ran.added} added{diverged} "
-        f"in {clock(ran.seconds)}; see `boundcalc runs --store {store_path}`"
-    )
-    if certified is not None:
-        refused = f", {certified.failed} of them refused" if certified.failed else ""
-        click.echo(
-            f"certificates: {certified.present} were there, {certified.added} added{refused} in "
-            f"{clock(certified.seconds)}"
-        )
+    for name, done, failed in (
+        (f"sweep {sweep.name}: {ran.present} trials", ran, "diverged"),
+        (f"certificates: {certified.present if certified else 0}", certified, "refused"),
+    ):
+        if done is not None:
+            bad = f", {done.failed} of them {failed}" if done.failed else ""
+            click.echo(f"{name} were there, {done.added} added{bad} in {clock(done.seconds)}")
+    click.echo(f"see `boundcalc sweep --store {store_path}`")
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
+
+
+def _list(store: Any) -> None:
+    """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
+    rows: list[list[str]] = []
+    for record in store.records():
+        values = record.summary
+        cells = (near(values[c]) if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
+        rows.append([record.hash[:12], *cells])
+    if rows:
+        write_table(("hash", *_COLUMNS), rows, droppable=("steps", "status", "depth"))
+    names = ", ".join(f"{name} ({count})" for name, count in store.sweeps().items())
+    click.echo(f"{len(rows)} trials; sweeps: {names or 'none'}")
+    for text in store.damaged:
+        click.echo(f"left out: {text}", err=True)
+
+
+def _verify(store: Any) -> None:
+    problems = store.verify()
+    for problem in problems:
+        click.echo(f"{mark(False)} {problem}", err=True)
+    if problems:
+        raise click.ClickException(f"{len(problems)} problems in {store.path}")
+    say_checked(True, f"{len(store.hashes())} trials, all as they were written")
 
 
 def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     import copy
 
-    from boundcalc.base.errors import InvalidSetting
-    from boundcalc.base.files import read_json
     from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
 
     if what in PRESETS:
@@ -107,25 +139,16 @@ def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     else:
         raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
     if isinstance(data, dict):
-        if seeds is not None:
-            data["seeds"] = seeds
+        data |= {} if seeds is None else {"seeds": seeds}
         for name, value in changes.items():
-            _change(data, name, value)
+            part, _, field = name.partition(".")
+            if field and part in ("task", "model", "init", "train", "grid"):
+                if not isinstance(data.setdefault(part, {}), dict):
+                    raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file")
+                data[part][field] = value
+            elif name in ("m", "n_test", "seeds", "name"):
+                data[name] = value
+            else:
+                parts = "task., model., init., train. or grid. and a field, or m, n_test"
+                raise InvalidSetting(f"--set takes {parts}; got {name!r}")
     return sweep_from_json(data, name=Path(what).stem)
-
-
-def _change(data: dict[str, Any], name: str, value: Any) -> None:
-    from boundcalc.base.errors import InvalidSetting
-
-    part, _, field = name.partition(".")
-    if field and part in ("task", "model", "init", "train", "grid"):
-        target = data.setdefault(part, {})
-        if not isinstance(target, dict):
-            raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file instead")
-        target[field] = value
-    elif not field and name in ("m", "n_test", "seeds", "name"):
-        data[name] = value
-    else:
-        raise InvalidSetting(
-            f"--set takes task., model., init., train. or grid. and a field, or m, n_test; got {name!r}"
-        )

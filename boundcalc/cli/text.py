@@ -6,8 +6,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
 
 import click
 
@@ -18,13 +17,7 @@ _PARAGRAPH = 100
 _PIPED = 80
 """Characters of a line of text in a pipe."""
 _GAP = 3
-
-
-class Line(NamedTuple):
-    """A row of a table."""
-
-    cells: Sequence[str]
-    style: Literal["bold", "dim", ""] = ""
+_LABEL = re.compile(r" *(?:[\w|()%.-]+(?: [\w-]+)?:? {2,})?")
 
 
 def room() -> int | None:
@@ -40,62 +33,51 @@ def reading_width() -> int:
     return min(_PARAGRAPH, room() or _PIPED)
 
 
-def say(text: str = "") -> None:
-    """Print lines; one that does not fit the terminal is wrapped, and goes on below its own text."""
-    width = room()
+def _filled(line: str, label: int, hang: int) -> str:
+    """A line in lines of prose, the later ones below the text that follows its label; `hang` columns further."""
+    width = reading_width()
+    wrapper = textwrap.TextWrapper(width, " " * label, " " * (label + hang), break_long_words=False)
+    wrapper.break_on_hyphens = False
+    return (line[:label] + wrapper.fill(line[label:])[label:]).rstrip().replace("\xa0", " ")
+
+
+def say(text: str = "", *, hang: int = 0) -> None:
+    """Print lines of prose, or of a label, two spaces and prose; spaces that may not be broken are no-break spaces."""
     for line in text.split("\n"):
-        if width is None or len(line) <= width:
-            click.echo(line)
-            continue
-        label = re.match(r" *(?:[\w|()%.-]+(?: [\w-]+)?:? {2,})?", line)
-        start = 0 if label is None or label.end() > width // 2 else label.end()
-        words = textwrap.fill(
-            line[start:].strip(), width - start, break_long_words=False, break_on_hyphens=False
-        ).splitlines()
-        click.echo("\n".join([line[:start] + words[0], *(" " * start + more for more in words[1:])]))
-
-
-def wrapped(words: Iterable[str], *, first: str = "", width: int | None = None, skip: int = 0) -> list[str]:
-    """Words (without the first `skip`) put into lines, the later ones indented as far as the first."""
-    width = reading_width() if width is None else width
-    lines = [first]
-    for word in list(words)[skip:]:
-        if len(lines[-1]) + len(word) > width and lines[-1].strip():
-            lines.append(" " * len(first))
-        lines[-1] += word + " "
-    return [line.rstrip() for line in lines]
+        match = _LABEL.match(line)
+        click.echo(_filled(line, match.end() if match and match.end() <= reading_width() // 2 else 0, hang))
 
 
 def write_table(
     headings: Sequence[str],
-    lines: Sequence[Line],
+    rows: Sequence[Sequence[str]],
     *,
     right: frozenset[int] = frozenset(),
     droppable: Sequence[str] = (),
+    styles: Sequence[str] = (),
 ) -> None:
-    """Columns under a rule; `right` are aligned to the right.
+    """Columns under a rule; `right` are aligned to the right, `styles` (bold, dim or "") are of the rows.
 
     Where the terminal is too narrow, columns stand closer, `droppable` ones go, wide cells are wrapped.
     """
     kept, width, gap = list(range(len(headings))), room(), _GAP
-    rows = [list(headings), *([*line.cells, *[""] * (len(headings) - len(line.cells))] for line in lines)]
+    filled = [list(headings), *([*row, *[""] * (len(headings) - len(row))] for row in rows)]
 
-    def total() -> int:
-        return sum(max(len(row[i]) for row in rows) for i in kept) + gap * (len(kept) - 1)
+    def too_wide() -> bool:
+        total = sum(max(len(row[i]) for row in filled) for i in kept) + gap * (len(kept) - 1)
+        return width is not None and total > width
 
-    if width is not None and total() > width:
-        gap -= 1
+    gap -= too_wide()
     for name in droppable:
-        if width is not None and total() > width and name in headings:
+        if name in headings and too_wide():
             kept.remove(list(headings).index(name))
     right = frozenset(kept.index(i) for i in right if i in kept)
-    head, *body = [[row[i] for i in kept] for row in rows]
-    widths = fitted([head, *body], width, gap)
-    click.echo("\n".join(folded(head, widths, right, gap)))
-    click.echo("-" * (sum(widths) + gap * (len(widths) - 1)))
-    for line, cells in zip(lines, body, strict=True):
-        text = "\n".join(folded(cells, widths, right, gap))
-        click.echo(click.style(text, **{line.style: True}) if line.style else text)
+    filled = [[row[i] for i in kept] for row in filled]
+    widths = fitted(filled, width, gap)
+    head, *body = ("\n".join(folded(row, widths, right, gap)) for row in filled)
+    click.echo(head + "\n" + "-" * (sum(widths) + gap * (len(widths) - 1)))
+    for i, text in enumerate(body):
+        click.echo(click.style(text, **{styles[i]: True}) if styles and styles[i] else text)
 
 
 def mark(ok: bool) -> str:
@@ -111,8 +93,8 @@ def mark(ok: bool) -> str:
 def say_checked(ok: bool, text: str) -> None:
     """The outcome of a check, behind its mark; green or red on a terminal."""
     sign = mark(ok)
-    first, *rest = wrapped(text.split(), first=f"{sign} ")
-    click.echo("\n".join([click.style(sign, fg="green" if ok else "red") + first[len(sign) :], *rest]))
+    words = _filled(f"{sign} {text}", len(sign) + 1, 0)
+    click.echo(click.style(sign, fg="green" if ok else "red") + words[len(sign) :])
 
 
 def bar(share: float) -> str:

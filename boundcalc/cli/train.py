@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import output
+from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
-from boundcalc.base.rounding import down, near, percent, short, up
-from boundcalc.cli import predictors
+from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.cli.files import FileCommand, output_file
-from boundcalc.cli.idle import refuse_given
-from boundcalc.cli.learning import say_positions
+from boundcalc.cli.learning import certify_options, say_positions
+from boundcalc.cli.options import NUMBER, WHOLE, form_option, option, pairs, refuse_given, several, write_json
 from boundcalc.cli.progress import Live
-from boundcalc.cli.report_text import NO_MEMBER, VACUOUS, amount
-from boundcalc.cli.text import Line, say, write_table
-from boundcalc.cli.values import NUMBER, WHOLE, pairs
+from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
+from boundcalc.cli.text import say, write_table
+from boundcalc.cli.verify import fact_shown
+from boundcalc.lab.train.certify import Issued, Request, certify_trial, examples_of, wanted
 from boundcalc.lab.train.trial import N_TEST, Optimisation
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.trial import Trial
 
 _FIELDS = {
-    "task": ("T", "s", "function"),
-    "model": ("depth", "d", "heads"),
-    "init": (),
-    "train": ("lr", "batch", "steps"),
+    **{"task": ("T", "s", "function"), "model": ("depth", "d", "heads")},
+    **{"init": (), "train": ("lr", "batch", "steps")},
 }
 """Fields of a trial's parts that have an option of their own."""
 _DATA = (".npz", ".csv", ".parquet")
 
 
-def _certificates(file: Path, values: Mapping[str, Any]) -> list[Path]:
-    """One file, or one for each of several methods; and the weights that a rule is proved of."""
-    files = predictors.certificate_files(file, values["methods"])
-    return [*files.values(), *(predictors.weights_file(path) for name, path in files.items() if name == "rule")]
+def _certificate_files(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
+    """Where the certificate of each method goes: to the file named, or next to it where there are several."""
+    chosen = wanted(methods)
+    stem = "" if file is None else file.stem
+    return {name: file if len(chosen) == 1 else file.with_stem(f"{stem}-{name}") for name in chosen} if file else {}
+
+
+def _outputs(file: Path, values: Mapping[str, Any]) -> list[Path]:
+    """The certificates, and the weights that a rule is proved of."""
+    files = _certificate_files(file, values["methods"])
+    return [*files.values(), *(path.with_suffix(".safetensors") for name, path in files.items() if name == "rule")]
 
 
 @click.command(
@@ -54,28 +58,26 @@ Examples:
   boundcalc train conjunction --m 64 --ball W_1=op:2 --ball W_V=21:4 -o model.safetensors""",
 )
 @click.argument("task")
-@click.option("--T", "T", type=WHOLE, help="Rows (bits) per sequence.")
-@click.option("--s", "s", type=WHOLE, help="Bits that matter.")
-@click.option("--function", help="Truth table or formula (task boolean).")
-@click.option("--m", "m", type=WHOLE, default=64, show_default=True, help="Training examples (0: fresh at every step).")
-@click.option("--seed", type=WHOLE, default=0, show_default=True, help="Random seed.")
-@click.option("--depth", type=WHOLE, help="Blocks.")
-@click.option("--d", "d", type=WHOLE, help="Width of a row.")
-@click.option("--heads", type=WHOLE, help="Attention heads per block.")
-@click.option("--lr", type=NUMBER, default=Optimisation.lr, show_default=True, help="Learning rate.")
-@click.option("--batch", type=WHOLE, default=Optimisation.batch, show_default=True, help="Examples per step (0: all).")
-@click.option("--steps", type=WHOLE, default=Optimisation.steps, show_default=True, help="Most steps of training.")
-@click.option("--ball", "balls", multiple=True, metavar="KIND=NORM:R", help="Keep weights in a norm ball (op, F, 21).")
-@click.option(
-    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="n_test, or a field of task., model., init., train."
-)
-@click.option("--gamma", type=NUMBER, default=1.0, show_default=True, help="Margin of the ramp loss.")
-@click.option("-o", "--out", "save", type=output_file(), help="Write the model (safetensors).")
-@click.option("--store", "store_path", type=output_file(appends=True), help="Keep the result.")
-@predictors.certify_options
-@click.option("--certificate", type=output_file(_certificates), help="Write the certificate (JSON).")
-@click.option("--examples", type=output_file(), help="Write the training examples (.npz).")
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@option("--T T", WHOLE, "Rows (bits) per sequence.")
+@option("--s", WHOLE, "Bits that matter.")
+@option("--function", str, "Truth table or formula (task boolean).")
+@option("--m", WHOLE, "Training examples (0: fresh at every step).", 64)
+@option("--seed", WHOLE, "Random seed.", 0)
+@option("--depth", WHOLE, "Blocks.")
+@option("--d", WHOLE, "Width of a row.")
+@option("--heads", WHOLE, "Attention heads per block.")
+@option("--lr", NUMBER, "Learning rate.", Optimisation.lr)
+@option("--batch", WHOLE, "Examples per step (0: all).", Optimisation.batch)
+@option("--steps", WHOLE, "Most steps of training.", Optimisation.steps)
+@several("--ball balls", "Keep weights in a norm ball (op, F, 21).", "KIND=NORM:R")
+@several("--set changes", "n_test, or a field of task., model., init., train.", "NAME=VALUE")
+@option("--gamma", NUMBER, "Margin of the ramp loss.", 1.0)
+@option("-o --out save", output_file(), "Write the model (safetensors).")
+@option("--store store_path", output_file(appends=True), "Keep the result.")
+@certify_options
+@option("--certificate", output_file(_outputs), "Write the certificate (JSON).")
+@option("--examples", output_file(), "Write the training examples (.npz).")
+@form_option("table", "json")
 def command(
     save: Path | None,
     store_path: Path | None,
@@ -92,17 +94,15 @@ def command(
 
     Bounds are a posteriori: they hold for the norms that were measured, corrected for choosing them after training.
     """
-    from boundcalc.base import validate
-
     validate.positive("gamma", gamma)
     validate.fraction("delta", delta, ends=False)
     if save is not None:
         output.safetensors_name(save)
-    if not methods and (certificate is not None or prefix):
-        raise InvalidSetting("--certificate and --prefix belong to --certify: say by which method, such as p2l")
+    if not methods:
+        refuse_given("without --certify, which says by which method, such as p2l", "certificate", "prefix")
     if options["m"] == 0:
         why = "without a training sample (--m 0), which bounds need"
-        refuse_given({"gamma": why} | ({} if methods else {"delta": why}))
+        refuse_given(why, "gamma", *([] if methods else ["delta"]))
     trial = _trial(options)  # its mistakes are reported before torch is imported, which takes seconds
     for file in (save, examples):
         if file is not None:
@@ -114,9 +114,9 @@ def command(
 
     torch.set_num_threads(1)
     say_positions([trial])
-    live = Live()
-    outcome = train([trial], live=lambda state: live.show(_newest(state)))[0]
-    live.end()  # what differs between two runs goes to stderr, so that standard output does not differ
+    with Live() as live:
+        outcome = train([trial], live=lambda state: live.show(_newest(state)))[0]
+    # what differs between two runs goes to stderr, so that standard output does not differ
     click.echo(f"{near(outcome.result['cpu_seconds'])} CPU-s", err=True)
     if save is not None:
         from boundcalc.predictors.rules.certify import StoredNetwork
@@ -128,20 +128,17 @@ def command(
         with Store(store_path) as store:
             store.add(trial, outcome.result)
     if examples is not None:
-        predictors.write_examples(trial, examples)
-    certificates: list[dict[str, Any]] = []
-    if methods:
-        certificates = predictors.certify_trial(trial, methods, delta, prefix=prefix, file=certificate)
+        examples_of(trial)[0].save(examples)
+    certificates = _certified(trial, [Request(name, delta, prefix) for name in wanted(methods)], certificate)
     values = _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         document = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
-        if methods:
-            document["certificates"] = certificates
-        click.echo(json.dumps({**document, "bounds": [value.to_json() for value in values]}, indent=1))
+        document |= {"certificates": certificates} if methods else {}
+        write_json({**document, "bounds": [value.to_json() for value in values]})
     else:
         _show(trial, outcome.result, values, gamma, delta)
         if certificates:
-            predictors.show_certificates(certificates, delta)
+            show_certificates(certificates, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
 
@@ -159,13 +156,12 @@ def _trial(options: Mapping[str, Any]) -> Trial:
         parts["train"]["balls"] = _balls(options["balls"])
     changes = assignments(options["changes"], "--set")
     n_test = changes.pop("n_test", N_TEST)
-    refuse_given(
-        {name.partition(".")[2]: f"besides --set {name}" for name in changes if name.partition(".")[2] in options}
-    )
     for name, value in changes.items():
         part, _, field = name.partition(".")
         if part not in parts or not field:
             raise InvalidSetting(f"--set takes n_test, or task., model., init. or train. and a field, got {name!r}")
+        if field in options:
+            refuse_given(f"besides --set {name}", field)
         parts[part][field] = value
     model = parts["model"]
     if "d" in model and model.get("style") != "edelman":
@@ -199,6 +195,38 @@ def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) ->
     return compare(setting_of(trial, result, margin=gamma, delta=delta), list(POLICIES))
 
 
+def _certified(trial: Trial, requests: list[Request], file: Path | None) -> list[dict[str, Any]]:
+    """One entry per method: its certificate in short, what was measured, and the file it was written to.
+
+    Where certificates are written, a run of picks that is killed goes on from FILE.run when the command is given again.
+    """
+    files = _certificate_files(file, [request.method for request in requests])
+    runs = {name: files[name].with_name(f"{files[name].name}.run") for name in ("holdout", "p2l") if name in files}
+    entries: list[dict[str, Any]] = []
+
+    def keep(issued: Issued) -> None:
+        target = files.get(issued.request.method) if issued.certificate is not None else None
+        if issued.certificate is not None and target is not None:
+            issued.certificate.save(target)
+            if issued.network is not None:
+                issued.network.save(target.with_suffix(".safetensors"))
+        entries.append({**issued.entry, "file": target and str(target)})
+
+    with Live() as live:
+
+        def tell(name: str, state: Mapping[str, Any] | str) -> None:
+            if not isinstance(state, str):
+                state = f"prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
+            live.show(f"{name}: {state}")
+
+        if requests:
+            certify_trial(trial, requests, tell=tell, resume=runs.get, done=keep)
+    return entries
+
+
+# -- text
+
+
 def _newest(state: Mapping[str, Any]) -> str:
     """The newest point of the curves."""
     point = state["points"][0]
@@ -226,33 +254,25 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
         )
     say(
         f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "
-        f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads"
+        f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads\n"
     )
     if values:
         _show_bounds(values, gamma, delta)
     else:
-        say("\nno bound: it needs a training sample (m > 0), a classification and finite weights")
+        say("no bound: it needs a training sample (m > 0), a classification and finite weights")
     if "norms" in result:
         from boundcalc.base.schema import write
         from boundcalc.lab.train.bounds import by_block
 
         budgets = {key: write(budget) for key, budget in by_block(result).items()}
-        kinds = list(dict.fromkeys(kind for budget in budgets.values() for kind, x in budget.items() if _is_norm(x)))
-        rows = [
-            Line([key, *(up(budget[name]) if name in budget else "" for name in kinds)])
-            for key, budget in budgets.items()
-        ]
+        kinds = list(dict.fromkeys(kind for row in budgets.values() for kind, x in row.items() if isinstance(x, float)))
+        norms = [[key, *(up(row[kind]) if kind in row else "" for kind in kinds)] for key, row in budgets.items()]
         say()
-        write_table(("norm (largest over heads)", *kinds), rows, right=frozenset(range(1, 1 + len(kinds))))
-
-
-def _is_norm(value: Any) -> bool:
-    return isinstance(value, float)
+        write_table(("norm (largest over heads)", *kinds), norms, right=frozenset(range(1, 1 + len(kinds))))
 
 
 def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
     sample = values[0].setting.sample
-    say()
     say(
         f"bounds of the gap (ramp loss of margin {short(gamma)}, delta {short(delta)}, share of training margins at "
         f"most gamma: {short(sample.train_error)}), corrected for norms chosen after training"
@@ -260,14 +280,44 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
     telling = [value for value in values if value.refusal is None and value.kind != "proxy"]
     if telling and all(value.vacuous for value in telling):
         say(f"none of {len(telling)} is below 1 at m = {sample.n_train}")
+    rows: list[tuple[str, ...]] = []
+    for value in values:
+        if value.refusal is not None:
+            rows.append((value.name, NO_MEMBER, "", f"needs {value.refusal.needs}"))
+            continue
+        note = "every covering argument gives a bound above 1 here" if value.trivial else ""
+        gap = "~" * (value.kind == "proxy") + (VACUOUS if value.trivial else amount(value.log10))
+        rows.append((value.name, gap, value.kind.replace("_", " "), note))
     say()
-    write_table(("bound", "gap <=", "kind", "note"), [Line(_cells(value)) for value in values])
+    write_table(("bound", "gap <=", "kind", "note"), rows)
 
 
-def _cells(value: Any) -> tuple[str, ...]:
-    """A row of the table of bounds."""
-    if value.refusal is not None:
-        return (value.name, NO_MEMBER, "", f"needs {value.refusal.needs}")
-    note = "every covering argument gives a bound above 1 here" if value.trivial else ""
-    gap = VACUOUS if value.trivial else amount(value.log10)
-    return (value.name, "~" * (value.kind == "proxy") + gap, value.kind.replace("_", " "), note)
+def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> None:
+    """A row for each method; a rule leads with what knows least of the task: its table or tree."""
+    say(f"\ncertificates, each by itself with probability at least {confidence(delta)} (its own predictor)\n")
+    rows: list[tuple[str, ...]] = []
+    notes: list[str] = []
+    for entry in entries:
+        method = entry["method"]
+        if entry["risk"] is None:
+            rows.append((method, NO_MEMBER, "", "", entry["refused"]))
+            continue
+        risk, bits, named = entry["risk"], entry.get("bits", 0), entry.get("function") != entry.get("unnamed")
+        if "rule" in entry:
+            margin = f"proved from the weights, least margin {down(entry['margin'], 3)}"
+            notes.append(f"{method}: computes {entry['rule']} on {entry['inputs']} ({margin})")
+        if named:
+            name = f"by the name {entry['function']}, which the code of tasks has"
+            notes.append(f"{method}: {name}: {fact_shown(bits)} bits, risk <= {up(risk, 4)}")
+            risk, bits = entry["risk_unnamed"], entry["bits_unnamed"]
+        facts = {name: entry[name] for name in ("picks", "nats", "draws") if name in entry}
+        facts |= {"bits": bits} if "bits" in entry else {}
+        of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"] - entry.get("picks", 0)
+        words = [f"{fact_shown(fact)} {name}" for name, fact in facts.items()]
+        words.append(f"{entry['errors']} errors of {of}")
+        measured = "" if entry["test_error"] is None else near(entry["test_error"])
+        rows.append((method, up(risk, 4), measured, entry["statement"], f"{', '.join(words)}; {entry['certified']}"))
+        notes += [f"{method}: {entry['file']}"] * bool(entry["file"])
+    write_table(("method", "risk <=", "test error", "by", "based on"), rows)
+    for note in notes:
+        say(note)

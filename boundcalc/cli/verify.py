@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base.compared import describe_comparison
-from boundcalc.base.errors import CertificateError
-from boundcalc.base.files import read_text
-from boundcalc.base.rounding import confidence, down, log10_up, up, value_up
-from boundcalc.cli.files import PythonName
-from boundcalc.cli.options import form_option, write_json
-from boundcalc.cli.setting import FILE
-from boundcalc.cli.text import say, say_checked, wrapped
-from boundcalc.cli.values import short, shown, upper
+from boundcalc.base.compared import Compared, describe_comparison
+from boundcalc.base.errors import BoundcalcError, CertificateError
+from boundcalc.base.files import parse_json, read_text
+from boundcalc.base.rounding import confidence, down, log10_up, short, up, upper, value_up
+from boundcalc.base.schema import read
+from boundcalc.cli.files import FILE, NAME_OR_FILE
+from boundcalc.cli.options import form_option, option, shown, write_json
+from boundcalc.cli.setting import Question, setting_lines
+from boundcalc.cli.text import say, say_checked
 
 if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
     from boundcalc.setting import Setting
 
 _SHOWN_BUDGETS = 12
-_FLOOR_FORMAT = "boundcalc-floor/1"
 
 
 @click.command(
@@ -38,15 +39,13 @@ Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""
 )
 @click.argument("file", type=FILE)
 @form_option("table", "json")
-@click.option(
+@option(
     "--data",
-    type=PythonName(),
+    NAME_OR_FILE,
+    "Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
     metavar="DATA",
-    help="Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
 )
-@click.option(
-    "--model", type=FILE, help="Weights that a rule is proved of (default: CERTIFICATE's name, ending in .safetensors)."
-)
+@option("--model", FILE, "Weights that a rule is proved of (default: CERTIFICATE's name, ending in .safetensors).")
 def command(file: str, form: str, data: str | None, model: str | None) -> None:
     """Re-derive the value of a certificate and compare it with the claims.
 
@@ -54,166 +53,136 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
     second checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate
     of one predictor is based on.
     """
-    from boundcalc.base.files import parse_json
-    from boundcalc.predictors.certificate import is_predictor_certificate
-
-    text = _text(file)
+    try:
+        text = read_text(file, error=CertificateError)
+    except OSError as error:
+        raise CertificateError(f"cannot read {file}: {error.strerror or error}") from None
     raw = parse_json(text, file, CertificateError)
-    if is_predictor_certificate(raw):
-        from boundcalc.cli.predictors import verify_file
-
-        verify_file(file, raw, data, form, model)
-        return
-    if data is not None or model is not None:
+    kind = str(raw.get("format")).partition("/")[0] if isinstance(raw, dict) else ""
+    of_predictor = kind == "boundcalc-predictor-certificate"
+    if not of_predictor and (data is not None or model is not None):
         raise click.UsageError("--data and --model belong to the certificate of a predictor; this one is of a class")
-    if isinstance(raw, dict) and str(raw.get("format")).startswith("boundcalc-score/"):
-        _verify_score(file, raw, form)
+    try:
+        if of_predictor:
+            claim, labelled, document = _predictor(file, raw, data, model)
+        elif kind == "boundcalc-score":
+            claim, labelled, document = _score(raw)
+        elif kind == "boundcalc-floor":
+            claim, labelled, document = _floor(raw)
+        else:
+            claim, labelled, document = _bound(raw, text)
+    except BoundcalcError as error:
+        raise CertificateError(f"{file}: {error}") from error
+    if form == "json":
+        write_json({"verified": True, **document})
         return
-    if isinstance(raw, dict) and raw.get("format") == _FLOOR_FORMAT:
-        _verify_floor(file, raw, form)
-        return
+    say_checked(True, claim)
+    width = max(map(len, labelled))
+    for label, words in labelled.items():
+        if words:
+            say(f"{label:{width}}  {words}")
+
+
+_Verified = tuple[str, dict[str, str], dict[str, Any]]
+"""The claim, labelled lines about it, and the same for programs."""
+
+
+def _bound(raw: Any, text: str) -> _Verified:
+    """A bound of a class, by both checkers."""
+    from boundcalc.proof import second
     from boundcalc.proof.certificate import Certificate
     from boundcalc.proof.checker import verify
 
-    try:
-        certificate = Certificate.from_json(raw)
-        values = _Found(verify(certificate).log_value, *_alone(text))
-    except CertificateError as error:
-        raise CertificateError(f"{file}: {error}") from error
-    if form == "json":
-        write_json(_document(certificate, values))
-        return
-    claim, *lines = _lines(certificate, values)
-    say_checked(True, claim)
-    for line in lines:
-        label, gap, text = line.partition("  ")
-        first = f"{label:8}  " if gap and " " not in label else ""
-        click.echo("\n".join(wrapped((text if first else line).split(), first=first)))
+    certificate = Certificate.from_json(raw)
+    first = verify(certificate).log_value
+    try:  # all that is printed is based on it
+        confirmed = math.nextafter(float(second.confirm(text).log_value), math.inf)
+    except second.Refused as error:
+        raise CertificateError(f"the second checker, which stands alone, does not confirm it: {error}") from None
+    sample, trivial, levels = certificate.setting.sample, certificate.trivial, len(certificate.levels)
+    at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
+    log10 = log10_up(confirmed)
+    vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
+    claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {_sure(sample.delta)}"
+    how = f"strategy {certificate.strategy}" + (f", {levels} level{'s' * (levels != 1)}" if levels else "") + "; "
+    if trivial:
+        claim = f"verified, and trivial: no cover is counted, so it bounds nothing about the {certificate.quantity}"
+        how = ""
+    digits, interval = (upper(log / math.log(10), 12) for log in (confirmed, first))
+    model = describe_comparison(certificate.compared)
+    modules, lines = second.size()
+    document = {
+        **raw,
+        "quantity": certificate.quantity,
+        "kind": certificate.kind,
+        "trivial": trivial,
+        "value": None if trivial else value_up(confirmed),
+        "log10_value": None if trivial else log10,
+        "confidence": confidence(sample.delta),
+        "second": {"confirmed": True, "log_value": confirmed, "modules": modules, "lines": lines},
+        "first": {"confirmed": True, "log_value": first},
+    }
+    return (
+        claim,
+        {
+            **_about(certificate.setting),
+            "model": f"{model} (on record, not checked here)",
+            "measured": _measured(certificate),
+            "proof": f"kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
+            "second": f"confirmed by the checker that stands alone: {digits}, in 50 digits",
+            "first": f"confirmed in interval arithmetic: {interval}",
+        },
+        document,
+    )
 
 
-def _verify_score(file: str, raw: Any, form: str) -> None:
+def _score(raw: Any) -> _Verified:
     """The score of a test set, from its facts."""
     from boundcalc.lab.certification import of_score
     from boundcalc.predictors.scores import Score
 
-    try:
-        score = Score.from_json(raw)
-    except CertificateError as error:
-        raise CertificateError(f"{file}: {error}") from error
-    if form == "json":
-        write_json({"verified": True, **score.to_json()})
-        return
-    line = of_score("score", score)
-    say_checked(True, f"verified: {score.claim}")
-    say(f"{'proof':10}  {line.based_on}")
-    say(f"{'model':10}  {', '.join(score.names)} (on record, not checked here)")
-    say(f"{'facts':10}  taken as they stand, of independent examples that the models had not met")
+    score = Score.from_json(raw)
+    labelled = {
+        "proof": of_score("score", score).based_on,
+        "model": f"{', '.join(score.names)} (on record, not checked here)",
+        "facts": "taken as they stand, of independent examples that the models had not met",
+    }
+    return f"verified: {score.claim}", labelled, score.to_json()
 
 
-def _verify_floor(file: str, raw: Any, form: str) -> None:
+def _floor(raw: Any) -> _Verified:
     """A floor, by both checkers."""
     from boundcalc.proof import second
     from boundcalc.proof.floor import read_floor
 
+    floor = read_floor(raw)
     try:
-        floor = read_floor(raw)
         second.derive_floor(raw)
-    except (CertificateError, second.Refused) as error:
-        raise CertificateError(f"{file}: {error}") from error
-    sample = floor.setting.sample
-    if form == "json":
-        write_json({**floor.to_json(), "verified": True})
-        return
-    sure = f"with probability {confidence(sample.delta)}"
-    say_checked(True, f"verified: no bound that holds {sure} is below {down(floor.value, 6)}")
-    for label, text in (("of", floor.of), *_about(floor.setting)):
-        say(f"{label:8}  {text}")
-    say(f"{'members':8}  construction {floor.construction.name} ({floor.construction.title}), counted by {floor.by}")
-
-
-class _Found(NamedTuple):
-    """A log that is at least that of the value, by each checker, and how large the one that stands alone is."""
-
-    first: float
-    second: float
-    modules: int
-    lines: int
-
-
-def _text(file: str) -> str:
-    try:
-        return read_text(file, error=CertificateError)
-    except OSError as error:
-        raise CertificateError(f"cannot read {file}: {error.strerror or error}") from None
-
-
-def _alone(text: str) -> tuple[float, int, int]:
-    """What the checker that stands alone makes of a file's text: all that is printed is based on it."""
-    from boundcalc.proof import second
-
-    try:
-        confirmed = second.confirm(text)
     except second.Refused as error:
-        raise CertificateError(f"the second checker, which stands alone, does not confirm it: {error}") from None
-    return math.nextafter(float(confirmed.log_value), math.inf), *second.size()
+        raise CertificateError(str(error)) from error
+    construction = floor.construction
+    labelled = {"of": floor.of, **_about(floor.setting)}
+    labelled["members"] = f"construction {construction.name} ({construction.title}), counted by {floor.by}"
+    claim = f"no bound that holds {_sure(floor.setting.sample.delta)} is below {down(floor.value, 6)}"
+    return f"verified: {claim}", labelled, floor.to_json()
 
 
-def _lines(certificate: Certificate, values: _Found) -> list[str]:
-    """What was verified, in words: the claim, what it is about, and what it is based on."""
-    sample = certificate.setting.sample
-    at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
-    log10 = log10_up(values.second)
-    vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
-    sure = f"with probability at least {confidence(sample.delta)}"
-    levels = len(certificate.levels)
-    claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {sure}"
-    said_levels = f", {levels} level{'s' * (levels != 1)}" if levels else ""
-    how = f"strategy {certificate.strategy}{said_levels}; "
-    if certificate.trivial:
-        claim = f"verified, and trivial: no cover is counted, so it bounds nothing about the {certificate.quantity}"
-        how = ""
-    digits, interval = (upper(log / math.log(10), 12) for log in (values.second, values.first))
-    return [
-        claim,
-        *(f"{label:8}  {text}" for label, text in _about(certificate.setting)),
-        f"{'model':8}  {describe_comparison(certificate.compared)} (on record, not checked here)",
-        f"{'measured':8}  {_measured(certificate)}",
-        f"{'proof':8}  kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
-        f"{'second':8}  confirmed by the checker that stands alone: {digits}, in 50 digits",
-        f"{'first':8}  confirmed in interval arithmetic: {interval}",
+def _sure(delta: float) -> str:
+    return f"with probability at least {confidence(delta)}"
+
+
+def _about(setting: Setting) -> dict[str, str]:
+    """Everything the claim is about: the setting as `eval` shows it, with every budget."""
+    lines = setting_lines(Question(setting, {}), marked=False)
+    labels = dict(line.split(maxsplit=1) for line in lines)
+    budgets = [
+        " ".join([key, *(f"{name} {shown(value)}" for name, value in limits.items())])
+        for key, limits in setting.norms.to_json().get("budgets", {}).items()
     ]
-
-
-def _about(setting: Setting) -> list[tuple[str, str]]:
-    """Everything the claim is about."""
-    full = setting.complete_json()
-    architecture, sample = full["architecture"], full["sample"]
-    if architecture["layers"] is not None:
-        network = ", ".join(layer["layer"] for layer in architecture["layers"])
-        shown = {name: architecture[name] for name in ("seq_len", "input_radius", "classes", "bits")}
-        shown = {name: value for name, value in shown.items() if value is not None}
-        network = f"layers {network}; {_names_and_values(shown)}"
-    else:
-        normaliser = architecture.pop("normaliser")
-        del architecture["layers"]
-        chosen = {name: value for name, value in architecture.items() if value is not None and value is not False}
-        network = f"{_names_and_values(chosen)}, normaliser {normaliser.pop('name')}"
-        fields = {name: value for name, value in normaliser.items() if value is not None}
-        network += f" ({_names_and_values(fields)})" if fields else ""
-    budgets = [f"{key} {_names_and_values(limits)}" for key, limits in full["norms"]["budgets"].items()]
     hidden = len(budgets) - _SHOWN_BUDGETS
-    budgets = [*budgets[:_SHOWN_BUDGETS], *([f"and {hidden} more (--format json)"] if hidden > 0 else [])]
+    listed = [*budgets[:_SHOWN_BUDGETS], *([f"and {hidden} more (--format json)"] if hidden > 0 else [])]
     knob = [] if setting.norms.C is None else [f"C {short(setting.norms.C)} for all budgets not set"]
-    seen = {name: value for name, value in sample.items() if value is not None and value != []}
-    return [("network", network), ("norms", "; ".join([*knob, *budgets])), ("sample", _names_and_values(seen))]
-
-
-def _names_and_values(values: dict[str, Any]) -> str:
-    words = {
-        name: f"({_names_and_values(value)})" if isinstance(value, dict) else shown(value)
-        for name, value in values.items()
-    }
-    return ", ".join(f"{name} {word}" for name, word in words.items())
+    return {"setting": labels["Setting"], "norms": "; ".join([*knob, *listed]), "sample": labels["Sample"]}
 
 
 def _measured(certificate: Certificate) -> str:
@@ -225,29 +194,103 @@ def _measured(certificate: Certificate) -> str:
     return f"{', '.join(what)}; P1 adds {up(certificate.nats or 0.0)} nats to log(1/delta)"
 
 
-def _document(certificate: Certificate, values: _Found) -> dict[str, Any]:
-    data = certificate.to_json()
-    sample = certificate.setting.sample
-    trivial = certificate.trivial
-    return {
-        "verified": True,
-        "quantity": certificate.quantity,
-        "kind": certificate.kind,
-        "trivial": trivial,
-        "value": None if trivial else value_up(values.second),
-        "log10_value": None if trivial else log10_up(values.second),
-        "delta": sample.delta,
-        "confidence": confidence(sample.delta),
-        "train_error": sample.train_error if certificate.quantity == "risk" else None,
-        "strategy": None if trivial else certificate.strategy,
-        "policy": certificate.policy,
-        "budgets": "fixed in advance" if certificate.measured is None else "measured",
-        "looked_at": data["looked_at"],
-        "statements": data["statements"],
-        "log_counts": [level.log_count for level in certificate.levels],
-        "second": {"confirmed": True, "log_value": values.second, "modules": values.modules, "lines": values.lines},
-        "first": {"confirmed": True, "log_value": values.first},
-        "setting": data["setting"],
-        "forward_check": data["forward_check"],
-        "forward_check_text": describe_comparison(certificate.compared),
+# -- one predictor
+
+
+def _predictor(file: str, raw: Any, data_file: str | None, model: str | None) -> _Verified:
+    """A predictor's certificate: its number from its facts; with the examples, its facts too."""
+    from boundcalc.cli.checkpoint import examples_of
+    from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
+
+    certificate = PredictorCertificate.from_json(raw)
+    recipe = certificate.evidence.get("recipe", {})
+    data = None if data_file is None else examples_of(data_file, handed_over=recipe.get("kind") == "given")
+    weights = Path(file).with_suffix(".safetensors") if model is None else Path(model)
+    environment = certificate.evidence.get("environment", {})
+    checked = verify_predictor(certificate, data, lambda recipe: _learner(recipe, weights, environment))
+    established = checked.established or "taken as they stand; give the examples with --data to establish them again"
+    summary = certificate.summary()
+    facts = ", ".join(
+        f"{name} {fact_shown(summary[name])}" for name in ("n", "errors", "picks", "bits", "nats") if name in summary
+    )
+    labelled = {
+        "predictor": certificate.certified,
+        "proof": f"{certificate.statement} ({certificate.method}): {facts}",
+        "beforehand": _beforehand(certificate),
+        "model": _model(certificate, recipe),
+        "network": checked.proved or "",
+        "facts": established,
     }
+    claim = f"verified: risk of a fresh example <= {up(certificate.risk, 4)}, {_sure(certificate.delta)}"
+    document = {**raw, "rederived": checked.risk, "facts_established": checked.established is not None, **labelled}
+    return claim, labelled, document | {"facts": raw["facts"]}
+
+
+def fact_shown(fact: float) -> str:
+    """A count as it is; bits and nats rounded up."""
+    return str(fact) if isinstance(fact, int) else up(fact)
+
+
+def _beforehand(certificate: Any) -> str:
+    """What was fixed before the data: how many alternatives share delta, the one that was chosen, every seed."""
+    count = len(certificate.alternatives)
+    text = f"{count} alternative{'s' * (count != 1)} for delta {short(certificate.delta)}"
+    if count > 1:
+        text += f", {short(certificate.share)} of it for this one"
+    plain = {name: value for name, value in certificate.taken.items() if isinstance(value, int | float)}
+    plain |= {
+        name: value
+        for name, value in certificate.taken.items()
+        if isinstance(value, list) and value and all(isinstance(item, int) for item in value)
+    }
+    text += f" ({', '.join(f'{name} {value}' for name, value in plain.items())})" if plain else ""
+    for kind in ("seed", "draw"):
+        values = sorted({entry[kind] for entry in certificate.alternatives if kind in entry})
+        text += f"; {kind}s {', '.join(map(str, values))}" if values else ""
+    return text
+
+
+def _model(certificate: Any, recipe: Mapping[str, Any]) -> str:
+    """Of a model that was handed over: what answered, and how its architecture was compared with a forward pass."""
+    if recipe.get("kind") != "given":
+        return ""
+    compared = recipe.get("forward_check")
+    text = describe_comparison(None if compared is None else read(Compared, compared, "forward_check"))
+    fresh = certificate.alternatives[certificate.chosen].get("reference", {}).get("checkpoint") is None
+    start = "zeros (gains 1)" if fresh else recipe.get("reference")
+    relative = f"; bits relative to {start}" if "reference" in recipe else ""
+    return f"{recipe.get('name')}, answered by {recipe.get('answers')}; {text}{relative} (on record, not checked here)"
+
+
+def _learner(recipe: Mapping[str, Any], weights: Path, environment: Mapping[str, Any]) -> Any:
+    """What a recipe describes; the weights of a rule that no file has are those that training gives again."""
+    kind = recipe.get("kind")
+    if kind == "stored network" and weights.exists():
+        from boundcalc.predictors.rules.certify import StoredNetwork
+
+        return StoredNetwork.load(weights)
+    if kind == "stored network":
+        from boundcalc.lab.train.certify import trained_network
+        from boundcalc.lab.train.trial import Trial
+
+        if recipe["trial"] is None:
+            raise CertificateError(
+                f"a rule is proved from the weights, and {weights} is not there: name them with --model"
+            )
+        return trained_network(Trial.from_json(recipe["trial"]))
+    if kind not in ("model", "network"):
+        raise CertificateError(
+            f"the learner is of kind {kind!r}, which only its owner can make: check it from Python, "
+            "verify_predictor(certificate, data, lambda recipe: learner)"
+        )
+    import torch
+
+    from boundcalc.lab.train.network import ModelNetwork
+    from boundcalc.lab.train.pickers import ModelLearner
+
+    threads = environment.get("threads", 1)
+    if isinstance(threads, int) and 1 <= threads <= 1024:
+        torch.set_num_threads(threads)
+    if kind == "network":
+        return ModelNetwork.from_recipe(recipe)
+    return ModelLearner.from_recipe(recipe)

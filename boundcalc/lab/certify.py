@@ -56,6 +56,7 @@ def certify(
     delta: float = 0.05,
     gamma: float | None = None,
     fixed_gamma: bool = False,
+    bits: int | None = None,
     bounds: Sequence[str] = ("best",),
     methods: Sequence[str] | None = None,
     reference: Any = None,
@@ -91,6 +92,7 @@ def certify(
         delta: failure probability, of every line by itself.
         gamma: the margin; unset, the best on the grid, corrected for that choice.
         fixed_gamma: gamma was fixed before the data, so it is neither rounded nor corrected for.
+        bits: of every stored weight, fixed before the data (G13).
         bounds: the norm bounds to try.
         methods: which of `METHODS`; unset, all that the arguments allow.
         reference: weights fixed before the data (a checkpoint or a module); occam may encode the difference from them.
@@ -130,6 +132,7 @@ def certify(
         described_only=chosen is not None,
         fixed=fixed,
         call=call,
+        bits=bits,
         say=say,
     )
     request = Request(

@@ -274,11 +274,6 @@ def verify_predictor(
     return Verified(certificate, value, method.establish(certificate, data, learner_of or none))
 
 
-def is_predictor_certificate(data: object) -> bool:
-    """Whether a JSON object says it is of this kind."""
-    return isinstance(data, Mapping) and str(data.get("format", "")).startswith("boundcalc-predictor-certificate/")
-
-
 def digest_of(value: object) -> str:
     """Sha256 of the canonical JSON of a value."""
     try:

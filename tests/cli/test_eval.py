@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from boundcalc import Setting, compare
+from boundcalc.base.rounding import upper
 from boundcalc.cli.setting import ENTRIES
-from boundcalc.cli.values import upper
 from boundcalc.setting import Architecture, Sample
 from boundcalc.theorems import BOUNDS, POLICIES
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from boundcalc import Setting
-from boundcalc.cli.formats import RESULT_COLUMNS
 
 from .conftest import Run
 
@@ -64,14 +61,3 @@ def test_the_schema_refuses_broken_documents(document: dict[str, Any]) -> None:
         broken = copy.deepcopy(document)
         break_it(broken)
         assert not VALIDATOR.is_valid(broken)
-
-
-def test_csv_carries_the_same_numbers(run: Run, document: dict[str, Any]) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("eval", "--depth", "1", "--format", "csv").stdout)))
-    assert tuple(rows[0]) == RESULT_COLUMNS
-    for row, result in zip(rows, document["results"], strict=True):
-        assert row["name"] == result["name"]
-        log10_gap, share = (float(row[name]) if row[name] else None for name in ("log10_gap", "dominant_share"))
-        assert log10_gap == result["log10_gap"]
-        assert share == (result["dominant"] or {}).get("share")
-        assert row["growth_T"] == (result["growth"]["T"] or {}).get("text", "")

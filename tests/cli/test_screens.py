@@ -46,9 +46,9 @@ SCREENS = """
     explore --help
     train conjunction --T 8 --m 16 --steps 2 --certify holdout
     sweep smoke --list
-    runs --store runs.db
-    runs --verify --store runs.db
-    latent
+    sweep --store runs.db
+    sweep --verify --store runs.db
+    latent pairs.csv --value-noise 1 --rkhs-norm 2
     represent "x3 & x5" --T 32
 """
 """A line or more of each command; the files they read are there."""
@@ -62,6 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate, a model and its predictions."""
     folder = tmp_path_factory.mktemp("screens")
     (folder / "predictions.csv").write_text("answer,label\n" + "cat,cat\n" * 40 + "dog,cat\n")
+    (folder / "pairs.csv").write_text("".join(f"{i / 9},{1 - i / 9},{i / 9}\n" for i in range(10)))
     for line in (
         "eval --depth 1 --no-solve --bound comparison --certificate gap.json",
         'represent "x3 & x5" --T 32 -o model.safetensors',

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from boundcalc.cli.values import number, upper
+from boundcalc.base.rounding import upper
+from boundcalc.cli.options import number
 
 
 def test_amounts_beyond_floats_are_powers_of_ten_rounded_up() -> None:

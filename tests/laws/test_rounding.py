@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import json
 import math
 import re
@@ -26,7 +24,7 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Setting
 
-FORMATS = ("table", "csv", "json")
+FORMATS = ("table", "json")
 _NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
 
@@ -117,8 +115,8 @@ def settings(random: Random, count: int) -> Iterator[Setting]:
 
 def shown_numbers(form: str, text: str) -> tuple[list[Decimal], list[Decimal]]:
     """What stands for the gap and for the risk, re-read."""
-    if form in ("csv", "json"):
-        row = json.loads(text)["results"][0] if form == "json" else next(csv.DictReader(io.StringIO(text)))
+    if form == "json":
+        row = json.loads(text)["results"][0]
         return tuple(  # type: ignore[return-value]
             [_power(float(row[f"log10_{q}"]))] + [Decimal(repr(float(row[q])))] * (float(row[q]) < 1)
             for q in ("gap", "risk")

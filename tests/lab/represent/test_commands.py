@@ -17,7 +17,7 @@ def run(*words: str) -> Result:
 def test_represent_says_first_what_was_certified() -> None:
     outcome = run("represent", "x3 & ~x7 | x11", "--T", "512")
     assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.stdout.startswith("✓ Certified: sign(f) F >= 1 on all 2^512 inputs")
+    assert outcome.stdout.startswith("✓ Certified: sign(f) F >= 1.000 on all 2^512 inputs")
     for text in ("general; s 3", "corners", "W_QK[0]"):
         assert text in outcome.stdout
 

@@ -74,6 +74,6 @@ def test_sweep_runs_lists_and_continues(run: Any) -> None:
         store.connection.execute(
             "UPDATE trials SET result = replace(result, '0', '1') WHERE json_extract(config, '$.seed') = 1"
         )
-    code, _, err = run("runs", "--verify")
+    code, _, err = run("sweep", "--verify")
     assert code == 1
     assert "was changed" in err
