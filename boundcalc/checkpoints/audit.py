@@ -15,7 +15,6 @@ from boundcalc.base import validate
 from boundcalc.base.compared import Compared, describe_comparison
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
-from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.read import NATIVE, read_mapping
@@ -25,9 +24,9 @@ from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.readers.base import STORED
 from boundcalc.checkpoints.recorded_pass import Call
 from boundcalc.checkpoints.tasks import Plan
+from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.layers.attention import attentions
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of

@@ -20,8 +20,8 @@ from boundcalc.checkpoints.families.read import read_mapping
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
-from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, Recorded, patch_map, record, rows_read
+from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.trace_roles import mappings
 from boundcalc.checkpoints.traced import trace_of
 

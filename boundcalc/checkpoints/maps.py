@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.tensors import read
 from boundcalc.norms.heads import Heads, products
 from boundcalc.norms.matrix import Floats, Measured, Stored, check_finite, vector
 from boundcalc.setting import Attention

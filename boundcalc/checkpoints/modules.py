@@ -23,8 +23,8 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import load_name
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.names import stripped
-from boundcalc.checkpoints.readers import Checkpoint
-from boundcalc.checkpoints.readers.locate import find_weights_folder
+from boundcalc.checkpoints.readers import find_weights_folder
+from boundcalc.checkpoints.tensors import Checkpoint
 
 
 def bare(module: Any) -> Any:
@@ -171,7 +171,7 @@ def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
     """The module with the tensors of a checkpoint; every parameter must be there."""
     import torch
 
-    from boundcalc.checkpoints.decode import to_float
+    from boundcalc.checkpoints.tensors import to_float
 
     module = bare(module)
     names = stripped(list(checkpoint.tensors))

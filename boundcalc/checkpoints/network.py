@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.layers import NUMPY, Rows
 from boundcalc.checkpoints.maps import heads_of, offsets_of, trained_query
 from boundcalc.checkpoints.tasks import positions
+from boundcalc.checkpoints.tensors import read
 from boundcalc.layers.forward import Fixed, Forward, Step
 from boundcalc.setting import Architecture, Layer, Weight
 

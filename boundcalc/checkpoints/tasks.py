@@ -11,7 +11,6 @@ import numpy as np
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS
-from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import TOKENS, Key, Model
 from boundcalc.checkpoints.maps import (
@@ -26,6 +25,7 @@ from boundcalc.checkpoints.maps import (
     offsets_of,
     trained_query,
 )
+from boundcalc.checkpoints.tensors import read
 from boundcalc.layers.base import flat
 from boundcalc.norms.heads import Heads
 from boundcalc.norms.matrix import Floats, Stored, as_stored, measure, vector

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.decode import to_float
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.names import shortened, stripped
-from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.checkpoints.tensors import Checkpoint, to_float
 from boundcalc.checkpoints.traced import Step, Trace
 
 _LONGEST = 512

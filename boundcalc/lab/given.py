@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.checkpoints.decode import to_float
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.checkpoints.tensors import Tensor, to_float
 from boundcalc.lab.outputs import Examples, Outputs
 from boundcalc.predictors.data import Array, digest_of_arrays
 from boundcalc.predictors.occam import Code

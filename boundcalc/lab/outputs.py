@@ -25,8 +25,8 @@ from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, double_precision_copy, ready, with_weights
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.parity import Parity, fixed_beside
-from boundcalc.checkpoints.readers import Checkpoint
 from boundcalc.checkpoints.recorded_pass import Call, patch_map, record, rows_of_images, rows_read
+from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed

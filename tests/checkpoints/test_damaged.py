@@ -16,8 +16,7 @@ import pytest
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Options, audit
-from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.readers.base import sound
+from boundcalc.checkpoints.readers import open_checkpoint, sound
 from tests.checkpoints import handmade
 
 TRIES = int(os.environ.get("BOUNDCALC_FUZZ", "120"))

@@ -15,9 +15,7 @@ from click.testing import CliRunner
 import boundcalc
 from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import CheckpointError, audit, open_checkpoint
-from boundcalc.checkpoints.decode import read, to_float
-from boundcalc.checkpoints.readers import Checkpoint
-from boundcalc.checkpoints.readers.base import STORED
+from boundcalc.checkpoints.tensors import STORED, Checkpoint, read, to_float
 from boundcalc.cli import main
 from boundcalc.setting import Pool
 from tests.checkpoints import handmade

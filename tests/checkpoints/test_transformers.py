@@ -23,7 +23,7 @@ from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families.derived import Place, class_and_mean
 from boundcalc.checkpoints.maps import trained_query
-from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.checkpoints.tensors import Tensor
 from boundcalc.lab.reading import held_against, opened
 from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check

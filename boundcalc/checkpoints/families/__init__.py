@@ -10,7 +10,7 @@ from boundcalc.checkpoints.families.read import NATIVE, family_files, family_of
 from boundcalc.checkpoints.families.table import Family as Family
 from boundcalc.checkpoints.families.table import Model as Model
 from boundcalc.checkpoints.families.table import Options as Options
-from boundcalc.checkpoints.readers import Checkpoint
+from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.setting import Architecture
 
 FAMILIES: Registry[Family] = Registry("family", (*family_files(), NATIVE))

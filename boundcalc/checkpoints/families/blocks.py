@@ -10,7 +10,7 @@ from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import activation, rotation_factor
 from boundcalc.checkpoints.families.table import CLASSIFIERS, LANGUAGE, Model
-from boundcalc.checkpoints.readers.locate import POOLING
+from boundcalc.checkpoints.readers import POOLING
 from boundcalc.setting import (
     Activation,
     Architecture,

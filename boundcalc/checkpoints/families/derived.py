@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.checkpoints.decode import read
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.readers.base import Tensor
+from boundcalc.checkpoints.tensors import Tensor, read
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.validate import positive, size
-from boundcalc.checkpoints.decode import read, stored
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
 from boundcalc.checkpoints.families.derived import Place, class_and_mean, derived, heads_side_by_side, sliced, times
 from boundcalc.checkpoints.families.names import placed, stripped
-from boundcalc.checkpoints.readers.base import Checkpoint, Tensor
+from boundcalc.checkpoints.tensors import Checkpoint, Tensor, read, stored
 from boundcalc.norms.matrix import Native, Stored
 from boundcalc.setting import Architecture
 

@@ -1,41 +1,31 @@
-"""A checkpoint as a table of tensors, whose bytes are fetched at their first use."""
+"""A checkpoint as a table of tensors, whose bytes are fetched at their first use and decoded exactly."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.norms.matrix import Floats, Native, Stored, check_finite
 
 Array = NDArray[Any]
-
+FLOATS = ("float64", "float32", "float16", "bfloat16")
+_INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 STORED: Mapping[str, np.dtype[Any]] = {
-    "float64": np.dtype("<f8"),
-    "float32": np.dtype("<f4"),
-    "float16": np.dtype("<f2"),
+    **{name: np.dtype(name).newbyteorder("<") for name in (*FLOATS[:3], *_INTEGERS)},
     "bfloat16": np.dtype("<u2"),
-    "int64": np.dtype("<i8"),
-    "int32": np.dtype("<i4"),
-    "int16": np.dtype("<i2"),
-    "int8": np.dtype("i1"),
-    "uint8": np.dtype("u1"),
-    "uint16": np.dtype("<u2"),
-    "uint32": np.dtype("<u4"),
-    "uint64": np.dtype("<u8"),
     "bool": np.dtype("?"),
 }
 """How each type of number is stored; NumPy has no bfloat16, so its bits are read. Floats of 8 bits are codes
 that a scale multiplies, and are refused."""
-
-FLOATS = ("float64", "float32", "float16", "bfloat16")
+_LONGEST_NAME = 1000
+_HOLD_BYTES = 256 << 20
+"""A tensor that is larger than this as native floats is decoded afresh in every pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +50,6 @@ class Tensor:
     def size(self) -> int:
         """Number of entries."""
         return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes as stored."""
-        return self.size * STORED[self.dtype].itemsize
 
     @property
     def is_float(self) -> bool:
@@ -103,36 +88,33 @@ class Checkpoint:
                 raise CheckpointError(f"{self.where} names a tensor {name!r:.80}: not a name; fetch the file again")
 
 
-_LONGEST_NAME = 1000
+def to_float(stored: Array, dtype: str) -> NDArray[np.float32] | Floats:
+    """The same numbers in the narrowest native type that holds each exactly: float32, or float64."""
+    if dtype not in FLOATS:
+        raise CheckpointError(f"{dtype} is not a type of weights")
+    if dtype == "bfloat16":
+        wide = stored.astype(np.uint32)
+        wide <<= 16
+        return wide.view(np.float32)
+    return np.asarray(stored, np.float64) if dtype == "float64" else np.asarray(stored, np.float32)
 
 
-@contextmanager
-def sound(path: Path, kind: str) -> Iterator[None]:
-    """Reads a file of which any byte may be damaged: whatever a library raises becomes one clear line."""
-    try:
-        yield
-    except BoundcalcError:
-        raise
-    except Exception as error:
-        text = ascii(str(error))[1:-1]
-        why = text if len(text) <= 100 else text[:100] + "..."
-        raise CheckpointError(f"{path} is not a whole {kind} ({type(error).__name__}: {why}); fetch it again") from None
+def read(tensor: Tensor) -> NDArray[np.float32] | Floats:
+    """A whole tensor, exactly, checked to be finite."""
+    values = to_float(tensor.fetch(), tensor.dtype)
+    check_finite(values, tensor.name)
+    return values
 
 
-_SMALL = 1 << 16
+def stored(tensor: Tensor) -> Stored:
+    """A tensor as a matrix: what follows its first dimension is one."""
+    array, dtype = tensor.fetch(), tensor.dtype
+    if dtype not in ("float64", "float32") and 4 * tensor.size <= _HOLD_BYTES:
+        array, dtype = to_float(array, dtype), "float32"
+    rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
+    array = array if array.ndim == 2 else array.reshape(rows, columns)
 
+    def block(rows: slice, columns: slice) -> Native:
+        return to_float(array[rows, columns], dtype)
 
-def mapped(path: Path, offset: int, dtype: str, shape: tuple[int, ...]) -> Array:
-    """A read-only view of part of a file. The map is this tensor's own: when it goes, its pages go.
-
-    What is smaller than a few pages is read instead, which takes less than a map.
-    """
-    stored = STORED[dtype]
-    size = math.prod(shape) * stored.itemsize
-    if size == 0:
-        return np.zeros(shape, stored)
-    if size <= _SMALL:
-        with path.open("rb", buffering=0) as file:
-            file.seek(offset)
-            return np.frombuffer(file.read(size), stored).reshape(shape)
-    return np.memmap(path, dtype=stored, mode="r", offset=offset, shape=shape)
+    return Stored((rows, columns), block, tensor.name)
