@@ -392,10 +392,10 @@ STATEMENTS = [
         _COVERS,
     ),
     Mutation(
-        "T5 with centres of norm 1",
+        "T5 with factors at the whole tolerance",
         "statements/covers/uniform.py",
-        "(y + (1 - t) * theta) /",
-        "y /",
+        "ns.log1p(4 * y)",
+        "ns.log1p(y)",
         _COVERS,
     ),
     Mutation("T9 without its ceiling", "statements/covers/uniform.py", "ns.log(ns.ceil(y))", "ns.log(y)", _COVERS),

@@ -75,7 +75,7 @@ _LEMMAS: dict[str, tuple[tuple[str, ...], str, Mapping[str, tuple[float, float]]
     "Tpub": (("map", "score", "query", "key"), "two_one", {}),
     "T3": (_MAPS, "one_one", {}),
     "T4": (_MAPS, "op", _TAIL),
-    "T5": (_MAPS, "op", {"theta": (0, 0.999)}),
+    "T5": (_MAPS, "op", {}),
     "T8": (("vector",), "op", _TAIL),
     "T9": (("gain",), "op", {}),
     "T10": (("table",), "op", _TAIL),
@@ -107,15 +107,6 @@ def _centres(n: Real, x: Real, t: Real) -> Real:
     return MP.log(net) + tail + MP.exp(-tail) / net
 
 
-def _factors(sizes: Sizes, y: Real, theta: Real) -> Real:
-    """T5 at tolerance 1/y of the unit ball, random centres with t = 1/(2rd), 1/(2rk)."""
-    n1, n2 = num(sizes.rank) * sizes.d, num(sizes.rank) * sizes.k
-    t, u = 1 / (2 * n1), 1 / (2 * n2)
-    x1 = num(theta) / y
-    x2 = (1 / y - x1) / (1 + (1 - t) * x1)
-    return _centres(n1, x1, t) + _centres(n2, x2, u)
-
-
 def cost(choice: Any, view: View, eps: Real, samples: int) -> Real:
     """The sharp cost of a choice at eps on so many samples."""
     lemma, sizes = choice.lemma, view.sizes
@@ -131,12 +122,9 @@ def cost(choice: Any, view: View, eps: Real, samples: int) -> Real:
     if lemma == "T9":
         return sizes.k * MP.log(MP.ceil(y))
     plain = _closed(lemma, view, y, samples)
-    parameter = num(next(iter(choice.params.values()), 0))
-    if lemma == "T5":
-        return plain if sizes.rank == 0 else min(_factors(sizes, y, parameter), plain)
     if lemma in REFINING:
         copies, size = (sizes.d, sizes.k) if lemma == "T10" else (1, sizes.d * sizes.k)
-        return min(copies * _centres(size, 1 / y, parameter), plain)
+        return min(copies * _centres(size, 1 / y, num(choice.params["t"])), plain)
     return plain
 
 

@@ -56,7 +56,6 @@ class LowRank(CoverLemma):
 
     name = "T5"
     uniform = True
-    ranges: ClassVar = {"theta": (ABOVE_0, 0.999)}
     kinds = frozenset({"map", "query"})
 
     def applies(self, target: Target) -> Refusal | None:
@@ -70,23 +69,6 @@ class LowRank(CoverLemma):
 
     def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
         return ns.number(target.norms.rank * (target.d + target.k)) * ns.log1p(4 * y)
-
-    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
-        if target.norms.rank == 0:
-            return ns.number(0)
-        return ns.minimum(self.drawn(ns, y, target, ns.number(params["theta"])), self.closed(ns, y, target, n))
-
-    @staticmethod
-    def drawn(ns: NumberSystem, y: Number, target: Target, theta: Number) -> Number:
-        """W/B = PQ at 1/y: P at theta/y, Q at what is left; random centres with t = 1/(2rd), 1/(2rk)."""
-        rank = ns.number(target.norms.rank)
-        left, right = rank * target.d, rank * target.k
-        t, u = 1 / (2 * left), 1 / (2 * right)
-        rest = (y + (1 - t) * theta) / (1 - theta)
-        return random_cover(ns, left, y / theta, t) + random_cover(ns, right, rest, u)
-
-    def params(self, log_y: float, target: Target, n: int) -> Params:
-        return {"theta": min(0.999, target.d / (target.d + target.k))}
 
 
 class Offset(Volumetric):
