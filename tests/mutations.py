@@ -266,7 +266,7 @@ STATEMENTS = [
     ),
     Mutation(
         "K2 with the slope of 1/Z at one end",
-        "statements/comparison/series.py",
+        "statements/comparison/sharp.py",
         "ns.maximum(1 - be, be * top - 1 / top)",
         "(1 - be)",
         f"{_COMPARED} the_remainder",

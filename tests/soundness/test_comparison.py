@@ -39,8 +39,17 @@ from boundcalc.statements.comparison.closed import (
     score_complexity,
 )
 from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
-from boundcalc.statements.comparison.series import Kernel, bounds_of_terms, kernel_holds, series
-from boundcalc.statements.comparison.sharp import Strata, Tuning, problem, sharp, stretch_holds
+from boundcalc.statements.comparison.sharp import (
+    Kernel,
+    Strata,
+    Tuning,
+    inverse_of_mean,
+    kernel_holds,
+    problem,
+    series,
+    sharp,
+    stretch_holds,
+)
 from boundcalc.theorems import POLICIES
 
 Array = NDArray[np.float64]
@@ -316,9 +325,8 @@ def test_moments_of_the_series() -> None:
         centred = x - mean
         covariance = np.einsum("t,ti,tj->ij", mass, centred, centred)
         at = min(1.0, float(np.linalg.norm(mean))), float(np.linalg.norm(covariance))
-        s = series(FLOAT, 1.0, 1.0, 14, 0.6, 0.2)
-        terms = bounds_of_terms(s, at, at)
-        al, *_ = s.parts
+        terms = series(FLOAT, 1.0, 1.0, 14, 0.6, 0.2)(at, at)
+        al, *_ = inverse_of_mean(FLOAT, 1.0, 0.6)
         third = np.einsum("t,ti,tj,tk->ijk", mass, centred, centred, centred)
         fourth = np.einsum("t,ti,tj,tk,tl->ijkl", mass, centred, centred, centred, centred)
         pairs = np.einsum("ij,kl->ijkl", covariance, covariance)
@@ -334,8 +342,7 @@ def test_moments_of_the_series() -> None:
 def test_the_remainder_of_the_series(most: float) -> None:
     """N e(Z) moves by at most em |dN| + de |dZ|, whatever two members are."""
     rng = np.random.default_rng(6)
-    s = series(FLOAT, most, most, 14, 0.6, 0.2)
-    al, small, slope, _ = s.parts
+    al, small, slope = inverse_of_mean(FLOAT, most, 0.6)
     worst = 0.0
     for _ in range(20_000):
         mass = rng.dirichlet(np.full(4, 0.5))
@@ -557,9 +564,9 @@ def test_a_network_without_numbers_is_told_apart() -> None:
     assert sharp(FLOAT, about, tuning) < closed(FLOAT, about)
     assert tune(Network((replace(about.blocks[0], scores_fro=3.0),), 1.0, 1.0, 1)) is None
     kernel = tuning.kernel
-    s = series(FLOAT, 1.0, 1.0, (len(kernel.weights) - 2) // 3, tuning.curvature, tuning.split)
-    assert kernel_holds(s, kernel, operator.le)
-    assert not kernel_holds(s, replace(kernel, bound=kernel.bound * 0.985), operator.le)
+    terms = series(FLOAT, 1.0, 1.0, (len(kernel.weights) - 2) // 3, tuning.curvature, tuning.split)
+    assert kernel_holds(FLOAT, terms, kernel, operator.le)
+    assert not kernel_holds(FLOAT, terms, replace(kernel, bound=kernel.bound * 0.985), operator.le)
 
 
 def test_what_the_search_claims_of_block_one_is_proved() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import factorial
+from operator import mul
 from typing import Any
 
 from boundcalc.base.system import Number, NumberSystem
@@ -17,19 +19,35 @@ from boundcalc.statements.comparison.closed import (
     score_complexity,
 )
 from boundcalc.statements.comparison.network import Network, Sizes, sizes_of
-from boundcalc.statements.comparison.series import (
-    LARGEST_SCORE,
-    MOST_CELLS,
-    MOST_ORDERS,
-    SMALLEST_CELL,
-    Kernel,
-    kernel_holds,
-    series,
-)
 
+LARGEST_SCORE = 2.0
+"""Score ranges up to which the series and dominant columns are used; beyond, K alone."""
+_MOST_ORDERS = 60
+"""Orders of the series that may be written out; what is left is bounded."""
+_MOST_CELLS = 20_000
+_SMALLEST_CELL = 2.0**-24
+"""Ends of cells are binary fractions of so many bits, and exact."""
 _LARGEST = 1e100
 _GRID = 32
 """Values of a block are centred at th/32 of their mean, th = 0..32, whichever is smallest."""
+
+Certain = Callable[[Any, Any], bool]
+"""Whether a <= b surely."""
+Terms = Callable[[Sequence[Number], Sequence[Number]], list[Number]]
+"""Bounds of every term of the series, for mean length and covariance between two pairs of ends."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A bound of the complexity of block 1, which a subdivision proves.
+
+    Attributes:
+        bound: the complexity is at most this.
+        weights: one for each term of the series, above 0 (Cauchy's inequality).
+    """
+
+    bound: float
+    weights: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -57,21 +75,107 @@ class Tuning:
     strata: tuple[Strata | None, ...] = ()
 
 
-def stretch_holds(
-    ns: NumberSystem, hull: Number, bend: Number, stretch: float, certain: Callable[[Any, Any], bool]
-) -> bool:
+def inverse_of_mean(ns: NumberSystem, most: Number, be: Number) -> tuple[Number, Number, Number]:
+    """al, em and de of 1/Z = al - be (Z - 1) + e(Z), where e is small on the range of Z (K2)."""
+    tanh = 2 * (1 - 2 / (ns.exp(most) + 1))
+    top = ns.exp(most**2 / 2)
+    if most > 1 / ns.number(8):
+        cosh, sinh = hyperbolic(ns, most)
+        mean = 1 / most - cosh / sinh
+        top = ns.minimum(top, ns.exp(-most * mean) * (cosh + mean * sinh))
+    high = ns.maximum(ns.number(1), 1 / top + be * (top - 1))
+    low = 2 * ns.sqrt(be) - be  # the minimum of the convex function over all Z
+    return (high + low) / 2, (high - low) / 2, tanh * ns.maximum(1 - be, be * top - 1 / top)
+
+
+def series(ns: NumberSystem, fro: Number, most: Number, orders: int, curvature: float, split: float) -> Terms:
+    """Block 1 as a series of tensors, for scores of Frobenius size F and range S: bounds of its terms (K2)."""
+    be, p, zero = ns.number(curvature), ns.number(split), ns.number(0)
+    al, small, slope = inverse_of_mean(ns, most, be)
+    bend = 9 * (be / al) ** 2 - 6 * (be / al)
+    of_n, of_z = small / ns.sqrt(p), slope / ns.sqrt(1 - p)
+    first = (4 * fro) ** (orders + 1) / factorial(orders + 1) / (1 - 4 * fro / (orders + 2))
+    single = (2 * fro) ** (orders + 1) / factorial(orders + 1) / (1 - 2 * fro / (orders + 2)) / 2
+    tails = al * single + be * first / 8, of_n * single + of_z * single / 2  # of the orders that are not written out
+    powers = [ns.number(1)]
+    for _ in range(orders):
+        powers.append(powers[-1] * fro)
+    inverse = [1 / ns.number(factorial(n)) for n in range(orders + 2)]
+
+    def terms(low: Sequence[Number], high: Sequence[Number]) -> list[Number]:
+        spread = 1 - low[0] ** 2
+        covariance = ns.minimum(high[1], spread)
+        moments, out, back = [zero] * 2, 1 + high[0], 1 - low[0]
+        power_out, power_back = out, back
+        for _ in range(2, orders + 2):
+            moments.append(spread * (power_out + power_back) / 2)
+            power_out, power_back = power_out * out, power_back * back
+        fourth = moments[4]
+        third = ns.sqrt(covariance * ns.maximum(zero, fourth - low[1] ** 2))
+        moments[2], moments[3] = covariance, ns.minimum(moments[3], third)
+        scaled = [moment * inverse[j] for j, moment in enumerate(moments)]
+        shifted = [moment * inverse[j] for j, moment in enumerate(moments[1:])]  # m_(n+1)/n!
+        bounds = [high[0]]
+        for n, power in enumerate(powers[1:], start=1):
+            if n == 3:
+                bent = ns.maximum(bend * covariance**4, bend * low[1] ** 4)
+                term = al / 6 * ns.sqrt(ns.maximum(zero, fourth * fourth + bent))
+            else:
+                products = sum(map(mul, shifted[1 : n - 1], scaled[n - 1 : 1 : -1]), start=zero)
+                term = al * shifted[n] + be * products
+            bounds.append(power * term)
+        root = ns.sqrt(spread)
+        bounds.append(root * tails[0])
+        for n, power in enumerate(powers[1:], start=1):
+            bounds.append(of_n * power * shifted[n])
+            if n > 1:
+                bounds.append(of_z * power * scaled[n])
+        bounds.append(root * tails[1])
+        return bounds
+
+    return terms
+
+
+def _shown(holds: Callable[..., bool], ends: tuple[float, ...]) -> bool:
+    """Whether something holds between such lower and upper ends of one or two numbers: in every one of some cells."""
+    cells, seen = [ends], 0
+    while cells:
+        cell = cells.pop()
+        seen += 1
+        if holds(*cell):
+            continue
+        widths = [high - low for low, high in zip(cell[::2], cell[1::2], strict=True)]
+        if seen > _MOST_CELLS or max(widths) < _SMALLEST_CELL:
+            return False
+        at = 0 if 2 * widths[0] >= widths[-1] else 2
+        middle = (cell[at] + cell[at + 1]) / 2
+        cells += [(*cell[: at + 1], middle, *cell[at + 2 :]), (*cell[:at], middle, *cell[at + 1 :])]
+    return True
+
+
+def kernel_holds(ns: NumberSystem, terms: Terms, kernel: Kernel, certain: Certain) -> bool:
+    """Whether subdivision of mean lengths and covariances proves a claim."""
+    shares = [1 / ns.number(weight) for weight in kernel.weights]
+    limit = ns.number(kernel.bound) ** 2 / sum(map(ns.number, kernel.weights), start=ns.number(0))
+
+    def holds(a: float, b: float, c: float, d: float) -> bool:
+        if c > 1 - a * a:
+            return True  # the covariance is at most 1 - the squared mean length
+        bounds = terms((ns.number(a), ns.number(c)), (ns.number(b), ns.number(d)))
+        return certain(sum(map(mul, map(mul, bounds, bounds), shares), start=ns.number(0)), limit)
+
+    return _shown(holds, (0.0, 1.0, 0.0, 1.0))
+
+
+def stretch_holds(ns: NumberSystem, hull: Number, bend: Number, stretch: float, certain: Certain) -> bool:
     """Whether J(S, h) <= stretch: the largest |d (1 + h (phi - mean))| in L2, of weights d within a factor e^S.
 
     Where phi = 1 has mass x, the square is (B w - A0)/(e^S w^2) with w in [1/(x + (1-x) e^S), 1], A1 = (1 + h(1-x))^2,
     A0 = (1 - hx)^2, B = (x A1 + (1-x) A0)(1 + e^S) - x (A1 - A0): monotone in B and A0, so cells of x have upper ends.
     """
     limit, up = ns.number(stretch) ** 2, ns.exp(hull)
-    cells, seen = [(0.0, 1.0)], 0
-    while cells:
-        a, b = cells.pop()
-        seen += 1
-        if seen > MOST_CELLS:
-            return False
+
+    def holds(a: float, b: float) -> bool:
         low, high = ns.number(a), ns.number(b)
         most_one, least_one = (1 + bend * (1 - low)) ** 2, (1 + bend * (1 - high)) ** 2
         left, right = (1 - bend * low) ** 2, (1 - bend * high) ** 2
@@ -89,12 +193,9 @@ def stretch_holds(
             value = (b_most - least_zero) / up
         else:
             value = b_most**2 / (4 * least_zero * up)
-        if certain(value, limit):
-            continue
-        if b - a < SMALLEST_CELL:
-            return False
-        cells += [(a, (a + b) / 2), ((a + b) / 2, b)]
-    return True
+        return certain(value, limit)
+
+    return _shown(holds, (0.0, 1.0))
 
 
 def _decoupled(ns: NumberSystem, gaussian: Number, hull: Number, half: Number, *, inside: bool) -> Number:
@@ -157,7 +258,7 @@ def sharp(ns: NumberSystem, network: Network, tuning: Tuning) -> Number:
     return of_outputs(ns, network, sizes[-1].scale, gaussian)
 
 
-def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callable[[Any, Any], bool]) -> str | None:
+def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Certain) -> str | None:
     """Why a tuning proves nothing about a network; None where every number in it is proved."""
     depth = len(network.blocks)
     if len(tuning.strata) != depth - 1:
@@ -176,11 +277,12 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Callabl
         return f"the series of block 1 is for scores up to {LARGEST_SCORE:g}"
     weights = tuning.kernel.weights
     orders, rest = divmod(len(weights) - 2, 3)
-    if rest or not 4 <= orders <= MOST_ORDERS or min(weights) <= 0:
-        return f"a series of n orders has 3n + 2 terms, n from 4 to {MOST_ORDERS}, each with a weight above 0"
+    if rest or not 4 <= orders <= _MOST_ORDERS or min(weights) <= 0:
+        return f"a series of n orders has 3n + 2 terms, n from 4 to {_MOST_ORDERS}, each with a weight above 0"
     if not certain(4 * fro, ns.number(orders + 1)):
         return f"a series of {orders} orders does not converge for such scores"
-    if not kernel_holds(series(ns, fro, most, orders, tuning.curvature, tuning.split), tuning.kernel, certain):
+    terms = series(ns, fro, most, orders, tuning.curvature, tuning.split)
+    if not kernel_holds(ns, terms, tuning.kernel, certain):
         return f"the complexity of block 1 is not shown to be at most {tuning.kernel.bound!r}"
     columns = any(strata is not None for strata in tuning.strata)
     proved: list[tuple[Number, Number, float]] = []  # J rises with S and h, so that one proof may serve several blocks
