@@ -17,7 +17,7 @@ from boundcalc.layers.facts import Context, Facts, Member, Target
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing
 from boundcalc.statements import gap
-from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, Counting, CoverLemma
+from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece, claimed, loss_lipschitz
 from boundcalc.theorems.algebra import Expr, number
 from boundcalc.theorems.code import ball
@@ -227,9 +227,10 @@ class _Derivation:
     def dominates(self, a: Option, b: Option) -> bool:
         """Whether cover a is known never to cost more than cover b: both count points, a counts no more."""
         (first, target, points, reach), (second, other, others, farther) = a, b
-        if not isinstance(first, Counting) or not isinstance(second, Counting) or not (first is second or first.plain):
-            return False  # log(2N + 1), the plain cost, is at most any other
-        counted, more = sympy.sympify(points * first.coordinates(target)), others * second.coordinates(other)
+        if not {first.name, second.name} <= COUNTING or first.name not in ("T1", second.name):
+            return False  # the log(2N + 1) of T1 is at most any other
+        choices, more = (1 if lemma.name == "T1" else of.k for lemma, of in ((first, target), (second, other)))
+        counted, more = sympy.sympify(points * choices), others * more
         return self.ns.known_le(reach, farther) and self.ns.known_le(counted, sympy.sympify(more))
 
     def formula(self, quantity: str, expr: Expr) -> Formula:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import Refusal
-from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, Centres
+from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS
 from boundcalc.statements.noises import NOISES
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ class Policy:
         return None
 
 
-VOLUMES = frozenset({"T4"})
-CENTRES = frozenset(name for name, lemma in LEMMAS.items() if isinstance(lemma, Centres))
 LAWS = frozenset(NOISES)
 _UNIFORM = frozenset(name for name, lemma in LEMMAS.items() if lemma.uniform and name not in ALWAYS)
 T_FREE = _UNIFORM

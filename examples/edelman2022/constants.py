@@ -29,9 +29,9 @@ from boundcalc.lab.figures.data import Figure
 from boundcalc.lab.figures.gap import describe
 from boundcalc.lab.figures.names import BROWN, GREY, INK, PALE
 from boundcalc.statements import gap
-from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS
+from boundcalc.statements.covers import ALWAYS, CENTRES, COUNTING, LEMMAS
 from boundcalc.statements.network import Network
-from boundcalc.theorems.policies import CENTRES, POLICIES
+from boundcalc.theorems.policies import POLICIES
 
 QUICK = {"quick": True}
 

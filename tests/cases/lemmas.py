@@ -10,8 +10,7 @@ from dataclasses import replace
 from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.covers.empirical import MatrixPerceptron, PublishedPerceptron
-from boundcalc.statements.covers.uniform import Maurey
+from boundcalc.statements.covers.lemmas import MatrixPerceptron, Maurey, PublishedPerceptron
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from boundcalc.testing.lemmas import LemmaExample, examples_of, scaled
 from boundcalc.testing.report import Cases

@@ -37,7 +37,7 @@ class Looser(MarginStrategy):
 
     def value(self, ns: NumberSystem, inputs: Known) -> Number:
         q, mu = inputs.train_error, inputs.mu
-        risk = gap.binomial_inverse(ns, q, inputs.counts[0] + inputs.log_inverse_delta, inputs.m, mu)
+        risk = gap.binary_kl_inverse(ns, q, (inputs.counts[0] + inputs.log_inverse_delta) / inputs.m, mu)
         return ns.number(self.factor) * risk
 
 

@@ -19,8 +19,7 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.proof.second import centres as centres_mp
 from boundcalc.proof.second.numbers import MP, num
 from boundcalc.statements.covers import LEMMAS, laws
-from boundcalc.statements.covers.centres import Centres
-from boundcalc.statements.covers.laws import BEND, LINE, Noise, noise
+from boundcalc.statements.covers.laws import BEND, LINE, Centres, Noise, noise
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 NAMES = ("T13", "T14")

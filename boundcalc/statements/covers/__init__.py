@@ -3,30 +3,22 @@
 from boundcalc.base.registry import Registry
 from boundcalc.statements.covers.base import CoverLemma as CoverLemma
 from boundcalc.statements.covers.base import Params as Params
-from boundcalc.statements.covers.centres import Centres as Centres
-from boundcalc.statements.covers.centres import MatrixStudent, StudentColumns
-from boundcalc.statements.covers.empirical import Counting as Counting
-from boundcalc.statements.covers.empirical import MatrixPerceptron as MatrixPerceptron
-from boundcalc.statements.covers.empirical import Perceptron, PublishedPerceptron
-from boundcalc.statements.covers.uniform import Gain, LowRank, Maurey, Offset, Table
-from boundcalc.statements.covers.uniform import Volumetric as Volumetric
-
-LEMMAS: Registry[CoverLemma] = Registry(
-    "lemma",
-    (
-        Perceptron(),
-        MatrixPerceptron(),
-        Maurey(),
-        Volumetric(),
-        LowRank(),
-        Offset(),
-        Gain(),
-        Table(),
-        StudentColumns(),
-        MatrixStudent(),
-        PublishedPerceptron(),
-    ),
+from boundcalc.statements.covers.laws import MatrixStudent, StudentColumns
+from boundcalc.statements.covers.lemmas import (
+    Gain,
+    LowRank,
+    MatrixPerceptron,
+    Maurey,
+    Offset,
+    Perceptron,
+    PublishedPerceptron,
+    Table,
+    Volumetric,
 )
+
+_COUNTED = (Perceptron(), MatrixPerceptron())
+_UNIFORM = (Maurey(), Volumetric(), LowRank(), Offset(), Gain(), Table(), StudentColumns(), MatrixStudent())
+LEMMAS: Registry[CoverLemma] = Registry("lemma", (*_COUNTED, *_UNIFORM, PublishedPerceptron()))
 """Every covering lemma by name; `register` adds one, `boundcalc.testing.check_lemma` tries its laws."""
 
 ALWAYS = frozenset({"T8", "T9", "T10"})
@@ -35,5 +27,8 @@ ALWAYS = frozenset({"T8", "T9", "T10"})
 REFINING = ("T4", "T8", "T9", "T10")
 """Covers of the ball of a target's own metric, in which the residual of any uniform cover lies."""
 
-COUNTING = frozenset(name for name, lemma in LEMMAS.items() if isinstance(lemma, Counting))
+COUNTING = frozenset(lemma.name for lemma in _COUNTED)
 """The covers that count points, and so depend on T through a logarithm: those of the closed forms."""
+
+CENTRES = frozenset({"T13", "T14"})
+"""Covers by random centres of a chosen law."""

@@ -1,7 +1,9 @@
-"""Laws of centres (T13, T14) and of noise (V1 to V3): their densities, and parameters that a search chooses.
+"""T13, T14: covers by random centres of a chosen law; the laws and their parameters serve noise (V1 to V3) too.
 
-The noise u of R^(d x k) has the density det(I - u'u)^a / Z_a on |u|_op <= 1, a >= 0: uniform at a = 0, nearly
-Gaussian for large a. Z_a is a product of gamma functions; all else follows from it.
+A centre V of density p is within eps' of W with probability at least e^-I, I = E -log p(W + eps' u) - n log eps' -
+(entropy of u), for noise u on the spectral ball (Jensen); log(1 + L e^I) centres serve a net of size e^L. Everything is
+scaled so that the norm's budget is 1; then eps' = (1-t)/y and the noise is `energy` large. The noise u of R^(d x k) has
+the density det(I - u'u)^a / Z_a on |u|_op <= 1, a >= 0: uniform at a = 0, nearly Gaussian for large a.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from abc import abstractmethod
 from functools import lru_cache
 from typing import NamedTuple
 
+from boundcalc.base.errors import Refusal
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.covers.base import CoverLemma, Params
 from boundcalc.statements.targets import Target
@@ -126,3 +129,55 @@ LINE, BEND = 0.804743, 1.9803
 def levels(ns: NumberSystem, y: Number) -> Number:
     """At least the concave majorant of log(1+y^2) on y >= 0: LINE y up to BEND, the function itself from there."""
     return ns.minimum(ns.number(LINE) * y, ns.log1p(ns.maximum(y, ns.number(BEND)) ** 2))
+
+
+class Centres(Law):
+    """What T13 and T14 share: the net and the noise."""
+
+    kinds = frozenset({"map", "query"})
+    ranges = RANGES
+
+    def applies(self, target: Target) -> Refusal | None:
+        least = min(target.d, target.k)
+        if not isinstance(least, int) or least > LARGEST_SIDE:
+            what = f"{target.d} x {target.k}"
+            return super().applies(target) or Refusal(self.name, what, f"a side of at most {LARGEST_SIDE}")
+        return super().applies(target)
+
+    def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+        side = max(target.d, target.k)
+        return self.sharp(ns, y, target, n, {"a": float(side), "s": side / 8, "r": 0.125, "t": 0.5})
+
+    def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+        """log(1 + L e^I), L = n log(1+2y/t), as I + log L + e^-I/L, which is larger and never overflows."""
+        t = ns.number(params["t"])
+        missed = self.missed(ns, y / (1 - t), target.d, target.k, params)
+        net = ns.number(target.size) * ns.log1p(2 * y / t)
+        return missed + ns.log(net) + ns.exp(-missed) / net
+
+
+class StudentColumns(Centres):
+    """T13."""
+
+    name = "T13"
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.two_one
+
+    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
+        kind = noise(ns, d, k, params["a"])
+        energy = kind.energy * ns.number(d) / max(d, k)
+        return student_columns(ns, d, k, y, params, energy) - kind.entropy
+
+
+class MatrixStudent(Centres):
+    """T14."""
+
+    name = "T14"
+
+    def norm(self, target: Target) -> Number:
+        return target.norms.nuclear
+
+    def missed(self, ns: NumberSystem, y: Number, d: int, k: int, params: Params) -> Number:
+        kind = noise(ns, d, k, params["a"])
+        return matrix_student(ns, d, k, y, params, kind.energy) - kind.entropy
