@@ -1,7 +1,7 @@
 """Running layers: one forward pass for checks of checkpoints, for training and for the laws, over NumPy or torch.
 
 A layer's `forward` calls its array library by the names that both know; `checkpoints.layers.NUMPY` and
-`lab.train.layers.TORCH` say what each has under them.
+`lab.train.model.TORCH` say what each has under them.
 """
 
 from __future__ import annotations

@@ -21,16 +21,14 @@ import torch
 from common import Values, run
 from numpy.typing import NDArray
 
-from boundcalc.lab.train.layers import weights_of_read
 from boundcalc.lab.train.measure import head_sizes
-from boundcalc.lab.train.model import rows_before
+from boundcalc.lab.train.model import attended, weights_of_read
 from boundcalc.lab.train.parameters import Init, read_row
 from boundcalc.lab.train.source import NumpySource
 from boundcalc.lab.train.stack import with_read_row
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for
-from boundcalc.layers.attention import attentions
 
 QUICK = {"quick": True}
 
@@ -134,8 +132,7 @@ def looked(outcome: Outcome, all_matter: bool = False) -> Looked:
     """The first block's attention over fresh sequences."""
     trial = outcome.trial
     tokens, places = _fresh(trial.task, outcome.result["world"] or {}, trial.seed)
-    layer = next(attentions(trial.architecture.stages))
-    _, x = rows_before(trial.architecture, outcome.weights, tokens, layer.block or 0)
+    layer, x = attended(trial.architecture, outcome.weights, tokens)[0]
     mix = weights_of_read(layer, outcome.weights, x, read_row(trial.architecture))
     sizes = head_sizes(layer, outcome.weights, mix, x).double().numpy()
     matter = tuple(range(1, trial.task.shape.rows)) if all_matter else places

@@ -120,7 +120,6 @@ def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fit
     balls = {name: ("21", C * _INSIDE) for name in stack.trained}
     rule = Optimisation(lr=plan.lr, batch=0, steps=plan.steps, stop_loss=0.0, balls=balls)
     optimiser = StackedOptimiser(stack.trained, rule)
-    stack.require_grad()
     optimiser.project()
     for step in range(plan.steps):
         if step == plan.steps * 2 // 3:

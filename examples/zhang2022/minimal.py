@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from common import Array, Values, mean_interval, run
 
-from boundcalc.lab.train.layers import through
+from boundcalc.lab.train.model import through
 from boundcalc.lab.train.parameters import read_row
 from boundcalc.lab.train.source import NumpySource, Source
 from boundcalc.lab.train.tasks.base import Risk, Shape, Task

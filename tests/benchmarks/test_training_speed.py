@@ -72,7 +72,6 @@ def batched(T: int, m: int) -> tuple[Callable[[], Any], int]:
     count = STACK[m]
     generators = [torch.Generator().manual_seed(seed) for seed in range(count)]
     stack = Stack.fresh(architecture, task.shape, Init(), generators)
-    stack.require_grad()
     optimiser = StackedOptimiser(stack.trained, Optimisation())
     sides = two_sided(torch.randint(0, 2, (count, m, T)), torch.float32)
     y = torch.randint(0, 2, (count, m))

@@ -94,8 +94,7 @@ def test_single_precision_in_a_module_is_said() -> None:
 @pytest.mark.parametrize("normaliser", ["softmax", "softmax1", "sigmoid", "linear"])
 def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: str) -> None:
     """Two interpreters of an architecture, written apart: one on arrays of a file, one on torch tensors."""
-    from boundcalc.lab.train.layers import through
-    from boundcalc.lab.train.model import Transformer
+    from boundcalc.lab.train.model import Transformer, through
     from boundcalc.setting import Normaliser
 
     more: dict[str, Any] = (

@@ -98,7 +98,7 @@ def test_it_is_searched_checked_written_run_and_trained() -> None:
     assert read(Layer, write(layer), "a layer") == layer
     import torch
 
-    from boundcalc.lab.train.layers import through
+    from boundcalc.lab.train.model import through
 
     x = np.random.default_rng(0).standard_normal((2, 3, 4))
     assert np.allclose(run(layer)({}, x[0]), through((layer,), {}, torch.as_tensor(x))[0].numpy(), rtol=1e-12)

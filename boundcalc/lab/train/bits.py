@@ -18,8 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from boundcalc.lab.train.layers import TORCH, Weights, through
-from boundcalc.lab.train.model import has_attention, reads_one_row
+from boundcalc.lab.train.model import TORCH, Weights, has_attention, reads_one_row, through
 from boundcalc.lab.train.parameters import CLS, weight_name
 from boundcalc.layers.attention import attentions
 from boundcalc.layers.embedding import embeddings

@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from boundcalc.checkpoints import Want, audit, open_checkpoint
-from boundcalc.lab.train.layers import Weights, weights_of_read
-from boundcalc.lab.train.model import rows_before
+from boundcalc.lab.train.model import Weights, attended, weights_of_read
 from boundcalc.lab.train.parameters import read_row, weight_name
-from boundcalc.layers.attention import attentions
 from boundcalc.setting import Architecture, Attention, Norms
 
 _PROBE = 32
@@ -39,8 +37,7 @@ def attention_mass(
     tokens = tokens[:_PROBE]
     rows = torch.tensor([c + 1 for c in coordinates], device=tokens.device)
     masses: list[dict[str, float]] = []
-    for layer in attentions(architecture.stages):
-        _, x = rows_before(architecture, weights, tokens, layer.block or 0)
+    for layer, x in attended(architecture, weights, tokens):
         mix = weights_of_read(layer, weights, x, read_row(architecture))
         total = mix.abs().sum(-1).clamp_min(1e-30)
         share = (mix[..., rows].abs().sum(-1) / total).mean(0)

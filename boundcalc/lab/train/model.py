@@ -1,18 +1,98 @@
-"""A Transformer as its architecture describes it: the plain module that every shortcut is tested against."""
+"""A Transformer as its architecture describes it: the plain pass that every shortcut is tested against.
+
+Rows are (..., rows, d). Where a stack of trials is worked on at once, weights and rows both have the trials in front,
+and row-wise layers serve as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.train.layers import Weights, through
-from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row
+from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row, weight_name
 from boundcalc.layers.attention import attentions
-from boundcalc.layers.base import flat, of_class
+from boundcalc.layers.base import of_class
+from boundcalc.layers.forward import Fixed, Forward, Step
 from boundcalc.setting import Architecture, Attention, Layer, Pool
+
+Weights = Mapping[str, Tensor]
+
+
+def _affine(x: Tensor, matrix: Tensor, offset: Tensor | None) -> Tensor:
+    if offset is None:
+        return x @ matrix
+    if x.dim() == 3 and matrix.dim() == 3:
+        return torch.baddbmm(offset.unsqueeze(-2), x, matrix)
+    return x @ matrix + offset.unsqueeze(-2)
+
+
+def _causal(x: Tensor) -> Tensor:
+    return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
+
+
+TORCH = SimpleNamespace(
+    activations={
+        "relu": functional.relu,
+        "gelu": functional.gelu,
+        "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+        "silu": functional.silu,
+        "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
+        "mish": functional.mish,
+        "tanh": torch.tanh,
+        "identity": lambda x: x,
+    },
+    affine=_affine,
+    causal=_causal,
+    concatenate=torch.concatenate,
+    einsum=torch.einsum,
+    embedding=functional.embedding,
+    layer_norm=lambda x, eps: functional.layer_norm(x, x.shape[-1:], eps=eps),
+    ones_like=torch.ones_like,
+    repeat_interleave=torch.repeat_interleave,
+    sigmoid=torch.sigmoid,
+    softmax=torch.softmax,
+    sqrt=torch.sqrt,
+    tanh=torch.tanh,
+    where=torch.where,
+    zeros_like=torch.zeros_like,
+)
+
+
+class _Source:
+    """The arrays of layers, by the names of `parameters`."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+
+    def __call__(self, layer: Layer, kind: str) -> Tensor:
+        return self.weights[weight_name(kind, layer.where())]
+
+    def has(self, layer: Layer, kind: str) -> bool:
+        return weight_name(kind, layer.where()) in self.weights
+
+
+def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0, *, query: int | None = None) -> Tensor:
+    """Layers in sequence; `read` is the row that a [CLS] read-out takes, `query` the one of attention."""
+    return Forward(TORCH, _Source(weights), Fixed(row=read), query=query, trains=True)(layers, x)
+
+
+def weights_of_read(layer: Attention, weights: Weights, x: Tensor, read: int) -> Tensor:
+    """The attention weights (n, heads, T) of one row."""
+    run = Forward(TORCH, _Source(weights), query=read, trains=True)
+    return layer.mix(x, lambda kind: run.source(layer, kind), run).squeeze(-2)
+
+
+def attended(architecture: Architecture, weights: Weights, x: Tensor) -> list[tuple[Attention, Tensor]]:
+    """The attention layers, and the rows that each reads."""
+    steps: list[Step] = []
+    Forward(TORCH, _Source(weights), Fixed(row=read_row(architecture)), steps=steps, trains=True)(
+        architecture.stages, x
+    )
+    return [(step.layer, step.reads) for step in steps if isinstance(step.layer, Attention)]
 
 
 class Transformer(nn.Module):
@@ -21,85 +101,20 @@ class Transformer(nn.Module):
     def __init__(self, architecture: Architecture, init: Init | None = None, generator: torch.Generator | None = None):
         super().__init__()
         self.architecture = architecture
-        table = parameters(architecture, init)
-        drawn = {name: draw(parameter, generator) for name, parameter in table.items()}
-        for name, value in drawn.items():
-            self.register_parameter(_safe(name), nn.Parameter(value, requires_grad=table[name].trained))
-        self._names = tuple(table)
+        self._names: dict[str, str] = {}
+        for name, parameter in parameters(architecture, init).items():
+            self._names[name] = name.replace(".", ":")  # torch takes no dots, as in "norm_ffn.gain[0]"
+            value = nn.Parameter(draw(parameter, generator), requires_grad=parameter.trained)
+            self.register_parameter(self._names[name], value)
 
     @property
     def weights(self) -> dict[str, Tensor]:
         """The tensors by the names of `parameters`."""
-        return {name: getattr(self, _safe(name)) for name in self._names}
+        return {name: getattr(self, safe) for name, safe in self._names.items()}
 
     def forward(self, x: Tensor) -> Tensor:
         """Scores or logits."""
         return plain(self.architecture, self.weights, x)
-
-
-def _safe(name: str) -> str:
-    """A name torch takes for a parameter: "norm_ffn.gain[0]" has a dot."""
-    return name.replace(".", ":")
-
-
-def plain(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
-    """Every layer on every row, as written."""
-    out = through(architecture.stages, weights, x, read_row(architecture))
-    return out.squeeze(-2) if any(isinstance(layer, Pool) for layer in flat(architecture.stages)) else out
-
-
-def forward_last_row(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
-    """The same values, computing only the row that is read from the last attention on."""
-    stages = architecture.stages
-    if not reads_one_row(architecture):
-        return plain(architecture, weights, x)
-    read = read_row(architecture)
-    last = max(index for index, stage in enumerate(stages) if has_attention(stage))
-    x = _read(stages[: last + 1], weights, x, read)
-    return through(stages[last + 1 :], weights, x, 0).squeeze(-2)
-
-
-def reads_one_row(architecture: Architecture) -> bool:
-    """Whether there is attention, and a read-out of one row behind it."""
-    pools = [layer.how for layer in of_class(architecture.stages, Pool)]
-    return pools[-1:] == ["cls"] and any(True for _ in attentions(architecture.stages))
-
-
-def has_attention(stage: Layer) -> bool:
-    """Whether a stage mixes rows."""
-    return any(True for _ in attentions((stage,)))
-
-
-def rows_before(architecture: Architecture, weights: Weights, x: Tensor, block: int) -> tuple[Attention, Tensor]:
-    """The attention layer of a block and the rows it reads."""
-    read = read_row(architecture)
-    for index, stage in enumerate(architecture.stages):
-        matches = [layer for layer in attentions((stage,)) if layer.block == block]
-        if matches:
-            x = through(architecture.stages[:index], weights, x, read)
-            branch = next((branch for branch in stage.branches if matches[0] in branch), None)
-            if branch is not None:
-                x = through(branch[: branch.index(matches[0])], weights, x, read)
-            return matches[0], x
-    raise InvalidSetting(f"there is no attention in block {block}")
-
-
-def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Tensor:
-    """One row of what layers make of all: every row up to the last that mixes rows, then one."""
-    mixing = [index for index, layer in enumerate(layers) if has_attention(layer)]
-    if not mixing:
-        return through(layers, weights, x[:, read].unsqueeze(-2), read)
-    last = mixing[-1]
-    x = through(layers[:last], weights, x, read)
-    return through(layers[last + 1 :], weights, _read_one(layers[last], weights, x, read), read)
-
-
-def _read_one(layer: Layer, weights: Weights, x: Tensor, read: int) -> Tensor:
-    """One row of what a layer with attention makes of all."""
-    if not layer.branches:
-        return through((layer,), weights, x, query=read)
-    first, *others = (_read(branch, weights, x, read) for branch in layer.branches)
-    return sum(others, start=first)
 
 
 def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tensor:
@@ -109,6 +124,45 @@ def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tens
     if parameter.law == "uniform":
         return (torch.rand(parameter.shape, generator=generator) * 2 - 1) * parameter.scale
     value = torch.randn(parameter.shape, generator=generator)
-    if parameter.law == "sphere":
-        return value * (parameter.scale / value.norm(dim=-1, keepdim=True))
-    return value * parameter.scale
+    return value * (
+        parameter.scale / value.norm(dim=-1, keepdim=True) if parameter.law == "sphere" else parameter.scale
+    )
+
+
+def plain(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
+    """Every layer on every row, as written."""
+    out = through(architecture.stages, weights, x, read_row(architecture))
+    return out.squeeze(-2) if any(True for _ in of_class(architecture.stages, Pool)) else out
+
+
+def forward_last_row(architecture: Architecture, weights: Weights, x: Tensor) -> Tensor:
+    """The same values, computing only the row that is read from the last attention on."""
+    if not reads_one_row(architecture):
+        return plain(architecture, weights, x)
+    return _read(architecture.stages, weights, x, read_row(architecture)).squeeze(-2)
+
+
+def reads_one_row(architecture: Architecture) -> bool:
+    """Whether there is attention, and a read-out of one row behind it."""
+    pools = [layer.how for layer in of_class(architecture.stages, Pool)]
+    return pools[-1:] == ["cls"] and any(map(has_attention, architecture.stages))
+
+
+def has_attention(stage: Layer) -> bool:
+    """Whether a stage mixes rows."""
+    return any(True for _ in attentions((stage,)))
+
+
+def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Tensor:
+    """One row of what layers make of all: every row up to the last that mixes rows, then one."""
+    mixing = [index for index, layer in enumerate(layers) if has_attention(layer)]
+    if not mixing:
+        return through(layers, weights, x[:, read].unsqueeze(-2), read)
+    last = layers[mixing[-1]]
+    x = through(layers[: mixing[-1]], weights, x, read)
+    if last.branches:
+        first, *others = (_read(branch, weights, x, read) for branch in last.branches)
+        x = sum(others, start=first)
+    else:
+        x = through((last,), weights, x, query=read)
+    return through(layers[mixing[-1] + 1 :], weights, x, read)

@@ -108,7 +108,7 @@ class Candidates:
         if self._stack is None:
             self._stack = Stack(self.network.architecture, self.network.shape, weights)
         stack, self._stack.weights = self._stack, dict(weights)
-        count = len(stack)
+        count = len(weights["readout"])
         return stack(stack.inputs(x.unsqueeze(0).expand(count, *x.shape))), y.unsqueeze(0).expand(count, -1)
 
     def some(self, size: int) -> Tensor:

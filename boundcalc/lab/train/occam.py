@@ -1,14 +1,11 @@
 """The search for a predictor of few bits: any search will do, for the code alone is paid.
 
-Two ways in, and one way down. Where positions are learned, a rank-one update of their table is trained from several
-seeds at once, with an L1 norm on the rows, and its largest entries are tried as signs in one column. Else, or where
-that finds nothing, all tensors get L1-trained updates, rounded. The best message is then shaved: entries dropped,
-halved, steps doubled, tensors left alone, as long as the bound falls.
+A rank-one update of the learned positions is trained from several seeds at once, with an L1 norm on the rows, and its
+largest entries are tried as signs in one column. The best message is then shaved as long as the bound falls.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,8 +31,6 @@ _RESTARTS, _SEEDS = 8, 24
 """Seeds of the reference that updates are trained from, and that signs are tried on."""
 _STEPS, _RATE, _BATCH, _L1 = 400, 0.03, 64, 1e-3
 """Of training: steps, learning rate, examples per step, weight of the L1 norm of the rows."""
-_ALL_STEPS, _ALL_L1 = 1500, 0.03
-"""Of training all tensors, where positions alone do not do: steps, weight of the L1 norm."""
 _ROWS, _SUPPORTS = 8, 2
 """Most rows of an update, and sets of rows that are tried."""
 _SCREEN, _FULL = 96, 12
@@ -63,8 +58,7 @@ class _Search:
 
     def risk(self, message: Message) -> float:
         """The bound of a message, its errors counted as a certificate counts them."""
-        weights = self.code.weights(message)
-        wrong = count_wrong(self.network.scores(weights, self.data), len(self.data))
+        wrong = count_wrong(self.network.scores(self.code.weights(message), self.data), len(self.data))
         return float_risk(wrong, len(self.data), self.code.bits(message), self.delta)
 
 
@@ -78,12 +72,10 @@ def search(
 ) -> Certified:
     """The certificate of the best message that was found; `NothingFound` where none is better than guessing."""
     code = Code(network.reference(INIT), _EXPONENT)
+    if "positions" not in code.reference.laws or network.shape.inputs == "rows":
+        raise NothingFound("occam changes the learned positions of a network on tokens, and this one has none")
     run = _Search(network, code, data, delta, Candidates(network, data, substream(seed, "occam")))
-    risk, message = 1.0, None
-    if "positions" in code.reference.laws and network.shape.inputs != "rows":
-        risk, message = _signs(run, progress)
-    if risk > 0.5:
-        risk, message = min((risk, message), _sparse(run, progress), key=lambda pair: pair[0])
+    risk, message = _signs(run, progress)
     if message is None:
         raise NothingFound(f"no predictor of few bits and errors was found from {_RESTARTS} starts: give more examples")
     return certify_message(network, code, _shave(run, risk, message), data, delta)
@@ -148,9 +140,7 @@ def _positions(seeds: Mapping[str, Tensor], messages: list[Message]) -> dict[str
     table = many["positions"]
     for i, message in enumerate(messages):
         update = message.updates["positions"]
-        for row, value in update.rows.items():
-            for column, factor in (update.columns or {}).items():
-                table[i, row, column] += math.ldexp(value * factor, update.exponent)
+        table[i] += torch.as_tensor(update.dense(table[i].shape), dtype=table.dtype)
     return many
 
 
@@ -179,57 +169,6 @@ def _trained_positions(run: _Search) -> tuple[Tensor, Tensor]:
     return (rows * visible).detach(), recent
 
 
-def _sparse(run: _Search, progress: Callable[[str], None]) -> tuple[float, Message | None]:
-    """Sparse updates of every tensor: trained, the largest kept, rounded to powers of two."""
-    weights = run.references(range(_RESTARTS))
-    updates, losses = _trained_updates(run, weights)
-    progress(f"trained sparse updates of {len(updates)} tensors from {_RESTARTS} seeds")
-    best: tuple[float, Message | None] = (1.0, None)
-    for seed in losses.argsort()[:3].tolist():
-        for message in _rounded(seed, {name: value[seed] for name, value in updates.items()}):
-            best = min(best, (run.risk(message), message), key=lambda pair: pair[0])
-    progress(f"sparse updates give {best[0]:.4f}")
-    return best
-
-
-def _trained_updates(run: _Search, weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
-    """Updates of all tensors by proximal steps on their L1 norm, and the losses."""
-    free = {name: torch.zeros_like(value).requires_grad_() for name, value in weights.items()}
-    optimiser = torch.optim.Adam(free.values(), lr=_RATE)
-    recent = torch.ones(_RESTARTS)
-    for step in range(_ALL_STEPS):
-        optimiser.param_groups[0]["lr"] = rate = _RATE * (1 - step / _ALL_STEPS)
-        moved = {name: weights[name] + free[name] for name in free}
-        losses = run.candidates.loss(moved, run.candidates.some(_BATCH))
-        optimiser.zero_grad()
-        losses.sum().backward()
-        optimiser.step()
-        with torch.no_grad():
-            for value in free.values():
-                value.copy_(torch.nn.functional.softshrink(value, rate * _ALL_L1))
-        recent = 0.95 * recent + 0.05 * losses.detach()
-    return {name: value.detach() for name, value in free.items()}, recent
-
-
-def _rounded(seed: int, updates: Mapping[str, Tensor]) -> Iterator[Message]:
-    """Messages that keep some of the largest entries, in steps of a power of two per tensor."""
-    falling = torch.cat([value.abs().flatten() for value in updates.values()]).sort(descending=True)[0]
-    there = int((falling > 0).sum())
-    for count in sorted({min(there, 2**i) for i in range(2, 14)}) if there else []:
-        least = float(falling[count - 1])
-        for finer in range(4):
-            message: dict[str, Update] = {}
-            for name, value in updates.items():
-                flat = value.flatten()
-                exponent = math.floor(math.log2(max(float(flat.abs().max()), least))) - finer
-                kept = (flat.abs() >= least).nonzero().flatten().tolist()
-                entries = {place: round(math.ldexp(float(flat[place]), -exponent)) for place in kept}
-                if any(entries.values()):
-                    message[name] = Update(exponent, {place: v for place, v in entries.items() if v})
-            if message:
-                yield Message(seed, message)
-
-
 def _shave(run: _Search, risk: float, message: Message) -> Message:
     """Small changes, each kept if it lowers the bound."""
     left = _MOVES
@@ -248,39 +187,18 @@ def _shave(run: _Search, risk: float, message: Message) -> Message:
 
 
 def _moves(code: Code, message: Message) -> Iterator[Message]:
-    """Messages near this one: shorter ones first."""
-    for name, update in message.updates.items():
-        others = {key: value for key, value in message.updates.items() if key != name}
-        if others:
-            yield replace(message, updates=others)
-        for changed in _changed(update, code.exponent):
-            yield replace(message, updates={**message.updates, name: changed})
+    """Messages near this one: without a row, at another step, with a threshold or without."""
     bias = "b_readout"
+    for name, update in message.updates.items():
+        if name == bias:
+            yield replace(message, updates={key: value for key, value in message.updates.items() if key != bias})
+        dropped = update.rows if len(update.rows) > 1 else ()
+        changed = [replace(update, rows={key: v for key, v in update.rows.items() if key != row}) for row in dropped]
+        towards = 1 if update.exponent < code.exponent else -1
+        if update.exponent != code.exponent:
+            changed.append(replace(update, exponent=update.exponent + towards))
+        yield from (replace(message, updates={**message.updates, name: other}) for other in changed)
     if bias in code.reference.laws and bias not in message.updates:
         for exponent in range(code.exponent, code.exponent - 8, -1):
             for sign in (1, -1):
                 yield replace(message, updates={**message.updates, bias: Update(exponent, {0: sign})})
-
-
-def _changed(update: Update, usual: int) -> Iterator[Update]:
-    if len(update.rows) > 1:
-        for place in sorted(update.rows, key=lambda place: abs(update.rows[place])):
-            yield replace(update, rows={key: value for key, value in update.rows.items() if key != place})
-    if update.columns is not None and len(update.columns) > 1:
-        for place in update.columns:
-            columns = {key: value for key, value in update.columns.items() if key != place}
-            if columns[min(columns)] > 0:
-                yield replace(update, columns=columns)
-    if any(abs(value) > 1 for value in update.rows.values()):
-        halves = {place: round(value / 2) for place, value in update.rows.items()}
-        yield (
-            Update(update.exponent + 1, {place: value for place, value in halves.items() if value}, update.columns)
-            if any(halves.values())
-            else update
-        )
-        for place, value in update.rows.items():
-            if abs(value) > 1:
-                yield replace(update, rows={**update.rows, place: (abs(value) // 2) * (1 if value > 0 else -1)})
-    for exponent in (update.exponent + 1, update.exponent - 1):
-        if abs(exponent - usual) < abs(update.exponent - usual):
-            yield replace(update, exponent=exponent)

@@ -7,8 +7,9 @@ stored as it acts on rows, x -> x W, so its shape is (d_in, d_out), or (heads, d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.schema import Length, check_fields
@@ -21,32 +22,22 @@ CLS = 2
 """Token of the row that is read out of a sequence of bits; 0 and 1 are the bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One tensor of a model.
+class Parameter(NamedTuple):
+    """One tensor of a model: its name as in a norms file, and how it starts.
 
     Attributes:
-        kind: "W_V", "b_1", "positions", ...
-        block: its block, if it belongs to one.
-        shape: without the dimension of trials.
-        law: "uniform" on [-scale, scale], "normal" with deviation scale, or "constant".
+        name: its kind and block: "W_V[0]", "positions", ...
+        shape: without the dimension of trials; heads come first.
+        law: "uniform" on [-scale, scale], "normal" with deviation scale, "constant", or "sphere" of this radius.
         scale: see law.
-        headed: whether the first dimension counts heads.
         trained: fixed positions are not.
     """
 
-    kind: str
-    block: int | None
+    name: str
     shape: tuple[int, ...]
     law: str
     scale: float
-    headed: bool = False
     trained: bool = True
-
-    @property
-    def name(self) -> str:
-        """Kind and block, as in a norms file."""
-        return weight_name(self.kind, self.block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,40 +58,38 @@ def weight_name(kind: str, block: int | None) -> str:
 
 def parameters(architecture: Architecture, init: Init | None = None) -> dict[str, Parameter]:
     """Every tensor of a model, input to read-out."""
-    _trainable(architecture)
+    _refuse_untrainable(architecture)
     table: dict[str, Parameter] = {}
-    for parameter in _of_layers(architecture.stages, architecture.seq_len, init or Init()):
-        if parameter.name in table:
-            raise InvalidSetting(f"two layers have weights called {parameter.name}: give them different blocks")
-        table[parameter.name] = parameter
+    for layer in flat(architecture.stages):
+        attention = isinstance(layer, Attention)
+        starts = _of_attention(layer) if attention else _of_weights(layer, architecture.seq_len, init or Init())
+        for parameter in starts:
+            if parameter.name in table:
+                raise InvalidSetting(f"two layers have weights called {parameter.name}: give them different blocks")
+            table[parameter.name] = parameter
     return table
 
 
-def _trainable(architecture: Architecture) -> None:
+def _refuse_untrainable(architecture: Architecture) -> None:
     """Refuse what can be bounded but is not trained here."""
     layers = list(attentions(architecture.stages))
-    refused = (
-        (architecture.bits is not None, f"weights of {architecture.bits} bits", "Leave out bits."),
-        (any(a.offsets != "none" for a in layers), "numbers added to scores", "Use Attention(offsets='none')."),
-        (any(a.qk_norm != "none" for a in layers), "normalised queries and keys", "Use Attention(qk_norm='none')."),
-        (any(a.qk == "fixed" for a in layers), "a query of the layer's own", "Use Attention(qk='joint')."),
-        (any(a.normaliser.name == "custom" for a in layers), "normaliser 'custom'", "Name a built-in normaliser."),
-        (architecture.rope, "rotary positions", "Use rope=False, positions='learned'."),
-        (any(e.segments for e in embeddings(architecture.stages)), "a table of segments", "Use segments=0."),
-    )
-    for holds, what, fix in refused:
+    refused = {
+        f"weights of {architecture.bits} bits": architecture.bits is not None,
+        "numbers added to scores (offsets)": any(a.offsets != "none" for a in layers),
+        "normalised queries and keys (qk_norm)": any(a.qk_norm != "none" for a in layers),
+        "a query of the layer's own (qk='fixed')": any(a.qk == "fixed" for a in layers),
+        "normaliser 'custom'": any(a.normaliser.name == "custom" for a in layers),
+        "rotary positions (rope)": architecture.rope,
+        "a table of segments": any(e.segments for e in embeddings(architecture.stages)),
+    }
+    for what, holds in refused.items():
         if holds:
-            raise Unsupported(Refusal("training", what, "models that can be trained here", fix))
+            raise Unsupported(Refusal("training", what, "models that can be trained here", "Leave that out."))
 
 
 def read_row(architecture: Architecture) -> int:
     """The row that is read out: the last under a causal mask (no other sees all), else the first."""
     return -1 if is_causal(architecture.stages) else 0
-
-
-def _of_layers(stages: Sequence[Layer], seq_len: int, init: Init) -> Iterator[Parameter]:
-    for layer in flat(stages):
-        yield from _of_attention(layer) if isinstance(layer, Attention) else _of_weights(layer, seq_len, init)
 
 
 def _of_weights(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
@@ -120,23 +109,22 @@ def _of_weights(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
             law, scale = "constant", gain
         elif weight.role != "matrix":
             law, scale = "normal", init.embedding_std if weight.role == "table" else init.position_std
-        yield Parameter(weight.kind, weight.block, weight.shape, law, scale)
+        yield Parameter(weight_name(weight.kind, weight.block), weight.shape, law, scale)
     for weight, length in layer.fixed(seq_len):
-        yield Parameter(weight.kind, weight.block, weight.shape, "sphere", length, trained=False)
+        yield Parameter(weight_name(weight.kind, weight.block), weight.shape, "sphere", length, trained=False)
 
 
 def _of_attention(layer: Attention) -> Iterator[Parameter]:
     """As one matrix of all heads would start."""
-    d, heads, groups, block = layer.d, layer.heads, layer.groups, layer.block
+    d, heads, groups = layer.d, layer.heads, layer.groups
     glorot = math.sqrt(6 / (4 * d))  # torch fills queries, keys and values as one (3d, d) matrix
+    starts: list[tuple[str, tuple[int, ...], float]] = []
     if layer.d_head is None:
-        rows = d + 1 if layer.qk_bias else d
-        yield Parameter("W_QK", block, (heads, rows, d), "uniform", math.sqrt(3 / d) / math.sqrt(d), headed=True)
+        starts += [("W_QK", (heads, d + layer.qk_bias, d), math.sqrt(3 / d) / math.sqrt(d))]
     else:
-        for kind, count in (("Q", heads), ("K", groups)):
-            yield Parameter(f"W_{kind}", block, (count, d, layer.d_head), "uniform", glorot, headed=True)
-            if layer.qk_bias:
-                yield Parameter(f"b_{kind}", block, (count, layer.d_head), "constant", 0.0, headed=True)
-    yield Parameter("W_V", block, (groups, d, layer.out), "uniform", glorot, headed=True)
-    if layer.v_bias:
-        yield Parameter("b_V", block, (groups, layer.out), "constant", 0.0, headed=True)
+        starts += [("W_Q", (heads, d, layer.d_head), glorot), ("b_Q", (heads, layer.d_head), 0.0)]
+        starts += [("W_K", (groups, d, layer.d_head), glorot), ("b_K", (groups, layer.d_head), 0.0)]
+    starts += [("W_V", (groups, d, layer.out), glorot), ("b_V", (groups, layer.out), 0.0)]
+    for kind, shape, scale in starts:
+        if scale or (layer.v_bias if kind == "b_V" else layer.qk_bias):
+            yield Parameter(weight_name(kind, layer.block), shape, "uniform" if scale else "constant", scale)

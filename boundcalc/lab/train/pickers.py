@@ -222,7 +222,6 @@ class ModelLearner(_TorchLearner):
         """The model of `boundcalc train` with this seed, before its first step."""
         generator = torch.Generator().manual_seed(substream(seed, "init"))
         stack = Stack.fresh(self.architecture, self.shape, self.init, [generator])
-        stack.require_grad()
         return _State(stack, StackedOptimiser(stack.trained, self.optimisation), seed)
 
     def _outputs(self, model: Any, x: Tensor) -> Tensor:

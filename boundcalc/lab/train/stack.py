@@ -9,9 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from boundcalc.base.answers import wrong
-from boundcalc.lab.train.bits import BitPlan, bit_forward, bit_plan, reach, two_sided
-from boundcalc.lab.train.layers import Weights
-from boundcalc.lab.train.model import draw, forward_last_row
+from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided
+from boundcalc.lab.train.model import Weights, draw, forward_last_row
 from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.setting import Architecture
@@ -23,19 +22,11 @@ _FEW = 64
 class Stack:
     """Weights of several models, the models in front, and their common forward pass."""
 
-    def __init__(
-        self,
-        architecture: Architecture,
-        shape: Shape,
-        weights: Weights,
-        *,
-        path: str = "",
-    ) -> None:
+    def __init__(self, architecture: Architecture, shape: Shape, weights: Weights) -> None:
         self.architecture = architecture
         self.shape = shape
         self.weights: dict[str, Tensor] = dict(weights)
-        self.plan: BitPlan | None = bit_plan(architecture) if shape.inputs == "bits" else None
-        self.path = path or ("row" if self.plan is None else "bits")
+        self.plan = bit_plan(architecture) if shape.inputs == "bits" else None
         self._row = torch.func.vmap(lambda weights, x: forward_last_row(architecture, weights, x))
         self.sharp = 0
 
@@ -46,16 +37,20 @@ class Stack:
         shape: Shape,
         init: Init,
         generators: Sequence[torch.Generator],
+        device: torch.device | str = "cpu",
     ) -> Stack:
-        """Models at their start, one per generator."""
+        """Models at their start, one per generator; drawn on the CPU, alike for all devices."""
         table = parameters(architecture, init)
         drawn = [{name: draw(p, generator) for name, p in table.items()} for generator in generators]
-        return cls(architecture, shape, {name: torch.stack([start[name] for start in drawn]) for name in table})
+        stack = cls(architecture, shape, {name: torch.stack([start[name] for start in drawn]) for name in table})
+        stack._take({name: value.to(device) for name, value in stack.weights.items()})
+        return stack
 
-    def to(self, device: torch.device | str) -> Stack:
-        """The same models on another device."""
-        self.weights = {name: value.to(device) for name, value in self.weights.items()}
-        return self
+    def _take(self, weights: Weights) -> None:
+        """Make these the weights; trained tensors are leaves that collect gradients."""
+        self.weights = {name: value.detach() for name, value in weights.items()}
+        for value in self.trained.values():
+            value.requires_grad_()
 
     @property
     def trained(self) -> dict[str, Tensor]:
@@ -63,43 +58,16 @@ class Stack:
         table = parameters(self.architecture)
         return {name: value for name, value in self.weights.items() if table[name].trained}
 
-    def __len__(self) -> int:
-        return len(next(iter(self.weights.values())))
+    def keep(self, kept: Tensor) -> None:
+        """Drop the other models."""
+        self._take(self._some(kept))
 
-    def inputs(self, x: Tensor) -> Tensor:
-        """Examples (models, n, ...) as the path reads them."""
-        dtype = self.weights["readout"].dtype
-        if self.path == "bits":
-            return two_sided(x, dtype)
-        if self.shape.inputs == "bits":
-            return with_read_row(x)
-        return x.long() if self.shape.inputs == "tokens" else x.to(dtype)
-
-    def __call__(self, inputs: Tensor) -> Tensor:
-        """Outputs (models, n, classes) for inputs made by `inputs`."""
-        if self.plan is None or self.path != "bits":
-            return self._row(self.weights, inputs)
-        out, spread = bit_forward(self.plan, self.weights, inputs)
-        too_sharp = ~(spread <= reach(out.dtype))
-        if not bool(too_sharp.any()):
-            return out
-        self.sharp += 1
-        return self._split(too_sharp, inputs)
-
-    def _split(self, too_sharp: Tensor, sides: Tensor) -> Tensor:
-        """The sharp models on the plain path, the others on their own: one's overflow must not reach another."""
-        assert self.plan is not None  # noqa: S101 - only called on path "bits"
-        parts: list[Tensor] = []
-        calm, sharp = ((too_sharp == sign).nonzero().flatten() for sign in (False, True))
-        if len(calm):
-            parts.append(bit_forward(self.plan, self._some(calm), sides[calm])[0])
-        tokens = with_read_row(sides[sharp][..., 1, :])
-        parts.append(torch.cat([self._row(self._some(sharp), few) for few in tokens.split(_FEW, 1)], 1))
-        return torch.cat(parts)[torch.cat([calm, sharp]).argsort()]
-
-    def _some(self, which: Tensor) -> dict[str, Tensor]:
-        """The weights of some models."""
+    def _some(self, which: Tensor | int) -> dict[str, Tensor]:
         return {name: value[which] for name, value in self.weights.items()}
+
+    def one(self, index: int) -> dict[str, Tensor]:
+        """The weights of one model, copied to the CPU."""
+        return {name: value.detach().clone().cpu() for name, value in self._some(index).items()}
 
     def state_dict(self) -> dict[str, Tensor]:
         """The weights, as they are saved."""
@@ -111,19 +79,28 @@ class Stack:
         for name, value in state.items():
             self.weights[name].copy_(value)
 
-    def keep(self, kept: Tensor) -> None:
-        """Drop the other models."""
-        self.weights = {name: value.detach()[kept] for name, value in self.weights.items()}
-        self.require_grad()
+    def inputs(self, x: Tensor) -> Tensor:
+        """Examples (models, n, ...) as the path reads them."""
+        dtype = self.weights["readout"].dtype
+        if self.shape.inputs == "bits":
+            return two_sided(x, dtype) if self.plan else with_read_row(x)
+        return x.long() if self.shape.inputs == "tokens" else x.to(dtype)
 
-    def require_grad(self) -> None:
-        """Make the trained tensors leaves that collect gradients."""
-        for value in self.trained.values():
-            value.requires_grad_()
-
-    def one(self, index: int) -> dict[str, Tensor]:
-        """The weights of one model, copied to the CPU."""
-        return {name: value[index].detach().clone().cpu() for name, value in self.weights.items()}
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Outputs (models, n, classes) for inputs made by `inputs`."""
+        if self.plan is None:
+            return self._row(self.weights, inputs)
+        out, spread = bit_forward(self.plan, self.weights, inputs)
+        too_sharp = ~(spread <= reach(out.dtype))
+        if not bool(too_sharp.any()):
+            return out
+        # The sharp models on the plain path, the others on their own: one's overflow must not reach another.
+        self.sharp += 1
+        calm, sharp = ((too_sharp == sign).nonzero().flatten() for sign in (False, True))
+        parts = [bit_forward(self.plan, self._some(calm), inputs[calm])[0]] if len(calm) else []
+        tokens = with_read_row(inputs[sharp][..., 1, :])
+        parts.append(torch.cat([self._row(self._some(sharp), few) for few in tokens.split(_FEW, 1)], 1))
+        return torch.cat(parts)[torch.cat([calm, sharp]).argsort()]
 
 
 def with_read_row(bits: Tensor) -> Tensor:

@@ -92,8 +92,7 @@ class _Training:
         self.examples = [Examples(trial) for trial in trials]
         generators = [torch.Generator().manual_seed(substream(trial.seed, "init")) for trial in trials]
         self.device = device()
-        self.stack = Stack.fresh(first.architecture, self.shape, first.init, generators).to(self.device)
-        self.stack.require_grad()
+        self.stack = Stack.fresh(first.architecture, self.shape, first.init, generators, self.device)
         self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
         self.optimiser.project()
         self.active = list(range(len(trials)))
@@ -160,7 +159,7 @@ class _Training:
     @torch.no_grad()
     def _measure(self, positions: Sequence[int], which: str, most: int) -> list[dict[str, Any]]:
         """Mean loss, errors and margins of some models of the stack on their training or test examples."""
-        cost = 1 if self.stack.path == "bits" else self.stack.architecture.d  # numbers that a row of input becomes
+        cost = 1 if self.stack.plan else self.stack.architecture.d  # numbers that a row of input becomes
         size = max(16, _ENTRIES // (2 * self.shape.rows * cost))
         results: list[dict[str, Any]] = []
         for position in positions:
@@ -238,7 +237,7 @@ class _Training:
         record: dict[str, Any] = {
             "world": json.loads(json.dumps(examples.world)),
             "curves": self.curves[index],
-            "path": self.stack.path,
+            "path": "bits" if self.stack.plan else "row",
             "sharp_steps": self.stack.sharp,
             "stack": [{"m": trial.m, "seed": trial.seed} for trial in self.trials],
             "device": self.device.type,

@@ -41,11 +41,11 @@ def network(seed: int, m: int = 211, T: int = 128, task: str = "conjunction") ->
 
 def outputs(trial: Any, stored: StoredNetwork, x: Any) -> Any:
     """By the library's own forward pass, in float64."""
-    from boundcalc.lab.train.stack import Stack
+    from boundcalc.lab.train.model import plain
+    from boundcalc.lab.train.stack import with_read_row
 
-    weights = {name: torch.as_tensor(value).double()[None] for name, value in stored.weights.items()}
-    stack = Stack(trial.architecture, trial.task.shape, weights, path="row")
-    return stack(stack.inputs(torch.as_tensor(x)[None]))[0, :, 0].numpy()
+    weights = {name: torch.as_tensor(value).double() for name, value in stored.weights.items()}
+    return plain(trial.architecture, weights, with_read_row(torch.as_tensor(x)))[:, 0].numpy()
 
 
 def test_a_trained_network_is_proved_to_be_its_task():

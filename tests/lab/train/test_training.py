@@ -290,8 +290,7 @@ def test_a_model_computes_on_the_device_of_its_weights(monkeypatch: pytest.Monke
 
     trial = conjunction()
     generators = [torch.Generator().manual_seed(seed) for seed in range(2)]
-    stack = Stack.fresh(trial.architecture, trial.task.shape, trial.init, generators).to("meta")
-    stack.require_grad()
+    stack = Stack.fresh(trial.architecture, trial.task.shape, trial.init, generators, "meta")
     monkeypatch.setattr(bits, "bool", lambda _: True, raising=False)  # no model is too sharp for the fast path
     x = torch.zeros(2, 5, 12, dtype=torch.uint8, device="meta")
     y = torch.zeros(2, 5, dtype=torch.uint8, device="meta")
