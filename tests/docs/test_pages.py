@@ -10,14 +10,6 @@ import pytest
 from tests.docs.commands import PAGES, ROOT, parsed, shown
 
 LINES = [(page.name, line) for page in PAGES for line in shown(page.read_text(encoding="utf-8"))]
-BLOCKS = [
-    (page.name, number, block)
-    for page in PAGES
-    if page.name != "tutorial.md"  # which runs when the site is built
-    for number, block in enumerate(
-        re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    )
-]
 
 
 @pytest.mark.parametrize(("page", "line"), LINES)
@@ -31,11 +23,6 @@ def test_there_are_commands_and_one_with_a_wrong_option_is_seen() -> None:
     with pytest.raises(Exception, match="dpeth"):
         parsed("boundcalc eval --dpeth 2")
     assert shown("```sh\nboundcalc norms MODEL\n```") == []
-
-
-@pytest.mark.parametrize(("page", "number", "block"), BLOCKS)
-def test_python_of_a_page_is_python(page: str, number: int, block: str) -> None:
-    compile(block, f"{page}, block {number}", "exec")
 
 
 def test_mathematics_becomes_mathml_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,21 +224,6 @@ def test_axe_finds_nothing_grave_on_the_site(name: str, site: Path, browser: Bro
     assert browser.complaints() == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "page"), [("rounding", "Covers"), ("install", "boundcalc"), ("how many samples", "Quickstart")]
-)
-def test_search_finds_pages_without_a_server(words: str, page: str, site: Path, browser: Browser) -> None:
-    browser.open(f"{(site / 'search.html').as_uri()}?q={words}")
-    found: list[str] = []
-    for _ in range(100):
-        found = browser.run("return [...document.querySelectorAll('#search-results a')].map(e => e.textContent)")
-        if found:
-            break
-        time.sleep(0.1)
-    assert page in found
-
-
 QUESTIONS = {
     "What is the bound at depth 2?": ("eval --depth 2", "Gap at most 0.1107", "floor"),
     "Is it vacuous?": ("vacuous", "exceeds 1", "trivial"),
@@ -287,18 +272,6 @@ def test_ten_questions_are_answered_one_click_from_the_first_page(site: Path, br
         if folder:
             browser.picture(Path(folder) / f"question-{number}.png")
     assert lacking("an answer", ("an", "no such answer")) == ["no such answer"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1440, 390])
-def test_no_page_scrolls_sideways(width: int, site: Path, browser: Browser) -> None:
-    """Wide tables and formulas scroll inside the page."""
-    browser.resize(width, 900)
-    for page in sorted(site.rglob("*.html")):
-        if "_static" not in page.parts and page.stem not in ("genindex", "search", "explore-page"):
-            browser.open(page.as_uri())
-            sizes = browser.run("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-            assert sizes[0] <= sizes[1], page.name
 
 
 def test_a_section_without_a_page_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

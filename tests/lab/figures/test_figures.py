@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -269,15 +268,6 @@ def test_committed_pictures_are_described(name: str) -> None:
 
 def test_every_file_of_the_folder_belongs_to_a_figure() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == {*SCRIPTS, "README"}
-
-
-@pytest.mark.parametrize(("name", "panel", "field"), [("length", "gap", "seq_len"), ("norms", "C", "C")])
-def test_committed_bounds_are_those_of_today(name: str, panel: str, field: str) -> None:
-    figure = read(FOLDER / f"{name}.json")
-    (best,) = figure.of(key="best", panel=panel)
-    x, y = best.informative[len(best.informative) // 2]
-    value = evaluate(load("edelman2022", name).SETTING.but(**{field: x if field == "C" else round(x)}))
-    assert math.log10(y) == pytest.approx(value.log10, abs=1e-4), f"the bound has moved: {figure.command}"
 
 
 def test_colours_are_legible_and_have_light_counterparts() -> None:
