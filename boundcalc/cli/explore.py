@@ -51,8 +51,7 @@ def command(
     where no browser can be opened, it is one file with a grid of checked points. Nothing is ever sent to another
     machine.
     """
-    from boundcalc.lab.explore.content import FIELDS, letters
-    from boundcalc.lab.explore.points import from_files, from_store
+    from boundcalc.lab.explore.content import FIELDS, from_files, from_store, letters
 
     starts = {"--preset": options["preset"], "--setting": options["setting_file"]}
     words = [f"{name} {value}" for name, value in starts.items() if value is not None]

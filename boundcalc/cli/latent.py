@@ -128,7 +128,7 @@ def _array(path: Path) -> Any:
 
 def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, norm: float) -> None:
     """Refuse X3k where the pairs themselves show that no conditional mean is as supposed."""
-    from boundcalc.lab.latent.premise import least_norm
+    from boundcalc.lab.latent.attention import least_norm
 
     for name, size in (("--value-noise", noise), ("--rkhs-norm", norm)):
         validate.positive(name, size, zero=True)

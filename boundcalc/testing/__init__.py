@@ -3,7 +3,7 @@
 A check returns a `Report`; `report.raise_if_broken()` lists every law that does not hold.
 """
 
-from boundcalc.testing.layer_example import LayerExample as LayerExample
+from boundcalc.testing.layers import LayerExample as LayerExample
 from boundcalc.testing.layers import check_layer as check_layer
 from boundcalc.testing.lemmas import LemmaExample as LemmaExample
 from boundcalc.testing.lemmas import check_lemma as check_lemma

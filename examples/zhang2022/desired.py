@@ -31,7 +31,7 @@ import torch
 from common import Array, Values, mean_interval, run
 from torch import Tensor
 
-from boundcalc.lab.latent.learning import learning_bound
+from boundcalc.lab.latent.bounds import learning_bound
 from boundcalc.norms.matrix import as_stored, measure
 from boundcalc.setting import Architecture, Attention, Budget, Norms, Pool, Sample, Setting
 

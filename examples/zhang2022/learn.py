@@ -25,7 +25,7 @@ from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.names import GREEN
 from boundcalc.lab.figures.runs import median
-from boundcalc.lab.latent.learning import learning_bound
+from boundcalc.lab.latent.bounds import learning_bound
 from boundcalc.lab.train.run import run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json

@@ -22,8 +22,7 @@ from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Layer, Norms
 from boundcalc.testing.drawing import Array
-from boundcalc.testing.layer_example import Drawn, LayerExample, Rule
-from boundcalc.testing.layers import POINTS, claimed
+from boundcalc.testing.layers import POINTS, Drawn, LayerExample, Rule, claimed
 from boundcalc.testing.report import Cases
 
 _Fields = Mapping[str, Any]

@@ -30,8 +30,7 @@ from boundcalc.setting import (
 from boundcalc.statements.network import claimed as facts
 from boundcalc.testing import Cases, LayerExample, check_layer
 from boundcalc.testing.drawing import Dice, used
-from boundcalc.testing.layer_example import Rule
-from boundcalc.testing.layers import LAWS, claimed
+from boundcalc.testing.layers import LAWS, Rule, claimed
 from tests.cases.layers import Arrays, cases, changed, computed
 
 KNOB = Norms(C=1.3)

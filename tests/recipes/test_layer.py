@@ -25,7 +25,7 @@ from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight
 from boundcalc.statements.network import Network
 from boundcalc.testing import Cases, LayerExample, check_layer
-from boundcalc.testing.layer_example import Array, Drawn, Rule
+from boundcalc.testing.layers import Array, Drawn, Rule
 
 
 @dataclass(frozen=True, slots=True)

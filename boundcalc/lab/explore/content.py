@@ -5,19 +5,18 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.lab.figures.runs import Run, measured
 from boundcalc.setting import Setting
 from boundcalc.theorems import THEOREMS
 from boundcalc.theorems.printing import terminal
 from boundcalc.theorems.prose import plain
-
-SHOWN = ("edelman2022", "trauger2024", "zhang2022")
-"""Theorems whose closed form of the gap the page computes."""
 
 
 @dataclass(frozen=True)
@@ -169,3 +168,35 @@ def describe(setting: Setting) -> str:
     words += [f"normalisation {architecture.normalisation}", f"read-out {architecture.readout}"]
     words += [f"failure probability {sample.delta:g}"]
     return html.escape(", ".join(words))
+
+
+# -- runs of your own
+
+
+def from_files(files: Sequence[str], columns: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Median gaps along every letter that all runs of some CSV files have."""
+    from boundcalc.lab.figures.runs import read_csv
+
+    runs = read_csv(files, columns)
+    letters = [letter for letter in FIELDS if all(letter in run.places for run in runs)]
+    return [row for letter in letters or ["m"] for row in _rows(runs, letter)]
+
+
+def from_store(path: str, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Median gaps of trials along m."""
+    from boundcalc.lab.figures import trials
+
+    records = trials.select(Path(path), chosen)
+    trials.refuse_mixture(records, {"m"})
+    return _rows(trials.as_runs(records, 1.0), "m")
+
+
+def _rows(runs: Sequence[Run], letter: str) -> list[dict[str, Any]]:
+    """Medians with their bootstrap intervals."""
+    _, middle = measured(runs, letter, "gap")
+    low, high = middle.known("low"), middle.known("high")
+    return [{"axis": letter, "x": x, "y": y, "low": low.get(x), "high": high.get(x)} for x, y in middle.known().items()]
+
+
+SHOWN = ("edelman2022", "trauger2024", "zhang2022")
+"""Theorems whose closed form of the gap the page computes."""

@@ -6,17 +6,133 @@ the weights and by their distance from the query in the kernel's space (`power_f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import eigvalsh, get_lapack_funcs
+from scipy.spatial.distance import cdist
 
 from boundcalc.base import validate
-from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.lab.latent.kernels import Array, Function, Kernel, kernel_named
-from boundcalc.lab.latent.solve import factor_gram
+
+# -- positive definite systems
+
+_MOST_CONDITION = 1e12
+"""Beyond this condition number fewer than about four digits of a solution can be trusted."""
+_POTRF, _POTRS, _TRTRS, _LANGE, _POCON = get_lapack_funcs(("potrf", "potrs", "trtrs", "lange", "pocon"), dtype="d")
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """The Cholesky factor of a matrix, upper triangular."""
+
+    upper: Array
+
+    def solve(self, b: Array) -> Array:
+        """The matrix's inverse times b."""
+        return _POTRS(self.upper, b)[0]
+
+    def whiten(self, b: Array) -> Array:
+        """U^(-T) b: the columns' squared norms are b^T A^(-1) b."""
+        return _TRTRS(self.upper, b, trans=1)[0]
+
+
+def _factor_gram(make: Callable[[], Array], lam: float, *, what: str, check: bool = False) -> _Factor:
+    """_Factor gram + lam I in place; refuse a condition number above 1e12.
+
+    `check` tests that a user's kernel is symmetric and positive. To explain a failure `make` is called again.
+    """
+    gram = make()
+    norm = float(_LANGE("1", gram.T))
+    if not math.isfinite(norm):
+        raise _refused(f"{what} with entries that are not finite", "finite entries")
+    if check and np.abs(gram - gram.T).max() > 1e-8 * norm:
+        raise _refused(f"{what} that is not symmetric", "k(x, y) = k(y, x)")
+    if check and (least := float(eigvalsh(gram)[0])) < -1e-10 * norm:
+        raise _refused(f"{what} with least eigenvalue {least:.3g}", "a positive semi-definite kernel")
+    a = gram.T if gram.flags.c_contiguous and gram.flags.writeable else np.array(gram.T, order="F")
+    diagonal = np.einsum("ii->i", a)
+    diagonal += lam
+    upper, info = _POTRF(a, overwrite_a=1, clean=0)  # gram is symmetric: its transpose is itself in Fortran's order
+    reciprocal = 0.0 if info else float(_POCON(upper, norm + lam)[0])
+    if lam == 0 and reciprocal < 10 * np.finfo(float).eps:
+        least = max(0.0, float(eigvalsh(make())[0]))
+        raise _refused(f"{what} with least eigenvalue {least:.3g} and lam = 0", "lam above 0 (--ridge)")
+    if reciprocal * _MOST_CONDITION < 1:
+        condition = 1 / reciprocal if reciprocal > 0 else math.inf
+        got = f"{what} + lam I with condition number about {condition:.3g} (lam = {lam:g})"
+        fix = f"Raise lam (--ridge) to {norm / _MOST_CONDITION:.2g} or more."
+        raise _refused(got, f"a condition number of at most {_MOST_CONDITION:.3g}", fix)
+    return _Factor(upper)
+
+
+def _refused(got: str, needs: str, fix: str = "") -> Unsupported:
+    return Unsupported(Refusal("CME attention", got, needs, fix))
+
+
+_MOST_PAIRS = 1000
+_STEPS = 200
+_RIDGES = (1.0, 1e-2, 1e-4, 1e-6)
+
+
+# -- whether pairs refute the premise of X3k
+
+
+def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> float:
+    """A lower bound of |f| over all f in the kernel's space with |v_i - f(k_i)| <= noise for every pair.
+
+    For any c, sum <c_i, v_i> <= noise sum |c_i| + |f| sqrt(tr c' K c), so every candidate c gives a lower bound.
+    Rounding is subtracted. The bound is infinite where no f exists: one key with two values that are too far apart. Of
+    many pairs only the first are used, which is enough to refute.
+    """
+    unit = max(float(np.abs(values).max()), noise) or 1.0
+    keys, values, noise = keys[:_MOST_PAIRS], values[:_MOST_PAIRS] / unit, noise / unit
+    gram = kernel.gram(keys, keys)
+    off = kernel.rounding(keys, keys) + 4 * float(np.finfo(float).eps) * len(keys)
+    sizes = np.linalg.norm(values, axis=1)
+    best = _divided(sizes * (1 - off) - noise * (1 + off), np.diag(gram) * (1 + off))
+    apart = cdist(values, values)
+    diagonal = np.diag(gram)
+    between = diagonal[:, None] + diagonal - 2 * gram
+    slack = off * (diagonal[:, None] + diagonal + 2 * np.abs(gram))
+    slack[cdist(keys, keys, "chebyshev") == 0] = 0.0  # one key: no f tells them apart
+    between[slack == 0] = 0.0
+    room = apart - off * (sizes[:, None] + sizes) - 2 * noise * (1 + off)
+    best = max(best, _divided(room, np.maximum(between, 0.0) + slack))
+    for c in _candidates(gram, values, noise):
+        lengths = np.linalg.norm(c, axis=1)
+        room = float((c * values).sum()) - noise * float(lengths.sum()) - off * float(lengths @ (sizes + noise))
+        magnitude = float((np.abs(c) * (np.abs(gram) @ np.abs(c))).sum())
+        square = max(0.0, float((c * (gram @ c)).sum())) + off * magnitude
+        best = max(best, _divided(np.array(room), np.array(square)))
+    return unit * best
+
+
+def _divided(room: Array, square: Array) -> float:
+    """The largest room/sqrt(square); infinite where the square is 0 and the room is not."""
+    ratios = np.where(room > 0, room / np.sqrt(np.where(square > 0, square, 1.0)), 0.0)
+    return float(np.where((room > 0) & (square == 0), math.inf, ratios).max(initial=0.0))
+
+
+def _candidates(gram: Array, values: Array, noise: float) -> list[Array]:
+    """Candidates c: ridge solutions, and an ascent of <c, v> - noise sum |c_i| - tr c' K c/2 by proximal gradients."""
+    ridges = np.array(_RIDGES) * (float(np.trace(gram)) / len(gram) or 1.0)
+    solutions = [np.linalg.solve(gram + ridge * np.eye(len(gram)), values) for ridge in ridges]
+    step = 1 / (float(np.abs(gram).sum(1).max()) or 1.0)
+    c = np.zeros_like(values)
+    for _ in range(_STEPS):
+        moved = c + step * (values - gram @ c)
+        lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+        c = moved * np.maximum(lengths - step * noise, 0.0) / np.maximum(lengths, 1e-300)
+    return [*solutions, c]
+
+
+# -- estimators
 
 _EPS = float(np.finfo(float).eps)
 
@@ -84,14 +200,14 @@ def _form(form: str, kernel: Kernel, keys: Array) -> str:
 
 def _primal(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel) -> tuple[Array, Array]:
     phi, psi = kernel.features(k), kernel.features(q)
-    factor = factor_gram(lambda: phi.T @ phi, lam, what="the features' second moments Phi^T Phi")
+    factor = _factor_gram(lambda: phi.T @ phi, lam, what="the features' second moments Phi^T Phi")
     mean = psi @ factor.solve(phi.T if v is None else phi.T @ v)
     return mean, lam * np.square(factor.whiten(psi.T)).sum(0)
 
 
 def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel) -> tuple[Array, Array]:
     what = f"the {kernel.name} kernel's matrix k(K, K)"
-    factor = factor_gram(lambda: kernel.gram(k, k), lam, what=what, check=isinstance(kernel, Function))
+    factor = _factor_gram(lambda: kernel.gram(k, k), lam, what=what, check=isinstance(kernel, Function))
     cross = kernel.gram(k, q)
     white = factor.whiten(cross)
     mean = factor.solve(cross).T if v is None else white.T @ factor.whiten(v)

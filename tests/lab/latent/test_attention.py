@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting, Unsupported
-from boundcalc.lab.latent.attention import attend, linear_weights, power_function, softmax_weights
+from boundcalc.lab.latent.attention import attend, least_norm, linear_weights, power_function, softmax_weights
 from boundcalc.lab.latent.bounds import sphere_shrinkage
 from boundcalc.lab.latent.kernels import RBF, Exponential, Kernel, Linear, Polynomial, RandomFeatures
 from boundcalc.lab.latent.models import GaussianLinear
-from boundcalc.lab.latent.premise import least_norm
 from boundcalc.setting import Normaliser
 from tests.examples.scripts import load
 

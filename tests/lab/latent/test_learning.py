@@ -8,7 +8,7 @@ import pytest
 
 from boundcalc import Setting
 from boundcalc.base.errors import Unsupported
-from boundcalc.lab.latent.learning import learning_bound
+from boundcalc.lab.latent.bounds import learning_bound
 from boundcalc.setting import Budget, Norms
 
 
