@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import textwrap
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from boundcalc.checkpoints.parity import Parity
 from boundcalc.engine.bound import BoundValue
 from boundcalc.lab.outputs import Outputs
 from boundcalc.predictors.certificate import PredictorCertificate
-from boundcalc.predictors.scores import DIFFERENCES, STATEMENTS, Score
+from boundcalc.predictors.scores import Score
 from boundcalc.setting import Setting
 
 _WIDE = 120
@@ -243,13 +242,6 @@ class Certification:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        head, *rows = ([html.escape(cell) for cell in row] for row in self.table)
-        top = "".join(f"<th>{cell}</th>" for cell in head)
-        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-        said = "".join(f"<p>{html.escape(line)}</p>" for line in (self.verdict, *self.details, self.foot))
-        return f"{said}<table><tr>{top}</tr>{body}</table>"
-
     def to_json(self) -> dict[str, Any]:
         """For programs."""
         return {
@@ -288,39 +280,31 @@ def of_bound(value: BoundValue) -> Line:
 def of_score(method: str, score: Score) -> Line:
     """The line of a score; of two predictors, which is better."""
     low, high = score.interval
-    interval = f"{percent(low, 3, by=down)} to {percent(high, 3, by=up)}"
-    if score.kind in DIFFERENCES:
-        values: tuple[Value, ...] = ()
-        evidence = (
-            f"{score.facts['first']} errors of the first alone, {score.facts['second']} of the second alone, "
-            if "first" in score.facts
-            else ""
-        )
+    interval, facts = f"{percent(low, 3, by=down)} to {percent(high, 3, by=up)}", score.facts
+    if score.compares:
+        seen = ""
+        if "first" in facts:
+            seen = f"{facts['first']} errors of the first alone, {facts['second']} of the second alone, "
         test = "" if score.p_value is None else f", exact paired test p = {up(score.p_value, 3)}"
-        shown = f"{evidence}{score.n} examples: the first errs more often by {interval}{test}"
-        return Line(method, values, f"{STATEMENTS[score.kind]}: {shown}", _better(low, high), quantity="Difference")
-    value = Value.of(STATEMENTS[score.kind], "risk", "bound", score.upper, method, always=1.0, proof=score)
-    seen = (
-        f"{score.facts['errors']} error{'s' * (score.facts['errors'] != 1)} of {score.n}"
-        if score.kind == "error"
-        else f"{'weighted ' * ('weights' in score.facts)}mean {near(score.value, 3)} of {score.n}"
-        f"{' groups' * (score.evidence.get('groups') is not None)}"
-    )
-    looks = f", 1 of {score.looks} looks" if score.looks > 1 else ""
-    evidence = f"{STATEMENTS[score.kind]}: {seen}{looks}; two-sided {interval}"
-    return Line(method, (value,), evidence, "the predictor", quantity=_quantity(score))
-
-
-def _quantity(score: Score) -> str:
+        based_on = f"{score.statement}: {seen}{score.n} examples: the first errs more often by {interval}{test}"
+        better = "the second is better" if low > 0 else "the first is better" if high < 0 else "which is better is open"
+        return Line(method, (), based_on, better, quantity="Difference")
+    value = Value.of(score.statement, "risk", "bound", score.upper, method, always=1.0, proof=score)
+    weighted, quantity = "weights" in facts, "error"
     if score.kind == "error":
-        return "Error"
-    if score.kind == "loss":
-        return "Mean loss"
-    return "Weighted error" if set(score.facts["losses"]) <= {0, 1} else "Weighted mean loss"
+        seen = f"{_errors(facts['errors'])} of {score.n}"
+    else:
+        groups = " groups" * (score.evidence.get("groups") is not None)
+        seen = f"{'weighted ' * weighted}mean {near(score.value, 3)} of {score.n}{groups}"
+        quantity = "error" if weighted and set(facts["losses"]) <= {0, 1} else "mean loss"
+    looks = f", 1 of {score.looks} looks" if score.looks > 1 else ""
+    quantity = f"{'weighted ' * weighted}{quantity}".capitalize()
+    based_on = f"{score.statement}: {seen}{looks}; two-sided {interval}"
+    return Line(method, (value,), based_on, "the predictor", quantity=quantity)
 
 
-def _better(low: float, high: float) -> str:
-    return "the second is better" if low > 0 else "the first is better" if high < 0 else "which is better is open"
+def _errors(count: int) -> str:
+    return f"{count} error{'s' * (count != 1)}"
 
 
 def of_predictor(method: str, certificate: PredictorCertificate) -> Line:
@@ -338,12 +322,12 @@ def of_predictor(method: str, certificate: PredictorCertificate) -> Line:
     return Line(
         method,
         (certificate.bound,),
-        f"{certificate.statement}: {cost}{facts['errors']} error{'s' * (facts['errors'] != 1)} of {facts['n']}",
+        f"{certificate.statement}: {cost}{_errors(facts['errors'])} of {facts['n']}",
         "the trained network" if method == "held-out" else certificate.certified,
     )
 
 
 def _start(certificate: PredictorCertificate) -> str:
     """What the bits are relative to, where it is not zeros."""
-    relative = certificate.taken["reference"]["checkpoint"] is not None
+    relative = certificate.taken.get("reference", {}).get("checkpoint") is not None
     return f" from {certificate.evidence['recipe']['reference']} on" if relative else ""

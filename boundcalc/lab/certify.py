@@ -23,9 +23,8 @@ from boundcalc.checkpoints.recorded_pass import Call
 from boundcalc.lab.certification import Certification, Line, of_predictor
 from boundcalc.lab.methods import WHY_NOT, Request, by_rule, held_out, in_few_bits, norm_bounds, pick, setting_at
 from boundcalc.lab.outputs import Examples, Outputs, token_before
-from boundcalc.lab.predictions import certify_function, certify_predictions
 from boundcalc.lab.reading import TRIED, brief, check_data, read_model, reject_incomplete
-from boundcalc.lab.scores import overlapping
+from boundcalc.lab.scores import certify_function, certify_predictions, overlapping
 from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.certificate import Certified, PredictorCertificate
 from boundcalc.predictors.scores import Score

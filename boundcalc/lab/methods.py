@@ -19,8 +19,7 @@ from boundcalc.engine.evaluate import compare as bounds_of
 from boundcalc.lab.certification import Line, of_bound, of_predictor
 from boundcalc.lab.given import GivenNetwork
 from boundcalc.lab.outputs import Examples, Outputs
-from boundcalc.lab.predictions import group_names, score_lines
-from boundcalc.lab.scores import Judged, judge
+from boundcalc.lab.scores import Judged, group_names, judge, score_lines
 from boundcalc.layers.embedding import token_tables
 from boundcalc.predictors.certificate import Certified, PredictorCertificate, equal_shares, issue
 from boundcalc.predictors.data import Data, named

@@ -17,15 +17,19 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints.data import read_columns
+from boundcalc.lab.certification import Certification, Line, of_score
 from boundcalc.predictors.data import digest_of_arrays
 from boundcalc.predictors.scores import Score
 
-LABELS = ("label", "labels", "y", "target", "gold", "truth", "class")
-ANSWERS = ("answer", "prediction", "predicted", "pred", "output")
-WEIGHTS = ("weight", "weights", "importance")
-GRADES = ("loss", "error", "wrong", "correct", "score")
+_LABELS = ("label", "labels", "y", "target", "gold", "truth", "class")
+_ANSWERS = ("answer", "prediction", "predicted", "pred", "output")
+_WEIGHTS = ("weight", "weights", "importance")
+_GRADES = ("loss", "error", "wrong", "correct", "score")
 _INPUTS = ("x", "text", "input", "input_ids", "tokens", "question", "prompt", "sentence", "doc_id", "id")
+_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _AGAIN = 64
+_NEED_WEIGHTS = ("norms", "occam", "rule", "p2l", "pac-bayes")
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +43,16 @@ class Judged:
         groups: of examples that are not independent, one name each; None where each is by itself.
         table: columns of a file, for groups and for another predictor's answers.
         notes: what readers must know.
-        weights: of the examples, where they have any; the last number is the largest that an example can have.
+        weights: "weights" of the examples and the "largest" that an example can have, where they have any.
     """
 
     name: str
-    losses: NDArray[np.float64]
+    losses: Floats
     labels: tuple[str, ...]
     groups: tuple[str, ...] | None = None
     table: Mapping[str, Sequence[str]] | None = None
     notes: tuple[str, ...] = ()
-    weights: tuple[tuple[float, ...], float] | None = None
+    weights: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.losses):
@@ -57,61 +61,46 @@ class Judged:
             raise InvalidSetting(
                 f"{self.name}: losses lie between 0 and 1; divide them by the largest that is possible"
             )
+        if self.groups is not None and self.weights is not None:
+            raise InvalidSetting(
+                "groups have one vote each, and examples here have weights: no largest weight of a whole group is "
+                "known, so that nothing is proved of both together; leave out one of them"
+            )
 
     @property
     def evidence(self) -> dict[str, Any]:
         """Which answers these are, as certificates say it."""
         arrays: dict[str, Any] = {"losses": self.losses, "labels": np.array(self.labels, dtype=np.str_)}
-        digest = digest_of_arrays(arrays if self.weights is None else arrays | {"weights": np.array(self.weights[0])})
-        return {"name": self.name, "sha256": digest, "examples": len(self.losses)}
-
-    def by_group(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One vote for each group: the mean of its members."""
-        if self.groups is None:
-            return losses
-        _, which = np.unique(np.array(self.groups), return_inverse=True)
-        return np.bincount(which, losses) / np.bincount(which)
-
-    def weighted(self, losses: NDArray[np.float64]) -> dict[str, Any]:
-        """The facts of a weighted mean (S4)."""
-        assert self.weights is not None  # noqa: S101 - asked where there are weights
-        if self.groups is not None:
-            raise InvalidSetting(
-                "groups have one vote each, and examples here have weights: no largest weight of a whole group is "
-                "known, so that nothing is proved of both together; leave out one of them"
-            )
-        return {"losses": losses.tolist(), "weights": list(self.weights[0]), "largest": self.weights[1]}
+        arrays |= {} if self.weights is None else {"weights": np.array(self.weights["weights"])}
+        return {"name": self.name, "sha256": digest_of_arrays(arrays), "examples": len(self.losses)}
 
 
-def score(judged: Judged, delta: float = 0.05, looks: int = 1) -> Score:
-    """The error of one predictor (S1), its mean loss (S3) where losses are graded or groups have one vote, or S4."""
-    votes = judged.by_group(judged.losses)
-    evidence = {"first": judged.evidence, "groups": None if judged.groups is None else len(votes)}
-    if judged.weights is not None:
-        return Score("weighted loss", judged.weighted(judged.losses), delta, looks, evidence)
-    if np.isin(votes, (0, 1)).all():
-        return Score("error", {"errors": int(votes.sum()), "n": len(votes)}, delta, looks, evidence)
-    return Score("loss", {"losses": votes.tolist()}, delta, looks, evidence)
+def score(first: Judged, second: Judged | None = None, delta: float = 0.05, looks: int = 1) -> Score:
+    """The error of one predictor (S1), or how much more often it errs than a second one (S2); else means (S3, S4).
 
-
-def difference(first: Judged, second: Judged, delta: float = 0.05, looks: int = 1) -> Score:
-    """How much the first errs more often than the second on the same examples (S2; S3 of grades and groups; S4)."""
-    if first.labels != second.labels:
-        raise InvalidSetting(
-            f"{first.name} and {second.name} were not given the same examples in the same order: their labels differ"
-        )
-    if second.weights not in (None, first.weights):
-        raise InvalidSetting(f"{second.name} gives the examples other weights than {first.name}")
-    votes = first.by_group(first.losses - second.losses)
-    evidence = {"first": first.evidence, "second": second.evidence}
-    if first.weights is not None:
-        halves = np.clip((1 + votes) / 2, 0, 1)
-        return Score("weighted difference", first.weighted(halves), delta, looks, evidence)
-    if np.isin(votes, (-1, 0, 1)).all():
-        facts = {"first": int((votes == 1).sum()), "second": int((votes == -1).sum()), "n": len(votes)}
+    Means where losses are graded, groups have one vote each, or examples have weights.
+    """
+    losses, evidence = first.losses, dict[str, Any](first=first.evidence)
+    if second is not None:
+        if first.labels != second.labels:
+            names = f"{first.name} and {second.name}"
+            raise InvalidSetting(f"{names} were not given the same examples in the same order: their labels differ")
+        if second.weights not in (None, first.weights):
+            raise InvalidSetting(f"{second.name} gives the examples other weights than {first.name}")
+        losses, evidence = losses - second.losses, {**evidence, "second": second.evidence}
+    if first.groups is not None:  # one vote for each group: the mean of its members
+        _, which = np.unique(np.array(first.groups), return_inverse=True)
+        losses = np.bincount(which, losses) / np.bincount(which)
+        evidence["groups"] = len(losses)
+    if first.weights is None and np.isin(losses, (-1, 0, 1)).all():
+        wrong, n = int((losses == 1).sum()), len(losses)
+        if second is None:
+            return Score("error", {"errors": wrong, "n": n}, delta, looks, evidence)
+        facts = {"first": wrong, "second": int((losses == -1).sum()), "n": n}
         return Score("difference", facts, delta, looks, evidence)
-    halves = np.clip((1 + votes) / 2, 0, 1).tolist()
-    return Score("graded difference", {"losses": halves}, delta, looks, evidence)
+    losses = losses if second is None else np.clip((1 + losses) / 2, 0, 1)
+    kind = "loss" if second is None else "graded difference"
+    return Score(kind, {"losses": losses.tolist(), **(first.weights or {})}, delta, looks, evidence)
 
 
 def read_predictions(
@@ -126,33 +115,31 @@ def read_predictions(
         largest: the largest weight that an example can have, where there is a column of weights.
     """
     columns = read_columns(Path(path))
-    table = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in columns.items()}
-    label = next((name for name in LABELS if name in table), None)
-    named = answers or next((name for name in (*ANSWERS, "scores", *GRADES) if name in table), None)
+    table = {name: ["" if cell is None else str(cell).strip() for cell in cells] for name, cells in columns.items()}
+    label = next((name for name in _LABELS if name in table), None)
+    named = answers or next((name for name in (*_ANSWERS, "scores", *_GRADES) if name in table), None)
     parts = sorted((name for name in table if name.startswith("score_")), key=lambda name: (len(name), name))
+    there = f"it has {', '.join(table)}"
     if named not in table and not (named is None and parts):
-        wanted = "answer, scores or loss" if answers is None else repr(answers)
-        raise InvalidSetting(f"{path} has no column {wanted}: it has {', '.join(table)}")
-    if label is None and named not in GRADES:
-        raise InvalidSetting(f"{path} has no column {', '.join(LABELS[:4])}: it has {', '.join(table)}")
-    labels = tuple(map(_plain, table[label])) if label else tuple(map(str, range(len(next(iter(table.values()))))))
-    if label and (blank := next((row for row, text in enumerate(labels) if not text), None)) is not None:
-        raise InvalidSetting(f"{path}: line {blank + 2} has no label: leave such examples out")
-    if named in GRADES:
-        losses = _graded(path, named, table[named])
+        raise InvalidSetting(f"{path} has no column {repr(answers) if answers else 'answer, scores or loss'}: {there}")
+    if label is None and named not in _GRADES:
+        raise InvalidSetting(f"{path} has no column {', '.join(_LABELS[:4])}: {there}")
+    if groups is not None and groups not in table:
+        raise InvalidSetting(f"{path} has no column {groups!r} of groups: {there}")
+    labels = tuple(table[label]) if label else tuple(map(str, range(len(next(iter(table.values()))))))
+    if "" in labels:
+        raise InvalidSetting(f"{path}: line {labels.index('') + 2} has no label: leave such examples out")
+    if named in _GRADES:
+        grades = _numbers_of(path, named, [str(_WORDS.get(cell.lower(), cell)) for cell in table[named]])
+        losses = 1 - grades if named in ("correct", "score") else grades
     elif named is None or named == "scores":
-        rows = [table[part] for part in parts] if named is None else None
-        scores = list(zip(*rows, strict=True)) if rows else [_numbers(cell) for cell in table["scores"]]
-        losses = np.array([_loss_of_scores(path, at, row, labels[at]) for at, row in enumerate(scores)], np.float64)
+        rows = zip(*(table[part] for part in parts), strict=True) if named is None else map(_cells, table["scores"])
+        losses = _losses_of_scores(path, rows, labels)
     else:
         losses = np.array([not _equal(a, b) for a, b in zip(table[named], labels, strict=True)], np.float64)
-    judged = Judged(Path(path).name, losses, labels, table=table, weights=_weights(path, table, largest))
-    notes = [] if groups is not None else _repeated(table)
-    if groups is None:
-        return replace(judged, notes=tuple(notes))
-    if groups not in table:
-        raise InvalidSetting(f"{path} has no column {groups!r} of groups: it has {', '.join(table)}")
-    return replace(judged, groups=tuple(map(_plain, table[groups])))
+    notes = () if groups is not None else _repeated(table)
+    members = None if groups is None else tuple(table[groups])
+    return Judged(Path(path).name, losses, labels, members, table, notes, _weights(path, table, largest))
 
 
 def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
@@ -186,56 +173,48 @@ def _take(x: Any, places: list[int]) -> Any:
     return [x[i] for i in places] if isinstance(x, list | tuple) else x[places]
 
 
-def _losses(name: str, answers: Any, labels: NDArray[Any]) -> NDArray[np.float64]:
+def _losses(name: str, answers: Any, labels: NDArray[Any]) -> Floats:
     array = np.asarray(answers.detach().cpu().numpy() if hasattr(answers, "detach") else answers)
     if len(array) != len(labels) or array.ndim > 2:
         raise InvalidSetting(f"{name} answers with an array of shape {array.shape} to {len(labels)} examples")
+    words = list(map(str, labels))
     if array.ndim == 2 and array.shape[1] > 1:
-        return np.array(
-            [
-                _loss_of_scores(name, at, row, str(label))
-                for at, (row, label) in enumerate(zip(array, labels, strict=True))
-            ]
-        )
+        return _losses_of_scores(name, array, words)
     if array.dtype.kind == "f" and not (array == np.round(array)).any() and np.isfinite(array).any():
         raise InvalidSetting(
             f"{name} answers with {array.flat[0]:.4g}, which is no label: give labels or scores of classes"
         )
-    return np.array([not _equal(str(a), str(b)) for a, b in zip(array.reshape(-1), labels, strict=True)], np.float64)
+    return np.array([not _equal(str(a), b) for a, b in zip(array.reshape(-1), words, strict=True)], np.float64)
 
 
-def _loss_of_scores(where: object, row: int, cells: Sequence[Any], label: str) -> float:
+def _losses_of_scores(where: object, rows: Any, labels: Sequence[str]) -> Floats:
     """0 where the label's score is above all others; ties, and scores that are no numbers, are wrong."""
-    number = _number(label)
-    if number is None or number != int(number) or not 0 <= number < len(cells):
-        raise InvalidSetting(
-            f"{where}: label {label!r} of example {row + 1} is none of the {len(cells)} scores' numbers 0, 1, ..."
-        )
-    scores = [_number(str(cell)) for cell in cells]
-    own = scores[int(number)]
-    others = [score for place, score in enumerate(scores) if place != int(number)]
-    return float(not (own is not None and all(other is not None and own > other for other in others)))
+    losses: list[bool] = []
+    for at, (row, label) in enumerate(zip(rows, labels, strict=True), 1):
+        scores, number = np.array([_number(str(cell)) for cell in row]), _number(label)
+        if number not in range(len(scores)):
+            raise InvalidSetting(
+                f"{where}: label {label!r} of example {at} is none of the {len(scores)} scores' numbers 0, 1, ..."
+            )
+        losses.append(not (scores[int(number)] > np.delete(scores, int(number))).all())
+    return np.array(losses, np.float64)
 
 
-def _graded(where: object, kind: str, cells: Sequence[str]) -> NDArray[np.float64]:
-    words = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
-    values = [words.get(cell.lower(), _number(cell)) for cell in cells]
-    missing = next((row for row, value in enumerate(values) if value is None), None)
-    if missing is not None:
-        raise InvalidSetting(
-            f"{where}: line {missing + 2} has {kind} {cells[missing]!r}, which is no number between 0 and 1"
-        )
-    losses = np.array(values, np.float64)
-    return 1 - losses if kind in ("correct", "score") else losses
+def _numbers_of(path: object, column: str, cells: Sequence[str], largest: float = 1.0) -> Floats:
+    """A column of numbers from 0 to the largest."""
+    for line, cell in enumerate(cells, 2):
+        if not 0 <= _number(cell) <= largest:
+            raise InvalidSetting(f"{path}: line {line} has {column} {cell!r}, which is not between 0 and {largest:g}")
+    return np.array(cells, np.float64)
 
 
-def _weights(
-    path: object, table: Mapping[str, Sequence[str]], largest: float | None
-) -> tuple[tuple[float, ...], float] | None:
+def _weights(path: object, table: Mapping[str, Sequence[str]], largest: float | None) -> Mapping[str, Any] | None:
     """The column of weights and the largest that an example can have."""
-    column = next((name for name in WEIGHTS if name in table), None)
-    if column is None:
+    column = next((name for name in _WEIGHTS if name in table), None)
+    if column is None and largest is None:
         return None
+    if column is None:
+        raise InvalidSetting(f"{path} has no column {', '.join(_WEIGHTS)}: leave out the largest weight")
     if largest is None:
         raise InvalidSetting(
             f"{path} has a column {column!r}: say the largest weight that an example can have, fixed before the "
@@ -244,39 +223,27 @@ def _weights(
         )
     if not 0 < largest < math.inf:
         raise InvalidSetting(f"the largest weight is a number above 0, got {largest:g}")
-    weights: list[float] = []
-    for line, cell in enumerate(table[column], 2):
-        weight = _number(cell)
-        if weight is None or not 0 <= weight <= largest:
-            raise InvalidSetting(f"{path}: line {line} has {column} {cell!r}, which is not between 0 and {largest:g}")
-        weights.append(weight)
-    if not any(weights):
+    weights = _numbers_of(path, column, table[column], largest)
+    if not weights.any():
         raise InvalidSetting(f"{path}: every example has weight 0")
-    return tuple(weights), float(largest)
+    return {"weights": weights.tolist(), "largest": float(largest)}
 
 
-def _repeated(table: Mapping[str, Sequence[str]]) -> list[str]:
+def _repeated(table: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     named = next((name for name in _INPUTS if name in table), None)
-    if named is None:
-        return []
-    again = len(table[named]) - len(set(table[named]))
-    if not again:
-        return []
-    return [
+    again = 0 if named is None else len(table[named]) - len(set(table[named]))
+    if named is None or not again:
+        return ()
+    return (
         f"{again} of {len(table[named])} examples repeat an earlier {named}: they are no independent draws; give each "
-        f"one vote with --groups {named}"
-    ]
+        f"one vote with --groups {named}",
+    )
 
 
 def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
     """A word on test sequences that repeat each other, or are windows cut from one text that overlap."""
-    keys = [sequence.tobytes() for sequence in x]
-    again = len(keys) - len(set(keys))
-    notes = (
-        []
-        if not again
-        else [f"{again} of {len(x)} test sequences repeat an earlier one: they are no independent draws"]
-    )
+    again = len(x) - len({sequence.tobytes() for sequence in x})
+    notes = [f"{again} of {len(x)} test sequences repeat an earlier one: they are no independent draws"] * bool(again)
     tokens = [sequence for sequence in x if sequence.ndim == 1 and sequence.shape[0] >= 16]
     if len(tokens) < 2 or sum(map(len, tokens)) > 4 * 10**6:
         return notes
@@ -286,11 +253,8 @@ def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
     }
     shared: set[int] = set()
     for at, sequence in enumerate(tokens):
-        data, width = np.ascontiguousarray(sequence).tobytes(), sequence.itemsize
-        for start in range(1, len(sequence) - half + 1):
-            other = starts.get(data[start * width : (start + half) * width])
-            if other is not None and other != at:
-                shared.add(other)
+        windows = np.lib.stride_tricks.sliding_window_view(sequence, half)[1:]
+        shared |= {starts.get(window.tobytes(), at) for window in windows} - {at}
     if len(shared) > len(tokens) // 50:
         notes.append(
             f"{len(shared)} of {len(x)} test sequences begin inside of another: windows of one text that overlap are "
@@ -299,29 +263,85 @@ def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
     return notes
 
 
-def _plain(cell: str) -> str:
-    return cell.strip()
-
-
-def _numbers(cell: str) -> Sequence[Any]:
+def _cells(text: str) -> Sequence[Any]:
     try:
-        return json.loads(cell) if cell.startswith("[") else cell.replace(",", " ").replace(";", " ").split()
+        return json.loads(text) if text.startswith("[") else text.replace(",", " ").replace(";", " ").split()
     except ValueError:
         return ()
 
 
-def _number(text: str) -> float | None:
+def _number(text: str) -> float:
+    """NaN where it is no number, which is above and equal to nothing; infinity counts as none."""
     try:
         value = float(text)
     except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def _equal(answer: str, label: str) -> bool:
     """Whether an answer is the label: the same text, or the same number (1 and 1.0)."""
     a, b = answer.strip(), label.strip()
-    if not a or a.lower() == "nan":
-        return False
-    numbers = _number(a), _number(b)
-    return a == b or (numbers[0] is not None and numbers[0] == numbers[1])
+    return bool(a) and a.lower() != "nan" and (a == b or _number(a) == _number(b))
+
+
+# -- what they prove
+
+
+def score_lines(own: Judged, other: Judged | None, delta: float, looks: int) -> tuple[dict[str, Score], list[Line]]:
+    """The score of one predictor's test examples, and of its difference from another, with their lines."""
+    scores = {"error": score(own, None, delta, looks)}
+    lines = [of_score("held-out", scores["error"])]
+    if other is not None:
+        scores["difference"] = score(own, other, delta, looks)
+        lines.append(of_score(f"against {other.name}", scores["difference"]))
+    return scores, lines
+
+
+def certify_predictions(
+    path: str | Path,
+    *,
+    against: Any = None,
+    groups: str | None = None,
+    looks: int = 1,
+    delta: float = 0.05,
+    largest_weight: float | None = None,
+) -> Certification:
+    """What a file of predictions proves: no model, and no torch, is needed."""
+    own, other = read_predictions(path, groups, largest=largest_weight), None
+    if against is not None and str(against) in (own.table or {}):
+        other = replace(read_predictions(path, None, str(against), largest_weight), name=str(against))
+    elif against is not None:
+        other = read_predictions(against, largest=largest_weight)
+    return _scored(own, other, delta, looks)
+
+
+def certify_function(
+    model: Any, data: Any, test: Any, against: Any, groups: Any, looks: int, delta: float
+) -> Certification:
+    """Held-out examples of any function; nothing else is known of it."""
+    if data is not None:
+        raise InvalidSetting(
+            "of a function or an estimator only test examples tell: give test=(x, y), and no training data"
+        )
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise InvalidSetting("give the examples that it has not met as test=(x, y)")
+    x, y = test
+    own = replace(judge(model, x, y), groups=group_names(groups, len(y)))
+    return _scored(own, None if against is None else judge(against, x, y, "the other"), delta, looks)
+
+
+def group_names(groups: Any, n: int) -> tuple[str, ...] | None:
+    """What each test example belongs to."""
+    if groups is None:
+        return None
+    names = tuple(str(group) for group in groups)
+    if isinstance(groups, str) or len(names) != n:
+        raise InvalidSetting(f"groups names what each of the {n} test examples belongs to; got {len(names)} names")
+    return names
+
+
+def _scored(own: Judged, other: Judged | None, delta: float, looks: int) -> Certification:
+    scores, lines = score_lines(own, other, delta, looks)
+    lines += [Line(method, refusal="only its answers are known, no weights") for method in _NEED_WEIGHTS]
+    return Certification(own.name, tuple(lines), delta, scores=scores, notes=own.notes)

@@ -278,7 +278,7 @@ def test_weights_of_predictions(tmp_path: Path) -> None:
     assert found.scores["error"].value == pytest.approx(20 * 2 / (20 * 2 + 180 * 0.5))
     assert found["held-out"].quantity == "Weighted error"
     assert "S4: weighted mean" in found["held-out"].based_on
-    assert found.scores["difference"].kind == "weighted difference"
+    assert found.scores["difference"].kind == "graded difference"
     for change, message in (
         ({}, "say the largest weight"),
         ({"largest_weight": 1.9}, "line 2 has weight '2'"),

@@ -123,7 +123,7 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
     torch.save(near.state_dict(), tmp_path / "near.pt")
     found = boundcalc.certify(near, (x, y), methods=["occam"], reference=tmp_path / "init.pt")
     certificate = found.certificates["occam"]
-    assert certificate.alternatives[certificate.chosen]["checkpoint"] is not None
+    assert certificate.taken["reference"]["checkpoint"] is not None
     assert "from the checkpoint init.pt on" in found["occam"].based_on
     assert certificate.risk < 0.3
     assert found["occam"].certifies == "decoded from the message"
