@@ -493,7 +493,7 @@ MUTATIONS = [
         "    p = arb(p)\n    errors -= 1\n    if errors < 0:",
         "tests/predictors/test_statements.py",
     ),
-    Mutation("G7 without its bits", "predictors/statements.py", ' - arb(facts["bits"]) * arb.const_log2()', "", _LAWS),
+    Mutation("G7 without its bits", "predictors/statements.py", " - arb(facts.bits) * arb.const_log2()", "", _LAWS),
     Mutation("G10r without the picks", "predictors/statements.py", "limit(picks + e, n,", "limit(e, n,", _LAWS),
     Mutation(
         "G10r with all of delta for each reference",
@@ -505,7 +505,7 @@ MUTATIONS = [
     Mutation(
         "G6' without the log ratio",
         "predictors/statements.py",
-        '_log_weight(errors) - arb(facts["nats"])',
+        "_log_weight(errors) - arb(facts.nats)",
         "_log_weight(errors)",
         _LAWS,
     ),

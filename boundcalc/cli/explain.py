@@ -75,12 +75,12 @@ def _statement(name: str) -> list[tuple[str, str]]:
     if name not in STATEMENTS and name not in ABOUT_ONE:
         return []
     entry = STATEMENTS[name] if name in STATEMENTS else ABOUT_ONE[name].entry
-    facts = ABOUT_ONE[name].facts if name in ABOUT_ONE else {}
+    facts = ABOUT_ONE[name].meanings if name in ABOUT_ONE else {}
     return [
         ("Title", entry.title),
         ("Statement", entry.says),
         ("Proof", entry.proof),
-        ("Facts", "; ".join(f"{fact}: {meant.meaning}" for fact, meant in facts.items())),
+        ("Facts", "; ".join(f"{fact}: {words}" for fact, words in facts.items())),
         ("Source", entry.cited.replace("theory.md", "theory.md" if name in STATEMENTS else "certificates.md")),
     ]
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from boundcalc.base import files
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
-from boundcalc.base.schema import read_complete, write
+from boundcalc.base.schema import write
 from boundcalc.base.value import Value
-from boundcalc.predictors.statements import PredictorStatement, real
+from boundcalc.predictors.statements import PredictorStatement, read_as, real
 
 _FORMAT = "boundcalc-predictor-certificate/3"
 
@@ -166,7 +166,7 @@ class PredictorCertificate:
         delta, risk = _probability("delta", self.delta), _probability("risk", self.risk, one=True)
         alternatives = _alternatives(method, self.alternatives, self.chosen, delta)
         read_as(method.evidence, "evidence", self.evidence)
-        facts = statement.read(self.facts)
+        facts = vars(statement.read(self.facts))
         certificate = replace(self, facts=facts, delta=delta, alternatives=alternatives, risk=risk)
         wrong = method.consistent(certificate)
         if wrong is not None:
@@ -308,14 +308,6 @@ def object_of(what: str, data: object, names: tuple[str, ...]) -> Mapping[str, A
         if name not in raw:
             raise CertificateError(f"{what} has no field {name!r}")
     return raw
-
-
-def read_as(kind: type[T], what: str, data: object) -> T:
-    """A dataclass from the JSON object of all its fields."""
-    try:
-        return read_complete(kind, data, what)
-    except InvalidSetting as error:
-        raise CertificateError(str(error)) from None
 
 
 def sha256_text(name: str, value: object) -> str:

@@ -23,7 +23,6 @@ from boundcalc.predictors.certificate import (
     equal_shares,
     issue,
     object_of,
-    read_as,
 )
 from boundcalc.predictors.data import (
     Answers,
@@ -37,7 +36,7 @@ from boundcalc.predictors.data import (
     of_another_count,
 )
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import G7, H
+from boundcalc.predictors.statements import G7, H, read_as
 from boundcalc.predictors.tails import float_limit
 from boundcalc.predictors.updates import Message, message_bits
 

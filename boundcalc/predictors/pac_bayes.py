@@ -30,7 +30,6 @@ from boundcalc.predictors.certificate import (
     digest_of,
     equal_shares,
     issue,
-    read_as,
 )
 from boundcalc.predictors.data import (
     Array,
@@ -43,7 +42,7 @@ from boundcalc.predictors.data import (
 )
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import G6_PRIME, count
+from boundcalc.predictors.statements import G6_PRIME, count, read_as
 
 _REACH = 12
 """Deviations within which a lattice law lives."""

@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.predictors.certificate import equal_shares, read_as
-from boundcalc.predictors.statements import count, shares
+from boundcalc.predictors.certificate import equal_shares
+from boundcalc.predictors.statements import count, read_as, shares
 
 _References = tuple[tuple[int, float], ...]
 

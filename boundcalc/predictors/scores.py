@@ -21,9 +21,9 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_json
 from boundcalc.base.rounding import confidence, down, up
 from boundcalc.base.schema import ClosedShare, Length, write
-from boundcalc.predictors.certificate import json_object, object_of, read_as, sealed, unsealed
+from boundcalc.predictors.certificate import json_object, object_of, sealed, unsealed
 from boundcalc.predictors.data import fixed_order
-from boundcalc.predictors.statements import count, positive_count, real
+from boundcalc.predictors.statements import count, positive_count, read_as, real
 from boundcalc.predictors.tails import binomial_tail, limit, rounded_up, turn
 
 _FORMAT = "boundcalc-score/2"

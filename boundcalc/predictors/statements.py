@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 from flint import arb, fmpz
 
 from boundcalc.base import theory
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import certainly_le, upper_float
+from boundcalc.base.schema import Length, read_complete
 from boundcalc.predictors.tails import binomial_mass, binomial_tail, limit, rounded_up, turn
 
 MOST = 10**9
 """Largest count in a certificate."""
-Facts = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One number a statement is based on: how it is read, and what it means."""
-
-    read: Callable[[str, object], Any]
-    meaning: str
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,35 +28,27 @@ class PredictorStatement:
 
     Attributes:
         name: how certificates name it; docs/certificates.md says and proves it under this name.
-        facts: what it needs to know, by name.
-        value: an upper bound of the risk from the facts and delta, rounded up; facts have been read.
-        consistent: what is wrong with facts that no run can have, or None.
+        facts: a dataclass of what it needs to know, each with its "words"; it refuses facts that no run can have.
+        value: an upper bound of the risk from the facts and delta, rounded up.
     """
 
     name: str
-    facts: Mapping[str, Fact]
-    value: Callable[[Facts, float], float]
-    consistent: Callable[[Facts], str | None]
+    facts: type
+    value: Callable[[Any, float], float]
 
     @property
     def entry(self) -> theory.Entry:
         """What it says, and why."""
         return theory.page("certificates.md")[self.name]
 
-    def read(self, facts: object) -> dict[str, Any]:
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What each fact is, in words."""
+        return {f.name: f.metadata["words"] for f in fields(self.facts)}
+
+    def read(self, facts: object) -> Any:
         """The facts of a JSON object: each there, none too much, all possible together."""
-        if not isinstance(facts, Mapping):
-            raise CertificateError(f"facts are a JSON object, got {type(facts).__name__}")
-        for name in facts:
-            if name not in self.facts:
-                raise CertificateError(f"{self.name} has no fact {name!r}; it is based on {', '.join(self.facts)}")
-        for name in self.facts:
-            if name not in facts:
-                raise CertificateError(f"{self.name} needs the fact {name!r}: {self.facts[name].meaning}")
-        values = {name: fact.read(name, facts[name]) for name, fact in self.facts.items()}
-        if (wrong := self.consistent(values)) is not None:
-            raise CertificateError(f"facts of {self.name}: {wrong}")
-        return values
+        return read_as(self.facts, f"facts of {self.name}", facts)
 
     def risk(self, claimed: object, delta: float) -> float:
         """The bound from facts as they stand in a certificate."""
@@ -71,6 +56,14 @@ class PredictorStatement:
         if not 0 < delta < 1:
             raise CertificateError(f"delta must lie between 0 and 1, got {delta!r}")
         return min(1.0, self.value(facts, delta))
+
+
+def read_as(kind: type[T], what: str, data: object) -> T:
+    """A dataclass from the JSON object of all its fields."""
+    try:
+        return read_complete(kind, data, what)
+    except InvalidSetting as error:
+        raise CertificateError(str(error)) from None
 
 
 def count(name: str, value: object, least: int = 0) -> int:
@@ -114,13 +107,26 @@ def shares(name: str, value: object) -> tuple[tuple[int, float], ...]:
     return tuple(steps)
 
 
-def _length(name: str, value: object) -> float:
-    if (bits := real(name, value)) < 0:
-        raise CertificateError(f"{name} is a code's length and cannot be negative, got {bits!r}")
-    return bits
-
-
 # -- H, G7, G15, G15p: a predictor or rule fixed before the examples, or one of countably many that share delta
+
+
+@dataclass(frozen=True)
+class ErrorCount:
+    """Errors of a predictor, or of a rule, among examples that test."""
+
+    errors: Annotated[int, count] = field(
+        metadata={"words": "wrong ones among the examples that test; of a rule also those without answer"}
+    )
+    n: Annotated[int, positive_count] = field(metadata={"words": "examples that may be picked or that test"})
+
+    def __post_init__(self) -> None:
+        if self.errors > self.n:
+            raise InvalidSetting(f"{self.errors} errors among {self.n} examples")
+
+
+@dataclass(frozen=True)
+class _Coded(ErrorCount):
+    bits: Length = field(metadata={"words": "length of the code word of the predictor or rule"})
 
 
 @lru_cache(maxsize=4096)
@@ -129,31 +135,23 @@ def _confidence_limit(errors: int, n: int, delta: float) -> float:
     return limit(errors, n, arb(delta).log())
 
 
-def _holdout(facts: Facts, delta: float) -> float:
-    return _confidence_limit(facts["errors"], facts["n"], delta)
+def _holdout(facts: ErrorCount, delta: float) -> float:
+    return _confidence_limit(facts.errors, facts.n, delta)
 
 
-def _occam(facts: Facts, delta: float) -> float:
-    return limit(facts["errors"], facts["n"], arb(delta).log() - arb(facts["bits"]) * arb.const_log2())
+def _occam(facts: _Coded, delta: float) -> float:
+    return limit(facts.errors, facts.n, arb(delta).log() - arb(facts.bits) * arb.const_log2())
 
 
-def errors_within(facts: Facts) -> str | None:
-    """No more errors than examples."""
-    return f"{facts['errors']} errors among {facts['n']} examples" if facts["errors"] > facts["n"] else None
-
-
-ERRORS = Fact(count, "wrong ones among the examples that test")
-_RULE_ERRORS = Fact(count, "examples on which the rule answers something else, or nothing")
-N = Fact(positive_count, "examples that may be picked or that test")
-_BEHIND = Fact(positive_count, "examples behind the prefix that the rule is read off")
-_BITS = Fact(_length, "length of the code word of the predictor or rule")
-
-H = PredictorStatement("H", {"errors": ERRORS, "n": N}, _holdout, errors_within)
-G7 = PredictorStatement("G7", {"errors": ERRORS, "n": N, "bits": _BITS}, _occam, errors_within)
-G15 = PredictorStatement("G15", {"errors": _RULE_ERRORS, "n": N, "bits": _BITS}, _occam, errors_within)
-G15P = PredictorStatement("G15p", {"errors": _RULE_ERRORS, "n": _BEHIND}, _holdout, errors_within)
+H, G15P = PredictorStatement("H", ErrorCount, _holdout), PredictorStatement("G15p", ErrorCount, _holdout)
+G7, G15 = PredictorStatement("G7", _Coded, _occam), PredictorStatement("G15", _Coded, _occam)
 
 # -- G6': PAC-Bayes for weights drawn once from a posterior and tested on the examples the posterior was made from
+
+
+@dataclass(frozen=True)
+class _Drawn(ErrorCount):
+    nats: float = field(metadata={"words": "log of dQ_S/dP at the weights drawn, and log of the draws made"})
 
 
 def _log_weight(errors: int) -> arb:
@@ -161,11 +159,11 @@ def _log_weight(errors: int) -> arb:
     return (6 / (arb.pi() * (errors + 1)) ** 2).log()
 
 
-def _single_draw(facts: Facts, delta: float) -> float:
-    errors, n = facts["errors"], facts["n"]
+def _single_draw(facts: _Drawn, delta: float) -> float:
+    errors, n = facts.errors, facts.n
     if errors >= n:
         return 1.0
-    level = arb(delta).log() + _log_weight(errors) - arb(facts["nats"])
+    level = arb(delta).log() + _log_weight(errors) - arb(facts.nats)
     high = turn(lambda p: bool(binomial_mass(errors, n, p).log() >= level), errors / n)
 
     def holds(p: float) -> bool:
@@ -175,8 +173,7 @@ def _single_draw(facts: Facts, delta: float) -> float:
     return rounded_up(high, holds)
 
 
-_NATS = Fact(real, "log of dQ_S/dP at the weights drawn, and log of the draws made")
-G6_PRIME = PredictorStatement("G6'", {"errors": ERRORS, "n": N, "nats": _NATS}, _single_draw, errors_within)
+G6_PRIME = PredictorStatement("G6'", _Drawn, _single_draw)
 
 # -- G10r: predictors that learned from few picked examples and answer for all the others
 
@@ -240,27 +237,25 @@ def _guess(errors: int, others: int, levels: list[tuple[int, float]], top: float
     return float(np.max(phi + (1 - phi) * betainccinv(errors + 1, others - errors, np.minimum(spent, 1.0))))
 
 
-def _picks_within(facts: Facts) -> str | None:
-    picks, n = facts["picks"], facts["n"]
-    if picks > n:
-        return f"{picks} picks among {n} examples"
-    if facts["errors"] > n - picks:
-        return f"{facts['errors']} errors among the {n - picks} examples that were not picked"
-    most = max(errors for errors, _ in facts["references"])
-    return f"a reference of {most} errors, but only {n - picks} others" if n > picks and most >= n - picks else None
+@dataclass(frozen=True)
+class _Picked(ErrorCount):
+    picks: Annotated[int, count] = field(metadata={"words": "examples that were picked and learned from"})
+    references: Annotated[Any, shares] = field(
+        metadata={"words": "numbers of errors the bound was made for, with shares of delta, fixed beforehand"}
+    )
+
+    def __post_init__(self) -> None:
+        others, most = self.n - self.picks, max(errors for errors, _ in self.references)
+        if self.errors > others:
+            raise InvalidSetting(f"{self.errors} errors among the {others} examples that were not picked")
+        if 0 < others <= most:
+            raise InvalidSetting(f"a reference of {most} errors, but only {others} others")
 
 
-G10R = PredictorStatement(
-    "G10r",
-    {
-        "errors": ERRORS,
-        "n": N,
-        "picks": Fact(count, "examples that were picked and learned from"),
-        "references": Fact(shares, "numbers of errors the bound was made for, with shares of delta, fixed beforehand"),
-    },
-    lambda facts, delta: joint_limit(facts["errors"], facts["n"], facts["picks"], facts["references"], delta),
-    _picks_within,
-)
+def _few_picks(facts: _Picked, delta: float) -> float:
+    return joint_limit(facts.errors, facts.n, facts.picks, facts.references, delta)
 
+
+G10R = PredictorStatement("G10r", _Picked, _few_picks)
 STATEMENTS: dict[str, PredictorStatement] = {s.name: s for s in (H, G7, G10R, G15, G15P, G6_PRIME)}
 """Every statement by name; certificates are read with it."""

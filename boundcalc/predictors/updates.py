@@ -18,9 +18,8 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
-from boundcalc.predictors.certificate import read_as
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.statements import count
+from boundcalc.predictors.statements import count, read_as
 
 _Entries = Mapping[int, int]
 """Whole numbers other than 0 by their places."""

@@ -17,23 +17,23 @@ from boundcalc import PredictorCertificate, verify_predictor
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors.certificate import METHODS, Method, issue
-from boundcalc.predictors.statements import ERRORS, Facts, N, PredictorStatement, errors_within
+from boundcalc.predictors.statements import ErrorCount, PredictorStatement
 from boundcalc.testing import Cases
 from tests.laws.kinds.predictors import PredictorExample, World, check_predictor
 
 
-def hoeffding(facts: Facts, delta: float) -> float:
+def hoeffding(facts: ErrorCount, delta: float) -> float:
     """R <= e/n + sqrt(log(1/delta)/(2n)) for a predictor that does not depend on the n examples, rounded up."""
-    n = arb(facts["n"])
-    return upper_float(facts["errors"] / n + (-arb(delta).log() / (2 * n)).sqrt())
+    n = arb(facts.n)
+    return upper_float(facts.errors / n + (-arb(delta).log() / (2 * n)).sqrt())
 
 
-def too_small(facts: Facts, delta: float) -> float:
+def too_small(facts: ErrorCount, delta: float) -> float:
     """The negative control: the root of a quarter of the variance."""
-    return upper_float(arb(facts["errors"]) / facts["n"] + (-arb(delta).log() / (8 * arb(facts["n"]))).sqrt())
+    return upper_float(arb(facts.errors) / facts.n + (-arb(delta).log() / (8 * arb(facts.n))).sqrt())
 
 
-HOEFFDING = PredictorStatement("Hoeffding", {"errors": ERRORS, "n": N}, hoeffding, errors_within)
+HOEFFDING = PredictorStatement("Hoeffding", ErrorCount, hoeffding)
 
 
 def established(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:

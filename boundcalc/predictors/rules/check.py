@@ -17,13 +17,13 @@ from flint import arb, arb_mat
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.schema import write
-from boundcalc.predictors.certificate import read_as
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.hidden import offsets
 from boundcalc.predictors.rules.rounded import Directions
 from boundcalc.predictors.rules.rounding import float32_error
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
 from boundcalc.predictors.rules.tables import Tables, least, phi
+from boundcalc.predictors.statements import read_as
 
 Ranges = Mapping[int, tuple[float, float]]
 """Hidden units whose inputs are cut, with the numbers that these lie between."""

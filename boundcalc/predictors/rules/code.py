@@ -18,9 +18,8 @@ import numpy as np
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.schema import write
-from boundcalc.predictors.certificate import read_as
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.statements import bits_of
+from boundcalc.predictors.statements import bits_of, read_as
 
 CODE = "rules on bits, version 2"
 """Names this code in certificates."""
