@@ -97,7 +97,7 @@ STATEMENTS = [
     ),
     Mutation(
         "G12 in any order",
-        "statements/strategies/covering.py",
+        "statements/strategies/theorems.py",
         "yield ends[j + 1] ** 2 * count, ends[j] ** 2 * more,",
         "yield ends[j] * 0, ends[j] ** 2 * more,",
         "tests/engine/test_refined_chain.py",
@@ -111,7 +111,7 @@ STATEMENTS = [
     ),
     Mutation(
         "G12 with scales that need not fall",
-        "statements/strategies/covering.py",
+        "statements/strategies/theorems.py",
         "yield fine, coarse,",
         "yield fine * 0, coarse,",
         _REFINED,
@@ -157,7 +157,7 @@ STATEMENTS = [
     Mutation("G11 without 1/(1-eta)", "statements/gap.py", " / (1 - eta)", "", _NOISE),
     Mutation(
         "G13 with a bit less",
-        "statements/strategies/coverless.py",
+        "statements/strategies/theorems.py",
         "weights * ns.number(bits) *",
         "weights * ns.number(bits - 1) *",
         "tests/soundness/test_stored.py",
@@ -411,7 +411,7 @@ STATEMENTS = [
     ),
     Mutation(
         "G3 without delta",
-        "statements/strategies/covering.py",
+        "statements/strategies/theorems.py",
         "nats = inputs.counts[0] + inputs.log_inverse_delta",
         "nats = inputs.counts[0]",
         _TWO_CHECKERS,

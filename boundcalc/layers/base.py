@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -167,11 +167,6 @@ class Layer(ABC):
     def branches(self) -> tuple[tuple[Layer, ...], ...]:
         """The rows of layers whose outputs on the same input it adds up; none for a primitive layer."""
         return ()
-
-    def map_branches(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
-        """The same with every branch made anew; a primitive layer itself."""
-        del remade
-        return self
 
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         """The same with those of its offsets and gains of which there are arrays."""

@@ -5,8 +5,7 @@ They are walked one by one, so that it has no facts of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
 
@@ -33,11 +32,6 @@ class Residual(Layer):
     def branches(self) -> tuple[tuple[Layer, ...], ...]:
         """All that is added: X itself is what a branch of no layers makes of it."""
         return ((), self.branch, *self.beside) if self.skip else (self.branch, *self.beside)
-
-    def map_branches(self, remade: Callable[[Sequence[Layer]], Sequence[Layer]]) -> Layer:
-        return replace(
-            self, branch=tuple(remade(self.branch)), beside=tuple(tuple(remade(branch)) for branch in self.beside)
-        )
 
     def brief(self) -> str:
         return "an added residual"

@@ -73,7 +73,8 @@ class Checked(Value):
         if run.strategy.stored:
             weights = stored_weights(self.certificate.setting)
             return {kind: number / sum(weights.values()) for kind, number in weights.items()}
-        return {} if run.strategy.coverless else _shares(run.booked, run.strategy.weights(INTERVAL, run.known))
+        links = run.strategy.links(INTERVAL, run.known) or [arb(1)] * len(run.booked)
+        return {} if run.strategy.coverless else _shares(run.booked, links)
 
     @property
     def dominant(self) -> tuple[str, float] | None:

@@ -114,12 +114,12 @@ def number_systems_agree(strategy: Strategy, coins: Coins) -> str | None:
 
 
 def terms_make_the_value(strategy: Strategy, coins: Coins) -> str | None:
-    """What readers are shown adds up, one link and one weight per level."""
+    """What readers are shown adds up, one link per level."""
     del coins
     facts = _chained(arb, strategy)
     terms, links = strategy.terms(INTERVAL, facts), strategy.links(INTERVAL, facts)
-    if not terms or len(strategy.weights(INTERVAL, facts)) != len(facts.scales):
-        return "no terms, or not one weight per level"
+    if not terms:
+        return "no terms"
     if links is None:
         return None
     total, value = sum(float(term.value) for term in terms), float(strategy.value(INTERVAL, facts))

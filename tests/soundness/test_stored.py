@@ -20,7 +20,7 @@ from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.value import numbers
 from boundcalc.setting import Architecture, Norms
-from boundcalc.statements.strategies import STRATEGIES, coverless, stored_count, stored_weights
+from boundcalc.statements.strategies import STRATEGIES, stored_count, stored_weights, theorems
 from boundcalc.testing import Coins
 from boundcalc.testing.strategies import scaled
 from boundcalc.theorems import BOUNDS
@@ -158,6 +158,6 @@ def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert no_class_of_coins_exceeds_it(STRATEGIES["stored-gap"], coins) is None
     assert no_class_of_coins_exceeds_it(scaled(STRATEGIES["stored-gap"], 0.88), coins) is not None
     certificate, _ = certificates()
-    honest = coverless.stored_weights
-    monkeypatch.setattr(coverless, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
+    honest = theorems.stored_weights
+    monkeypatch.setattr(theorems, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
     assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.1

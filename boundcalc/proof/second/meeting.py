@@ -94,38 +94,38 @@ class _Made:
 
 def _consecutive(setting: Setting) -> Setting:
     """Maps without offsets made one wherever they follow each other, and heads behind such a map."""
-    made = _Made(setting)
+    larger = _Made(setting)
     out: list[Layer] = []
     left: tuple[int, Layer, Sizes] | None = None  # where the last map is, the map, and its norms
     for layer in setting.stages:
-        if layer.label == "pool" or _idle(made, layer):
+        if layer.label == "pool" or _idle(larger, layer):
             out.append(layer)
             continue
-        own = made.norms(layer) if layer.label == "linear" and layer.bias is None else None
+        own = larger.norms(layer) if layer.label == "linear" and layer.bias is None else None
         at, first, a = left or (len(out), layer, None)
         pools = [other for other in out[at:] if other.label == "pool"]
         if a is not None and own is not None and _fewer(first.d_in, first.d_out, layer.d_out):
             own = _times(a, own)
-            made.put(layer.kind, layer.block, None, own)
+            larger.put(layer.kind, layer.block, None, own)
             layer = layer.but(d_in=first.d_in)
             out[at:] = pools
         elif a is not None and layer.label == "attention" and not pools and _reads(setting, first, layer):
             for head in range(layer.heads) if setting.norms.headed else (None,):
-                score = made.walk.matrix("W_QK", layer.block, head, layer.d, layer.d, layer.d_head)[0]
-                value = made.walk.matrix("W_V", layer.block, head, layer.d, layer.out)[0]
-                made.put("W_QK", layer.block, head, _times(_times(a, score), _turned(a)))
-                made.put("W_V", layer.block, head, _times(a, value))
+                score = larger.walk.matrix("W_QK", layer.block, head, layer.d, layer.d, layer.d_head)[0]
+                value = larger.walk.matrix("W_V", layer.block, head, layer.d, layer.out)[0]
+                larger.put("W_QK", layer.block, head, _times(_times(a, score), _turned(a)))
+                larger.put("W_V", layer.block, head, _times(a, value))
             layer = layer.but(d=first.d_in, d_value=layer.out)
             del out[at:]
         left = None if own is None else (len(out), layer, own)
         out.append(layer)
-    return made.setting(tuple(out))
+    return larger.setting(tuple(out))
 
 
-def _idle(made: _Made, layer: Layer) -> bool:
+def _idle(larger: _Made, layer: Layer) -> bool:
     """Whether a layer does nothing."""
     if layer.label == "ball":
-        return made.walk.at[id(layer)] <= num(layer.radius)
+        return larger.walk.at[id(layer)] <= num(layer.radius)
     return layer.label == "activation" and layer.name == "identity"
 
 

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.setting import Setting
-from boundcalc.statements import gap
 
 if TYPE_CHECKING:
     from boundcalc.statements.comparison.sharp import Tuning
 
 Quantity = Literal["gap", "risk"]
-NO_RAMP = "risk bounds by margins need the ramp loss, not a Lipschitz constant of another"
 
 
 @dataclass(slots=True)  # not frozen: a search makes thousands
@@ -67,6 +65,7 @@ class Strategy(ABC):
         every_scale: whether that level's cover stands for those of all scales (closed forms).
         uniform: whether covers must serve every sample.
         noisy: whether maps may carry noise (V) instead of being covered (T).
+        counted: what its counts are called: log N, of noise a divergence in addition (G11).
         parameters: what a certificate has to say besides its levels: "mu", "eta", "tuning".
         published: whether the constants of the literature are taken (PUB), in covers and layers too.
         follows_m: whether its scale or its eta moves with m, so that no certificate survives another m.
@@ -85,17 +84,13 @@ class Strategy(ABC):
     every_scale: ClassVar[bool] = False
     uniform: ClassVar[bool] = False
     noisy: ClassVar[bool] = False
+    counted: ClassVar[str] = "log N"
     parameters: ClassVar[tuple[str, ...]] = ()
     published: ClassVar[bool] = False
     follows_m: ClassVar[bool] = False
     refines: ClassVar[bool] = False
     coverless: ClassVar[bool] = False
     stored: ClassVar[bool] = False
-
-    @property
-    def counted(self) -> str:
-        """What its counts are called: of noise a divergence, in addition to log counts of covers (G11)."""
-        return "I" if self.noisy else "log N"
 
     def samples(self, m: int) -> int:
         """How many samples covers are counted on."""
@@ -129,9 +124,9 @@ class Strategy(ABC):
         del ns, inputs
         yield from ()
 
-    @abstractmethod
     def value(self, ns: NumberSystem, inputs: Known) -> Number:
-        """The bound."""
+        """The bound: the sum of its terms, unless a strategy says otherwise."""
+        return sum((term.value for term in self.terms(ns, inputs)), start=ns.number(0))
 
     @abstractmethod
     def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
@@ -141,17 +136,3 @@ class Strategy(ABC):
         """What each level adds to the value; None where levels do not add up."""
         del ns, inputs
         return None
-
-    def weights(self, ns: NumberSystem, inputs: Known) -> list[Number]:
-        """How much each level matters, up to a factor."""
-        return [ns.number(1) for _ in inputs.counts]
-
-
-def deviation_term(ns: NumberSystem, inputs: Known) -> Term:
-    """What confidence costs in a gap (McDiarmid)."""
-    return Term("sqrt(log(1/delta)/(2m))", gap.deviation(ns, inputs.log_inverse_delta, inputs.m), "G2")
-
-
-def confidence_term(inputs: Known) -> Term:
-    """What confidence costs in a risk."""
-    return Term("log(1/delta)", inputs.log_inverse_delta, "")
