@@ -81,16 +81,18 @@ def allocate(items: Sequence[Item], log_lambda: float) -> Point:
     shares: list[float] = []
     costs: list[float] = []
     for item in items:
-        share, cost, least = item.log_zero, -math.inf, log_lambda + item.log_zero
+        zero, total = item.log_zero, item.total
+        share, cost, least = zero, -math.inf, log_lambda + zero
         for option in item.widest:
-            log_y = option.cost.best(log_lambda + option.log_reach - item.total)
-            finer, price = option.log_reach - log_y, log_lambda + option.log_reach - log_y
-            if finer < item.log_zero and price < least:
-                counted = item.total + option.cost(log_y)
+            reach, counting = option.log_reach, option.cost
+            log_y = counting.best(log_lambda + reach - total)
+            finer, price = reach - log_y, log_lambda + reach - log_y
+            if finer < zero and price < least:
+                counted = total + counting(log_y)
                 if counted < least and (value := log_add(counted, price)) < least:
                     share, cost, least = finer, counted, value
         shares.append(share)
-        costs.append(cost if len(item.members) == 1 or share == item.log_zero else item.log_cost(share))
+        costs.append(cost if len(item.members) == 1 or share == zero else item.log_cost(share))
     return Point(items, shares, costs)
 
 

@@ -69,7 +69,7 @@ class Cost:
 
     def best(self, u: float) -> float:
         """The log y that minimises cost + e^(u - log y); linear between nodes of u."""
-        *_, offset, factor = self._far
+        _, _, _, offset, factor = self._far
         far = (u - offset) * factor
         if far >= _LAST * _STEP:
             return far
@@ -87,21 +87,21 @@ class Cost:
             return upper_log(lemma.sharp(INTERVAL, arb(log_y).exp(), target, arb(n), params))
 
     @cached_property
-    def _far(self) -> tuple[float, float, float, float]:
-        """Far out: the log cost, how much larger it is twice as far (log), and two numbers of the best log y.
+    def _far(self) -> tuple[bool, float, float, float, float]:
+        """Far out: whether the cost is a power, its log, how fast that (or the cost) grows, and how to find the best y.
 
-        That is (u - offset) * factor: e^c y^p costs p e^(c + p log y) = e^(u - log y) there.
+        Its log is (u - offset) * factor: e^c y^p costs p e^(c + p log y) = e^(u - log y) there.
         """
         near = self._computed(_FAR)
         more = self._computed(2 * _FAR) - near
         if more > _POWER:
-            return near, more, near - more + math.log(more / _FAR), 1 / (1 + more / _FAR)
-        return near, more, near + math.log(math.expm1(more) / _FAR), 1.0
+            return True, near, more, near - more + math.log(more / _FAR), 1 / (1 + more / _FAR)
+        return False, near, math.expm1(more), near + math.log(math.expm1(more) / _FAR), 1.0
 
     def _beyond(self, log_y: float) -> float:
-        near, more, *_ = self._far
-        part = log_y / _FAR - 1
-        return near + (part * more if more > _POWER else math.log1p(part * math.expm1(more)))
+        power, near, more, _, _ = self._far
+        part = (log_y / _FAR - 1) * more
+        return near + (part if power else math.log1p(part))
 
     def _node(self, i: int) -> float:
         return max(_NOTHING, self._computed(max(i * _STEP, 1e-9)))
@@ -113,7 +113,7 @@ class Cost:
 
     def _search(self, place: int) -> float:
         """The log y that minimises cost + e^(u - log y) at a node of u, by a parabola through three nodes."""
-        u, slopes, (*_, offset, factor) = place * _STEP, self._slopes, self._far
+        u, slopes, (_, _, _, offset, factor) = place * _STEP, self._slopes, self._far
         i = min(_LAST, max(0, round((u - offset) * factor / _STEP)))
         while i < _LAST and slopes[i] < u:
             i += 1

@@ -270,10 +270,12 @@ class _Trials:
             return None  # a gap bound has no premise that m or delta could change
         x = x if self.premise else self.axis.low
         if x not in self._refusals:
-            setting = self.at(x)
-            measured = bool(setting.sample.measured)
-            risk = self.quantity == "risk"
-            self._refusals[x] = no_witness(setting, measured=measured) if risk else no_member(setting)
+            if self._samples is not None:
+                self._refusals[x] = self._samples.risk_refusal
+            else:
+                setting, risk = self.at(x), self.quantity == "risk"
+                measured = bool(setting.sample.measured)
+                self._refusals[x] = no_witness(setting, measured=measured) if risk else no_member(setting)
         return self._refusals[x]
 
     def start(self) -> float:

@@ -127,7 +127,7 @@ def _best(states: Iterable[State]) -> list[State]:
     """Of every way to write the label the state with the largest margin."""
     best: dict[str, tuple[float, State]] = {}
     for state in states:
-        if all(math.isfinite(entry) for row in state.rows for entry in row):
+        if math.isfinite(sum(map(sum, state.rows))):
             kind, apart = state.judged()
             if kind not in best or apart > best[kind][0]:
                 best[kind] = apart, state
