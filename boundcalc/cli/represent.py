@@ -14,12 +14,12 @@ from boundcalc.cli.options import WHOLE, form_option, option, write_json
 from boundcalc.cli.text import say, say_checked, write_table
 
 if TYPE_CHECKING:
-    from boundcalc.lab.represent.exhaust import Worst
+    from boundcalc.lab.represent.network import Worst
     from boundcalc.lab.represent.represent import Representation
 
 _ALL_OF = 16
 """Bits up to which the weights are tried on all inputs as well."""
-_CONSTRUCTIONS = ("threshold", "mean", "signed mean", "corners")
+_CONSTRUCTIONS = ("mean", "corners")
 
 
 @click.command(
@@ -44,9 +44,9 @@ def command(expression: str, seq_len: int, construction: str | None, out: Path |
     The function is reduced to the bits it depends on. Of the constructions it allows, the one whose class of networks
     needs the fewest samples is taken. The sign is certified in interval arithmetic.
     """
-    from boundcalc.lab.represent.exhaust import exhaust
     from boundcalc.lab.represent.expressions import parse
     from boundcalc.lab.represent.functions import from_table
+    from boundcalc.lab.represent.network import exhaust
     from boundcalc.lab.represent.represent import represent
 
     if out is not None:

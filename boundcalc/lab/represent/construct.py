@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,17 +14,16 @@ from boundcalc.lab.represent.certify import Certified, Hint, certify, sums
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import Encoding, Network
 from boundcalc.lab.represent.tune import Cases, Choice, Reading, Tuner
-from boundcalc.lab.represent.units import MOST_CORNERS, Units, fit_bits, fit_mean, ramp_units
+from boundcalc.lab.represent.units import MOST_CORNERS, fit_bits, fit_mean, ramp_units
 
 _MOST_FITTED_LEVELS = 80
 """Bits of a symmetric function up to which hinges are chosen by a linear programme; beyond, a ramp per change (parity's
 norms are then 3% larger)."""
 _MOST_SYMMETRIC = 1024
 _KEPT_BITS = 26
-KINDS = ("threshold", "mean", "signed mean", "corners")
-"""The constructions: a threshold of the mean (monotone symmetric functions); hinges of the mean of bits in one shared
-coordinate; the same where bits are kept apart, so that some may count negated; hinges of the bits kept apart (any
-f)."""
+KINDS = ("mean", "corners")
+"""The constructions: hinges of the mean of the literals of a symmetric function, whose bits share one coordinate unless
+some count negated; hinges of the bits kept apart (any f)."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +64,8 @@ class Construction:
 
 def possible_kinds(function: SparseFunction) -> list[str]:
     """The constructions a minimised function has."""
-    kinds: list[str] = []
-    symmetric = function.symmetric
-    if symmetric is not None:
-        if symmetric.changes == 1:
-            kinds.append("threshold")
-        if not any(symmetric.negated):
-            kinds.append("mean")
-        kinds.append("signed mean")
-    if function.table and function.arity <= MOST_CORNERS:
-        kinds.append("corners")
-    return kinds
+    possible = {"mean": function.symmetric is not None, "corners": function.table and function.arity <= MOST_CORNERS}
+    return [kind for kind in KINDS if possible[kind]]
 
 
 def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
@@ -114,34 +103,11 @@ def construct(function: SparseFunction, seq_len: int, kind: str) -> Construction
         raise InvalidSetting(f"construction {kind!r} is for symmetric functions; got {function.describe()}")
     else:
         signs = np.where(symmetric.negated, -1.0, 1.0)
-        fit, cases = partial(_fit_profile, symmetric.profile, kind), partial(Cases.of_mean, profile=symmetric.profile)
-    shared = signs is not None and bool((signs > 0).all()) and kind != "signed mean"
-    view = Reading(function.arity, seq_len, shared, signs is not None)
+        units = ramp_units if len(symmetric.profile) > _MOST_FITTED_LEVELS + 1 else fit_mean
+        fit, cases = partial(units, symmetric.profile), partial(Cases.of_mean, profile=symmetric.profile)
+    view = Reading(function.arity, seq_len, signs is not None and bool((signs > 0).all()), signs is not None)
     choice = Tuner(view, fit, lambda units, slack: cases(units, slack=slack)).best()
     return build(function, view, signs, kind, choice).normalised()
-
-
-def _fit_profile(profile: Sequence[int], kind: str, slack: float, sizes: tuple[float, float]) -> Units:
-    if kind == "threshold":
-        return _threshold_units(profile, slack)
-    return (ramp_units if len(profile) > _MOST_FITTED_LEVELS + 1 else fit_mean)(tuple(profile), slack, sizes)
-
-
-def _threshold_units(profile: Sequence[int], slack: float) -> Units:
-    """The line through 0 between the two levels where the value changes, as the ReLUs of it and of its negative.
-
-    The two columns of the value matrix are each other's negatives: it has rank one.
-    """
-    s = len(profile) - 1
-    changes = [h for h in range(s) if profile[h] != profile[h + 1]]
-    if len(changes) != 1:
-        raise InvalidSetting("a threshold needs a profile that changes once")
-    middle = (2 * changes[0] + 1 - s) / s
-    sign = 1.0 if profile[-1] else -1.0
-    size = 1 / math.sqrt(1 / s - slack)
-    return Units(
-        size * np.array([[1.0, -1.0]]), size * np.array([-middle, middle]), sign * size * np.array([1.0, -1.0])
-    )
 
 
 def _short(x: np.ndarray | float) -> np.ndarray:

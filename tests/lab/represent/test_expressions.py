@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boundcalc.lab.represent.exhaust import all_inputs
 from boundcalc.lab.represent.expressions import parse
+from boundcalc.lab.represent.network import all_inputs
 
 BITS = 5
 

@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from boundcalc.lab.represent.exhaust import all_inputs
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction
+from boundcalc.lab.represent.network import all_inputs
 from tests.lab.represent.conftest import all_functions
 
 
