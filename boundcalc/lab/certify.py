@@ -12,28 +12,44 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base.answers import count_wrong
+import numpy as np
+
+from boundcalc.base.answers import count_wrong, wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.audit import chosen_family
+from boundcalc.base.validate import choice
+from boundcalc.checkpoints.audit import Audit, chosen_family
 from boundcalc.checkpoints.data import READS, Sequences, sequences
 from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.families import Options
-from boundcalc.checkpoints.margins import Margins
+from boundcalc.checkpoints.families.read import NATIVE
+from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.recorded_pass import Call
-from boundcalc.lab.certification import Certification, Line, of_predictor
-from boundcalc.lab.methods import WHY_NOT, Request, by_rule, held_out, in_few_bits, norm_bounds, pick, setting_at
+from boundcalc.engine.bound import BoundValue
+from boundcalc.engine.evaluate import compare
+from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
+from boundcalc.lab.given import GivenNetwork
 from boundcalc.lab.outputs import Examples, Outputs, token_before
 from boundcalc.lab.reading import TRIED, brief, check_data, read_model, reject_incomplete
-from boundcalc.lab.scores import certify_function, certify_predictions, overlapping
+from boundcalc.lab.scores import (
+    Judged,
+    certify_function,
+    certify_predictions,
+    group_names,
+    judge,
+    overlapping,
+    score_lines,
+)
+from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
-from boundcalc.predictors.certificate import Certified, PredictorCertificate
+from boundcalc.predictors.certificate import Certified, PredictorCertificate, equal_shares, issue
+from boundcalc.predictors.data import Data, named
 from boundcalc.predictors.scores import Score
-from boundcalc.setting import Setting
+from boundcalc.predictors.shorten import MOST, shorten
+from boundcalc.setting import Sample, Setting
+from boundcalc.setting.sample import MARGIN
 
 METHODS = ("norms", "held-out", "occam", "rule", "p2l")
 """What `certify` can use."""
-PREDICTIONS = (".csv", ".parquet")
-"""Endings of files that hold answers, not weights."""
 
 
 def certify(
@@ -104,7 +120,7 @@ def certify(
     Returns:
         Every certificate with its kind, and the verdict.
     """
-    if isinstance(model, str | Path) and Path(model).suffix in PREDICTIONS:
+    if isinstance(model, str | Path) and Path(model).suffix in (".csv", ".parquet"):
         return certify_predictions(
             model, against=against, groups=groups, looks=looks, delta=delta, largest_weight=largest_weight
         )
@@ -114,19 +130,20 @@ def certify(
         raise InvalidSetting(f"{model!r} is no trained model: give an object of the class, or a path")
     if not isinstance(model, str | Path | Mapping) and not hasattr(model, "state_dict"):
         return certify_function(model, data, test, against, groups, looks, delta)
-    wanted = wanted_methods(methods, data, test, make)
-    say = progress or (lambda _: None)
-    examples, tests = None if data is None else sequences(data), with_groups(test, groups)
+    wanted, say = _wanted(methods, data, test, make), progress or (lambda _: None)
+    if groups is not None and test is None:
+        raise InvalidSetting("groups are of test examples: give some (test=, --test)")
+    column = groups if isinstance(groups, str) else None
+    training, tests = None if data is None else sequences(data), None if test is None else sequences(test, column)
     say("reading the model")
-    chosen = chosen_family(family, mapping)
-    seen: Any = examples or tests  # wanted_methods refuses to do without both
+    chosen, examples = chosen_family(family, mapping), [part for part in (training, tests) if part is not None]
     outputs = read_model(
         model,
         module,
         family=chosen,
         options=Options(seq_len, input_radius, heads, settings=settings or {}),
         seed=seed,
-        inputs=seen.first(TRIED),
+        inputs=examples[0].first(TRIED),
         inspect=reject_incomplete(str(model) if isinstance(model, str | Path) else type(model).__name__),
         described_only=chosen is not None,
         fixed=fixed,
@@ -134,77 +151,41 @@ def certify(
         bits=bits,
         say=say,
     )
-    request = Request(
-        wanted,
-        delta,
-        gamma,
-        fixed_gamma,
-        bounds,
-        None,
-        reference,
-        make,
-        seed or 0,
-        against,
-        None if isinstance(groups, str) else groups,
-        looks,
-    )
-    return answered(outputs, examples, tests, request, say)
-
-
-def with_groups(test: Any, groups: Any) -> Sequences | None:
-    """The test examples; with the names of their groups where `groups` is a column."""
-    if isinstance(groups, str) and test is None:
-        raise InvalidSetting("groups are of test examples: give some (test=, --test)")
-    return None if test is None else sequences(test, groups if isinstance(groups, str) else None)
-
-
-def answered(
-    outputs: Outputs,
-    training: Sequences | None,
-    tests: Sequences | None,
-    request: Request,
-    progress: Callable[[str], None],
-) -> Certification:
-    """The table of a model that was read, compared and measured."""
-    delta, methods = request.delta, request.methods
-    groups = request.groups if tests is None or tests.groups is None else tests.groups
-    progress("margins")
+    say("margins")
     outputs, why_not, (margins, test_margins) = _margins(outputs, training, tests)
-    why_not, audit = why_not or outputs.why_not, outputs.audit
-    notes = [note for examples in (training or tests,) if examples is not None for note in examples.notes]
-    notes += [] if training is None or tests is None else _shared(training, tests)
-    notes += [] if tests is None or groups is not None else overlapping(tests.x)
-    put = None if audit is None or training is None else token_before(training, audit)
-    notes += [] if put is None else [f"token {put} is put before every sequence: it is what the row that is read shows"]
-    notes += [] if outputs.mapping is None or audit is None else [f"described as {brief(outputs.mapping)}"]
-    setting, values, lines = None, (), list[Line]()
-    if "norms" in methods and audit is None:
-        lines.append(Line("norms: best", refusal=f"not described: {why_not}"))
+    audit, members = outputs.audit, groups if tests is None or tests.groups is None else tests.groups
+    notes = [*examples[0].notes, *_notes(outputs, training, tests, grouped=members is not None)]
+    setting, values, lines = None, tuple[BoundValue, ...](), list[Line]()
+    if "norms" in wanted and audit is None:
+        lines.append(Line("norms: best", refusal=f"not described: {why_not or outputs.why_not}"))
     elif audit is not None and margins is not None:
-        progress("norm bounds")
-        setting = setting_at(Setting(audit.architecture, audit.norms(request.power)), margins, request)
-        if "norms" in methods:
-            setting, values, line = norm_bounds(setting, margins, audit, request.gamma, request.bounds)
-            lines += line
+        say("norm bounds")
+        if fixed_gamma and gamma is None:
+            raise InvalidSetting("fixed_gamma (--fixed-gamma) needs the gamma that was fixed")
+        start, seen = MARGIN if gamma is None else gamma, ("train_error",) if fixed_gamma else ("margin", "train_error")
+        sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
+        setting = Setting(audit.architecture, audit.norms(), sample)
+        if "norms" in wanted:
+            setting, values, lines = _norm_bounds(setting, margins, audit, gamma, bounds)
     scores: dict[str, Score] = {}
     certificates: dict[str, PredictorCertificate] = {}
     states: dict[str, Mapping[str, Any]] = {}
     if tests is not None and test_margins is not None:
-        progress("held-out")
-        certificate, scores, others = held_out(outputs, tests, test_margins, request, groups)
+        say("held-out")
+        certificate, scores, more = _held_out(outputs, tests, test_margins, delta, members, against, looks)
         certificates |= {} if certificate is None else {"held-out": certificate}
-        lines += others
-    ways: dict[str, Callable[[], Certified | PredictorCertificate]] = {
-        "occam": lambda: in_few_bits(outputs, training, request),
-        "rule": lambda: by_rule(outputs, training, request),
-        "p2l": lambda: pick(outputs, training, request),
+        lines += more
+    ways: dict[str, Callable[[Sequences], Certified | PredictorCertificate]] = {
+        "occam": lambda examples: _in_few_bits(outputs, examples, delta, reference, make, seed or 0),
+        "rule": lambda examples: _by_rule(outputs, examples, delta),
+        "p2l": lambda examples: _picked(outputs, examples, delta, make, seed or 0),
     }
     for method, way in ways.items():
-        if method not in methods:
+        if method not in wanted or training is None:
             continue
-        progress(method)
+        say(method)
         try:
-            certificate = way()
+            certificate = way(training)
         except BoundcalcError as error:
             lines.append(Line(method, refusal=str(error)))
             continue
@@ -212,8 +193,8 @@ def answered(
             certificate, states[method] = certificate.certificate, certificate.state
         certificates[method] = certificate
         lines.append(of_predictor(method, certificate))
-    for method, why in WHY_NOT.items():
-        if method not in methods:
+    for method, why in _WHY_NOT.items():
+        if method not in wanted:
             lines.append(Line(method, refusal=why if training else "it needs the training data"))
     return Certification(
         outputs.where,
@@ -230,6 +211,42 @@ def answered(
         states,
         outputs,
     )
+
+
+_WHY_NOT = {
+    "norms": "not requested (methods=, --by)",
+    "held-out": "no examples that the model has not met (test=, --test)",
+    "p2l": "not run: it trains a module of its own (make=, --by p2l with --compare module.py:make)",
+    "occam": "not requested (methods=, --by)",
+    "rule": "not requested (methods=, --by)",
+    "pac-bayes": "its posterior must be trained (boundcalc train TASK --certify pac-bayes)",
+}
+_SECONDS = 10.0
+"""Of the search for a rule, next to the other methods."""
+_BITS = 3
+"""Rows of the token table of a network on bits: 0, 1 and the row that is read."""
+
+
+def _wanted(methods: Sequence[str] | None, data: Any, test: Any, make: Any) -> tuple[str, ...]:
+    """The requested methods, or all that the arguments allow."""
+    if data is None and test is None:
+        raise InvalidSetting("give training data (data=, --data), or examples that it has not met (test=, --test)")
+    lacking = {method: "the training data: data= (--data FILE)" for method in METHODS if data is None}
+    if test is None:
+        lacking["held-out"] = "sequences that the model has not met: test= (--test FILE)"
+    else:
+        lacking.pop("held-out", None)
+    if make is None:
+        lacking["p2l"] = "what makes modules to train: make= (--compare module.py:make)"
+    if methods is None:
+        return tuple(method for method in METHODS if method not in lacking)
+    wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
+    for method in wanted:
+        if method in lacking:
+            raise InvalidSetting(f"method {method} needs {lacking[method]}")
+    if test is not None and "held-out" not in wanted:
+        raise InvalidSetting("held-out sequences are given, and method held-out is not among those requested")
+    return wanted
 
 
 def _margins(
@@ -249,15 +266,28 @@ def _margins(
         return plain, str(error), [None if part is None else plain.margins_of_function(part) for part in both]
 
 
+def _notes(outputs: Outputs, training: Sequences | None, tests: Sequences | None, *, grouped: bool) -> list[str]:
+    """What must be said of the examples and of the description."""
+    audit = outputs.audit
+    notes = [] if training is None or tests is None else _shared(training, tests)
+    notes += [] if tests is None or grouped else overlapping(tests.x)
+    put = None if audit is None or training is None else token_before(training, audit)
+    if put is not None:
+        notes.append(f"token {put} is put before every sequence: it is what the row that is read shows")
+    if outputs.mapping is not None and audit is not None:
+        notes.append(f"described as {brief(outputs.mapping)}")
+    return notes
+
+
 def _shared(training: Sequences, tests: Sequences) -> list[str]:
     """Whether held-out sequences were met after all."""
-    met = {(x.tobytes(), int(y)) for x, y in zip(training.x, training.y, strict=True)}
     if training.words != tests.words:
         raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
     if len({note for examples in (training, tests) for note in examples.notes if note.startswith(READS)}) > 1:
         raise InvalidSetting(
             "training and test table have other columns, or the same in another order: sort them alike"
         )
+    met = {(x.tobytes(), int(y)) for x, y in zip(training.x, training.y, strict=True)}
     again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
     if not again:
         return []
@@ -269,28 +299,101 @@ def _shared(training: Sequences, tests: Sequences) -> list[str]:
     ]
 
 
-def wanted_methods(methods: Sequence[str] | None, data: Any, test: Any, make: Any) -> tuple[str, ...]:
-    """The requested methods, or all that the arguments allow."""
-    if data is None and test is None:
-        raise InvalidSetting(
-            "give training data (data=, --data), or examples that the model has not met (test=, --test)"
-        )
-    have = {"norms": data is not None, "held-out": test is not None, "occam": data is not None}
-    have["rule"] = data is not None
-    have["p2l"] = data is not None and make is not None
-    if methods is None:
-        return tuple(method for method in METHODS if have[method])
-    from boundcalc.base.validate import choice
+def _norm_bounds(
+    setting: Setting, margins: Margins, audit: Audit, gamma: float | None, bounds: Sequence[str]
+) -> tuple[Setting, tuple[BoundValue, ...], list[Line]]:
+    """The bounds by norms, at the margin that is given or the best."""
+    best: BoundValue | None = None
+    if gamma is None:
+        try:
+            setting, best = best_margin(setting, margins)
+        except InvalidSetting as error:
+            return setting, (), [Line("norms: best", refusal=str(error))]
+    values = tuple(compare(setting, list(bounds))) if best is None or tuple(bounds) != ("best",) else (best,)
+    values = tuple(value.recording(audit.compared) for value in values)
+    return setting, values, [of_bound(value) for value in values]
 
-    wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
-    if "held-out" in wanted and test is None:
-        raise InvalidSetting("method held-out needs sequences that the model has not met: test= (--test FILE)")
-    if "p2l" in wanted and make is None:
-        raise InvalidSetting("method p2l trains modules of its own: make= (--compare module.py:make)")
-    if test is not None and "held-out" not in wanted:
-        raise InvalidSetting("held-out sequences are given, and method held-out is not among those requested")
-    if data is None and set(wanted) != {"held-out"}:
-        raise InvalidSetting(
-            f"method {next(m for m in wanted if m != 'held-out')} needs the training data: data= (--data FILE)"
-        )
-    return wanted
+
+def _held_out(
+    outputs: Outputs, tests: Sequences, margins: Margins, delta: float, groups: Any, against: Any, looks: int
+) -> tuple[PredictorCertificate | None, dict[str, Score], list[Line]]:
+    """The certificate of a test set (with groups, of their votes), the scores, and the lines."""
+
+    def judged(by: Outputs, margins: Margins) -> Judged:
+        losses = wrong(margins.values).astype(np.float64)
+        return Judged(by.where, losses, tuple(map(str, tests.y)), group_names(groups, len(tests)))
+
+    own, other = judged(outputs, margins), None
+    if hasattr(against, "state_dict"):
+        from boundcalc.checkpoints.readers import open_checkpoint
+
+        by = Outputs(open_checkpoint(against), type(against).__name__, against)
+        other = judged(by, by.margins_of_function(tests))
+    elif against is not None:
+        other = judge(against, list(tests.x), tests.y, "the other")
+    scores, lines = score_lines(own, other, delta, looks)
+    if groups is not None:
+        return None, scores, lines
+    certificate = issue(
+        "held-out",
+        "H",
+        {"errors": int(own.losses.sum()), "n": len(tests)},
+        delta=delta,
+        alternatives=({"delta": equal_shares(delta, looks)},),
+        chosen=0,
+        evidence={
+            "data": named(Examples.of(tests)),
+            "recipe": {"kind": "given", **outputs.recipe},
+            "weights": outputs.weights,
+        },
+    )
+    evidence = lines[0].based_on.partition(": ")[2]
+    lines[0] = replace(of_predictor("held-out", certificate), based_on=f"H: {evidence}")
+    return certificate, scores, lines
+
+
+def _in_few_bits(
+    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
+) -> Certified:
+    """The weights in few bits: rounded, written down, read again and counted."""
+    size = sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float)
+    if size > MOST:
+        raise InvalidSetting(f"its {size:,} numbers are more than the {MOST:,} of which a rounding is looked for")
+    network = GivenNetwork.of(outputs, reference, make, seed)
+    data: Any = Examples.of(examples)  # of any lengths, where Data are arrays
+    return shorten(network, network.codes, network.trained, data, delta)
+
+
+def _picked(outputs: Outputs, examples: Sequences, delta: float, make: Any, seed: int) -> PredictorCertificate:
+    """The certificate of a module trained on few picked sequences."""
+    from boundcalc.checkpoints.modules import answering
+    from boundcalc.lab.train.pickers import ModuleLearner
+    from boundcalc.predictors.picking import pick_to_learn
+    from boundcalc.predictors.plans import default_picks
+
+    x, y = examples.arrays
+    fresh = answering(make, outputs.parity.row if outputs.parity else None, outputs.call)
+    data = Data(x if examples.tokens else x.astype(np.float32), y)
+    learner = ModuleLearner(make=fresh, name=outputs.where)
+    return pick_to_learn(learner, data, default_picks(len(y), delta, seed=seed), delta).certificate
+
+
+def _by_rule(outputs: Outputs, examples: Sequences, delta: float) -> PredictorCertificate:
+    """The certificate of a rule that a network on bits provably follows (G15)."""
+    from boundcalc.predictors.rules.certify import StoredNetwork, explain_network
+
+    audit = outputs.audit
+    if audit is None:
+        raise InvalidSetting("it reads the architecture, and the model is not described")
+    tables = token_tables(audit.architecture.stages)
+    if not tables or tables[0].vocabulary > _BITS:
+        reads = f"tokens of {tables[0].vocabulary:,} kinds" if tables else "rows of numbers"
+        raise InvalidSetting(f"it explains networks on bits; this one reads {reads}")
+    if audit.family != NATIVE.name:
+        raise InvalidSetting("it reads files of boundcalc train")
+    weights = {name: tensor.fetch() for name, tensor in outputs.checkpoint.tensors.items()}
+    network, data = StoredNetwork(audit.architecture, weights), Data(*examples.arrays)
+    certificate = explain_network(network, data, delta=delta, seconds=_SECONDS).certificate
+    if certificate is None:
+        raise InvalidSetting(f"no rule was proved of it within {_SECONDS} seconds; --by rule alone searches longer")
+    return certificate

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from boundcalc.base.answers import count_wrong
-from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.certificate import Certified, equal_shares
 from boundcalc.predictors.data import Array, Data
 from boundcalc.predictors.occam import Code, Network, certify_message, float_risk
@@ -28,10 +27,6 @@ _TRIES, _MOVES, _SCREEN = 32, 24, 1000
 
 
 _SAYS = 0.999
-
-
-class TooLarge(BoundcalcError):
-    """A network of too many numbers to be said in few bits."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +75,6 @@ class _Search:
         return float_risk(round(wrong * len(self.data)), len(self.data), bits, self.share)
 
 
-def refuse_large(size: int) -> None:
-    """Raises `TooLarge` for a network of so many numbers."""
-    if size > MOST:
-        raise TooLarge(f"its {size:,} numbers are more than the {MOST:,} of which a rounding is looked for")
-
-
 def shorten(
     network: Network,
     codes: Sequence[Code],
@@ -105,7 +94,6 @@ def shorten(
     Returns:
         The certificate of the shortest that was found, whose bound may still be vacuous.
     """
-    refuse_large(sum(value.size for value in trained.values()))
     places = np.random.default_rng(0).permutation(len(data))[:_SCREEN]
     some = data if len(data) <= _SCREEN else data.take(places)
     moved: list[dict[str, Array]] = []
