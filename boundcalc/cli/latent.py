@@ -179,7 +179,7 @@ def _rows(
             row["X3k"] = None
             if noise is not None and norm is not None:
                 above = size * (1 + len(alpha[i]) * sys.float_info.epsilon)
-                row["X3k"] = key_bound(above, power, noise=noise, norm=norm, delta=delta).value
+                row["X3k"] = key_bound(above, power, noise=noise, norm=norm, delta=delta)
                 if math.isinf(row["X3k"]):
                     raise InvalidSetting(
                         f"X3k is infinite at --value-noise {short(noise)} and --rkhs-norm {short(norm)}"

@@ -16,10 +16,12 @@ from common import Array, Values, run
 from scipy.optimize import linprog
 from scipy.stats import binom, hypergeom
 
-from boundcalc.base.numbers import FLOAT
-from boundcalc.lab.latent.formulas import finite_mixture_distance
-
 QUICK = {"n": (6, 10)}
+
+
+def x1(k: int, n: int) -> float:
+    """Total variation between k of n exchangeable tokens and a mixture of independent ones is at most this."""
+    return min(1.0, k * (k - 1) / (2 * n))
 
 
 def urn(ones: int, n: int, k: int) -> Array:
@@ -52,7 +54,7 @@ def main(n: tuple[int, ...] = (6, 10, 20), k: tuple[int, ...] = (2, 3, 4, 5)) ->
     for total in n:
         for drawn in k:
             key = f"k = {drawn} of n = {total}"
-            computed[key] = finite_mixture_distance(FLOAT, drawn, total)
+            computed[key] = x1(drawn, total)
             measured[key] = max(mixture_distance(urn(ones, total, drawn)) for ones in range(1, total))
     return computed, measured
 

@@ -18,7 +18,8 @@ from common import Array, Values, rates, run, unit
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
 from boundcalc.lab.figures.names import BROWN, DASHED, GREEN, GREY, SOLID
-from boundcalc.lab.latent.bounds import cme_bound, key_bound, softmax_bound, sphere_shrinkage
+from boundcalc.lab.latent.bounds import key_bound, softmax_bound, sphere_shrinkage
+from boundcalc.theorems import X3
 
 QUICK = {"L": tuple(2**i for i in range(3, 10)), "repetitions": 100}
 RIDGE, POSTERIOR, SOFTMAX = "CME, ridge of the bound", "CME, posterior mean", "softmax, tau = {:g}"
@@ -65,24 +66,26 @@ def errors_at(law: Law, length: int, repetitions: int) -> dict[str, Errors]:
             top[i] += (weights * values).sum(-1)
     truth, eye = (z * q).sum(-1), np.eye(d)
     # on the sphere L_K is 1/d on linear functions: f* = L_K^(3/2) g with |g| = d
-    bound = cme_bound(length, source=float(d), smoothness=1.5, kappa=1.0, most=most, delta=law.delta)
-    ridge = np.linalg.solve(gram + bound.parameters["reg"] * length * eye, cross[..., None])[..., 0] - z
+    point = {"L": length, "kappa": 1.0, "M": most, "g": float(d), "smoothness": 1.5, "delta": law.delta}
+    bound = X3.checked("best_error", **point).value
+    reg = bound / (2 * d)  # at the best regularisation sampling and bias, reg |g|, are equal
+    ridge = np.linalg.solve(gram + reg * length * eye, cross[..., None])[..., 0] - z
     lam = d * law.noise**2 / 3  # noise variance over prior variance
     solutions = np.linalg.solve(gram + lam * eye, np.stack([cross, q], axis=-1))
     posterior, pulled = (solutions[..., 0] * q).sum(-1) - truth, solutions[..., 1]
     alpha = np.sqrt(np.einsum("np,npq,nq->n", pulled, gram, pulled))
     missed = lam * np.linalg.norm(pulled, axis=-1)
     by_keys = [
-        key_bound(float(a), float(p), noise=law.noise, norm=1.0, delta=law.delta).value
+        key_bound(float(a), float(p), noise=law.noise, norm=1.0, delta=law.delta)
         for a, p in zip(alpha, missed, strict=True)
     ]
     out = {
-        RIDGE: Errors(np.linalg.norm(ridge, axis=-1), bound.value, np.abs((ridge * q).sum(-1))),
+        RIDGE: Errors(np.linalg.norm(ridge, axis=-1), bound, np.abs((ridge * q).sum(-1))),
         POSTERIOR: Errors(np.abs(posterior), np.array(by_keys), np.abs(posterior)),
     }
     for tau, attended in zip(law.tau, top / bottom, strict=True):
         own = np.abs(attended - sphere_shrinkage(tau, d)[1] * truth)
-        limit = softmax_bound(length, tau=tau, most=most, delta=law.delta, sphere=d).value
+        limit = softmax_bound(length, d, tau=tau, most=most, delta=law.delta)
         out[SOFTMAX.format(tau)] = Errors(own, limit, np.abs(attended - truth))
     return out
 

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.latent.attention import attend
-from boundcalc.lab.latent.formulas import finite_mixture_distance
 from boundcalc.lab.latent.kernels import Exponential
 from tests.examples.scripts import EXAMPLES, load, quick
 
@@ -101,7 +99,7 @@ def test_a_script_reads_its_options_and_draws(
 def test_x1_bounds_urns_and_coins_are_mixtures() -> None:
     script = load(FOLDER, "exchangeable")
     ratios = [
-        script.mixture_distance(script.urn(ones, n, k)) / finite_mixture_distance(FLOAT, k, n)
+        script.mixture_distance(script.urn(ones, n, k)) / script.x1(k, n)
         for n in (6, 20)
         for ones in (1, n // 2)
         for k in (2, 5)

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
-from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.intervals import upper_float
 from boundcalc.base.value import Value
-from boundcalc.lab.latent import formulas
 
 _Array = NDArray[Any]
 _ROW_SPACE_TOLERANCE = 1e-8
@@ -141,7 +140,7 @@ def head_bound(
     for column, target in zip(m.T, w, strict=True):
         entry = sum((x * arb(float(y)) for x, y in zip(balls, column, strict=True)), -arb(float(target)))
         missed = missed + entry * entry
-    value = formulas.transfer_error(INTERVAL, size, arb(float(pretext_error)), missed.sqrt(), arb(float(spread)))
+    value = (size * arb(float(pretext_error)).sqrt() + missed.sqrt() * arb(float(spread))) ** 2
     chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
     inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
     return Value.of("X6", "E|a yhat - w h|^2", "bound", upper_float(value), "any head", inputs, chosen)

@@ -5,7 +5,6 @@ Each coverage test has a negative control: with the bound's constant lowered it 
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.lab.latent import formulas
-from boundcalc.lab.latent.bounds import cme_bound, softmax_bound, sphere_shrinkage
-from boundcalc.theorems import X3
+from boundcalc.lab.latent.bounds import self_normalised_error, softmax_bound, sphere_shrinkage
+from boundcalc.proof.second.numbers import MP, num
+from boundcalc.theorems import X3, X4
 from tests.examples.scripts import load
 
 Array = NDArray[np.float64]
@@ -43,6 +42,12 @@ def test_what_is_significant() -> None:
 # ------------------------------------------------------------------------ X0
 
 
+def bernstein(variance: float, radius: float, log: float, n: int) -> float:
+    """X0, as the part A of theorem X3 has it."""
+    b = radius * log / (3 * n)
+    return b + math.sqrt(b**2 + 2 * variance * log / n)
+
+
 def hard_means(rng: np.random.Generator, n: int, dimension: int) -> Array:
     """Norms of means of n signs along an axis (dimension 1), or of uniform directions."""
     if dimension == 1:
@@ -60,11 +65,7 @@ def test_x0_covers(dimension: int, delta: float) -> None:
     for n in (20, 200):
         errors = hard_means(np.random.default_rng(n), n, dimension)
         assert not exceeded(errors, math.sqrt(2 * log / n), delta)
-        bernstein = formulas.hilbert_bernstein(FLOAT, 1.0, 1.0, log, n)
-        assert not exceeded(errors, bernstein, delta)
-        for tilt in (0.5, 1.0, 2.0):
-            chosen = tilt * math.sqrt(2 * log / n)
-            assert not exceeded(errors, formulas.hilbert_bennett(FLOAT, 1.0, 1.0, log, n, chosen), delta)
+        assert not exceeded(errors, bernstein(1.0, 1.0, log, n), delta)
         assert exceeded(errors, 0.35 * math.sqrt(2 * log / n), delta)
 
 
@@ -75,12 +76,10 @@ def test_x0_with_rare_large_terms() -> None:
     errors = np.abs(counts[0] - counts[1]) / n  # terms are +1, -1 with probability ~ rate each
     variance = 2 * rate
     log = math.log(2 / DELTA)
-    bound = formulas.hilbert_bernstein(FLOAT, variance, 1.0, log, n)
+    bound = bernstein(variance, 1.0, log, n)
     assert not exceeded(errors, bound)
     assert bound < 0.4 * math.sqrt(2 * log / n)
     assert exceeded(errors, 0.5 * bound)
-    grid = [formulas.hilbert_bennett(FLOAT, variance, 1.0, log, n, t) for t in np.geomspace(0.05, 20, 60)]
-    assert 0.9 * bound < min(grid) <= bound
 
 
 # ------------------------------------------------------------------------ X3
@@ -102,14 +101,20 @@ def ridge_errors(kind: str, n: int, reg: float, seed: int) -> Array:
     return errors
 
 
+def x3(**changes: float) -> float:
+    """X3 at kappa = M = g = r = 1, but for what changes."""
+    point = {"kappa": 1.0, "M": 1.0, "g": 1.0, "smoothness": 1.0, "delta": DELTA, **changes}
+    return X3.formula("error" if "rho" in point else "best_error").value(**point)
+
+
 @pytest.mark.parametrize(("kind", "reg"), [("one key", 20.0), ("one key", 0.1), ("many keys", 1.0)])
 def test_x3_covers_hard_laws(kind: str, reg: float) -> None:
     n = 200
     errors = ridge_errors(kind, n, reg, 1)
-    bound = cme_bound(n, source=0.0, reg=reg, delta=DELTA)
-    assert not exceeded(errors, bound.value)
+    bound = x3(L=n, rho=reg, g=1e-12)
+    assert not exceeded(errors, bound)
     if reg > 10:
-        assert exceeded(errors, 0.6 * bound.value)
+        assert exceeded(errors, 0.6 * bound)
 
 
 @pytest.mark.parametrize("smoothness", [0.51, 0.75, 1.0, 1.25, 1.5])
@@ -119,8 +124,22 @@ def test_x3_with_all_pairs_is_the_worst_regularisation_bias(smoothness: float, r
     more."""
     a = smoothness - 0.5
     worst = max(reg * s**a / (s + reg) for s in np.exp(np.linspace(-30, 30, 60_001)) * reg)
-    bound = formulas.cme_error(FLOAT, 1e40, reg, smoothness, 1.0, 1.0, 2.0, math.log(40))
-    assert bound == pytest.approx(2.0 * worst, rel=1e-6)
+    assert x3(L=10**40, rho=reg, smoothness=smoothness, g=2.0) == pytest.approx(2.0 * worst, rel=1e-6)
+
+
+def test_x3_is_its_formula_written_out() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(12):
+        point = dict(zip(("rho", "kappa", "M", "g"), np.exp(rng.uniform(-1.6, 1.4, 4)).tolist(), strict=True))
+        point |= {"smoothness": float(rng.choice((0.75, 1.0, 1.25, 1.5))), "L": int(rng.integers(5, 4000))}
+        rho, k, m, g, r, n = map(num, point.values())
+        ell, a = MP.log(2 / num(DELTA)), r - MP.mpf(1) / 2
+        f = min(m / MP.sqrt(rho), MP.power(k, 2 * r - 1) * g)
+        b = (k * m + k**2 * f + min(rho * f, k * m)) * ell / (3 * n)
+        top = MP.mpf(1) if a == 1 else MP.power(a, a) * MP.power(1 - a, 1 - a)
+        mean = b + MP.sqrt(b**2 + 2 * k**2 * m**2 * ell / n)
+        truth = min(mean / rho, m / MP.sqrt(rho) + f) + top * MP.power(rho, a) * g
+        assert x3(**point) == pytest.approx(float(truth), rel=1e-12)
 
 
 def test_x3_is_never_above_the_published_form() -> None:
@@ -144,28 +163,32 @@ def two_level_errors(n: int, ratio: float, heavy: float, seed: int) -> Array:
     return np.abs(attended - (1 - 2 * heavy))
 
 
+def x4(n: int, tau: float, most: float = 1.0) -> float:
+    return X4.formula("error").value(L=n, temperature=tau, M=most, delta=DELTA)
+
+
 @pytest.mark.parametrize("tau", [2.0, 1.0, 0.5])
 @pytest.mark.parametrize("heavy", [0.1, 0.25, 0.5])
 def test_x4_covers_hard_laws(tau: float, heavy: float) -> None:
     for n in (300, 3000):
         errors = two_level_errors(n, math.exp(2 / tau), heavy, n)
-        assert not exceeded(errors, softmax_bound(n, tau=tau, delta=DELTA).value)
+        assert not exceeded(errors, x4(n, tau))
 
 
 def test_x4_with_half_its_constant_is_found_out() -> None:
     """A quarter of the mass on the heavy keys is nearly the worst law; at large n the bound is close to its tail."""
     n, tau = 40_000, 1.0
     errors = two_level_errors(n, math.exp(2 / tau), 0.25, 7)
-    bound = softmax_bound(n, tau=tau, delta=DELTA).value
+    bound = x4(n, tau)
     assert not exceeded(errors, bound)
-    assert exceeded(errors, 0.6 * bound)
+    assert exceeded(errors, 0.55 * bound)
 
 
 def test_the_moments_of_x4_are_not_exceeded_and_nearly_reached() -> None:
     """Search over laws of (w, v): E w^2 <= second W^2 and E w^2 |v - mu|^2 <= spread W^2."""
     rng = np.random.default_rng(4)
     for ratio in (1.5, 4.0, 20.0, 400.0):
-        second, spread, _ = formulas.softmax_moments(FLOAT, ratio)
+        second, spread = (1 + ratio) ** 2 / (4 * ratio), ratio**2 / (2 * ratio - 1)
         best_second = best_spread = 0.0
         for trial in range(4000):
             atoms = int(rng.integers(2, 5))
@@ -194,9 +217,9 @@ def test_x4_on_the_sphere_covers_and_is_smaller() -> None:
     weights = np.exp((keys @ z) / tau)
     values = keys @ z
     errors = np.abs((weights * values).sum(-1) / weights.sum(-1) - (low + high) / 2)
-    bound = softmax_bound(n, tau=tau, sphere=p, delta=DELTA).value
+    bound = softmax_bound(n, p, tau=tau, delta=DELTA)
     assert not exceeded(errors, bound)
-    assert bound < 0.5 * softmax_bound(n, tau=tau, delta=DELTA).value
+    assert bound < 0.5 * x4(n, tau)
     noisy = np.abs((weights * np.sign(rng.standard_normal(values.shape))).sum(-1) / weights.sum(-1))
     assert not exceeded(noisy, bound)
     assert exceeded(noisy, 0.3 * bound)
@@ -213,44 +236,35 @@ def test_the_shrinkage_on_the_sphere() -> None:
 # ------------------------------------------------------------------------ values
 
 
-def test_values_are_checked_from_above() -> None:
-    """The interval's upper end is never below the float formula at the same parameters, and close to it."""
-    for n in (10, 1000, 10**6):
-        found = cme_bound(n, source=0.7, smoothness=1.25, kappa=1.3, most=2.0)
-        tilt, reg = found.parameters["tilt"], found.parameters["reg"]
-        rest = (1.25, 1.3, 2.0, 0.7, math.log(2 / 0.05))
-        plain = min(formulas.cme_error(FLOAT, n, reg, *rest), formulas.cme_error(FLOAT, n, reg, *rest, tilt))
-        assert plain * (1 - 1e-12) <= found.value <= plain * (1 + 1e-12)
-        assert found.kind == "bound"
-        assert found.to_json()["value"] == found.value
+def test_x4_is_the_lesser_root_of_its_quadratic() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(12):
+        ratio, log, n = float(rng.uniform(1, 8)), float(rng.uniform(0.2, 4)), int(rng.integers(3000, 20000))
+        r, ell = num(ratio), num(log)
+        spread, second = r**2 / (2 * r - 1), (1 + r) ** 2 / (4 * r)
+        tilt = MP.sqrt(2 * ell / (n * spread))
+        b = 2 * tilt * r
+        psi = 2 * (MP.exp(b) - 1 - b) / b**2
+        last = tilt**2 * spread * psi / 2 + ell / n
+        middle = tilt**2 * MP.sqrt(spread * second) - tilt
+        root = min(MP.re(x) for x in MP.polyroots([tilt**2 * second / 2, middle, last], maxsteps=500, extraprec=300))
+        value = self_normalised_error(FLOAT, n, float(second), float(spread), ratio, log, float(tilt))
+        assert value == pytest.approx(float(root), rel=1e-9)  # e^b - 1 - b cancels in floats at small b
 
 
-def test_the_regularisation_is_the_best_one() -> None:
-    for n in (50, 5000):
-        best = cme_bound(n, source=1.0)
-        for factor in (0.5, 0.8, 1.25, 2.0):
-            assert cme_bound(n, source=1.0, reg=factor * best.parameters["reg"]).value >= best.value
-    rates = [cme_bound(n, source=1.0, smoothness=r).value for r in (1.0, 1.5) for n in (10**8, 10**10)]
+def test_rates_of_the_bounds() -> None:
+    rates = [x3(L=n, smoothness=r) for r in (1.0, 1.5) for n in (10**8, 10**10)]
     assert math.log(rates[1] / rates[0], 100) == pytest.approx(-1 / 6, abs=0.005)
     assert math.log(rates[3] / rates[2], 100) == pytest.approx(-1 / 4, abs=0.005)
-
-
-def test_bounds_decrease_in_the_number_of_pairs() -> None:
-    sizes = [2**i for i in range(3, 24)]
-    for values in (
-        [cme_bound(n, source=1.0).value for n in sizes],
-        [softmax_bound(n, tau=0.5).value for n in sizes],
-        [softmax_bound(n, tau=0.5, sphere=4).value for n in sizes],
-    ):
-        assert all(a >= b for a, b in itertools.pairwise(values))
-    tail = [softmax_bound(n, tau=0.5).value for n in (10**8, 10**10)]
+    falling = [softmax_bound(2**i, 4, tau=0.5) for i in range(3, 24)]
+    assert falling == sorted(falling, reverse=True)
+    tail = [x4(n, 0.5) for n in (10**8, 10**10)]
     assert math.log(tail[1] / tail[0], 100) == pytest.approx(-0.5, abs=0.001)
     lead = math.exp(4) / math.sqrt(2 * math.exp(4) - 1) * math.sqrt(2 * math.log(40) / 10**10)
     assert tail[1] == pytest.approx(lead, rel=1e-3)
 
 
 def test_what_holds_always_is_not_exceeded() -> None:
-    assert softmax_bound(1, tau=0.01).value == 2.0
-    assert softmax_bound(10**6, tau=1e-4, most=3.0).value == 6.0
-    assert softmax_bound(10**6, tau=1e-4, most=3.0, sphere=5).value == 6.0
-    assert math.isfinite(cme_bound(1, source=1.0, reg=1e-9).value)
+    assert x4(1, 0.01) == 2.0
+    assert x4(10**6, 1e-4, 3.0) == 6.0
+    assert softmax_bound(10**6, 5, tau=1e-4, most=3.0) == 6.0
