@@ -440,8 +440,8 @@ STATEMENTS = [
     Mutation(
         "L9 without the steepness of one factor",
         "layers/gated.py",
-        "c2 * (1 + stretch)",
-        "c2 * stretch",
+        "c1 * to_gate + c3 * to_value",
+        "c1 * to_gate",
         _FACTS,
     ),
     Mutation(

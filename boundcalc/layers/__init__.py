@@ -1,8 +1,8 @@
 """Layers, one file each: fields, weights, facts for proofs, and the forward pass over NumPy or torch."""
 
 from boundcalc.layers.activation import Activation as Activation
+from boundcalc.layers.activation import SoftCap as SoftCap
 from boundcalc.layers.attention import Attention as Attention
-from boundcalc.layers.ball import Ball as Ball
 from boundcalc.layers.base import Layer as Layer
 from boundcalc.layers.base import Weight as Weight
 from boundcalc.layers.base import register_layer as register_layer
@@ -13,6 +13,6 @@ from boundcalc.layers.layernorm import LayerNorm as LayerNorm
 from boundcalc.layers.linear import Linear as Linear
 from boundcalc.layers.lookup import Lookup as Lookup
 from boundcalc.layers.normaliser import Normaliser as Normaliser
-from boundcalc.layers.pool import Pool as Pool
-from boundcalc.layers.residual import Residual as Residual
-from boundcalc.layers.softcap import SoftCap as SoftCap
+from boundcalc.layers.rows import Ball as Ball
+from boundcalc.layers.rows import Pool as Pool
+from boundcalc.layers.rows import Residual as Residual

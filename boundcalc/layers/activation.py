@@ -1,4 +1,4 @@
-"""L3: an entrywise non-linearity."""
+"""L3 and L12: entrywise non-linearities, and entries that are bent to stay below a cap."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Annotated, Any, ClassVar
 from flint import arb
 
 from boundcalc.base import validate
+from boundcalc.base.schema import Positive, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.base import Proved, Weightless, register_layer
 from boundcalc.layers.facts import Context, End, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "quick_gelu", "mish", "tanh", "identity")
-Function = Annotated[str, partial(validate.choice, options=ACTIVATIONS)]
 ACTIVATION_LIPSCHITZ = {
     "relu": 1.0,
-    "tanh": 1.0,
-    "identity": 1.0,
     "gelu": 1.12891,
     "gelu_tanh": 1.12900,
     "silu": 1.09984,
     "quick_gelu": 1.09984,
     "mish": 1.08850,
+    "tanh": 1.0,
+    "identity": 1.0,
 }
 """L3, rounded up; all of these also satisfy |s(x)| <= |x|."""
+ACTIVATIONS = tuple(ACTIVATION_LIPSCHITZ)
+Function = Annotated[str, partial(validate.choice, options=ACTIVATIONS)]
 
 
 @register_layer
@@ -49,11 +50,11 @@ class Activation(Weightless):
         """s(x) = x g(|x|) with a rising g for x >= 0 and smaller for x < 0: at most b g(b), along an axis."""
         if self.name != "tanh":
             return largest_entry(self.name, at.radius)
-        return at.radius if at.width is None else saturate(arb(at.width).sqrt(), at.radius)
+        return at.radius if at.width is None else _saturate(arb(at.width).sqrt(), at.radius)
 
     def margin(self, end: End) -> Number | None:
         """Of the activations only tanh caps what the network says."""
-        return capped(1.0, end) if self.name == "tanh" else None
+        return _capped(1.0, end) if self.name == "tanh" else None
 
     def positive(self) -> bool:
         return self.name == "relu"
@@ -62,13 +63,44 @@ class Activation(Weightless):
         return run.xp.activations[self.name](x)
 
 
-def saturate(cap: arb, x: arb) -> arb:
+@register_layer
+@dataclass(frozen=True, slots=True)
+class SoftCap(Weightless):
+    """x -> cap tanh(x / cap), entry by entry, on rows of width d."""
+
+    label: ClassVar[str] = "softcap"
+    title: ClassVar[str] = "soft cap"
+
+    d: Size
+    cap: Positive
+
+    def facts(self, at: Context) -> Facts:
+        ns = at.ns
+        reach = ns.minimum(at.radius, ns.number(self.cap) * ns.sqrt(ns.number(self.d)))
+        return Facts(reach, ns.number(1), (), ("L12",))
+
+    def reach(self, at: Context) -> Number:
+        return _saturate(self.cap * arb(self.d).sqrt(), at.radius)
+
+    def margin(self, end: End) -> Number | None:
+        return _capped(self.cap, end)
+
+    def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
+        return self.cap * run.xp.tanh(x / self.cap)
+
+
+def _saturate(cap: arb, x: arb) -> arb:
     """The bend of a cap: cap tanh(x / cap).
 
     Of rows of width k no longer than b, tanh makes the longest of those with k equal entries, as tanh(sqrt(u))^2 is
     concave: sqrt(k) tanh(b / sqrt(k)).
     """
     return cap * (x / cap).tanh()
+
+
+def _capped(cap: float, end: End) -> arb:
+    """G0e: two logits that are farthest apart behind caps stay so on both sides of 0."""
+    return _saturate(arb(cap) * min(end.classes, 2), end.margin())
 
 
 def largest_entry(name: str, b: arb) -> arb:
@@ -86,8 +118,3 @@ def largest_entry(name: str, b: arb) -> arb:
         small = (-b).exp()
         return b * (1 + 2 * small) / (1 + 2 * small + 2 * small**2)
     return b
-
-
-def capped(cap: float, end: End) -> arb:
-    """G0e: two logits that are farthest apart behind caps stay so on both sides of 0."""
-    return saturate(arb(cap) * min(end.classes, 2), end.margin())

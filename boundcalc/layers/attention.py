@@ -55,39 +55,22 @@ class Attention(Layer):
     qk_eps: Positive | None = None
 
     def contradiction(self) -> str | None:
-        softmax = self.normaliser.name == "softmax"
-        for wrong, what in (
+        softmax, normed = self.normaliser.name == "softmax", self.qk_norm != "none"
+        score_fields = self.d_head is not None or self.qk_bias or self.causal
+        rules = (
             (self.heads % self.groups, f"heads must be a multiple of kv_heads, got {self.heads} and {self.groups}"),
             (self.qk == "split" and self.d_head is None, "separate queries and keys need d_head"),
-            (
-                self.qk == "fixed" and (self.d_head is not None or self.qk_bias or self.causal),
-                "a query of the layer's own takes no d_head, no qk_bias and no causal mask",
-            ),
+            (self.qk == "fixed" and score_fields, "a query of the layer's own takes no d_head, qk_bias or causal mask"),
             (
                 (self.offsets == "learned") != (self.buckets is not None),
-                "learned offsets of scores need buckets, and nothing else does",
+                "learned offsets alone need buckets",
             ),
-            (
-                (self.qk_norm != "none") != (self.qk_eps is not None),
-                "normalised queries and keys (qk_norm) need qk_eps, and nothing else does",
-            ),
-            (
-                self.qk_norm != "none" and not (self.qk == "split" and softmax),
-                "queries and keys are normalised where they are apart and under softmax: qk 'split', got "
-                f"{self.qk!r} and {self.normaliser.name!r}",
-            ),
-            (
-                self.qk_norm == "width" and self.combine != "concat",
-                "queries and keys of all heads are normalised together where heads stand side by side",
-            ),
-            (
-                self.offsets != "none" and not softmax,
-                f"numbers added to scores are known to cost nothing under softmax, not under {self.normaliser.name!r}",
-            ),
-        ):
-            if wrong:
-                return what
-        return None
+            (normed != (self.qk_eps is not None), "normalised queries and keys (qk_norm), and they alone, need qk_eps"),
+            (normed and not (self.qk == "split" and softmax), "qk_norm is for qk 'split' under softmax"),
+            (self.qk_norm == "width" and self.combine != "concat", "qk_norm 'width' is for combine 'concat'"),
+            (self.offsets != "none" and not softmax, "offsets of scores are for softmax"),
+        )
+        return next((what for wrong, what in rules if wrong), None)
 
     # -- what it is
 
@@ -175,8 +158,6 @@ class Attention(Layer):
 
     def rows_before(self, rows: int, seq_len: int) -> int:
         return seq_len
-
-    # -- what proofs know of it
 
     def facts(self, at: Context) -> Facts:
         return head_facts.facts(self, at)

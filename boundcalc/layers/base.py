@@ -170,7 +170,6 @@ class Layer(ABC):
 
     def fitted(self, has: Callable[[str], bool]) -> Layer:
         """The same with those of its offsets and gains of which there are arrays."""
-        del has
         return self
 
     def stored(self, seq_len: int) -> tuple[Weight, ...]:
@@ -179,20 +178,17 @@ class Layer(ABC):
 
     def fixed(self, seq_len: int) -> tuple[tuple[Weight, float], ...]:
         """Arrays that it has and does not train, each with the length of its rows."""
-        del seq_len
         return ()
 
     def brief(self) -> str:
         """What it is, for messages about one network."""
-        name = getattr(self, "name", None)
-        return f"{self.label} {name}" if name else self.label
+        return f"{self.label} {getattr(self, 'name', '')}".rstrip()
 
     # what proofs know of it, in any number system
 
     def facts(self, at: Context) -> Facts:
         """Radius, Lipschitz factor and what must be covered, where it stands."""
-        del at
-        raise self._silent("a bound", "its radius, Lipschitz factor and what must be covered (facts)")
+        raise self._lacks("a bound", "its radius, Lipschitz factor and what must be covered (facts)")
 
     def noise(self) -> bool:
         """Whether G11 was proved for it with the values that its fields have."""
@@ -201,7 +197,6 @@ class Layer(ABC):
 
     def idle(self, radius: Number) -> bool:
         """Whether it does nothing to rows no longer than an interval, so that maps before and after it meet (A6)."""
-        del radius
         return False
 
     # the premise of risks (G0e), in intervals; None where nothing is known
@@ -212,12 +207,10 @@ class Layer(ABC):
 
     def margin(self, end: End) -> Number | None:
         """The largest margin of a network that ends with it."""
-        del end
         return None
 
     def along(self, at: Context) -> Number | None:
         """The operator norm of A where every output row is a mean of rows rho x A with 0 < rho <= 1."""
-        del at
         return None
 
     def positive(self) -> bool:
@@ -226,18 +219,16 @@ class Layer(ABC):
 
     def split(self, at: Context) -> Number | None:
         """The largest (|p_+| |q_-|)^(1/2) over output rows p and q, p read on some columns and q on the others."""
-        del at
         return None
 
     # how it runs
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         """What it makes of rows (n, T, d), or of tokens (n, T), with NumPy or torch alike."""
-        del x, weights, run
-        raise self._silent("a forward pass", "what it computes (forward)")
+        raise self._lacks("a forward pass", "what it computes (forward)")
 
-    def _silent(self, what: str, needs: str) -> Unsupported:
-        return Unsupported(Refusal(what, f"layer {self.label!r}: {type(self).__name__} does not say it", needs))
+    def _lacks(self, what: str, needs: str) -> Unsupported:
+        return Unsupported(Refusal(what, f"layer {self.label!r}, whose class does not say it", needs))
 
 
 class RowWise(Layer):
@@ -283,12 +274,6 @@ def register_layer(cls: type[_AnyLayer]) -> type[_AnyLayer]:
         )
     KINDS[cls.label] = cls
     return cls
-
-
-def remove_layer(cls: type[Layer]) -> None:
-    """Take out a class that was registered; the library's own stay."""
-    if KINDS.get(cls.label) is cls and not cls.__module__.startswith(__package__ or ""):
-        del KINDS[cls.label]
 
 
 # -- layers of a network

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from boundcalc.statements.weights import Weights
 
 Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]
+PUBLISHED = frozenset({"L1", "L7"})
+"""The statements of L whose published constants differ from ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +112,6 @@ class Facts:
     uses: tuple[str, ...] = ()
 
 
-PUBLISHED = frozenset({"L1", "L7"})
-"""The statements of L whose published constants differ from ours."""
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """Where a layer stands.
@@ -139,16 +137,21 @@ class Context:
         """The number system."""
         return self.weights.ns
 
+    def offset(self, kind: str | None, block: int | None, head: int | None = None) -> tuple[Number, Number]:
+        """The length of an offset, and of what is covered of it: zeros where there is none."""
+        zero = self.ns.number(0)
+        return (zero, zero) if kind is None else self.weights.vector(kind, block, head)
+
+    def map_target(self, d: int, k: int, norms: MatrixNorms, radius: Number | None = None) -> Target:
+        """A matrix on the rows that are used."""
+        return Target("map", d, k, self.radius if radius is None else radius, norms, Points(self.rows))
+
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What is before the last layer of a network, in intervals (G0e).
+    """What is before the last layer of a network, in intervals (G0e): budgets, the numbers that the network puts out.
 
-    Attributes:
-        weights: the budgets.
-        classes: numbers that the network puts out.
-        radius: the longest row that reaches the layer.
-        margin: the largest margin of what reaches it.
+    `radius` and `margin`: the longest row that reaches the layer, and the largest margin of what reaches it.
     """
 
     weights: Weights
@@ -159,9 +162,7 @@ class End:
 
 def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
     """G0e: the largest margin of an output no longer than `radius`: R, for K > 1 classes R sqrt(K/(K-1))."""
-    if classes == 1:
-        return radius
-    return radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
+    return radius if classes == 1 else radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
 
 
 def halved(ns: NumberSystem, norms: MatrixNorms) -> Number:
@@ -181,9 +182,9 @@ def vector_target(
     return Target(kind, 1, size, ns.number(1) if radius is None else radius, MatrixNorms.all(norm), Points(0, 1))
 
 
-def offset_slot(kind: str, sensitivity: Number, size: int, norm: Number, at: Context) -> Slot:
-    """An offset to be covered (T8)."""
-    return one_slot(kind, sensitivity, vector_target(at.ns, "vector", size, norm))
+def offset_slots(kind: str | None, sensitivity: Number, size: int, norm: Number, at: Context) -> tuple[Slot, ...]:
+    """An offset to be covered (T8), where there is one."""
+    return () if kind is None else (one_slot(kind, sensitivity, vector_target(at.ns, "vector", size, norm)),)
 
 
 def total(values: Sequence[Number]) -> Number:

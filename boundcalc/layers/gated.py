@@ -10,7 +10,7 @@ from boundcalc.base.schema import Count, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function, largest_entry
 from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
-from boundcalc.layers.facts import Context, Facts, Points, Slot, Target, offset_slot, one_slot
+from boundcalc.layers.facts import Context, Facts, offset_slots, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
 
@@ -45,44 +45,31 @@ class GatedFeedForward(EveryRow):
         return self.d, self.d
 
     def facts(self, at: Context) -> Facts:
-        ns, b, block = at.ns, at.radius, self.block
-        w1, w3 = (at.weights.matrix(kind, block, None, self.d, self.d_ff) for kind in ("W_1", "W_3"))
-        w2 = at.weights.matrix("W_2", block, None, self.d_ff, self.d)
-        stretch = ns.number(ACTIVATION_LIPSCHITZ[self.activation])
-        c1, c2, c3 = w1.whole.op, w2.whole.op, w3.whole.op
-        gate, value = b * c1, b * c3
-        inner = b**2 * c1 * c3
-        steep = b * c1 * c3 * c2 * (1 + stretch)
-        offsets: list[Slot] = []
-        radius = inner * c2
-        if self.bias:
-            (b1, near1), (b3, near3), (b2, near2) = (at.weights.vector(kind, block) for kind in ("b_1", "b_3", "b_2"))
-            gate, value = gate + b1, value + b3
-            inner = gate * value
-            steep = c2 * (stretch * c1 * value + gate * c3)
-            radius = inner * c2 + b2
-            offsets = [
-                offset_slot("b_1", stretch * value * c2, self.d_ff, near1, at),
-                offset_slot("b_3", gate * c2, self.d_ff, near3, at),
-                offset_slot("b_2", ns.number(1), self.d, near2, at),
-            ]
-        points = Points(at.rows)
+        ns, b, block, d, k = at.ns, at.radius, self.block, self.d, self.d_ff
+        shapes = {"W_1": (d, k), "W_3": (d, k), "W_2": (k, d)}
+        first, third, second = (at.weights.matrix(kind, block, None, *shape) for kind, shape in shapes.items())
+        names = [f"b_{i}" if self.bias else None for i in (1, 3, 2)]
+        (b1, near1), (b3, near3), (b2, near2) = (at.offset(name, block) for name in names)
+        c1, c2, c3 = (matrix.whole.op for matrix in (first, second, third))
+        gate, value = b * c1 + b1, b * c3 + b3
+        inner, to_value = gate * value, gate * c2
+        to_gate = ns.number(ACTIVATION_LIPSCHITZ[self.activation]) * value * c2
         slots = (
-            one_slot("W_1", stretch * value * c2, Target("map", self.d, self.d_ff, b, w1.covered, points)),
-            one_slot("W_3", gate * c2, Target("map", self.d, self.d_ff, b, w3.covered, points)),
-            one_slot("W_2", ns.number(1), Target("map", self.d_ff, self.d, inner, w2.covered, points)),
+            one_slot("W_1", to_gate, at.map_target(d, k, first.covered)),
+            one_slot("W_3", to_value, at.map_target(d, k, third.covered)),
+            one_slot("W_2", ns.number(1), at.map_target(k, d, second.covered, inner)),
+            *offset_slots(names[0], to_gate, k, near1, at),
+            *offset_slots(names[1], to_value, k, near3, at),
+            *offset_slots(names[2], ns.number(1), d, near2, at),
         )
-        return Facts(radius, steep, (*slots, *offsets), ("L9", "T8") if self.bias else ("L9",))
+        steep = c1 * to_gate + c3 * to_value
+        return Facts(inner * c2 + b2, steep, slots, ("L9", "T8") if self.bias else ("L9",))
 
     def reach(self, at: Context) -> Number:
         """No entry of the first factor is longer than the image of its row's length."""
-
-        def length(kind: str) -> Number:
-            return at.weights.vector(f"b_{kind}", self.block)[0] if self.bias else at.ns.number(0)
-
-        op = {w.kind: at.weights.matrix(w.kind, self.block, None, *w.shape).whole.op for w in self.weights(0)[:3]}
-        first, third = (at.radius * op[f"W_{i}"] + length(str(i)) for i in (1, 3))
-        return largest_entry(self.activation, first) * third * op["W_2"] + length("2")
+        b1, b3, b2 = (at.offset(f"b_{i}" if self.bias else None, self.block)[0] for i in (1, 3, 2))
+        c1, c3, c2 = (at.weights.matrix(w.kind, self.block, None, *w.shape).whole.op for w in self.weights(0)[:3])
+        return largest_entry(self.activation, at.radius * c1 + b1) * (at.radius * c3 + b3) * c2 + b2
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         def through(x: Any, number: int) -> Any:

@@ -14,8 +14,7 @@ from boundcalc.layers.normaliser import normaliser_constants
 if TYPE_CHECKING:
     from boundcalc.layers.attention import Attention
 
-
-Cover = tuple[str, Number, tuple[Target, ...]]
+_Cover = tuple[str, Number, tuple[Target, ...]]
 """What is trained, the error per eps of what is made of it, and the ways to cover it."""
 _OF_VALUES = ("W_V", "b_V")
 _GROUPED = ("W_K", "b_K", *_OF_VALUES)
@@ -35,7 +34,7 @@ class _Scores(NamedTuple):
 
     largest: Number
     slope: Number
-    covers: tuple[Cover, ...]
+    covers: tuple[_Cover, ...]
     sharp: Number | None = None
     published: Number | None = None
 
@@ -48,12 +47,12 @@ class _Head(NamedTuple):
     radius: Number
     wrong: Number
     score: Number
-    covers: tuple[Cover, ...]
+    covers: tuple[_Cover, ...]
 
 
 def facts(layer: Attention, at: Context) -> Facts:
     """L7, L8 and the score covers S1-S5."""
-    heads, ns = _heads(layer, at), at.ns
+    heads, ns, softmax = _heads(layer, at), at.ns, layer.normaliser.name in ("softmax", "softmax1")
 
     def gather(values: Iterable[Number]) -> Number:
         """Errors of heads add up when outputs are summed; side by side they add as squares."""
@@ -64,7 +63,6 @@ def facts(layer: Attention, at: Context) -> Facts:
 
     slots: list[Slot] = []
     wrong = gather(head.wrong for head in heads)
-    bends = layer.normaliser.name in ("softmax", "softmax1") and "L1" not in at.published  # modulus 2 tanh(e/2) (S5)
     for index, (kind, _, targets) in enumerate(heads[0].covers):
         covers = [head.covers[index] for head in heads]
         grouped = layer.groups if kind in _GROUPED else layer.heads
@@ -72,10 +70,11 @@ def facts(layer: Attention, at: Context) -> Facts:
         members = tuple(Member(count, cover[2]) for count, cover in zip(counts, covers, strict=True))
         if kind.endswith((".gain", "_offsets")):
             members = (Member(1, targets),)  # one for all heads
+        bends = kind == "q" and softmax and "L1" not in at.published  # modulus 2 tanh(e/2) (S5)
         cap = None if kind in _OF_VALUES else wrong
-        slots.append(Slot(kind, gather(cover[1] for cover in covers), members, cap, kind == "q" and bends))
+        slots.append(Slot(kind, gather(cover[1] for cover in covers), members, cap, bends))
     uses = {
-        "L1": layer.normaliser.name in ("softmax", "softmax1"),
+        "L1": softmax,
         "L2": True,
         "L7": True,
         "L8": layer.heads != 1,
@@ -87,11 +86,8 @@ def facts(layer: Attention, at: Context) -> Facts:
         "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
         "S5": layer.qk == "fixed",
     }
-    used = tuple(name for name, holds in uses.items() if holds)
-    radius, lipschitz = (
-        gather(values) for values in zip(*((head.radius, head.lipschitz) for head in heads), strict=True)
-    )
-    return Facts(radius, lipschitz, tuple(slots), used)
+    radius, lipschitz = gather(head.radius for head in heads), gather(head.lipschitz for head in heads)
+    return Facts(radius, lipschitz, tuple(slots), tuple(name for name, holds in uses.items() if holds))
 
 
 def reach(layer: Attention, at: Context) -> Number:
@@ -128,18 +124,13 @@ def _groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     Certificates list covers in this order.
     """
     norms = at.weights.norms
-    kinds = [part.kind for weight in layer.weights(at.seq_len) for part in weight.all]
-    places = (
-        [[norms.place(kind, layer.block, head) for kind in kinds] for head in range(layer.heads)]
-        if norms.headed
-        else []
-    )
+    kinds = [part.kind for weight in layer.weights(at.seq_len) for part in weight.all] if norms.headed else []
+    places = [[norms.place(kind, layer.block, head) for kind in kinds] for head in range(layer.heads if kinds else 0)]
     own = [place for keys in places for place in keys if place and "," in place]
     if not own:
         return [(None, layer.heads)]
     if layer.groups != layer.heads or layer.qk_norm == "width":
-        grouped = layer.groups != layer.heads
-        what = "grouped queries" if grouped else "queries and keys of all heads normalised together"
+        what = "heads that share keys, or whose queries are normalised together"
         raise Unsupported(Refusal(what, f"a budget for {own[0]} alone", "the same budgets for every head"))
     alike: dict[str, list[int]] = {}
     for head, keys in enumerate(places):
@@ -159,7 +150,7 @@ def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     points = Points((1 if layer.qk == "fixed" else at.rows) * (layer.heads // layer.groups))
     value = Target("map", layer.d, layer.out, mass * b, matrix.covered, points)  # on the pooled rows
     c_v = matrix.whole.op
-    offset, covered = at.weights.vector("b_V", layer.block, head) if layer.v_bias else (ns.number(0), None)
+    offset, covered = at.offset("b_V" if layer.v_bias else None, layer.block, head)
     inside = b * c_v if name == "softmax" else b * c_v + offset
     if "L7" in at.published and scores.published is not None:
         printed = 2 * c if name == "custom" else 4 / tau
@@ -205,7 +196,7 @@ def _joint(layer: Attention, at: Context, head: int | None) -> _Scores:
 def _split(layer: Attention, at: Context, head: int | None) -> _Scores:
     """S4, and L13 where queries and keys are normalised."""
     q, k = _side(layer, at, "Q", head, at.rows), _side(layer, at, "K", head, at.seq_len)
-    covers: list[Cover] = []
+    covers: list[_Cover] = []
     for mine, theirs in zip(q.covers, k.covers, strict=True):
         covers += [(mine[0], k.largest * mine[1], mine[2]), (theirs[0], q.largest * theirs[1], theirs[2])]
     return _Scores(q.largest * k.largest, q.slope * k.largest + q.largest * k.slope, tuple(covers))
@@ -215,24 +206,20 @@ def _side(layer: Attention, at: Context, name: str, head: int | None, points: in
     """Queries or keys, as if they were scores: their length, and their error per error of a row and per eps."""
     ns, b, width = at.ns, at.radius, layer.d_head or 1
     matrix = at.weights.matrix(f"W_{name}", layer.block, head, layer.d, width)
-    reach, slope, unit = b * matrix.whole.op, matrix.whole.op, ns.number(1)
-    offset = None
-    if layer.qk_bias:
-        size, offset = at.weights.vector(f"b_{name}", layer.block, head)
-        reach = reach + size
-    gains: list[Cover] = []
+    offset, near = at.offset(f"b_{name}" if layer.qk_bias else None, layer.block, head)
+    reach, slope, unit = b * matrix.whole.op + offset, matrix.whole.op, ns.number(1)
+    gains: list[_Cover] = []
     if layer.qk_eps is not None:
         eps = ns.number(layer.qk_eps)
         kind, together = f"norm_{name}.gain", layer.normalised(layer.heads if name == "Q" else layer.groups)
         largest, covered = at.weights.gain(kind, layer.block)
-        unit = largest / ns.sqrt(eps)
+        unit, longest = largest / ns.sqrt(eps), ns.sqrt(ns.number(together))
         reach = largest * reach * ns.sqrt(ns.number(together) / (reach**2 + width * eps))
         slope = slope * unit
-        gain = vector_target(ns, "gain", together, covered, ns.sqrt(ns.number(together)))
-        gains = [(kind, ns.number(1), (gain,))]
+        gains = [(kind, ns.number(1), (vector_target(ns, "gain", together, covered, longest),))]
     covers = [(f"W_{name}", unit, (Target("map", layer.d, width, b, matrix.covered, Points(points)),))]
-    if offset is not None:
-        covers.append((f"b_{name}", unit, (vector_target(ns, "vector", width, offset),)))
+    if layer.qk_bias:
+        covers.append((f"b_{name}", unit, (vector_target(ns, "vector", width, near),)))
     return _Scores(reach, slope, (*covers, *gains))
 
 

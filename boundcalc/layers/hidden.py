@@ -10,7 +10,7 @@ from boundcalc.base.schema import Count, Name, Size
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
 from boundcalc.layers.base import Proved, RowWise, Weight, Widths, register_layer
-from boundcalc.layers.facts import Context, Facts, Points, Slot, Target, offset_slot, one_slot
+from boundcalc.layers.facts import Context, Facts, Target, offset_slots, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
 CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
@@ -48,22 +48,17 @@ class Hidden(RowWise):
 
     def facts(self, at: Context) -> Facts:
         """L3, L6, T8 one after the other, whose noise on W is also seen through v (V4)."""
-        ns, b, slope = at.ns, at.radius, ACTIVATION_LIPSCHITZ[self.activation]
+        ns, slope = at.ns, ACTIVATION_LIPSCHITZ[self.activation]
         first = at.weights.matrix(self.first, self.block, None, self.d, self.d_ff)
         last = at.weights.matrix(self.last, self.block, None, self.d_ff, 1)
-        reach = b * first.whole.op
+        offset, covered = at.offset(self.bias, self.block)
+        reach = at.radius * first.whole.op + offset
         steep = ns.number(slope) * last.whole.op
-        row = Target("map", self.d, self.d_ff, b, first.covered, Points(at.rows))
-        offsets: list[Slot] = []
-        if self.bias is not None:
-            size, covered = at.weights.vector(self.bias, self.block)
-            reach = reach + size
-            offsets = [offset_slot(self.bias, steep, self.d_ff, covered, at)]
-        column = Target("map", self.d_ff, 1, reach, last.covered, Points(at.rows))
+        row = at.map_target(self.d, self.d_ff, first.covered)
         slots = (
             one_slot(self.first, steep, row, *_summed(ns, row, self.activation, slope, reach)),
-            *offsets,
-            one_slot(self.last, ns.number(1), column),
+            *offset_slots(self.bias, steep, self.d_ff, covered, at),
+            one_slot(self.last, ns.number(1), at.map_target(self.d_ff, 1, last.covered, reach)),
         )
         uses = ("L3", "L6", "T8") if self.bias else ("L3", "L6")
         return Facts(reach * last.whole.op, first.whole.op * steep, slots, uses)

@@ -10,7 +10,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Length, Name, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, place_named, register_layer
-from boundcalc.layers.facts import Context, Facts, Slot, offset_slot, one_slot, vector_target
+from boundcalc.layers.facts import Context, Facts, offset_slots, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward
 
 _ROUNDING = 1e-9
@@ -63,32 +63,29 @@ class LayerNorm(EveryRow):
 
     def facts(self, at: Context) -> Facts:
         self._check_floor(at)
-        ns, reach, largest = at.ns, self._normalised(at), self._largest_gain(at)
+        ns, reach, one = at.ns, self._normalised(at), at.ns.number(1)
+        largest, near = self._gain(at)
+        offset, covered = at.offset(self._offset, self.block)
+        gain = one_slot(f"{self.kind}.gain", one, vector_target(ns, "gain", self.d, near, reach))
+        slots = (*((gain,) if self.gain else ()), *offset_slots(self._offset, one, self.d, covered, at))
         stretch = 1 / ns.sqrt(ns.number(self.variance_floor) + ns.number(self.eps))
-        slots: list[Slot] = []
-        if self.gain:
-            covered = at.weights.gain(f"{self.kind}.gain", self.block)[1]
-            gain = vector_target(ns, "gain", self.d, covered, reach)
-            slots.append(one_slot(f"{self.kind}.gain", ns.number(1), gain))
-        if self.offset:
-            covered = at.weights.vector(f"{self.kind}.offset", self.block)[1]
-            slots.append(offset_slot(f"{self.kind}.offset", ns.number(1), self.d, covered, at))
         uses = ("L5", "T9", "L10") if self.around_one else ("L5", "T9")
-        return Facts(self._radius(at, reach), largest * stretch, tuple(slots), uses)
+        return Facts(largest * reach + offset, largest * stretch, slots, uses)
 
     def _normalised(self, at: Context) -> Number:
         """The longest row before gain and offset."""
         d, eps = at.ns.number(self.d), at.ns.number(self.eps)
         return at.radius * at.ns.sqrt(d / (at.radius**2 + d * eps)) if self.eps else at.ns.sqrt(d)
 
-    def _largest_gain(self, at: Context) -> Number:
-        largest = at.weights.gain(f"{self.kind}.gain", self.block)[0] if self.gain else 1
-        return 1 + largest if self.around_one else largest
+    def _gain(self, at: Context) -> tuple[Number, Number]:
+        """The largest gain, and the size of what is covered of it."""
+        one = at.ns.number(1)
+        size, near = at.weights.gain(f"{self.kind}.gain", self.block) if self.gain else (one, one)
+        return (1 + size if self.around_one else size), near
 
-    def _radius(self, at: Context, reach: Number) -> Number:
-        """The longest row of the output, of normalised rows no longer than `reach`."""
-        radius = self._largest_gain(at) * reach
-        return radius + at.weights.vector(f"{self.kind}.offset", self.block)[0] if self.offset else radius
+    @property
+    def _offset(self) -> str | None:
+        return f"{self.kind}.offset" if self.offset else None
 
     def _check_floor(self, at: Context) -> None:
         """Refuses a class without members: rows of norm b have no mean square or variance above b^2 / d."""
@@ -105,7 +102,8 @@ class LayerNorm(EveryRow):
 
     def reach(self, at: Context) -> Number:
         """A centred row of width 1 is zero."""
-        return self._radius(at, at.ns.number(0) if self.centred and self.d == 1 else self._normalised(at))
+        longest = at.ns.number(0) if self.centred and self.d == 1 else self._normalised(at)
+        return self._gain(at)[0] * longest + at.offset(self._offset, self.block)[0]
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         xp = run.xp

@@ -9,18 +9,7 @@ from typing import Any, ClassVar
 from boundcalc.base.schema import Count, Name, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
-from boundcalc.layers.facts import (
-    Context,
-    End,
-    Facts,
-    MatrixNorms,
-    Points,
-    Target,
-    halved,
-    largest_margin,
-    offset_slot,
-    one_slot,
-)
+from boundcalc.layers.facts import Context, End, Facts, MatrixNorms, halved, largest_margin, offset_slots, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
 
@@ -55,15 +44,15 @@ class Linear(EveryRow):
         return self.d_in, self.d_out
 
     def facts(self, at: Context) -> Facts:
-        matrix = at.weights.matrix(self.kind, self.block, None, self.d_in, self.d_out)
-        target = Target("map", self.d_in, self.d_out, at.radius, matrix.covered, Points(at.rows))
-        slots = [one_slot(self.kind, at.ns.number(1), target)]
-        radius = at.radius * matrix.whole.op
-        if self.bias:
-            norm, covered = at.weights.vector(self.bias, self.block)
-            radius = radius + norm
-            slots.append(offset_slot(self.bias, at.ns.number(1), self.d_out, covered, at))
-        return Facts(radius, matrix.whole.op, tuple(slots), ("L6", "T8") if self.bias else ("L6",))
+        one, d, k = at.ns.number(1), self.d_in, self.d_out
+        matrix = at.weights.matrix(self.kind, self.block, None, d, k)
+        offset, covered = at.offset(self.bias, self.block)
+        slots = (
+            one_slot(self.kind, one, at.map_target(d, k, matrix.covered)),
+            *offset_slots(self.bias, one, k, covered, at),
+        )
+        norm = matrix.whole.op
+        return Facts(at.radius * norm + offset, norm, slots, ("L6", "T8") if self.bias else ("L6",))
 
     def _norms(self, at: Context | End) -> MatrixNorms:
         return at.weights.matrix(self.kind, self.block, None, self.d_in, self.d_out).whole

@@ -16,8 +16,7 @@ from boundcalc.layers.base import EveryRow, Layer, Weight, weights_of
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.linear import Linear
 from boundcalc.layers.lookup import Lookup
-from boundcalc.layers.pool import Pool
-from boundcalc.layers.residual import Residual
+from boundcalc.layers.rows import Pool, Residual
 
 FIRST_ROW = "first_row"
 """What the first attention adds to its heads' outputs: the row it reads, and offsets."""

@@ -13,15 +13,13 @@ from boundcalc.base.schema import Count, Described, Length, Positive, Size, Stac
 from boundcalc.base.validate import choice, size
 from boundcalc.layers.activation import Activation, Function
 from boundcalc.layers.attention import Attention
-from boundcalc.layers.ball import Ball
 from boundcalc.layers.base import TOKENS, Layer, widths_of
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.gated import GatedFeedForward
 from boundcalc.layers.layernorm import LayerNorm
 from boundcalc.layers.linear import Linear
 from boundcalc.layers.normaliser import Normaliser
-from boundcalc.layers.pool import Pool
-from boundcalc.layers.residual import Residual
+from boundcalc.layers.rows import Ball, Pool, Residual
 
 STYLES = ("edelman", "post", "pre")
 NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")

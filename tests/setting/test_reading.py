@@ -12,8 +12,8 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.layers.base import TOKENS
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.linear import Linear
-from boundcalc.layers.pool import Pool
 from boundcalc.layers.products import beginning
+from boundcalc.layers.rows import Pool
 from boundcalc.setting import PRESETS, Architecture, Normaliser, Sample, Setting
 from tests.laws.settings import settings, transformer
 

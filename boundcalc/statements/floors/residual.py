@@ -9,12 +9,11 @@ from typing import ClassVar
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import Activation
 from boundcalc.layers.attention import Attention
-from boundcalc.layers.ball import Ball
 from boundcalc.layers.base import Layer
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.layernorm import LayerNorm
 from boundcalc.layers.linear import Linear
-from boundcalc.layers.residual import Residual
+from boundcalc.layers.rows import Ball, Residual
 from boundcalc.statements.floors.base import Construction, Pattern, Room, whole
 
 POWERS = range(15, -15, -1)
