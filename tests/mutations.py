@@ -43,7 +43,7 @@ _RULES = "tests/predictors/rules"
 
 _COVERS = "tests/soundness/test_cover_constructions.py"
 _GAPS = "tests/soundness/test_gap_theorems.py"
-_FACTS = "tests/soundness/test_layer_facts.py"
+_FACTS = "tests/laws/test_layers.py -k test_laws"
 _COMPOSED = "tests/soundness/test_composition.py"
 _VALUES = "tests/statements/test_values.py"
 _HIDDEN = "tests/soundness/test_hidden.py"

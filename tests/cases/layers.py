@@ -122,10 +122,14 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
     "residual": [({"branch": "W"}, "must be a list")],
 }
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
-    "attention": {"Lipschitz factor": 0.65, "cap": 0.85},
-    "lookup": {"cap": 0.75},
+    "attention": {
+        "Lipschitz factor": 0.65, "cap": 0.85, "W_Q": 0.5, "W_K": 0.5, "b_V": 0.8, "q": 0.5, "score_offsets": 0.3,
+        "norm_Q.gain": 0.3, "norm_K.gain": 0.3,
+    },
+    "gated": {"b_1": 0.7, "b_3": 0.6},
+    "lookup": {"cap": 0.75, "token_scores": 0.7, "position_scores": 0.7},
     "residual": {"cap": 0.4},
-}
+}  # fmt: skip
 """The part of a claim that is noticed to be too little; nine tenths of it, elsewhere."""
 _ROWS = 3
 
@@ -199,8 +203,8 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
     def each_slot(change: Callable[[Slot], Slot]) -> Callable[[Facts, Context], Facts]:
         return lambda here, _: replace(here, slots=tuple(change(slot) for slot in here.slots))
 
-    def less(slot: Slot) -> Slot:
-        return replace(slot, sensitivity=part("sensitivity") * slot.sensitivity)
+    def less(kind: str) -> Callable[[Slot], Slot]:
+        return lambda slot: replace(slot, sensitivity=part(kind) * slot.sensitivity) if slot.kind == kind else slot
 
     def capped(slot: Slot) -> Slot:
         return slot if slot.cap is None else replace(slot, cap=part("cap") * slot.cap)
@@ -216,8 +220,7 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
         stretch = part("Lipschitz factor")
         wrong["Lipschitz factor"] = changed(lambda here, _: replace(here, lipschitz=stretch * here.lipschitz))
     drawn = {key[0] for example in examples for _, weights, _, _ in example.runs(1) for key in weights}
-    if drawn:
-        wrong["sensitivity"] = changed(each_slot(less))
+    wrong |= {f"less of {kind}": changed(each_slot(less(kind))) for kind in sorted(drawn)}
     if any(slot.cap is not None for example in examples for slot in example.claims(claimed).slots):
         wrong["cap"] = changed(each_slot(capped))
     wrong |= {f"without {kind}": changed(without(kind)) for kind in sorted(drawn)}

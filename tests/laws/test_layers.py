@@ -13,7 +13,7 @@ from boundcalc.base.errors import Unsupported
 from boundcalc.checkpoints.layers import NUMPY
 from boundcalc.lab.train.parameters import parameters
 from boundcalc.layers.base import KINDS, RowWise
-from boundcalc.layers.facts import Context, Facts
+from boundcalc.layers.facts import PUBLISHED, Context, Facts
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import (
     Activation,
@@ -39,6 +39,20 @@ KNOB = Norms(C=1.3)
 @pytest.mark.parametrize("label", KINDS)
 def test_laws(label: str) -> None:
     check_layer(label, cases(label)).raise_if_broken()
+
+
+def test_published_constants_are_never_below_the_sharp_ones() -> None:
+    """So the laws of these hold of them (PUB)."""
+    larger = 0
+    for at in (at for label in KINDS if label != "residual" for at in cases(label).examples):
+        sharp = at.claims(claimed)
+        published = at.claims(lambda layer, at: facts(layer, replace(at, published=PUBLISHED)))
+        pairs = [(published.lipschitz, sharp.lipschitz)]
+        pairs += [(a.sensitivity, b.sensitivity) for a, b in zip(published.slots, sharp.slots, strict=True)]
+        assert published.radius == sharp.radius
+        assert all(more >= less for more, less in pairs)
+        larger += any(more > less for more, less in pairs)
+    assert larger >= 5
 
 
 def example(layer: Layer, norms: Norms = KNOB) -> LayerExample:

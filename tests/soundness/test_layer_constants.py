@@ -1,5 +1,5 @@
-"""Attacks on constants that attacks on whole layers (test_layer_facts) come less close to: random starts, hill
-climbing.
+"""Attacks on constants that the laws of layers (tests/laws/test_layers.py) come less close to, and networks that attain
+claims.
 
 An attack returns the ratios (observed change) / (claimed bound) it reached. A sound constant keeps
 every ratio at most one; a tight one is approached within five per cent. The negative controls lower
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.normaliser import normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Normaliser, Norms
 from boundcalc.statements.weights import Weights
-from tests.soundness.network import ACTIVATIONS, ball, rows
+from tests.soundness.network import ACTIVATIONS, Network, ball, rows
 
 Array = NDArray[np.float64]
 Run = Callable[[Array], Array]
@@ -187,3 +188,111 @@ def test_s4_separate_query_and_key_maps() -> None:
     assert max(ratios) > 0.95
     assert violations(ratios, 0.9)
     assert violations(separate_score_ratios(11, project=False))
+
+
+# ---------------------------------------------------------------- claims that single networks attain
+
+OPPOSITE = np.array([[1.0, 0.0], [-1.0, 0.0]])
+PAIR = np.array([[1.0], [-1.0]])
+"""Two opposite rows: a score error of +-e turns equal weights into masses that differ by tanh e."""
+TIGHT, MOST = 0.95, 1 + SLACK
+
+
+def placed(layer: Layer, norms: Norms, x: Array, radius: float = 1.0) -> tuple[Callable[..., Array], Facts]:
+    """A layer as a function of weights and rows, and what is claimed of it."""
+    network = Network([layer], norms, len(x), radius)
+    ((_, at, here),) = network.known
+    return lambda p, z=x: np.atleast_2d(network.apply(layer, p, z, at, project=False)), here
+
+
+def extremal_stretch(kap: float, *, causal: bool, normaliser: str) -> float:
+    """Rows +-b e_2 in equal numbers and a last query b e_1: its slope over the factor claimed for kap = b^2 C_W.
+
+    W = (kap/b^2) diag(-1, 1): the query scores 0 on the pairs and -kap on itself, and its own row has little weight.
+    """
+    b = 1.5
+    x = np.concatenate([np.tile(np.array([[0.0, b], [0.0, -b]]), (60, 1)), [[b, 0.0]]])
+    norms = Norms(budgets={"W_QK": Budget(op=kap / b**2), "W_V": Budget(op=1.0)})
+    f, here = placed(Attention(2, causal=causal, normaliser=Normaliser(normaliser)), norms, x, b)
+    p = {("W_QK", None, 0): kap / b**2 * np.diag([-1.0, 1.0]), ("W_V", None, 0): np.eye(2)}
+    direction = worst_direction(lambda z: f(p, z), x, len(x) - 1)
+    return slope_at(lambda z: f(p, z), x, direction) / float(here.lipschitz)
+
+
+@pytest.mark.parametrize("normaliser", ["softmax", "softmax1"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_factor_of_a_softmax_head_is_tight(causal: bool, normaliser: str) -> None:
+    for kap in (0.3, 1.0, 3.0):
+        assert TIGHT < extremal_stretch(kap, causal=causal, normaliser=normaliser) <= MOST
+
+
+def extremal_score(gap: float) -> tuple[float, float]:
+    """Two opposite rows whose weights e^-gap : 1 become 1 : e^-gap: change over claim, and over the cap."""
+    f, here = placed(Attention(2), Norms(budgets={"W_QK": Budget(op=4.0), "W_V": Budget(op=1.0)}), OPPOSITE)
+    p = {("W_QK", None, 0): np.diag([-gap / 2, 0.0]), ("W_V", None, 0): np.eye(2)}
+    change = rows(f({**p, ("W_QK", None, 0): np.diag([gap / 2, 0.0])}) - f(p))
+    return change / (float(here.slots[0].sensitivity) * gap), change / float(here.slots[0].cap or 0.0)
+
+
+def test_the_cost_of_a_score_error_is_tight() -> None:
+    for gap in (1e-3, 0.1, 1.0, 6.0):
+        assert max(extremal_score(gap)) <= MOST
+    assert extremal_score(1e-3)[0] > TIGHT
+    assert extremal_score(7.9)[1] > TIGHT
+
+
+def own_query(q: Array) -> tuple[Callable[..., Array], Facts, dict[Any, Array]]:
+    norms = Norms(budgets={"q": Budget(op=float(np.linalg.norm(q)) or 1.0), "W_V": Budget(op=1.0)})
+    f, here = placed(Attention(2, qk="fixed"), norms, OPPOSITE)
+    return f, here, {("q", None, 0): q, ("W_V", None, 0): np.eye(2)}
+
+
+@pytest.mark.parametrize("gap", [0.01, 1.0, 3.0, 8.0])
+def test_the_bent_cost_of_a_query_is_exact(gap: float) -> None:
+    """q turned round so that both scores move by gap/2: 2 tanh(gap/2 / 2) b C_V."""
+    f, here, p = own_query(np.array([[-gap / 2], [0.0]]))
+    slot, change = here.slots[0], rows(f({**p, ("q", None, 0): -p["q", None, 0]}) - f(p))
+    assert slot.saturates
+    assert change == pytest.approx(
+        float(slot.cap or 0.0) * math.tanh(float(slot.sensitivity) * gap / float(slot.cap or 0.0))
+    )
+
+
+def test_the_factor_of_a_query_is_that_of_l7_without_its_part() -> None:
+    """Two rows apart along v with weights one half each, q beside v."""
+    for size in (0.5, 2.0, 6.0):
+        f, here, p = own_query(np.array([[0.0], [size]]))
+        direction = worst_direction(lambda z, f=f, p=p: f(p, z), OPPOSITE, 0)
+        assert TIGHT < slope_at(lambda z, f=f, p=p: f(p, z), OPPOSITE, direction) / float(here.lipschitz) <= MOST
+
+
+def changed(layer: Layer, norms: Norms, p: dict[Any, Array], kind: str, error: Array) -> float:
+    """The change that an error of one map makes, over what is claimed of it: covered to |error| times its radius."""
+    f, here = placed(layer, norms, PAIR)
+    slot = next(slot for slot in here.slots if slot.kind == kind)
+    (key,) = (key for key in p if key[0] == kind)
+    eps = float(np.linalg.norm(error)) * float(slot.members[0].targets[0].radius)
+    return rows(f({**p, key: p[key] + error}) - f(p)) / (float(slot.sensitivity) * eps)
+
+
+@pytest.mark.parametrize("mode", ["head", "width"])
+@pytest.mark.parametrize("kind", ["W_Q", "W_K", "norm_Q.gain", "norm_K.gain"])
+def test_the_cost_of_normalised_queries_and_keys_is_tight(kind: str, mode: Any) -> None:
+    """From a map (a gain) that is 0, with the normaliser at its steepest."""
+    steep = 0.04 if kind.startswith("W") else 1e-9
+    norms = Norms(C=1.0, budgets={"norm_Q.gain": Budget(sup=1.5), "norm_K.gain": Budget(sup=0.7)})
+    plain = Normaliser("softmax", 1.0)
+    layer = Attention(1, d_head=1, qk="split", combine="concat", normaliser=plain, qk_norm=mode, qk_eps=steep)
+    p: dict[Any, Array] = {(name, None, 0): np.eye(1) for name in ("W_V", "W_Q", "W_K")}
+    p |= {("norm_Q.gain", None, None): np.array([1.5]), ("norm_K.gain", None, None): np.array([0.7])}
+    key = next(key for key in p if key[0] == kind)
+    p[key] = 0 * p[key]
+    assert TIGHT < changed(layer, norms, p, kind, np.full(p[key].shape, 1e-4)) <= MOST
+
+
+def test_the_cost_of_learned_offsets_is_tight() -> None:
+    """By its largest entry."""
+    layer = Attention(1, normaliser=Normaliser("softmax", 2.0), offsets="learned", buckets=2)
+    p = {("W_V", None, 0): np.eye(1), ("W_QK", None, 0): 0 * np.eye(1), ("score_offsets", None, None): np.zeros((2, 1))}
+    ratio = math.sqrt(2) * changed(layer, Norms(C=1.0), p, "score_offsets", 1e-4 * PAIR)
+    assert TIGHT < ratio <= MOST
