@@ -37,7 +37,7 @@ from boundcalc.cli.options import (
     write_json,
 )
 from boundcalc.cli.progress import Live
-from boundcalc.cli.text import room, say, write_table
+from boundcalc.cli.text import room, say
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from boundcalc.setting import Setting
 
 _NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
-_LAYERS = 12
-"""Layers in the table of what dominates; the others are summed up in one line."""
+_LAYERS = 6
+"""Layers that are named."""
 _PREDICTIONS = (".csv", ".parquet")
 _ALWAYS = ("model", "delta", "certificates", "form")
 _OF_TEST = ("against", "groups", "looks")
@@ -208,21 +208,11 @@ def _rule(model: str, data: str | None, delta: float, folder: Path | None, form:
         file = make_folder(folder) / "rule.json"
         certificate.save(file)
     if form == "json":
-        bits = None if where is None else "".join(map(str, where.x))
-        write_json(
-            {
-                "model": model,
-                "text": str(explanation),
-                "rule": explanation.rule.to_json(),
-                "proved": proved is not None,
-                "margin": explanation.margin,
-                "parts": 0 if proved is None else len(proved.values),
-                "rounding": None if proved is None else proved.rounding,
-                "counterexample": where and {"x": bits, "output": where.output, "rule": where.answer},
-                "certificate": certificate and {**certificate.summary(), **facts},
-                "file": file and str(file),
-            }
-        )
+        bits = where and "".join(map(str, where.x))
+        answers = {"model": model, "text": str(explanation), "rule": explanation.rule.to_json()}
+        answers |= {"proved": proved is not None, "margin": explanation.margin, "file": file and str(file)}
+        answers["counterexample"] = where and {"x": bits, "output": where.output, "rule": where.answer}
+        write_json(answers | {"certificate": certificate and {**certificate.summary(), **facts}})
         return proved is not None
     say(str(explanation))
     if proved is not None and explanation.margin is not None:
@@ -247,9 +237,9 @@ def _rule(model: str, data: str | None, delta: float, folder: Path | None, form:
 def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) -> bool:
     """Print every bound that the norms of a checkpoint give; whether there is any."""
     sample = _sample(**{name: options[name] for name in ("n_train", "delta", "gamma", "fixed_gamma", "train_error")})
+    from boundcalc.cli.eval import refuse_idle_bits
     from boundcalc.cli.report import ask
     from boundcalc.cli.setting import Question
-    from boundcalc.cli.theorem import refuse_idle_bits
     from boundcalc.lab.certification import Certification
     from boundcalc.setting import Setting
 
@@ -307,11 +297,14 @@ def _show(audit: Audit, report: Report, setting: Setting, paid: Setting, cost: f
         f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the "
         f"grid; gamma {short(paid.sample.margin)}; log(1/delta) grows from {up(nats, 3)} to {up(cost + nats, 3)}."
     )
-    shares = _pieces(report)
-    if shares:
-        of = "risk" if report.best is not None and report.best.trivial else "gap"
-        say(f"\nWhat the best {of} bound is made of (part of its log counts):\n")
-        _layers(shares)
+    blocks: dict[str, float] = {}
+    for key, share in _pieces(report).items():
+        block = key.partition("[")[2].rstrip("]").partition(",")[0]
+        name = f"block {block}" if block else "outside the blocks"
+        blocks[name] = blocks.get(name, 0.0) + share
+    if blocks:
+        largest = sorted(blocks.items(), key=lambda item: -item[1])[:_LAYERS]
+        say(f"Largest parts of the best bound: {', '.join(f'{name} {percent(share)}' for name, share in largest)}.")
 
 
 def _verdict(audit: Audit, report: Report, setting: Setting) -> str:
@@ -347,23 +340,3 @@ def _pieces(report: Report) -> Mapping[str, float]:
     if best is None or (best.trivial and best.risk_refusal is not None):
         return {}
     return best.of("risk" if best.trivial else "gap").shares
-
-
-def _layers(pieces: Mapping[str, float]) -> None:
-    """A row per layer: its share, and the pieces it has most of it from."""
-    layers: dict[str, dict[str, float]] = {}
-    for key, share in pieces.items():
-        kind, _, place = key.partition("[")
-        block = place.rstrip("]").partition(",")[0]
-        layer = layers.setdefault(f"block {block}" if block else "outside the blocks", {})
-        layer[kind] = layer.get(kind, 0.0) + share
-    ranked = sorted(layers.items(), key=lambda item: -sum(item[1].values()))
-    rows: list[list[str]] = []
-    for name, kinds in ranked[:_LAYERS]:
-        top = sorted(kinds.items(), key=lambda item: -item[1])[:3]
-        words = ", ".join(f"{kind} {percent(share)}" for kind, share in top)
-        rows.append([name, percent(sum(kinds.values())), words])
-    if more := len(ranked) - _LAYERS if len(ranked) > _LAYERS else 0:
-        rest = sum(sum(kinds.values()) for _, kinds in ranked[_LAYERS:])
-        rows.append([f"{more} other{'s' * (more > 1)}", percent(rest), ""])
-    write_table(["layer", "share", "most of it from"], rows, right=frozenset([1]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
-from boundcalc.base.rounding import short, up
+from boundcalc.base.rounding import up
 from boundcalc.cli.files import FILE, NAME_OR_FILE, Input
 from boundcalc.cli.options import NUMBER, WHOLE, all_of, option, several
 from boundcalc.cli.progress import Live
@@ -115,15 +115,6 @@ def account_lines(audit: Audit) -> list[str]:
         if line.unused and line.role != "unknown":
             reasons.setdefault(line.reason, []).append(line.unused)
     lines += [f"  {sum(counts):,} in {len(counts)} tensors: {why}" for why, counts in reasons.items()]
-    turned = sum(line.transposed for line in account.lines)
-    if turned:
-        lines.append(
-            f"{turned} tensors are read as x -> x W of the transpose that is stored, as torch.nn.Linear stores it."
-        )
-    scaled = [(line.role.partition("[")[0], line.factor) for line in account.lines if line.factor != 1]
-    if scaled:
-        factors = dict.fromkeys(f"{role} times {short(factor)}" for role, factor in scaled)
-        lines.append(f"Multiplied as the model does: {', '.join(factors)}.")
     lines += [
         f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}"
         for line in account.lines

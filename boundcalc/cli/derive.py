@@ -12,7 +12,7 @@ from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import OUTPUT_FOLDER, FileCommand
 from boundcalc.cli.lazy import near
-from boundcalc.cli.options import Number, exactly, form_option, option, pairs, several
+from boundcalc.cli.options import WHOLE, form_option, option, pairs, several
 from boundcalc.cli.setting import numbers
 from boundcalc.cli.text import reading_width
 from boundcalc.theorems import POLICIES, THEOREMS, Theorem, theorem_called
@@ -22,15 +22,16 @@ _CODE = ("python", "javascript")
 _DETAIL = click.Choice(("formula", "expanded", "brief", "full"))
 
 
-def _size(name: str, letter: str, words: str) -> Any:
-    """An option for a whole number, or the letter that stands for it and keeps it a symbol."""
+class _Size(click.ParamType):
+    """A whole number, or a letter, which stays a symbol."""
 
-    def read(text: str) -> Any:
-        whole = exactly(text)
-        return letter if text in (name, letter) else whole if whole is not None and whole >= 1 else None
+    name = "number|letter"
 
-    kind = Number(f"number or the letter {letter}", read, f"2 or {letter}")
-    return option(f"--{name} {name}", kind, f"{words}  [default: {letter}]")
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if isinstance(value, str) and value.isalpha() else WHOLE.convert(value, param, ctx)
+
+
+_SIZE = _Size()
 
 
 @click.command(
@@ -54,9 +55,9 @@ Every size may be a number or a letter; letters stay symbols.""",
     "What to bound: gap (default where there is one), covering_number, ...",
     metavar="NAME",
 )
-@_size("depth", "D", "Blocks.")
-@_size("T", "T", "Rows (tokens) per sequence.")
-@_size("heads", "H", "Attention heads per block.")
+@option("--depth", _SIZE, "Blocks.  [default: D]")
+@option("--T T", _SIZE, "Rows (tokens) per sequence.  [default: T]")
+@option("--heads", _SIZE, "Attention heads per block.  [default: H]")
 @several("--set others", "Any other symbol (repeatable).", "NAME=VALUE")
 @option(
     "--detail",

@@ -1,14 +1,28 @@
-"""`boundcalc explain`."""
+"""`boundcalc explain`: everything that has a name, as a list or in full."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import click
 
 from boundcalc.base.theory import glossary
-from boundcalc.cli.catalogue import GROUPS, HEADINGS, entries
 from boundcalc.cli.lazy import near
 from boundcalc.cli.options import form_option, write_json
 from boundcalc.cli.text import say, write_table
+
+GROUPS = {
+    "theorems": "source",
+    "policies": "lemmas",
+    "statements": "source",
+    "lemmas": "source",
+    "certificates": "source",
+    "presets": "sizes",
+    "strategies": "is based on",
+}
+"""What has a name, and what the last column of each list is."""
+_FIRST = ("theorems", "policies", "presets")
+"""Groups that are listed unless one is named."""
 
 
 @click.command(
@@ -27,13 +41,19 @@ def command(name: str | None, form: str) -> None:
     """A theorem, a statement with its proof, a policy, preset or strategy, or a word of the glossary, in full.
 
     Without a name, everything that has one; or a group: theorems, policies, statements, lemmas, certificates,
-    presets, strategies, figures, tasks, sweeps, families. JSON has Markdown with LaTeX, as the pages do.
+    presets, strategies. JSON has Markdown with LaTeX, as the pages do.
     """
-    if name is None or name in HEADINGS:
-        _list(name, form)
+    listed = {group: list(entries(group)) for group in GROUPS}
+    if name is None or name in GROUPS:
+        listed = listed if name is None else {name: listed[name]}
+        if form == "json":
+            keys = ("group", "name", "title", "source")
+            write_json([dict(zip(keys, (group, *row), strict=True)) for group in listed for row in listed[group]])
+        else:
+            _list(listed)
         return
     words = {word.lower(): text for word, text in glossary().items()}
-    choices = [*(entry.name for group in GROUPS for entry in entries(group)), *words]
+    choices = [*(row[0] for rows in listed.values() for row in rows), *words]
     match = next((other for other in choices if other.lower() == name.lower()), None)
     if match is None:
         raise click.UsageError(near(f"nothing is called {name!r}", name, choices))
@@ -51,20 +71,44 @@ def command(name: str | None, form: str) -> None:
             say(f"{'' if number else title:{label}}{line}")
 
 
-def _list(group: str | None, form: str) -> None:
+def _list(listed: dict[str, list[tuple[str, str, str]]]) -> None:
     """The names of a group, or of theorems, policies and presets, and how many others there are."""
-    listed = {name: entries(name) for name in ([group] if group else GROUPS)}
-    if form == "json":
-        write_json([entry._asdict() for several in listed.values() for entry in several])
-        return
-    first = [group] if group else ["theorems", "policies", "presets"]
-    for name in first:
-        write_table((name, "", HEADINGS[name]), [entry[1:] for entry in listed[name]])
+    shown = [group for group in listed if len(listed) == 1 or group in _FIRST]
+    for group in shown:
+        write_table((group, "", GROUPS[group]), listed[group])
         say()
     say("boundcalc explain NAME says more about each.")
-    if group is None:
-        others = ", ".join(f"{len(several)} {name}" for name, several in listed.items() if name not in first)
-        say(f"Also {others}: boundcalc explain lemmas, ...")
+    if others := [f"{len(rows)} {group}" for group, rows in listed.items() if group not in shown]:
+        say(f"Also {', '.join(others)}: boundcalc explain lemmas, ...")
+
+
+def entries(group: str) -> Iterator[tuple[str, str, str]]:
+    """Name, title and source (or what else is to be known) of everything in a group."""
+    from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
+    from boundcalc.setting import PRESETS, preset
+    from boundcalc.statements.strategies import STRATEGIES
+    from boundcalc.statements.texts import STATEMENTS
+    from boundcalc.theorems import POLICIES, THEOREMS
+    from boundcalc.theorems.prose import plain
+
+    if group == "theorems":
+        yield from ((theorem.name, plain(theorem.title), theorem.source.short) for theorem in THEOREMS.values())
+    elif group == "policies":
+        yield from ((policy.name, policy.title, " ".join(sorted(policy.lemmas))) for policy in POLICIES.values())
+    elif group == "presets":
+        for name, a in ((name, preset(name)) for name in PRESETS):
+            sizes = f"depth {a.depth}, d {a.d}, heads {a.heads}, T {a.seq_len}"
+            yield name, f"{a.style}, {a.normalisation}, {a.activation}", sizes
+    elif group == "strategies":
+        yield from ((s.name, f"{s.quantity}: {s.title}", " ".join(s.uses)) for s in STRATEGIES.values())
+    elif group == "certificates":
+        for name, one in ABOUT_ONE.items():
+            if name not in STATEMENTS:
+                yield name, one.entry.title, one.entry.source.short
+    else:
+        for entry in STATEMENTS.values():
+            if (entry.name[0] in "TLS") == (group == "lemmas"):
+                yield entry.name, entry.title, entry.source.short
 
 
 def _statement(name: str) -> list[tuple[str, str]]:
@@ -119,11 +163,9 @@ def _other(name: str) -> list[tuple[str, str]]:
         use = ("Use", f"boundcalc eval --bound {name}")
         return parts if name in THEOREMS else [("Title", policy.title), *parts, use]
     if name in PRESETS:
-        architecture = preset(name)
-        differs = ", ".join(f"{field} {value}" for field, value in architecture.to_json().items())
-        blocks = f"{architecture.depth} blocks, style {architecture.style}"
+        differs = ", ".join(f"{field} {value}" for field, value in preset(name).to_json().items())
         use = ("Use", f"boundcalc eval --preset {name}")
-        return [("Title", blocks), ("Differs in", differs or "the default architecture"), use]
+        return [("Differs in", differs or "nothing: the default architecture"), use]
     strategy = STRATEGIES.get(name)
     if strategy is None:
         return []

@@ -11,8 +11,7 @@ import click
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
-from boundcalc.cli.learning import runs_of
-from boundcalc.cli.options import option, pairs, points_options, refuse_given, runs_option
+from boundcalc.cli.options import option, pairs, points_options, refuse_given, runs_of, runs_option
 from boundcalc.cli.progress import Live
 from boundcalc.cli.setting import ENTRIES, Question, picture_options, take_setting
 

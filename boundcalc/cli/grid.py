@@ -12,12 +12,12 @@ from typing import Any
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import near, percent, short
 from boundcalc.base.validate import hint, spelling
+from boundcalc.cli.eval import refuse_idle_bits
 from boundcalc.cli.options import WHOLE, number, shown, write_json
 from boundcalc.cli.progress import counted
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.setting import BY_NAME, WITH_LAYERS, Entry, Question, changed, full_json, setting_lines
 from boundcalc.cli.text import say, write_table
-from boundcalc.cli.theorem import refuse_idle_bits
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
 from boundcalc.setting import Setting
 from boundcalc.setting.accounting import refuse_missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import click
@@ -129,6 +129,15 @@ points_options = all_of(
 )
 runs_option = several("--runs", "Which trials: task, T, m, depth, sweep (repeatable).", "NAME=VALUE")
 """Of a command that chooses among stored trials."""
+
+
+def runs_of(texts: Sequence[str]) -> dict[str, Any]:
+    """What --runs chooses trials by: numbers where values are numbers."""
+    chosen: dict[str, Any] = {}
+    for name, text in pairs("--runs", texts, "task=conjunction or T=128").items():
+        value = number(text) if name not in ("task", "sweep", "status", "law") else None
+        chosen[name] = text if value is None else int(value) if value == int(value) else value
+    return chosen
 
 
 # -- options without effect

@@ -14,7 +14,6 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import is_name
 from boundcalc.cli.files import FILE, FileCommand, output_file
-from boundcalc.cli.learning import runs_of
 from boundcalc.cli.options import (
     bounds_option,
     option,
@@ -22,6 +21,7 @@ from boundcalc.cli.options import (
     points_options,
     refuse_given,
     refuse_others,
+    runs_of,
     runs_option,
     several,
 )
@@ -113,7 +113,7 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         trials.refuse_mixture(records, "m")
         figure = of_overlay.collect(records, trials.select(store, {}), question.setting, options["bounds"], values)
     else:
-        figure = _gap(letter, question.setting, values, chosen, **options)
+        figure = _gap(letter, question.setting, values, chosen, options)
     command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
     _save(figure.but(command=command), target)
     for text in contradictions(figure.series):
@@ -135,35 +135,26 @@ def _refuse(overlay: bool, of_runs: bool, options: Mapping[str, Any]) -> None:
 
 
 def _gap(
-    letter: str,
-    setting: Any,
-    values: Sequence[float],
-    chosen: Mapping[str, Any],
-    *,
-    bounds: Sequence[str],
-    quantities: Sequence[str],
-    points: Sequence[str],
-    columns: Sequence[str],
-    store: str | None,
-    norms_from: str | None,
+    letter: str, setting: Any, values: Sequence[float], chosen: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Figure:
     from boundcalc.lab.figures import gap, trials
     from boundcalc.lab.figures.runs import read_csv
     from boundcalc.theorems import BOUNDS as KNOWN
 
+    bounds, points, store = options["bounds"], options["points"], options["store"]
     for name in bounds:
         if not is_name(name):
             validate.choice("bound", name, KNOWN)
-    quantities = quantities or ("gap",)
+    quantities = options["quantities"] or ("gap",)
     if store is None:
-        measured = read_csv(points, pairs("--column", columns, "test=eval/error")) if points else []
+        measured = read_csv(points, pairs("--column", options["columns"], "test=eval/error")) if points else []
         return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, measured)
     records = trials.select(Path(store), chosen)
     trials.refuse_mixture(records, {letter, "m"} if letter == "m" else {letter})
     if letter != "m":
         setting = setting.but(n_train=records[0].config["m"])
     about = trials.describe(records)
-    if norms_from == "runs":
+    if options["norms_from"] == "runs":
         setting = trials.class_of(records, setting)
         about += "; bounds of a class chosen after training"
     measured = trials.as_runs(records, setting.sample.margin)

@@ -11,7 +11,7 @@ from flint import arb
 from boundcalc.base.intervals import upper_log
 from boundcalc.base.rounding import near, percent, short, upper
 from boundcalc.cli.report import Report
-from boundcalc.cli.text import bar, say
+from boundcalc.cli.text import say
 from boundcalc.engine.growth import value_of
 from boundcalc.proof.breakdown import Breakdown, Part
 from boundcalc.statements.strategies import STRATEGIES
@@ -69,7 +69,7 @@ def _pieces(parts: Sequence[Part], counted: str) -> Iterator[str]:
             f"{counted} {_number(part.count):>9}",
         )
         text = f"{part.key:{width}}  {'/'.join(part.lemmas):3} {'  '.join(sizes)} {percent(part.share):>5}"
-        yield f"{text} {bar(part.share)}".replace("  ", "\xa0\xa0")
+        yield text.replace("  ", "\xa0\xa0")
     if rest := len(parts) - len(shown):
         share = percent(1 - sum(part.share for part in shown))
         yield f"and {rest} more pieces with {share} of {counted}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -11,12 +11,11 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_json
 from boundcalc.base.rounding import short
-from boundcalc.base.schema import Spec, specs, write
+from boundcalc.base.schema import Spec, read, specs, write
 from boundcalc.base.validate import hint, letter
-from boundcalc.cli.budgets import NORM_HELP, joined
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import NUMBER, WHOLE, all_of, exactly, number, option, pairs, several, shown
-from boundcalc.setting import PRESETS, Architecture, Normaliser, Norms, Sample, Setting
+from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
 
 _TYPES = {int: WHOLE, float: NUMBER, bool: bool, str: str}
@@ -100,11 +99,15 @@ def _option(entry: Entry) -> Any:
     return option(f"{entry.option} {entry.field}", entry.type, entry.help, show_default=text)
 
 
+_NORM_HELP = (
+    "Norms of one kind of weight, such as W_V=op:2.5,21:8 (repeatable). op: largest singular value; 21: summed lengths "
+    "of the columns of x -> xW, weight.norm(dim=1).sum() of a torch weight; docs/cli.md lists all."
+)
 picture_options = all_of(
     option("--preset", str, f"Architecture to start from: {', '.join(PRESETS)}.", show_default="edelman"),
     option("--setting setting_file", FILE, "A setting as JSON; options change it."),
     option("--norms norms_file", FILE, "Norm budgets as JSON, by kind, block and head."),
-    several("--norm norm_words", NORM_HELP, "KIND=NORM:VALUE"),
+    several("--norm norm_words", _NORM_HELP, "KIND=NORM:VALUE"),
     *map(_option, _OPTIONS),
     several("--set others", f"Any other field: {_OTHERS}.", "NAME=VALUE"),
 )
@@ -195,7 +198,7 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
         norms = Norms.from_json(read_json(norms_file, "--norms"))
     if norm_words:
         before = norms if norms is not None else Norms() if file is None else start.norms
-        norms = joined(before, norm_words)
+        norms = Norms(before.C, {**before.budgets, **budgets_of(norm_words)}, before.measured, before.failure)
     if norms is not None:
         origin |= {"C": "file", "norms": "file"}
     if start.architecture.layers is not None:
@@ -213,6 +216,17 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )
     return Question(setting, origin, numbers(rest))
+
+
+def budgets_of(words: Sequence[str]) -> dict[str, Budget]:
+    """--norm KIND=NORM:VALUE,..., repeated; the Schatten sum of power P is Sp:P:SUM."""
+    budgets: dict[str, Budget] = {}
+    for kind, text in pairs("--norm", words, "W_V=op:2.5,21:8").items():
+        where = f"--norm {kind}"
+        limits = pairs(where, (part.strip().replace(":", "=", 1) for part in text.split(",")), "op:2.5 or Sp:0.5:12")
+        values = {name: [number(word) for word in limit.split(":")] for name, limit in limits.items()}
+        budgets[kind] = read(Budget, {name: v if name == "Sp" else v[0] for name, v in values.items()}, where)
+    return budgets
 
 
 def changed(start: Setting, changes: Mapping[str, Any], norms: Norms | None = None) -> Setting:

@@ -8,10 +8,10 @@ import click
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.rounding import at_least, at_most, down, log10_up, short, upper
+from boundcalc.cli.eval import alone, refuse_idle_bits
 from boundcalc.cli.options import NUMBER, WHOLE, form_option, option, refuse_given, refuse_others, write_json
 from boundcalc.cli.setting import full_json, setting_options, take_setting
 from boundcalc.cli.text import say
-from boundcalc.cli.theorem import alone, refuse_idle_bits
 
 _VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "n")
 _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,19 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments, read_json
 from boundcalc.base.rounding import near
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand, output_file
-from boundcalc.cli.learning import STORE, certify_options, default_store, say_positions
 from boundcalc.cli.options import option, refuse_given, refuse_others, several
 from boundcalc.cli.progress import clock, trials_counted
 from boundcalc.cli.text import mark, say_checked, write_table
+from boundcalc.cli.train import certify_options, say_positions
 from boundcalc.lab.train.certify import Request, wanted
 
+_STORE = "boundcalc-runs.db"
 _COLUMNS = ("task", "T", "m", "depth", "seed", "status", "steps", "train_error", "test_error", "gap")
+
+
+def default_store() -> Path:
+    """Where trials are kept by default."""
+    return Path(os.environ.get("BOUNDCALC_STORE", _STORE))
 
 
 @click.command(
@@ -46,7 +53,7 @@ with any program that reads SQLite.""",
     output_file(appends=True),
     "SQLite file of results.",
     default_store,
-    show_default=f"$BOUNDCALC_STORE or {STORE}",
+    show_default=f"$BOUNDCALC_STORE or {_STORE}",
 )
 @option("--jobs", int, "Processes (-1: one per core).", 1)
 @option("--backend", str, "Back end of joblib: loky (the default), ray, dask, ...")

@@ -95,9 +95,3 @@ def say_checked(ok: bool, text: str) -> None:
     sign = mark(ok)
     words = _filled(f"{sign} {text}", len(sign) + 1, 0)
     click.echo(click.style(sign, fg="green" if ok else "red") + words[len(sign) :])
-
-
-def bar(share: float) -> str:
-    """A share of a whole as a bar of at most ten characters, to an eighth of one."""
-    eighths = round(80 * min(max(share, 0.0), 1.0))
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,24 +13,33 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
 from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.cli.files import FileCommand, output_file
-from boundcalc.cli.learning import certify_options, say_positions
-from boundcalc.cli.options import NUMBER, WHOLE, form_option, option, pairs, refuse_given, several, write_json
+from boundcalc.cli.options import NUMBER, WHOLE, all_of, form_option, option, refuse_given, several, write_json
 from boundcalc.cli.progress import Live
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.text import say, write_table
 from boundcalc.cli.verify import fact_shown
-from boundcalc.lab.train.certify import Issued, Request, certify_trial, examples_of, wanted
+from boundcalc.lab.train.certify import METHODS, Issued, Request, certify_trial, examples_of, wanted
 from boundcalc.lab.train.trial import N_TEST, Optimisation
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.trial import Trial
 
 _FIELDS = {
-    **{"task": ("T", "s", "function"), "model": ("depth", "d", "heads")},
-    **{"init": (), "train": ("lr", "batch", "steps")},
+    **{"task": ("T", "s"), "model": ("depth", "d", "heads")},
+    **{"init": (), "train": ("steps",)},
 }
 """Fields of a trial's parts that have an option of their own."""
 _DATA = (".npz", ".csv", ".parquet")
+certify_options = all_of(
+    several(
+        "--certify methods",
+        "Certify a predictor's risk by this method, within --delta (repeatable).",
+        kind=click.Choice((*METHODS, "all")),
+    ),
+    option("--delta", NUMBER, "Failure probability.", 0.05),
+    option("--prefix", NUMBER, "Share of the examples that certified training starts from.", 0.0, show_default=False),
+)
+"""What is certified of what a trial's data teach, as `methods`, `delta` and `prefix`."""
 
 
 def _certificate_files(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
@@ -51,25 +60,21 @@ def _outputs(file: Path, values: Mapping[str, Any]) -> list[Path]:
     epilog="""\b
 Examples:
   boundcalc train conjunction --T 64 --m 64
-  boundcalc train parity --T 12 --s 2 --m 0 --batch 128 --set train.warmup=50 --set train.stop_test_error=0
-  boundcalc train boolean --function "x0 & ~x1 | x2" --T 32 --m 200 --set task.law=natural
+  boundcalc train parity --T 12 --s 2 --m 0 --set train.batch=128 --set train.warmup=50 --set train.stop_test_error=0
+  boundcalc train boolean --set "task.function=x0 & ~x1 | x2" --T 32 --m 200 --set task.law=natural
   boundcalc train data.npz --m 500 --depth 2
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
-  boundcalc train conjunction --m 64 --ball W_1=op:2 --ball W_V=21:4 -o model.safetensors""",
+  boundcalc train conjunction --m 64 --set 'train.balls={"W_V": ["21", 4]}' -o model.safetensors""",
 )
 @click.argument("task")
 @option("--T T", WHOLE, "Rows (bits) per sequence.")
 @option("--s", WHOLE, "Bits that matter.")
-@option("--function", str, "Truth table or formula (task boolean).")
 @option("--m", WHOLE, "Training examples (0: fresh at every step).", 64)
 @option("--seed", WHOLE, "Random seed.", 0)
 @option("--depth", WHOLE, "Blocks.")
 @option("--d", WHOLE, "Width of a row.")
 @option("--heads", WHOLE, "Attention heads per block.")
-@option("--lr", NUMBER, "Learning rate.", Optimisation.lr)
-@option("--batch", WHOLE, "Examples per step (0: all).", Optimisation.batch)
 @option("--steps", WHOLE, "Most steps of training.", Optimisation.steps)
-@several("--ball balls", "Keep weights in a norm ball (op, F, 21).", "KIND=NORM:R")
 @several("--set changes", "n_test, or a field of task., model., init., train.", "NAME=VALUE")
 @option("--gamma", NUMBER, "Margin of the ramp loss.", 1.0)
 @option("-o --out save", output_file(), "Write the model (safetensors).")
@@ -152,8 +157,6 @@ def _trial(options: Mapping[str, Any]) -> Trial:
     }
     is_data = Path(options["task"]).suffix in _DATA
     parts["task"] |= {"task": "arrays", "path": options["task"]} if is_data else {"task": options["task"]}
-    if options["balls"]:
-        parts["train"]["balls"] = _balls(options["balls"])
     changes = assignments(options["changes"], "--set")
     n_test = changes.pop("n_test", N_TEST)
     for name, value in changes.items():
@@ -168,21 +171,10 @@ def _trial(options: Mapping[str, Any]) -> Trial:
         model.setdefault("d_ff", 4 * model["d"])
     if parts["task"]["task"] == "boolean" and "function" not in parts["task"]:
         raise InvalidSetting(
-            'task boolean needs a function: --function "x0 & ~x1 | x2", or a truth table such as 00010111 '
+            'task boolean needs a function: --set "task.function=x0 & ~x1 | x2", or a truth table such as 00010111 '
             "(conjunction, disjunction, parity and majority are tasks of their own)"
         )
     return trial_from_parts(**parts, m=options["m"], seed=options["seed"], n_test=n_test)
-
-
-def _balls(words: tuple[str, ...]) -> dict[str, Any]:
-    balls: dict[str, Any] = {}
-    for kind, ball in pairs("--ball", words, "W_QK=op:2").items():
-        norm, _, radius = ball.partition(":")
-        try:
-            balls[kind] = [norm, float(radius)]
-        except ValueError:
-            raise InvalidSetting(f"--ball takes KIND=NORM:RADIUS, such as W_QK=op:2; got {ball!r}") from None
-    return balls
 
 
 def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
@@ -222,6 +214,19 @@ def _certified(trial: Trial, requests: list[Request], file: Path | None) -> list
         if requests:
             certify_trial(trial, requests, tell=tell, resume=runs.get, done=keep)
     return entries
+
+
+def say_positions(trials: Iterable[Any]) -> None:
+    """Rows of a user's own data carry no positions by default; a message says so."""
+    for trial in trials:
+        own = trial.task.kind == "arrays" or trial.task.file
+        if own and trial.architecture.positions == "none" and trial.architecture.seq_len > 1:
+            click.echo(
+                "rows carry no positions, so no function of their order can be learned; "
+                "--set model.positions=learned adds them",
+                err=True,
+            )
+            return
 
 
 # -- text

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boundcalc.cli.learning import default_store
+from boundcalc.cli.sweep import default_store
 
 sys.path.append(str(Path(__file__).parents[1]))
 from example_script import Values

@@ -11,7 +11,7 @@ import pytest
 
 from boundcalc.cli import GROUPS as LISTED
 from boundcalc.cli import main
-from boundcalc.cli.catalogue import GROUPS, entries
+from boundcalc.cli.explain import GROUPS, entries
 from tests.laws.test_options import commands
 
 from .conftest import Run
@@ -22,7 +22,7 @@ COMMANDS = {name: line for names in LISTED.values() for name, line in names.item
 def test_every_listed_name_is_explained(run: Run) -> None:
     for group in GROUPS:
         for entry in entries(group):
-            assert run("explain", entry.name, "--format", "json").exit_code == 0, entry.name
+            assert run("explain", entry[0], "--format", "json").exit_code == 0, entry
 
 
 @pytest.mark.parametrize("name", COMMANDS)

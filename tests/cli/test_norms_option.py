@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from boundcalc import Budget
 from boundcalc.cli import main
-from boundcalc.cli.budgets import TORCH, parse
+from boundcalc.cli.setting import budgets_of
 from boundcalc.setting import PRESETS
 from boundcalc.setting.norms import JSON_NAMES
 
@@ -55,6 +56,8 @@ def test_a_template_has_all_that_is_read_and_nothing_else(preset: str, tmp_path:
 def test_what_torch_computes_is_what_is_meant() -> None:
     """The words are executed on a Linear's weight, which is (out, in), and compared with W = weight.T."""
     torch = pytest.importorskip("torch")
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    words = dict(re.findall(r"^\| `(\w+)` \| .* \| `([^`]*)`[^|]*\|$", page, re.MULTILINE))
     rng = np.random.default_rng(0)
     weight = rng.standard_normal((3, 5))
     values = rng.standard_normal((3, 2, 4))
@@ -72,7 +75,7 @@ def test_what_torch_computes_is_what_is_meant() -> None:
         "row": max(np.linalg.norm(row) for row in table),
         "heads": math.hypot(*(max(np.linalg.norm(values[n, h]) for n in range(3)) for h in range(2))),
     }
-    assert set(right) == set(TORCH) == set(JSON_NAMES) - {"distance"}
+    assert set(right) == set(words) == set(JSON_NAMES) - {"distance"}
 
     class Embedding:
         def __init__(self, weight: object) -> None:
@@ -80,11 +83,11 @@ def test_what_torch_computes_is_what_is_meant() -> None:
 
     names = {"torch": torch, "w": torch.tensor(weight), "g": torch.tensor(g), "v": torch.tensor(values), "p": 0.5}
     names["embedding"] = Embedding(torch.tensor(table))
-    for name, (_, code) in TORCH.items():
-        found = eval(code.partition(", or ")[0], {}, names)
+    for name, code in words.items():
+        found = eval(code, {}, names)
         assert float(found) == pytest.approx(float(right[name])), name
 
 
 def test_every_norm_can_be_typed() -> None:
     typed = "W=op:1,F:1,21:2,21T:2,11:3,rank:2,Sp:0.5:4,sup:1,row:1"
-    assert parse([typed])["W"] == Budget(1.0, 1.0, 2.0, 2.0, 3.0, 2, (0.5, 4.0), 1.0, 1.0)
+    assert budgets_of([typed])["W"] == Budget(1.0, 1.0, 2.0, 2.0, 3.0, 2, (0.5, 4.0), 1.0, 1.0)

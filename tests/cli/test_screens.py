@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from boundcalc.base.rounding import down, near, percent, short, up
 from boundcalc.base.table import fitted, folded
 from boundcalc.cli import main
-from boundcalc.cli.catalogue import GROUPS, MORE
+from boundcalc.cli.explain import GROUPS
 from boundcalc.cli.text import mark, say_checked
 
 from .conftest import run_line
@@ -32,7 +32,7 @@ SCREENS = """
     verify gap.json
     explain
     explain statements
-    explain families
+    explain certificates
     explain T2
     explain K1
     explain edelman2022
@@ -99,7 +99,7 @@ def test_a_screen_fits_80_columns_and_ends_no_line_in_blanks(
     if line.startswith(PIPED):
         monkeypatch.delenv("COLUMNS")
         screens.append(run_line(*shlex.split(line)))
-        table = not line.startswith(("explain", "derive")) or line.split()[-1] in ("explain", *GROUPS, *MORE)
+        table = not line.startswith(("explain", "derive")) or line.split()[-1] in ("explain", *GROUPS)
         assert table or too_wide(screens[1].stdout) == []
     for outcome in screens:
         assert outcome.exit_code == 0, outcome.stderr

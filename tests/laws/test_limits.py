@@ -1,6 +1,6 @@
 """A limit means in the walk what its words say: a weight of which just that norm is known stays within every radius.
 
-The norms are computed here as `eval --norms-template` words them, not as the library draws weights.
+The norms are computed here as docs/cli.md words them, not as the library draws weights.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ MODELS: dict[str, list[str]] = {
     "pre-norm, two layers": [
         *("--set", "model.style=pre", "--set", "model.normalisation=layernorm", "--depth", "2", "--heads", "2")
     ],
-    "steep": ["--heads", "2", "--lr", "0.02", "--gamma", "0.25"],
+    "steep": ["--heads", "2", "--set", "train.lr=0.02", "--gamma", "0.25"],
 }
 TASK = ["conjunction", "--T", "6", "--m", "48", "--d", "8", "--steps", "60", "--set", "n_test=64"]
 
