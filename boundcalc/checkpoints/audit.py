@@ -24,9 +24,9 @@ from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.recorded_pass import Call
 from boundcalc.checkpoints.tasks import Plan
 from boundcalc.checkpoints.tensors import STORED, read
+from boundcalc.checkpoints.traced import Call
 from boundcalc.layers.attention import attentions
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of

@@ -20,10 +20,9 @@ from boundcalc.checkpoints.families.read import read_mapping
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
-from boundcalc.checkpoints.recorded_pass import Call, Recorded, patch_map, record, rows_read
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.trace_roles import mappings
-from boundcalc.checkpoints.traced import trace_of
+from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, trace_of
 
 _Change = Mapping[str, Any]
 _MOST = 4000
@@ -52,7 +51,7 @@ def _agreeing(
     seen = _seen(checkpoint, mapping)
     recorded = record(module, seen, seen.architecture, inputs, call=call)
     if patch_map(seen) and recorded.x.ndim < 5 and "input_radius" not in mapping["architecture"]:
-        rows = rows_read(seen, recorded.x, recorded.calls)
+        rows = rows_read(seen, recorded.x, recorded.trace)
         if rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
             mapping["architecture"]["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
             if "longest" in mapping["architecture"]:

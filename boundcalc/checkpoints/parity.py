@@ -17,16 +17,17 @@ from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.derived import DERIVED
+from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.layers import Rows
 from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.recorded_pass import Call, Calls, Recorded, record, rows_read, tokens_before
+from boundcalc.checkpoints.traced import Call, Recorded, Trace, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
 from boundcalc.layers.forward import Fixed, Step
-from boundcalc.setting import Architecture, Layer, Pool
+from boundcalc.setting import Architecture, Layer, LayerNorm, Pool
 
 SINGLE = 4e-6
 """What may lie between two passes where the module takes steps in single precision, whatever its weights are."""
@@ -48,7 +49,7 @@ class Parity:
     Attributes:
         outputs: the largest difference of outputs, of the largest output; None where the read-out is not described.
         places: inner rows that were compared, in the order they are computed.
-        unseen: layers with weights that the module does not show from outside.
+        unseen: layers with a weight that the module is not seen to apply.
         tolerance: what was allowed: rounding in double precision, or in single where the module takes steps in it.
         sequences: inputs, and their length.
         row: the row that is read out; None where all are averaged.
@@ -153,17 +154,17 @@ def _pass_apart(
     recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None
 ) -> tuple[Parity, list[Step]]:
     """How far the two passes are apart, and the steps of the architecture's."""
-    rows = rows_read(model, recorded.x, recorded.calls)
+    rows = rows_read(model, recorded.x, recorded.trace)
     network = Network(model, architecture, fixed_beside(recorded.module, model) if fixed is None else fixed)
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     ours, steps = network.trace(rows, every_row=every_row)
     output, row = None, None
     if recorded.outputs is not None:
         output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
-    places, unseen = _inside(model, steps, recorded.calls, row)
+    places, unseen = _inside(model, steps, recorded.trace, row)
     single = recorded.single or (model.family.rotate is not None and _single_tables(recorded.module))
     tolerance, size = SINGLE if single else ROUNDING, (len(rows), rows.shape[1])
-    return Parity(output, tuple(places), tuple(unseen), tolerance, size, row, called(recorded.module)), steps
+    return Parity(output, tuple(places), unseen, tolerance, size, row, called(recorded.module)), steps
 
 
 def _single_tables(module: Any) -> bool:
@@ -206,8 +207,8 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
     )
 
 
-def _inside(model: Model, steps: Sequence[Step], seen: Calls, row: int | None) -> tuple[list[Place], list[str]]:
-    """What enters and leaves every layer that is a part of the module; and the layers that are none."""
+def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) -> tuple[list[Place], tuple[str, ...]]:
+    """What enters and leaves every map and normalisation whose parameter the module applies to rows."""
     places: list[Place] = []
     unseen: list[str] = []
     met: dict[str, int] = {}
@@ -215,45 +216,42 @@ def _inside(model: Model, steps: Sequence[Step], seen: Calls, row: int | None) -
         names = _names(model, step.layer)
         if names is None:
             continue
-        label, owner, scaled = names
-        call = met.get(owner, 0)
-        met[owner] = call + 1
-        both = ((f"what enters {label}", seen.reads, step.reads), (f"what leaves {label}", seen.makes, step.makes))
+        label, parameters, factor = names
+        theirs = trace.named(parameters, ("norm",) if isinstance(step.layer, LayerNorm) else ("map", "patches"))
+        call = met.get(min(parameters), 0)
+        met[min(parameters)] = call + 1
+        both: list[tuple[str, Any, Any]] = []
+        if call < len(theirs):
+            own = theirs[call]
+            both = [("enters", own.reads, step.reads)]
+            both += [] if factor is None else [("leaves", own.makes, step.makes / factor)]
+            label = f"{label} ({own.weight[-1].rpartition('.')[0] or own.weight[-1]})"
         before = len(places)
-        for what, theirs, ours in both:
-            calls = theirs.get(owner, [])
-            if (
-                call >= len(calls)
-                or (scaled and theirs is seen.makes)
-                or not np.issubdtype(np.asarray(ours).dtype, float)
-            ):
-                continue
-            apart = _rows_apart(ours, calls[call], row, tokens_before(model))
+        for verb, values, ours in both:
+            apart = None if values is None else _rows_apart(ours, values.detach().numpy(), row, tokens_before(model))
             if apart is not None:
-                places.append(Place(f"{what} ({owner})", apart, index))
+                places.append(Place(f"what {verb} {label}", apart, index))
         if len(places) == before:
-            unseen.append(label)
-    return places, unseen
+            unseen.append(label.partition(" ")[0])
+    return places, tuple(unseen)
 
 
-def _names(model: Model, layer: Layer) -> tuple[str, str, bool] | None:
-    """The name of a layer's weight, of the part of the module that holds it, and whether the model scales it."""
+def _names(model: Model, layer: Layer) -> tuple[str, set[str], float | None] | None:
+    """The name of a layer's weight, the parameters that it may be, and the model's factor; None where it has others."""
     own, weights = getattr(layer, "kind", None), layer.weights(1)
     if own is None or not weights:
         return None
     kind, place = weights[0].kind, layer.where()
     kind = "embedding" if kind == "readout" and not model.has(kind) else kind
-    label = own if place is None else f"{own}[{place}]"
     block = place if model.has(kind, place) else None
     if not model.has(kind, block) or model.place(kind, block).whole:
         return None
-    tensor = model.place(kind, block).tensor
-    aliases = [
-        tensor.name,
-        *(name for name in model.ignored if model.checkpoint.tensors[name].storage == tensor.storage),
-    ]
-    owner = next((name for name in aliases if "embed" not in name), tensor.name).rpartition(".")[0]
-    return label, owner, kind in model.family.scales or tensor.storage.endswith(DERIVED)
+    tensor, tensors = model.place(kind, block).tensor, model.checkpoint.tensors
+    names = {tensor.name, *(name for name in model.ignored if tensors[name].storage == tensor.storage)}
+    names |= {stripped(list(tensors)).get(name, name) for name in names}
+    factors = {model.factor(part.kind, block) for part in weights}
+    factor = None if len(factors) > 1 or tensor.storage.endswith(DERIVED) else factors.pop()
+    return own if place is None else f"{own}[{place}]", names, factor
 
 
 def _rows_apart(ours: Rows, theirs: Rows, row: int | None, before: int) -> float | None:

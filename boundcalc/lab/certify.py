@@ -23,7 +23,7 @@ from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.families.read import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.checkpoints.recorded_pass import Call
+from boundcalc.checkpoints.traced import Call
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor

@@ -25,8 +25,8 @@ from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, double_precision_copy, ready, with_weights
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.parity import Parity, fixed_beside
-from boundcalc.checkpoints.recorded_pass import Call, patch_map, record, rows_of_images, rows_read
 from boundcalc.checkpoints.tensors import Checkpoint
+from boundcalc.checkpoints.traced import Call, patch_map, record, rows_of_images, rows_read
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
@@ -187,7 +187,7 @@ class Outputs:
         """What the description reads where the model is given x."""
         if self.live is None or patch_map(model) is None:
             return rows_of_images(model, x) if x.ndim == 4 else x
-        return rows_read(model, np.asarray(x), record(self.live, model, None, x, call=self.call).calls)
+        return rows_read(model, np.asarray(x), record(self.live, model, None, x, call=self.call).trace)
 
     def _check_images(self, x: Any) -> None:
         if (

@@ -20,8 +20,8 @@ from boundcalc.checkpoints.maps import Want
 from boundcalc.checkpoints.modules import FoundModule, bare, called, find_module
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.recorded_pass import Call, end_token, patch_map
 from boundcalc.checkpoints.tensors import Checkpoint
+from boundcalc.checkpoints.traced import Call, end_token, patch_map
 from boundcalc.lab.outputs import Outputs, token_before
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed

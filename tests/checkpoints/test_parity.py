@@ -15,7 +15,7 @@ from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.parity import ROUNDING, SINGLE, compare
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.recorded_pass import example_inputs
+from boundcalc.checkpoints.traced import example_inputs
 from boundcalc.setting import LayerNorm
 from tests.checkpoints.layouts import NanoGPT, made
 from tests.checkpoints.live import torch

@@ -223,7 +223,7 @@ def test_parameters_without_modules() -> None:
     mapping, parity = describe(module, open_checkpoint(module), inputs=TOKENS)
     assert parity.worst <= 1e-9
     assert (mapping["tensors"]["E"], mapping["tensors"]["B"]) == ("embedding", "W_2[0]")
-    assert parity.places == ()  # the outputs alone show that it is the module
+    assert len(parity.places) >= 8
     mapping["tensors"] |= {"Q": "W_K[0]", "K": "W_Q[0]"}
     with pytest.raises(CheckpointError, match="differ"):
         audit(module, mapping=mapping)

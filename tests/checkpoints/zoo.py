@@ -12,7 +12,7 @@ from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.fixed import fixed_of
 from boundcalc.checkpoints.network import Network
-from boundcalc.checkpoints.recorded_pass import rows_of_images
+from boundcalc.checkpoints.traced import rows_of_images
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 
 TOKENS = (15, 27, 19, 13, 20, 11, 24, 16)
