@@ -1,12 +1,10 @@
-"""A proof taken apart, for readers: what the checker found for each level and piece.
-
-The numbers are the checker's own balls.
-"""
+"""A proof taken apart, for readers: what the checker found for each level and piece, in its own balls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flint import arb
 
@@ -15,9 +13,11 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.levels import Booked
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers.base import cover_uses
-from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES
-from boundcalc.statements.strategies import STRATEGIES, Known, Term
+from boundcalc.statements.strategies import Term
+
+if TYPE_CHECKING:
+    from boundcalc.proof.checker import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,47 +77,34 @@ class Breakdown:
         return f"Breakdown({len(self.levels)} levels, terms {said}, by {by}, of {self.certificate!r})"
 
 
-def break_down(
-    certificate: Certificate,
-    network: Network | None,
-    inputs: Known,
-    value: arb,
-    price: arb,
-    levels: Sequence[Mapping[str, Booked]],
-) -> Breakdown:
+def break_down(run: Run) -> Breakdown:
     """The parts of a value, from what the checker wrote down on its way to it."""
-    strategy = STRATEGIES[certificate.strategy]
+    certificate, strategy, network, inputs = run.certificate, run.strategy, run.network, run.known
+    links = strategy.links(INTERVAL, inputs) or [None] * len(run.booked)
     gains = {} if network is None else network.gains
-    links = strategy.links(INTERVAL, inputs)
-    taken = [
-        _level(booked, gains, arb(level.log_scale).exp(), None if links is None else links[i])
-        for i, (level, booked) in enumerate(zip(certificate.levels, levels, strict=True))
-    ]
+    levels: list[LevelParts] = []
+    for scale, count, link, booked in zip(inputs.scales, inputs.counts, links, run.booked, strict=False):
+        parts = (
+            Part(
+                key,
+                tuple(dict.fromkeys(choice.lemma for choice in entry.cover.choices)),
+                arb(entry.cover.log_eps).exp(),
+                gains[key] * entry.error,
+                entry.cost,
+                float(entry.cost / count) if count > 0 else 0.0,
+            )
+            for key, entry in booked.items()
+        )
+        levels.append(LevelParts(scale, count, link, tuple(parts)))
     terms = [*strategy.terms(INTERVAL, inputs)]
-    paid = price != 0
+    paid = run.price != 0
     if paid:
-        terms.append(Term("cost of budgets read off trained weights, in log(1/delta)", price, "P1"))
-    covers = {name for booked in levels for name in _cover_statements(certificate, booked)}
+        terms.append(Term("cost of budgets read off trained weights, in log(1/delta)", run.price, "P1"))
+    covers = {name for booked in run.booked for name in _cover_statements(certificate, booked)}
     meeting = ("A6",) if certificate.meeting else ()
     walked = () if network is None else (*network.uses, "A0", "A5")
     uses = (*sorted(covers), *walked, *meeting, *strategy.uses, *(("P1",) if paid else ()))
-    return Breakdown(certificate, strategy.formula, value, tuple(terms), tuple(taken), uses)
-
-
-def _level(booked: Mapping[str, Booked], gains: Mapping[str, arb], scale: arb, link: arb | None) -> LevelParts:
-    total = sum((entry.cost for entry in booked.values()), start=arb(0))
-    parts = tuple(
-        Part(
-            key,
-            tuple(dict.fromkeys(choice.lemma for choice in entry.cover.choices)),
-            arb(entry.cover.log_eps).exp(),
-            gains[key] * entry.error,
-            entry.cost,
-            float(entry.cost / total) if total > 0 else 0.0,
-        )
-        for key, entry in booked.items()
-    )
-    return LevelParts(scale, total, link, parts)
+    return Breakdown(certificate, strategy.formula, run.value, tuple(terms), tuple(levels), uses)
 
 
 def _cover_statements(certificate: Certificate, booked: Mapping[str, Booked]) -> Iterator[str]:

@@ -8,7 +8,7 @@ strategy for the value; the search walks backward and works in floats.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,14 +21,14 @@ from boundcalc.base.numbers import log_add
 from boundcalc.base.rounding import log_up
 from boundcalc.base.value import Value
 from boundcalc.layers.facts import PUBLISHED
-from boundcalc.proof.certificate import LEAST_COUNT, Certificate, Cover, problem_of
-from boundcalc.proof.levels import Booked, Costs, Levels
+from boundcalc.proof.certificate import LEAST_COUNT, Certificate, problem_of
+from boundcalc.proof.levels import Booked, book
 from boundcalc.setting import Norms, Setting
 from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import posthoc_cost
 from boundcalc.statements.premise import no_member
-from boundcalc.statements.strategies import STRATEGIES, Known, stored_weights
+from boundcalc.statements.strategies import STRATEGIES, Known, Strategy, stored_weights
 
 if TYPE_CHECKING:
     from boundcalc.proof.breakdown import Breakdown
@@ -50,7 +50,7 @@ class Checked(Value):
     """
 
     certificate: Certificate
-    _run: _Run = field(repr=False, compare=False)
+    _run: Run = field(repr=False, compare=False)
 
     def bounding(self, quantity: str, train_error: float | None = None) -> Checked:
         """The same, or the bound of the risk that follows from one of the gap: with the training error added."""
@@ -69,12 +69,17 @@ class Checked(Value):
     @cached_property
     def shares(self) -> Mapping[str, float]:
         """Each piece's (or stored weight's) part of the log counts, averaged over levels by how much they matter."""
-        run = self._run
-        if run.strategy.stored:
+        if self._run.strategy.stored:
             weights = stored_weights(self.certificate.setting)
             return {kind: number / sum(weights.values()) for kind, number in weights.items()}
-        links = run.strategy.links(INTERVAL, run.known) or [arb(1)] * len(run.booked)
-        return {} if run.strategy.coverless else _shares(run.booked, links)
+        levels = self.breakdown.levels
+        links = [arb(1) if level.link is None else level.link for level in levels]
+        total, shares = sum(links, start=arb(0)), dict[str, float]()
+        for level, link in zip(levels, links, strict=True):
+            weight = float(link / total) if total > 0 else 0.0
+            for part in level.parts:
+                shares[part.key] = shares.get(part.key, 0.0) + part.share * weight
+        return shares
 
     @property
     def dominant(self) -> tuple[str, float] | None:
@@ -87,8 +92,7 @@ class Checked(Value):
         """The proof taken apart: every level, piece and term, as they were checked."""
         from boundcalc.proof.breakdown import break_down
 
-        run = self._run
-        return break_down(self.certificate, run.network, run.known, run.value, run.price, run.booked)
+        return break_down(self._run)
 
     def moved(self, setting: Setting) -> Checked:
         """The same proof of another setting, every cover leaving the error of the loss that it left before.
@@ -96,7 +100,24 @@ class Checked(Value):
         What both settings have in common is not done again. Raises `CertificateError` where the steps do not carry
         over.
         """
-        return self._run.checker.check(self._run.rescaled(setting))
+        run, certificate = self._run, replace(self.certificate, setting=setting)
+        if run.network is not None:
+            there = run.checker.network(setting, run.strategy, merged=certificate.meeting)
+            before, after = ({piece.key: upper_log(piece.gain) for piece in net.pieces} for net in (run.network, there))
+            if before.keys() != after.keys():
+                raise CertificateError("the other setting has other pieces")
+            finer = {key: before[key] - after[key] - _ROOM * (before[key] != after[key]) for key in before}
+            levels = (
+                replace(
+                    level,
+                    covers={
+                        key: replace(cover, log_eps=cover.log_eps + finer[key]) for key, cover in level.covers.items()
+                    },
+                )
+                for level in certificate.levels
+            )
+            certificate = replace(certificate, levels=tuple(levels))
+        return run.checker.check(certificate)
 
 
 def verify(certificate: Certificate) -> Checked:
@@ -116,22 +137,18 @@ def verify(certificate: Certificate) -> Checked:
     except (TypeError, LookupError, AttributeError) as error:  # a field holds another type
         raise CertificateError(f"the steps cannot be followed ({type(error).__name__}: {error})") from error
     derived = checked.certificate
-    for i, (level, again) in enumerate(zip(certificate.levels, derived.levels, strict=True), 1):
-        _hold(level.log_count, again.log_count, f"the log count claimed for level {i}")
-    _hold(certificate.nats, derived.nats, "the claimed cost of measured numbers (nats)", logs=False)
-    _hold(certificate.log_value, checked.log_value, "the claim")
+    claims = [
+        *((level.log_count, f"the log count claimed for level {i}") for i, level in enumerate(certificate.levels, 1)),
+        (certificate.nats, "the claimed cost of measured numbers (nats)"),
+        (certificate.log_value, "the claim"),
+    ]
+    values = [*(level.log_count for level in derived.levels), derived.nats, derived.log_value]
+    for (claimed, what), value in zip(claims, values, strict=True):
+        if claimed is None or value is None or not value <= claimed + CLAIM_TOLERANCE * max(1.0, abs(value)):
+            power = "" if "nats" in what else "e^"
+            said = "nothing" if claimed is None else f"{power}{claimed:.12g}"
+            raise CertificateError(f"{what} does not follow: {said} is claimed, but the steps only give {power}{value}")
     return checked
-
-
-def _hold(claimed: float | None, derived: float | None, what: str, *, logs: bool = True) -> None:
-    """A claim must be at least what was derived."""
-    if derived is None:
-        raise CertificateError(f"{what} was not derived")
-    if claimed is not None and derived <= claimed + CLAIM_TOLERANCE * max(1.0, abs(derived)):
-        return
-    power = "e^" if logs else ""
-    said = "nothing" if claimed is None else f"{power}{claimed:.12g}"
-    raise CertificateError(f"{what} does not follow: {said} is claimed, but the steps only give {power}{derived:.12g}")
 
 
 def check(certificate: Certificate) -> Checked:
@@ -140,10 +157,9 @@ def check(certificate: Certificate) -> Checked:
 
 
 class Checker:
-    """Checks certificates; settings that have a network in common share its walk, and equal covers their cost."""
+    """Checks certificates; settings that have a network in common share its walk."""
 
     def __init__(self) -> None:
-        self.costs = Costs()
         self._known: dict[tuple[object, ...], tuple[Norms, Any]] = {}
 
     def check(self, certificate: Certificate) -> Checked:
@@ -153,26 +169,22 @@ class Checker:
             raise CertificateError(problem)
         try:
             certificate.setting.refuse_symbols()
-            return _Run(self, certificate).checked()
+            return Run(self, certificate).checked()
         except (InvalidSetting, Unsupported) as error:
             raise CertificateError(f"the certificate's setting: {error}") from None
         except (ArithmeticError, ValueError, RecursionError) as error:
             raise CertificateError(f"the steps cannot be evaluated: {error}") from None
 
-    def network(self, setting: Setting, *, published: bool) -> Network:
-        """The network of a setting in intervals."""
-        sample = setting.sample
+    def network(self, setting: Setting, strategy: Strategy, *, merged: bool) -> Network:
+        """The network of a setting in intervals, or that of the larger class with maps that meet as one map (A6)."""
+        sample, published = setting.sample, PUBLISHED if strategy.published else frozenset[str]()
+        if merged:
+            larger = self._once(setting, ("larger",), lambda: merge_linear_maps(setting))
+            if larger is None:
+                raise CertificateError("A6: no linear maps meet with nothing between them that acts")
+            setting = replace(larger.setting, sample=sample)
         about = "network", sample.margin, sample.lipschitz, published
-        return self._once(
-            setting, about, lambda: Network(setting, INTERVAL, published=PUBLISHED if published else frozenset())
-        )
-
-    def larger(self, setting: Setting) -> Setting:
-        """By A6 the setting whose class has maps that meet as one map, and contains the class of this one."""
-        merged = self._once(setting, ("larger",), lambda: merge_linear_maps(setting))
-        if merged is None:
-            raise CertificateError("A6: no linear maps meet with nothing between them that acts")
-        return replace(merged.setting, sample=setting.sample)
+        return self._once(setting, about, lambda: Network(setting, INTERVAL, published=published))
 
     def count(self, certificate: Certificate) -> arb:
         """The count of a strategy without covers."""
@@ -209,7 +221,7 @@ class Checker:
         return self._known[key][1]
 
 
-class _Run:
+class Run:
     """One certificate, checked from the setting up."""
 
     def __init__(self, checker: Checker, certificate: Certificate) -> None:
@@ -217,11 +229,10 @@ class _Run:
         self.certificate = certificate
         self.strategy = STRATEGIES[certificate.strategy]
         setting = certificate.setting
-        self.m = setting.sample.n_train
         self.price = checker.price(certificate)
-        walked = checker.larger(setting) if certificate.meeting else setting
-        self.network = None if self.strategy.coverless else checker.network(walked, published=self.strategy.published)
-        self.samples = self.strategy.samples(self.m)
+        self.network: Network | None = None
+        if not self.strategy.coverless:
+            self.network = checker.network(setting, self.strategy, merged=certificate.meeting)
         refusal = self.strategy.refuses(setting)
         if refusal is not None:
             raise CertificateError(refusal)
@@ -231,23 +242,22 @@ class _Run:
 
     def checked(self) -> Checked:
         levels, sample = self.certificate.levels, self.certificate.setting.sample
-        mu = self.certificate.mu
+        m, mu = sample.n_train, self.certificate.mu
         eta = None if self.certificate.eta is None else arb(self.certificate.eta)
         start = arb(1) / 2
         self.booked: list[dict[str, Booked]] = []
         if self.network is not None:
             start = INTERVAL.minimum(start, self.network.radius)
-            walked = Levels(self.network, self.strategy, self.samples, eta, self.checker.costs)
             for level in levels:
-                walked.add(level)
-            self.booked = walked.booked
+                before = self.booked[-1] if self.booked else {}
+                self.booked.append(book(self.network, self.strategy, level, before, self.strategy.samples(m), eta))
         counts = [sum((entry.cost for entry in booked.values()), start=arb(0)) for booked in self.booked]
         self.known = Known(
             start=arb(start.upper()),
             scales=[arb(level.log_scale).exp() for level in levels],
             counts=counts if self.network is not None else [self.checker.count(self.certificate)],
             log_inverse_delta=-arb(sample.delta).log() + self.price,
-            m=arb(self.m),
+            m=arb(m),
             train_error=arb(sample.train_error),
             mu=None if mu is None else arb(mu),
             eta=eta,
@@ -276,36 +286,3 @@ class _Run:
             certificate=claimed,
             _run=self,
         )
-
-    def rescaled(self, setting: Setting) -> Certificate:
-        """The certificate of another setting: every eps in proportion to what it counts for in the loss."""
-        certificate = replace(self.certificate, setting=setting)
-        if self.network is None:
-            return certificate
-        walked = self.checker.larger(setting) if certificate.meeting else setting
-        there = self.checker.network(walked, published=self.strategy.published)
-        before, after = ({piece.key: upper_log(piece.gain) for piece in net.pieces} for net in (self.network, there))
-        if before.keys() != after.keys():
-            raise CertificateError("the other setting has other pieces")
-        change = {key: before[key] - after[key] - _ROOM for key in before if before[key] != after[key]}
-
-        def cover(key: str, old: Cover) -> Cover:
-            return replace(old, log_eps=old.log_eps + change[key]) if key in change else old
-
-        levels = (
-            replace(level, covers={key: cover(key, old) for key, old in level.covers.items()})
-            for level in certificate.levels
-        )
-        return replace(certificate, levels=tuple(levels))
-
-
-def _shares(levels: Sequence[Mapping[str, Booked]], weights: Sequence[arb]) -> dict[str, float]:
-    """Each piece's part of the log counts, averaged over levels by how much they matter."""
-    total = sum(weights, start=arb(0))
-    shares: dict[str, float] = {}
-    for booked, weight in zip(levels, weights, strict=True):
-        count = sum((entry.cost for entry in booked.values()), start=arb(0))
-        for name, entry in booked.items():
-            part = float(weight / total * (entry.cost / count)) if count > 0 and total > 0 else 0.0
-            shares[name] = shares.get(name, 0.0) + part
-    return shares
