@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +120,14 @@ def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fit
     balls = {name: ("21", C * _INSIDE) for name in stack.trained}
     rule = Optimisation(lr=plan.lr, batch=0, steps=plan.steps, stop_loss=0.0, balls=balls)
     optimiser = StackedOptimiser(stack.trained, rule)
-    optimiser.project()
     for step in range(plan.steps):
         if step == plan.steps * 2 // 3:
-            optimiser.rule = replace(rule, lr=plan.lr / 5)
+            optimiser.param_groups[0]["lr"] = plan.lr / 5
         ahead = stack(x).squeeze(-1) * y
         loss = (1 - ahead / plan.margin).clamp_min(0).mean(1).sum()
-        optimiser.step(loss)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
     with torch.no_grad():
         train = _ramp(stack(x).squeeze(-1) * y, plan.margin).view(plan.seeds, plan.starts)
         least, which = train.min(1)

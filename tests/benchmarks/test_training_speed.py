@@ -75,7 +75,13 @@ def batched(T: int, m: int) -> tuple[Callable[[], Any], int]:
     optimiser = StackedOptimiser(stack.trained, Optimisation())
     sides = two_sided(torch.randint(0, 2, (count, m, T)), torch.float32)
     y = torch.randint(0, 2, (count, m))
-    return lambda: optimiser.step(losses(task.shape, stack(sides), y).mean(1).sum()), 10
+
+    def step() -> None:
+        optimiser.zero_grad()
+        losses(task.shape, stack(sides), y).mean(1).sum().backward()
+        optimiser.step()
+
+    return step, 10
 
 
 def needed_operations(T: int, m: int) -> float:

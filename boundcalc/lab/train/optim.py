@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,53 +10,30 @@ from torch import Tensor
 from boundcalc.lab.train.trial import Optimisation
 
 
-class StackedOptimiser:
-    """Torch's AdamW on tensors whose first dimension counts trials; weights stay in their norm balls."""
+class StackedOptimiser(torch.optim.AdamW):
+    """AdamW on tensors whose first dimension counts trials; weights stay in their norm balls."""
 
     def __init__(self, weights: Mapping[str, Tensor], rule: Optimisation) -> None:
-        self.weights = dict(weights)
-        self.rule = rule
-        self.steps = 0
-        self.inner = torch.optim.AdamW(self.weights.values(), rule.lr, weight_decay=rule.weight_decay, fused=True)
+        super().__init__(weights.values(), rule.lr, weight_decay=rule.weight_decay, fused=True)
+        self.weights, self.rule = dict(weights), rule
+        project_on_balls(self.weights, rule.balls)
 
-    def keep(self, kept: Tensor, weights: Mapping[str, Tensor]) -> StackedOptimiser:
+    def kept(self, which: Tensor, weights: Mapping[str, Tensor]) -> StackedOptimiser:
         """The optimiser of these trials alone, which go on where they were."""
         others = StackedOptimiser(weights, self.rule)
-        others.steps = self.steps
         for name, weight in self.weights.items():
-            state = self.inner.state[weight].items()
-            others.inner.state[others.weights[name]] = {
-                key: value[kept] if value.dim() else value for key, value in state
-            }
+            state = self.state[weight].items()
+            others.state[weights[name]] = {key: value[which] if value.dim() else value for key, value in state}
         return others
 
-    def step(self, loss: Tensor) -> None:
-        """One update of every trial by the gradient of a loss."""
-        self.inner.zero_grad()
-        loss.backward()
-        self.steps += 1
-        for group in self.inner.param_groups:
-            group["lr"] = self.rule.lr * min(1.0, self.steps / max(1, self.rule.warmup))
-        self.inner.step()
-        self.project()
-
-    def set_rate(self, lr: float) -> None:
-        """Go on at this learning rate."""
-        self.rule = replace(self.rule, lr=lr, warmup=0)
-
-    def project(self) -> None:
-        """Put weights that have left their norm ball back."""
-        if self.rule.balls:
-            project_on_balls(self.weights, self.rule.balls)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state, as tensors and numbers."""
-        return {"inner": self.inner.state_dict(), "steps": self.steps}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from such a state."""
-        self.inner.load_state_dict(state["inner"])
-        self.steps = state["steps"]
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """One update of every trial by the gradients that are there."""
+        if self.rule.warmup:
+            steps = next((int(state["step"]) for state in self.state.values()), 0)
+            if steps < self.rule.warmup:
+                self.param_groups[0]["lr"] = self.rule.lr * min(1.0, (steps + 1) / self.rule.warmup)
+        super().step(closure)
+        project_on_balls(self.weights, self.rule.balls)
 
 
 @torch.no_grad()

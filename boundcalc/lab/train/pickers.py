@@ -99,7 +99,8 @@ class _TorchLearner(ABC):
         generator = torch.Generator().manual_seed(substream(state.seed, "fit", state.fits))
         state.fits += 1
         if not first and rule.round_lr:
-            state.optimiser.set_rate(rule.round_lr)
+            for group in state.optimiser.param_groups:
+                group["lr"] = rule.round_lr
         recent = 0.0
         for step in range(1, steps + 1):
             if len(y) <= rule.whole:
@@ -116,7 +117,9 @@ class _TorchLearner(ABC):
 
     def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
         loss = self._loss(self._outputs(state.model, x), y)
-        state.optimiser.step(loss)
+        state.optimiser.zero_grad()
+        loss.backward()
+        state.optimiser.step()
         return float(loss.detach())
 
     @torch.no_grad()
@@ -242,28 +245,6 @@ def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.Adam(weights, lr=1e-3)
 
 
-@dataclass
-class _Steps:
-    """A torch optimiser that takes losses."""
-
-    inner: torch.optim.Optimizer
-
-    def step(self, loss: Tensor) -> None:
-        self.inner.zero_grad(set_to_none=True)
-        loss.backward()
-        self.inner.step()
-
-    def set_rate(self, lr: float) -> None:
-        for group in self.inner.param_groups:
-            group["lr"] = lr
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.inner.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.inner.load_state_dict(state)
-
-
 @dataclass(kw_only=True)
 class ModuleLearner(_TorchLearner):
     """A learner that trains your torch module: `make()` returns a fresh one, with logits or one score as output.
@@ -284,7 +265,7 @@ class ModuleLearner(_TorchLearner):
     def recipe(self) -> Mapping[str, Any]:
         """Names, and the shapes of a fresh module's tensors: code itself is the user's to keep."""
         state = self.start(0)
-        rule = state.optimiser.inner
+        rule = state.optimiser
         numbers = {k: v for k, v in rule.defaults.items() if isinstance(v, int | float | str | bool)}
         return {
             "kind": "module",
@@ -299,7 +280,7 @@ class ModuleLearner(_TorchLearner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(substream(seed, "init"))
             module = self.make().to(self.device)
-        return _State(module, _Steps(self.optimiser(module.parameters())), seed)
+        return _State(module, self.optimiser(module.parameters()), seed)
 
     def fit(self, state: _State, examples: Data, prefix: int) -> _State:
         """Train on, with torch's own generator seeded: dropout is then a function of the picks."""

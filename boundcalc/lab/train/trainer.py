@@ -94,7 +94,6 @@ class _Training:
         self.device = device()
         self.stack = Stack.fresh(first.architecture, self.shape, first.init, generators, self.device)
         self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
-        self.optimiser.project()
         self.active = list(range(len(trials)))
         self.recent = torch.zeros(len(trials), device=self.device)
         self.curves: list[list[dict[str, float]]] = [[] for _ in trials]
@@ -140,7 +139,9 @@ class _Training:
     def _step(self) -> Tensor:
         inputs, y = self._batch()
         loss = losses(self.shape, self.stack(inputs), y).mean(1)
-        self.optimiser.step(loss.sum())
+        self.optimiser.zero_grad()
+        loss.sum().backward()
+        self.optimiser.step()
         return loss.detach()
 
     def _check(self, step: int, done: dict[int, str]) -> None:
@@ -216,7 +217,7 @@ class _Training:
         self.active = [self.active[position] for position in kept.tolist()]
         if self.active:
             self.stack.keep(kept)
-            self.optimiser = self.optimiser.keep(kept, self.stack.trained)
+            self.optimiser = self.optimiser.kept(kept, self.stack.trained)
             self.recent = self.recent[kept]
         self._all = None
 
