@@ -37,7 +37,7 @@ certify_options = all_of(
         kind=click.Choice((*METHODS, "all")),
     ),
     option("--delta", NUMBER, "Failure probability.", 0.05),
-    option("--prefix", NUMBER, "Share of the examples that certified training starts from.", 0.0, show_default=False),
+    option("--prefix", NUMBER, "Share of the examples that a rule is read off.", 0.0, show_default=False),
 )
 """What is certified of what a trial's data teach, as `methods`, `delta` and `prefix`."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.errors import BoundcalcError
 from boundcalc.lab.train.trial import Trial, canonical
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Record:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What `runs` shows, chooses and sorts by."""
+        """What a list of trials shows and sorts by."""
         task, model, result = self.config["task"], self.config["architecture"], self.result
         return {
             "task": task.get("function", task["task"]),
@@ -170,34 +170,19 @@ class Store:
             self._fetch_all("SELECT name, count(*) FROM sweeps JOIN trials USING (hash) GROUP BY name ORDER BY name")
         )
 
-    def named(self, prefix: str) -> str:
-        """The one hash that begins so."""
-        matches = [key for key in self.hashes() if key.startswith(prefix)]
-        if len(matches) != 1:
-            raise InvalidSetting(f"{len(matches)} trials of {self.path} begin with {prefix!r}: see `boundcalc runs`")
-        return matches[0]
-
-    def find(self, prefix: str) -> Record:
-        """The one trial whose hash begins so."""
-        for record in self.records(key=self.named(prefix)):
-            return record
-        raise StoreError(f"store {self.path}: {self.damaged[-1]}")
-
-    def records(self, *, key: str = "", sweep: str = "", **chosen: Any) -> list[Record]:
-        """Stored trials: the one with a hash, of a sweep, or with values of their summary.
+    def records(self, *, sweep: str = "") -> list[Record]:
+        """Stored trials, or those of a sweep.
 
         Records that were changed after they were written are left out, and noted in `damaged`.
         """
-        where, values = ("hash = ?", (key,)) if key else ("1", ())
-        if sweep:
-            where, values = "hash IN (SELECT hash FROM sweeps WHERE name = ?)", (sweep,)
+        where = "hash IN (SELECT hash FROM sweeps WHERE name = ?)" if sweep else "? = ''"
         records: list[Record] = []
-        for own, *texts, created in self._fetch_all(f"SELECT * FROM trials WHERE {where}", values):
-            if self._unchanged("", own, *texts):
+        for key, *texts, created in self._fetch_all(f"SELECT * FROM trials WHERE {where}", (sweep,)):
+            if self._unchanged("", key, *texts):
                 config, result = map(json.loads, texts[:2])
-                records.append(Record(own, config, result, texts[2], created, self._certificates(own)))
-        kept = [r for r in records if all(r.summary[name] == value for name, value in chosen.items())]
-        return sorted(kept, key=lambda r: (*[r.summary[name] for name in ("task", "T", "m", "depth", "seed")], r.hash))
+                records.append(Record(key, config, result, texts[2], created, self._certificates(key)))
+        names = ("task", "T", "m", "depth", "seed")
+        return sorted(records, key=lambda record: (*[record.summary[name] for name in names], record.hash))
 
     def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
         query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
@@ -209,8 +194,7 @@ class Store:
 
     def _unchanged(self, what: str, key: str, *texts: str) -> bool:
         *content, digest = texts
-        name = key[:12]
-        text = f"{what}{name} was changed after it was written: `boundcalc runs {name} --forget`, then train it again"
+        text = f"{what}{key[:12]} was changed after it was written: remove it (Store.remove), then train it again"
         if digest_of(key, *content) != digest and text not in self.damaged:
             self.damaged.append(text)
         return digest_of(key, *content) == digest

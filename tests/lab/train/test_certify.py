@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 
 from boundcalc.lab.train.certify import Issued, Request
-from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
+from boundcalc.lab.train.run import certify_sweep, run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
 from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
@@ -83,17 +83,6 @@ def test_what_a_killed_sweep_has_made_is_kept(store: Path, monkeypatch: pytest.M
     with Store(store) as opened:
         again = certify_sweep(sweep().trials, opened, plans)
         assert (again.present, again.added) == (3, 1)
-
-
-def test_workers_make_the_same_certificates(store: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.db"
-    with Store(other) as opened:
-        run_sweep(sweep(), opened)
-        made = certify_sweep(sweep().trials, opened, PLANS, workers=Workers(jobs=2))
-        assert (made.added, made.errors) == (4, [])
-        theirs = {r.hash: [s["certificate"] for s in r.certificates] for r in opened.records()}
-    with Store(store) as opened:
-        assert theirs == {r.hash: [s["certificate"] for s in r.certificates] for r in opened.records()}
 
 
 def test_a_certificate_that_was_changed_is_told_and_left_out(store: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -13,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from boundcalc.cli import main
 from boundcalc.lab.train.store import Store, StoreError, digest_of
 from boundcalc.lab.train.sweep import missing, sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
@@ -74,12 +74,6 @@ def test_where_a_file_lies_does_not_count(tmp_path: Path) -> None:
     assert len(hashes) == 1
 
 
-def test_a_hash_is_the_same_in_another_process() -> None:
-    code = "from tests.lab.train.test_store import trial; print(trial(3).hash)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == trial(3).hash
-
-
 # -- sweeps
 
 
@@ -108,11 +102,11 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         assert store.add(trial(2, T=32), result(0.5))
     with Store(tmp_path / "runs.db", create=False) as store:
         assert len(store.hashes()) == 2
-        record = store.find(trial(1).hash[:8])
+        record = {record.hash: record for record in store.records()}[trial(1).hash]
         assert record.trial == trial(1)
         assert record.result == result()
         assert store.sweeps() == {"a": 1, "b": 1}
-        assert [r.trial.seed for r in store.records(T=32)] == [2]
+        assert [r.trial.seed for r in store.records(sweep="b")] == [1]
         assert store.verify() == []
         store.remove([trial(1).hash])
         assert store.hashes() == {trial(2, T=32).hash}
@@ -125,6 +119,20 @@ def test_verify_sees_a_change(tmp_path: Path, column: str) -> None:
         old = store.connection.execute(f"SELECT {column} FROM trials").fetchone()[0]
         store.connection.execute(f"UPDATE trials SET {column} = ?", (old.replace("1", "2"),))
         assert len(store.verify()) == 1
+
+
+def test_a_damaged_record_is_left_out_and_named(tmp_path: Path) -> None:
+    path, key = tmp_path / "s.db", trial(1).hash
+    with Store(path) as store:
+        for seed in range(3):
+            store.add(trial(seed), result(), sweep="demo")
+        store.connection.execute(
+            "UPDATE trials SET result = CAST(replace(result, '\"done\"', X'FFFE') AS TEXT) WHERE hash = ?", (key,)
+        )
+    outcome = CliRunner().invoke(main, ["sweep", "--store", str(path)])
+    assert outcome.exit_code == 0
+    assert len(outcome.stdout.splitlines()) == 5
+    assert f"left out: {key[:12]} was changed after it was written" in outcome.stderr
 
 
 def test_verify_sees_a_hash_that_is_not_the_configurations(tmp_path: Path) -> None:
@@ -143,8 +151,8 @@ def _write(path: str, first: int, count: int) -> int:
 
 def test_writers_at_once_leave_every_trial_once(tmp_path: Path) -> None:
     path = str(tmp_path / "runs.db")
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        added = [f.result() for f in [pool.submit(_write, path, first, 40) for first in (0, 20, 0, 20)]]
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        added = [f.result() for f in [pool.submit(_write, path, first, 40) for first in (0, 20)]]
     with Store(path) as store:
         assert sum(added) == len(store.hashes()) == 60
         assert store.verify() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import math
 from typing import Any
 
@@ -98,3 +99,11 @@ def test_labels_of_many_fair_bits_are_those_of_the_function(kind: str) -> None:
     task = BooleanTask(T=13, s=11, function="majority", law="natural")
     world, x, y = drawn(task, kind, 2000)
     assert (y == (x[:, world["coordinates"]].sum(1, dtype=int) > 5)).all()
+
+
+def test_longer_masked_inputs_tell_more_about_the_law() -> None:
+    """docs/latent.md says so of the masked task: its Bayes risk falls at every length, and how far."""
+    risks = [MaskedTokenTask(L=L).bayes_risk() for L in (2, 8, 32, 128, 512)]
+    for shorter, longer in itertools.pairwise(risks):
+        assert longer.value < shorter.value - 3 * math.hypot(shorter.error, longer.error) / 2
+    assert [round(risk.value, 2) for risk in risks[1:]] == [0.78, 0.74, 0.72, 0.72]
