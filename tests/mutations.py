@@ -549,8 +549,8 @@ MUTATIONS = [
     Mutation(
         "cuts that lose a side",
         "predictors/rules/check.py",
-        "max(low, tree.at), high)",
-        "max(low, tree.at), low)",
+        "enumerate(tree.parts):",
+        "enumerate(tree.parts[:1]):",
         _RULES,
     ),
     Mutation("trees for free", "predictors/rules/code.py", "Fraction(1, 2 * left)", "Fraction(1, left)", _RULES),

@@ -59,8 +59,8 @@ def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float,
     ends = []
     for sign in (1, -1):
         leaves = leaves_of(tables.floats, [Part(region, sign) for region in inputs])
-        values = [least_value(tables, leaf, sign, region, {}) for (leaf, _), region in zip(leaves, inputs, strict=True)]
-        ends.append([sign * (0.0 if value is None else value) for value in values])
+        values = [least_value(tables, leaf, sign, region) for (leaf, _), region in zip(leaves, inputs, strict=True)]
+        ends.append([sign * value for value in values])
     return list(zip(*ends, strict=True))
 
 

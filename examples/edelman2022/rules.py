@@ -156,7 +156,7 @@ def attacked(tables: Any, explanation: Any) -> dict[str, Any]:
     inside = replace(rule, window=None if explanation.proved.everywhere else rule.window)
     leaves = [
         fixed
-        for fixed, _, leaf in proof.leaves
+        for fixed, leaf in proof.leaves
         if leaf is not None and not inputs_of(rule.T, fixed, proof.low, proof.high).empty
     ]
     least = min(explanation.proved.values)

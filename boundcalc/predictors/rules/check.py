@@ -1,14 +1,14 @@
 """The checker of G15's premise: that a network, from its stored weights, answers as a rule wherever the rule answers.
 
-A proof is a tree. It cuts the inputs by a bit, or by whether the input of a hidden unit is below a number, until slopes
-of lines below the hidden units show the answer. Everything else is derived here: the tables, the domain, B1 and B2 on
-every leaf. The parts of a cut cover what is cut, so a wrong tree can make the proof fail, never succeed.
+A proof is a tree. It cuts the inputs by a bit until slopes of lines below the hidden units show the answer. Everything
+else is derived here: the tables, the domain, B1 and B2 on every leaf. The parts of a cut cover what is cut, so a wrong
+tree can make the proof fail, never succeed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,9 +24,6 @@ from boundcalc.predictors.rules.rounding import float32_error
 from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
 from boundcalc.predictors.rules.tables import Tables, least, phi
 from boundcalc.predictors.statements import read_as
-
-Ranges = Mapping[int, tuple[float, float]]
-"""Hidden units whose inputs are cut, with the numbers that these lie between."""
 
 
 class Node:
@@ -61,17 +58,7 @@ class Bit(Node):
     parts: tuple[Node | None, Node | None]
 
 
-@dataclass(frozen=True)
-class Unit(Node):
-    """A cut: inputs at which what a hidden unit reads is at most `at`, and at least `at`."""
-
-    label: ClassVar[str] = "unit"
-    index: int
-    at: float
-    parts: tuple[Node | None, Node | None]
-
-
-Node.KINDS |= {"leaf": Leaf, "bit": Bit, "unit": Unit}
+Node.KINDS |= {"leaf": Leaf, "bit": Bit}
 
 
 @dataclass(frozen=True)
@@ -83,9 +70,9 @@ class Proof:
     tree: Node | None
 
     @property
-    def leaves(self) -> list[tuple[Fixed, Ranges, Leaf | None]]:
+    def leaves(self) -> list[tuple[Fixed, Leaf | None]]:
         """What leads to each leaf, and the leaf."""
-        return list(_leaves(self.tree, {}, {}))
+        return list(_leaves(self.tree, {}))
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object."""
@@ -128,7 +115,7 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
         )
     values: list[float] = []
     leaves = proof.leaves
-    for number, (fixed, ranges, leaf) in enumerate(leaves, 1):
+    for number, (fixed, leaf) in enumerate(leaves, 1):
         if progress is not None:
             progress(f"leaf {number} of {len(leaves)}")
         if any(not 0 <= t < rule.T for t in fixed):
@@ -140,9 +127,7 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
             raise CertificateError(
                 f"the proof leaves out inputs that show {dict(fixed)}, or does not tell their answers apart"
             )
-        value = least_value(tables, leaf, 1 if 1 in answers else -1, inputs, ranges)
-        if value is None:
-            continue
+        value = least_value(tables, leaf, 1 if 1 in answers else -1, inputs)
         if not (value > 0 and math.isfinite(value)):
             raise CertificateError(
                 f"not shown that the network answers {answers.pop()} on inputs that show {dict(fixed)}"
@@ -160,8 +145,8 @@ def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
     return Inputs(T, tuple(fixed.items()), low - shown, high - shown)
 
 
-def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: Ranges) -> float | None:
-    """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown; None: no input."""
+def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs) -> float:
+    """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown."""
     a, width = tables.architecture, len(tables.zeta)
     if len(leaf.slopes) != width or any(not 0 <= h < a.heads for h in leaf.heads):
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
@@ -174,11 +159,8 @@ def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs, ranges: R
     for j, zeta in enumerate(tables.zeta):
         if not (low[j].is_finite() and high[j].is_finite()):
             return -math.inf
-        bottom, top = ranges.get(j, (-math.inf, math.inf))
-        z_low.append(max(bottom, lower_float(zeta + least([s * low[j] for s in scale]))))
-        z_high.append(min(top, upper_float(zeta - least([-s * high[j] for s in scale]))))
-        if z_low[j] > z_high[j]:
-            return None
+        z_low.append(lower_float(zeta + least([s * low[j] for s in scale])))
+        z_high.append(upper_float(zeta - least([-s * high[j] for s in scale])))
     total = sum(offsets(a.activation, [sign * g for g in tables.g], leaf.slopes, z_low, z_high), sign * tables.k_0)
     total = sum((arb(slope) * zeta for slope, zeta in zip(leaf.slopes, tables.zeta, strict=True)), total)
     bent = sign * tables.scaled + tables.units * arb_mat([[slope] for slope in leaf.slopes])
@@ -274,14 +256,10 @@ def _larger_square(low: arb, high: arb) -> arb:
     return arb.max(low * low, high * high)
 
 
-def _leaves(tree: Node | None, fixed: Fixed, ranges: Ranges) -> Iterator[tuple[Fixed, Ranges, Leaf | None]]:
+def _leaves(tree: Node | None, fixed: Fixed) -> Iterator[tuple[Fixed, Leaf | None]]:
     if isinstance(tree, Bit):
         for bit, part in enumerate(tree.parts):
             if fixed.get(tree.index, bit) == bit:
-                yield from _leaves(part, {**fixed, tree.index: bit}, ranges)
-    elif isinstance(tree, Unit):
-        low, high = ranges.get(tree.index, (-math.inf, math.inf))
-        yield from _leaves(tree.parts[0], fixed, {**ranges, tree.index: (low, min(high, tree.at))})
-        yield from _leaves(tree.parts[1], fixed, {**ranges, tree.index: (max(low, tree.at), high)})
+                yield from _leaves(part, {**fixed, tree.index: bit})
     else:
-        yield fixed, ranges, tree if isinstance(tree, Leaf) else None
+        yield fixed, tree if isinstance(tree, Leaf) else None

@@ -14,10 +14,10 @@ import numpy as np
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules import code
-from boundcalc.predictors.rules.check import Bit, Leaf, Node, Proof, Proved, Unit, inputs_of, prove
+from boundcalc.predictors.rules.check import Bit, Leaf, Node, Proof, Proved, inputs_of, prove
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.fails import Counterexample, counterexample
-from boundcalc.predictors.rules.slopes import Part, ascend, attracting, loosest_unit
+from boundcalc.predictors.rules.slopes import Part, ascend, attracting
 from boundcalc.predictors.rules.tables import FloatTables, Tables
 from boundcalc.predictors.statements import G15
 
@@ -35,8 +35,6 @@ _CUTS = 16
 """Of all leaves together."""
 _STARTS = 5
 """Of searches for a counterexample, per leaf without a proof."""
-_MOST_LEAVES = 24
-"""Of a tree that is grown where no few bits decide."""
 Cost = tuple[float, float]
 
 
@@ -72,7 +70,6 @@ class _Work:
     y: Array | None = None
     cuts: int = _CUTS
     best: Cost = (math.inf, math.inf)
-    without_error: bool = False
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     started: float = field(default_factory=time.process_time)
 
@@ -122,7 +119,7 @@ def explain(
             _check(work, proposal)
             checking += time.process_time() - before
         if proposal.proved is not None and cost <= work.best:
-            best, work.best, work.without_error = proposal, cost, work.without_error or not errors
+            best, work.best = proposal, cost
         elif best.proof is None and not best.doubtful:
             best.doubtful = proposal.doubtful
         if work.late or (best.proved is not None and not best.rule.silent):
@@ -160,16 +157,11 @@ def _check(work: _Work, candidate: Found) -> None:
 
 
 def _proposals(work: _Work, guesses: Sequence[Rule]) -> Iterator[Found]:
-    """Rules with what may be their proofs: guesses on all inputs, in windows, in parts; last, a tree that is grown."""
+    """Rules with what may be their proofs: guesses on all inputs, in windows, in parts."""
     for guess in guesses:
         yield from _whole(work, guess, _WINDOWS)
     for guess in guesses:
         yield _in_parts(work, guess)
-    if work.without_error:  # of the rules proved so far
-        return
-    tree = grown(work)
-    if _function(tree) not in map(_function, guesses) and work.cost(tree, 0) < work.best:
-        yield _in_parts(work, tree)
 
 
 def _rows(T: int) -> int:
@@ -207,27 +199,6 @@ def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.
         inputs[:, list(positions)] = pattern
         table.append(int((floats.forward(inputs) > 0).mean() > 0.5))
     return Rule.of_table(T, positions, tuple(table))
-
-
-def grown(work: _Work) -> Rule:
-    """A decision tree that asks for the bit of most influence until random inputs are answered alike."""
-    floats, random, T, leaves = work.tables.floats, work.random, work.tables.T, 1
-
-    def grow(fixed: Fixed) -> code.Tree:
-        nonlocal leaves
-        inputs = random.integers(0, 2, (48, T))
-        inputs[:, list(fixed)] = list(fixed.values())
-        share = float((floats.forward(inputs) > 0).mean())
-        if share in (0.0, 1.0) or leaves >= _MOST_LEAVES or len(fixed) == T or work.late:
-            return int(share > 0.5)
-        leaves += 1
-        flips = influences(floats, inputs[: _rows(T)])
-        flips[list(fixed)] = -1
-        position = int(flips.argmax())
-        low, high = (grow({**fixed, position: bit}) for bit in (0, 1))
-        return low if low == high else (position, low, high)
-
-    return Rule(T, grow({}))
 
 
 def _whole(work: _Work, guess: Rule, windows: Sequence[int | None]) -> Iterator[Found]:
@@ -331,26 +302,19 @@ def leaves_of(floats: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, fl
 
 
 def _by_cuts(work: _Work, part: Part, value: float, depth: int) -> Node | None:
-    """A proof by cuts of bits or of hidden units, the better one at each step; None where it is not found."""
+    """A proof by cuts of further bits; None where it is not found."""
     work.cuts -= 1
-    if depth == 0 or work.late or work.cuts < 0:
+    if depth == 0 or work.late or work.cuts < 0 or not part.inputs.free:
         return None
-    f, cuts = work.tables.floats, list[tuple[Bit | Unit, list[Part]]]()
-    if part.inputs.free:
-        t = attracting(f, part)
-        cuts.append((Bit(t, (None, None)), [replace(part, inputs=part.inputs.showing(t, c)) for c in (0, 1)]))
-    j, at = loosest_unit(f, part)
-    low, high = part.ranges.get(j, (-math.inf, math.inf))
-    sides = [replace(part, ranges={**part.ranges, j: ends}) for ends in ((low, min(at, high)), (max(at, low), high))]
-    cuts.append((Unit(j, at, (None, None)), sides))
-    tried = [(leaves_of(f, sides), cut, sides) for cut, sides in cuts]
-    leaves, cut, sides = max(tried, key=lambda option: min(v for _, v in option[0]))
+    t = attracting(work.tables.floats, part)
+    sides = [replace(part, inputs=part.inputs.showing(t, c)) for c in (0, 1)]
+    leaves = leaves_of(work.tables.floats, sides)
     if min(v for _, v in leaves) <= value:
         return None
-    parts = [
+    first, second = (
         leaf if v > 0 else _by_cuts(work, side, v, depth - 1) for side, (leaf, v) in zip(sides, leaves, strict=True)
-    ]
-    return None if None in parts else replace(cut, parts=(parts[0], parts[1]))
+    )
+    return None if first is None or second is None else Bit(t, (first, second))
 
 
 def _chain(work: _Work, rule: Rule, fixed: Fixed, answer: int) -> tuple[code.Tree, Node | None]:

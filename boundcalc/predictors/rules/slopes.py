@@ -5,8 +5,7 @@ Nothing is trusted.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,11 +33,10 @@ _DIGITS = 5
 
 @dataclass(frozen=True)
 class Part:
-    """Inputs on which a network shall answer one thing, with cuts of hidden units."""
+    """Inputs on which a network shall answer one thing."""
 
     inputs: Inputs
     sign: int
-    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])
 
 
 @dataclass
@@ -116,8 +114,8 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
     sets, signs = _Sets(f, [part.inputs for part in parts]), np.array([float(part.sign) for part in parts])
     low, high, exact = sets.ranges()
     scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
-    z_low, z_high = _hidden_ranges(f, low, high, scale, parts)
-    empty = (z_low > z_high).any(1)
+    z_low = f.zeta + np.minimum(*(s * low[:, : len(f.g)] for s in scale))
+    z_high = f.zeta + np.maximum(*(s * high[:, : len(f.g)] for s in scale))
     g = signs[:, None] * f.g
     width = np.maximum(z_high - z_low, 1e-9)
     a = g * (float_phi(f.activation, z_high) - float_phi(f.activation, z_low)) / width
@@ -148,7 +146,6 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
         reached = f.zeta + kappa[:, None] * (sets.row(p) @ f.units)
         nearest = np.take_along_axis(z, place, 2)[..., 0]
         a = a + (0.3 / (1 + step / 10)) * np.abs(g) * (reached - nearest) / width
-    best = np.where(empty, np.inf, best)
     rounded = [tuple(float(f"{s:.{_DIGITS}g}") for s in row) for row in slopes]
     return [(Leaf(s, h, float(k)), float(v)) for s, h, k, v in zip(rounded, exact, kappas, best, strict=True)]
 
@@ -160,19 +157,6 @@ def _scales(f: FloatTables, low: Array, high: Array) -> tuple[Array, Array]:
     most = np.maximum(low**2, high**2)
     least = np.where((low > 0) | (high < 0), np.minimum(low**2, high**2), 0)
     low, high = (1 / np.sqrt(square.mean(1, keepdims=True) + f.eps) for square in (most, least))
-    return low, high
-
-
-def _hidden_ranges(
-    f: FloatTables, low: Array, high: Array, scale: tuple[Array, Array], parts: Sequence[Part]
-) -> tuple[Array, Array]:
-    """The least and the largest input of every hidden unit."""
-    low, high = low[:, : len(f.g)], high[:, : len(f.g)]
-    low = f.zeta + np.minimum(scale[0] * low, scale[1] * low)
-    high = f.zeta + np.maximum(scale[0] * high, scale[1] * high)
-    for i, part in enumerate(parts):
-        for j, (least, most) in part.ranges.items():
-            low[i, j], high[i, j] = max(low[i, j], least), min(high[i, j], most)
     return low, high
 
 
@@ -194,15 +178,3 @@ def attracting(f: FloatTables, part: Part) -> int:
     moves = np.einsum("hij,hi,j->h", np.abs(f.through[..., : len(f.g)]), half[0], np.abs(f.g))
     free = part.inputs.free
     return free[int(f.e[int(moves.argmax())][free].max(1).argmax())]
-
-
-@np.errstate(all="ignore")
-def loosest_unit(f: FloatTables, part: Part) -> tuple[int, float]:
-    """The hidden unit whose line can be farthest below it, and the middle of its range."""
-    low, high, _ = _Sets(f, [part.inputs]).ranges()
-    scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
-    ends = [side[0] for side in _hidden_ranges(f, low, high, scale, [part])]
-    middle = (ends[0] + ends[1]) / 2
-    chord = (float_phi(f.activation, ends[0]) + float_phi(f.activation, ends[1])) / 2
-    j = int((np.abs(f.g) * np.abs(chord - float_phi(f.activation, middle))).argmax())
-    return j, float(middle[j]) if math.isfinite(middle[j]) else 0.0

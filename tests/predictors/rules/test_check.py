@@ -13,7 +13,7 @@ import torch
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
 from boundcalc.lab.train.model import plain
 from boundcalc.predictors.rules import check
-from boundcalc.predictors.rules.check import Bit, Leaf, Proof, Unit, inputs_of, least_value, prove
+from boundcalc.predictors.rules.check import Bit, Leaf, Proof, inputs_of, least_value, prove
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.rounding import float32_error
 from boundcalc.predictors.rules.search import explain, leaves_of
@@ -59,7 +59,7 @@ def test_tables_give_the_network(number: int):
 @pytest.mark.parametrize("size", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_least_values_are_never_above_any_value(size: float, number: int):
-    """Random networks, slopes and sets of inputs, cut by bits, counts and inputs of hidden units."""
+    """Random networks, slopes and sets of inputs, cut by bits and counts."""
     x, shown = all_inputs(T), 0
     for seed in range(8):
         g = np.random.default_rng(seed)
@@ -82,15 +82,9 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
         )
         far = [replace(good, scale=k * good.scale) for k in (-1.0, 0.0, 3.0)] if a.normalisation != "none" else []
         for leaf in (good, replace(good, heads=()), some, *far):
-            value = least_value(tables, leaf, part.sign, inputs, {})
-            assert value is not None
+            value = least_value(tables, leaf, part.sign, inputs)
             assert value <= (part.sign * truth[inside]).min()
             shown += value > -math.inf
-        unit, at = int(g.integers(a.d_ff or 0)), float(g.standard_normal())
-        both = [
-            least_value(tables, good, part.sign, inputs, {unit: ends}) for ends in ((-math.inf, at), (at, math.inf))
-        ]
-        assert min(math.inf if value is None else value for value in both) <= (part.sign * truth[inside]).min()
     assert shown
 
 
@@ -152,13 +146,11 @@ def test_altered_rules_and_proofs_are_refused(good: Any):
     for other in wrong:
         assert refused(tables, rule, Proof(0, T, replace(tree, parts=(tree.parts[0], other))))
         assert refused(tables, rule, Proof(0, T, replace(tree, parts=(other, tree.parts[1]))))
-    # a cut of a hidden unit shows nothing that its two parts do not show
-    assert not refused(tables, rule, Proof(0, T, Unit(0, 0.1, (tree, tree))))
-    assert refused(tables, rule, Proof(0, T, Unit(0, 0.1, (tree, None))))
-    assert refused(tables, rule, Proof(0, T, Unit(0, 0.1, (None, tree))))
-    useless = replace(leaf, slopes=(1e6,) * len(leaf.slopes))
-    for at in (-1e6, 1e6):  # all inputs are on one side, which must not pass for empty
-        assert refused(tables, rule, Proof(0, T, replace(tree, parts=(tree.parts[0], Unit(0, at, (useless, useless))))))
+    # a further cut shows nothing that its two parts do not show
+    further = (t + 1) % T
+    assert not refused(tables, rule, Proof(0, T, Bit(further, (tree, tree))))
+    assert refused(tables, rule, Proof(0, T, Bit(further, (tree, None))))
+    assert refused(tables, rule, Proof(0, T, Bit(further, (None, tree))))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +164,6 @@ def test_altered_rules_and_proofs_are_refused(good: Any):
         {"tree": {"kind": "bit", "index": 0.5, "parts": [None, None]}},
         {"tree": {"kind": "bit", "index": 0, "parts": [None]}},
         {"tree": {"kind": "bit", "index": 0, "at": 0.0, "parts": [None, None]}},
-        {"tree": {"kind": "unit", "index": 0, "at": math.nan, "parts": [None, None]}},
         {"tree": {"kind": "leaf", "heads": [0], "scale": math.inf, "slopes": []}},
         {"tree": {"kind": "leaf", "heads": [True], "scale": 1.0, "slopes": []}},
         {"tree": {"kind": "leaf", "heads": [], "scale": 1.0, "slopes": [math.nan]}},
