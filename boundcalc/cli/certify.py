@@ -12,7 +12,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
-from boundcalc.base.rounding import at_least, confidence, percent, short, up
+from boundcalc.base.rounding import percent, short, up
 from boundcalc.cli.checkpoint import (
     READING,
     account_lines,
@@ -217,17 +217,11 @@ def _rule(model: str, data: str | None, delta: float, folder: Path | None, form:
     say(str(explanation))
     if proved is not None and explanation.margin is not None:
         function = function_of(proved.rounding, explanation.margin)
-        say(f"proof       {len(proved.values)} parts in ball arithmetic, {function}")
+        say(f"{len(proved.values)} parts in ball arithmetic, {function}")
         if where is not None:
-            say(f"beyond      it differs from {explanation.rule} at {where}")
-    if certificate is not None:
-        counts = certificate.facts
-        say(f"risk        G15: the rule errs on {counts['errors']} of {counts['n']} examples")
-        if facts["function"] != facts["unnamed"]:
-            name = f"the name {facts['function']} ({up(counts['bits'], 4)} bits) is in the code, as tasks are"
-            say(f"            {name}: risk <= {up(certificate.risk, 3)}")
+            say(f"it differs from {explanation.rule} at {where}")
     if file is not None:
-        say(f"certificate {file}: boundcalc verify {file} --model {model}")
+        say(f"{file}: boundcalc verify {file} --model {model}")
     return proved is not None
 
 
@@ -240,7 +234,7 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     from boundcalc.cli.eval import refuse_idle_bits
     from boundcalc.cli.report import ask
     from boundcalc.cli.setting import Question
-    from boundcalc.lab.certification import Certification
+    from boundcalc.lab.certification import Certification, of_bound
     from boundcalc.setting import Setting
 
     audit = take_audit(model, options, lacking=_NO_READ_OUT, refused=True)
@@ -254,17 +248,18 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     refuse_idle_bits(question, options["bounds"])
     report = ask(question, options["bounds"], solve=not options["no_solve"], why=options["why"])
     best = () if report.best is None else (report.best.recording(audit.compared),)
-    written: list[Path] = []
-    if folder is not None:
-        written = Certification(audit.where, (), sample.delta, bounds=best).save(folder)
-        if not written:
-            raise click.ClickException("every bound is trivial: there is no proof to write")
+    lines = tuple(of_bound(value) for value in best)
+    certification = Certification(audit.where, lines, sample.delta, audit, setting, best)
+    written = [] if folder is None else certification.save(folder)
+    if folder is not None and not written:
+        raise click.ClickException("every bound is trivial: there is no proof to write")
     paid, cost = _paid(setting)
     if form == "json":
         check = {"model": audit.where, "family": audit.family, "forward_check": audit.to_json()["forward_check"]}
         write_json({**report.to_json(), **check, "pieces": dict(_pieces(report)), "p1": cost})
     else:
-        _show(audit, report, setting, paid, cost)
+        say(f"{certification.verdict}\n\n{audit.where}: family {audit.family}")
+        _show(audit, report, paid, cost)
         _say_written(folder, written)
     return report.best is not None
 
@@ -283,11 +278,10 @@ def _sample(
     return Sample(n_train, delta, MARGIN if gamma is None else gamma, train_error or 0.0, measured=measured)
 
 
-def _show(audit: Audit, report: Report, setting: Setting, paid: Setting, cost: float) -> None:
-    """The verdict, the account, the bounds and the shares of layers, as text."""
+def _show(audit: Audit, report: Report, paid: Setting, cost: float) -> None:
+    """The account, the bounds and the shares of layers, as text."""
     from boundcalc.cli.screen import show
 
-    say(f"{_verdict(audit, report, setting)}\n\n{audit.where}: family {audit.family}")
     for text in account_lines(audit):
         say(text)
     say()
@@ -305,24 +299,6 @@ def _show(audit: Audit, report: Report, setting: Setting, paid: Setting, cost: f
     if blocks:
         largest = sorted(blocks.items(), key=lambda item: -item[1])[:_LAYERS]
         say(f"Largest parts of the best bound: {', '.join(f'{name} {percent(share)}' for name, share in largest)}.")
-
-
-def _verdict(audit: Audit, report: Report, setting: Setting) -> str:
-    """The best that its norms prove, in one sentence."""
-    best, sample = report.best, setting.sample
-    sure = f"with probability {confidence(sample.delta)}, by its norms"
-    risk = None if best is None or best.risk_refusal is not None else best.of("risk")
-    gap = None if best is None else best.of("gap")
-    if risk is not None and not risk.vacuous:
-        share = percent(sample.train_error, 3, by=up)
-        seen = f"where {share} of training margins are at most {short(sample.margin)}"
-        return f"Error of {audit.where} at most {percent(risk.value, 3, by=up)} {sure}, {seen}."
-    if gap is not None and not gap.vacuous:
-        return f"Gap of {audit.where} at most {up(gap.value, 3)} {sure}; no bound of its error is below 1."
-    return (
-        f"Nothing below 1 is proved of {audit.where} by its norms at m = {at_least(sample.n_train)}; examples that it "
-        "has not met prove more (--test)."
-    )
 
 
 def _paid(setting: Setting) -> tuple[Setting, float]:

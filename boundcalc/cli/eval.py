@@ -62,7 +62,7 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @option("--explain", bool, "Show the proofs, with their numbers: of the best, or of every --bound.")
 @why_option
 @option("--norms-template template", bool, "Print a norms file with all kinds that are read; stop.")
-@click.option("--solve/--no-solve", default=None, help="Look for the smallest m (table format: yes, unless slow).")
+@option("--no-solve", bool, "Do not look for the smallest m.")
 @several("--sweep axes", "Vary one value (repeatable: a grid).", "AXIS")
 @click.pass_context
 def command(
@@ -96,7 +96,7 @@ def command(
 
 
 def _one(
-    question: Question, bounds: tuple[str, ...], form: str, explain: bool, why: bool, solve: bool | None, **files: Any
+    question: Question, bounds: tuple[str, ...], form: str, explain: bool, why: bool, no_solve: bool, **files: Any
 ) -> bool:
     """The bounds of one setting; whether there is any."""
     from boundcalc.cli.report import ask, write_certificates
@@ -106,14 +106,14 @@ def _one(
         raise InvalidSetting("--format csv is for --sweep")
     if explain and form != "table":
         raise InvalidSetting(f"--explain draws a tree next to the table: leave out --format {form}, or --explain")
-    report = ask(question, bounds, solve=solve if solve is not None or form == "table" else False, why=why)
+    report = ask(question, bounds, solve=not no_solve, why=why)
     write_certificates(report.best, {"gap": files["certificate"], "risk": files["certificate_risk"]})
     if form == "json":
         write_json(report.to_json())
     else:
         show(report)
     if explain:
-        from boundcalc.cli.proofs import show_proofs
+        from boundcalc.cli.screen import show_proofs
 
         show_proofs(report, all_bounds=bool(bounds))
     return report.best is not None

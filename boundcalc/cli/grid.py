@@ -13,7 +13,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import near, percent, short
 from boundcalc.base.validate import hint, spelling
 from boundcalc.cli.eval import refuse_idle_bits
-from boundcalc.cli.options import WHOLE, number, shown, write_json
+from boundcalc.cli.options import NUMBER, WHOLE, number, shown, write_json
 from boundcalc.cli.progress import counted
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.setting import BY_NAME, WITH_LAYERS, Entry, Question, changed, full_json, setting_lines
@@ -49,7 +49,7 @@ def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Entry, list[Any]]]:
 
 
 def _values(name: str, entry: Entry, text: str) -> list[Any]:
-    if ":" not in text or entry.type in (str, bool):
+    if ":" not in text or entry.type not in (NUMBER, WHOLE):
         return [entry.read(word.strip()) for word in text.split(",")]
     values = _spaced(f"sweep {name}", text)
     return list(dict.fromkeys(round(value) for value in values)) if entry.type is WHOLE else values

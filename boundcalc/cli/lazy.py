@@ -93,9 +93,6 @@ def _message(error: Exception) -> tuple[str, int]:
         text = error.format_message().rstrip(".")
         if type(error).__name__ == "NoArgsIsHelpError":
             return text, _USAGE
-        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-            choices = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
-            text = f"no option {error.option_name}{_field(error) or hint(error.option_name, choices)}"
         return f"{command}: {text} (see {command} --help)", _USAGE
     if isinstance(error, click.ClickException):
         return f"boundcalc: {error.format_message()}", error.exit_code
@@ -114,15 +111,6 @@ def _message(error: Exception) -> tuple[str, int]:
         return f"boundcalc: out of memory: ask for less at once ({error})", FAILURE
     text = f"boundcalc: internal error: {type(error).__name__}: {error}; --debug shows where, please report it"
     return text, FAILURE
-
-
-def _field(error: click.NoSuchOption) -> str:
-    """How to give the field of a setting that has no option of its own."""
-    from boundcalc.cli.setting import BY_NAME
-
-    name = error.option_name.lstrip("-").removeprefix("no-").replace("-", "_")
-    takes = error.ctx is not None and any("--set" in option.opts for option in error.ctx.command.params)
-    return f"; did you mean --set {name}=VALUE?" if name in BY_NAME and takes else ""
 
 
 def _one_line(text: str) -> str:

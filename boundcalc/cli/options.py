@@ -64,9 +64,9 @@ def pairs(option: str, words: Iterable[str], example: str) -> dict[str, str]:
 
 
 class Number(click.ParamType):
-    """A number as people write it."""
+    """A number, or another word, as people write it; `read` gives None for what is none."""
 
-    def __init__(self, name: str, read: Callable[[str], float | None], examples: str) -> None:
+    def __init__(self, name: str, read: Callable[[str], Any], examples: str) -> None:
         self.name, self.read, self.examples = name, read, examples
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

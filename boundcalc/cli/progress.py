@@ -52,13 +52,6 @@ def counted(points: Iterable[Any], total: int) -> Iterator[Any]:
             yield point
 
 
-def clock(seconds: float) -> str:
-    """A duration a person can read."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
 @contextmanager
 def trials_counted() -> Iterator[Callable[[str, int, int], None]]:
     """What shows how many trials or certificates a store has."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from boundcalc.statements.strategies import Quantity
 
 TARGET = 0.1
-_PATIENCE = 2.0
-"""Seconds of evaluation above which the smallest m is only looked for when asked."""
 
 
 class Needed(NamedTuple):
@@ -119,12 +116,8 @@ class Report(NamedTuple):
         return out
 
 
-def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: bool = False) -> Report:
-    """Evaluates the bounds (all, when none is named) and, unless that takes long, the smallest m.
-
-    With `why`, the account.
-    """
-    started = time.process_time()
+def ask(question: Question, bounds: Sequence[str], *, solve: bool, why: bool = False) -> Report:
+    """Evaluates the bounds (all, when none is named); with `solve` the smallest m, with `why` the account."""
     evaluator = Evaluator(question.setting)
     values = compare(question.setting, bounds or None, evaluator=evaluator)
     growths = {id(value.by_gap): _growths(value) for value in {id(value.by_gap): value for value in values}.values()}
@@ -137,16 +130,10 @@ def ask(question: Question, bounds: Sequence[str], *, solve: bool | None, why: b
         from boundcalc.engine.why import why as account
 
         report = report._replace(why=tuple(account(best, evaluator)))
-    if best is None or solve is False:
+    if best is None or not solve:
         return report
-    late = solve is None and time.process_time() - started > _PATIENCE
-    reason = "not looked for, as one evaluation takes long: --solve does" if late else ""
-    return report._replace(
-        needed=tuple(
-            Needed(quantity, best.name, None, reason) if late else _need(question, best.name, quantity, evaluator)
-            for quantity in ("gap", "risk")
-        )
-    )
+    needed = (_need(question, best.name, quantity, evaluator) for quantity in ("gap", "risk"))
+    return report._replace(needed=tuple(needed))
 
 
 def write_certificates(best: BoundValue | None, files: Mapping[str, Path | None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -14,69 +14,58 @@ from boundcalc.base.rounding import short
 from boundcalc.base.schema import Spec, read, specs, write
 from boundcalc.base.validate import hint, letter
 from boundcalc.cli.files import FILE
-from boundcalc.cli.options import NUMBER, WHOLE, all_of, exactly, number, option, pairs, several, shown
+from boundcalc.cli.options import NUMBER, WHOLE, Number, all_of, exactly, number, option, pairs, several, shown
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.accounting import refuse_missing
 
-_TYPES = {int: WHOLE, float: NUMBER, bool: bool, str: str}
+_TYPES = {
+    int: WHOLE,
+    float: NUMBER,
+    bool: Number("yes or no", {"yes": True, "true": True, "no": False, "false": False}.get, "yes"),
+    str: Number("word", str, "relu"),
+}
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A field of a setting on the command line.
 
     Attributes:
         field: of the architecture, the normaliser or the sample; C of the norms.
-        spec: what is declared of it.
+        name: how it is typed: --NAME VALUE if it has help, else --set NAME=VALUE; also of a sweep axis.
+        type: of its value.
+        help: of its option; "" where it has none.
+        option: how it is typed, without its value.
     """
 
     field: str
-    spec: Spec
-
-    @property
-    def name(self) -> str:
-        """How it is typed: --NAME VALUE if it has help, else --set NAME=VALUE; also the name of a sweep axis."""
-        return letter(self.field)
-
-    @property
-    def type(self) -> Any:
-        """Of its value; `bool` for yes and no."""
-        return _TYPES[self.spec.kind]
-
-    @property
-    def help(self) -> str:
-        """Of its option; "" where it has none."""
-        return self.spec.help
-
-    @property
-    def option(self) -> str:
-        """How it is typed, without its value."""
-        return f"--{self.name.replace('_', '-')}" if self.help else f"--set {self.name}"
+    name: str
+    type: Number
+    help: str
+    option: str
 
     def typed(self, value: Any) -> str:
         """The words that give it a value."""
-        text = ("yes" if value else "no") if self.type is bool else value
-        return f"{self.option}{' ' if self.help else '='}{text}"
+        return f"{self.option}{' ' if self.help else '='}{shown(value) if isinstance(value, bool) else value}"
 
     def read(self, text: str) -> Any:
         """A value from --set or from the values of an axis."""
-        if self.type is str:
-            return text
-        if self.type is bool:
-            if text not in ("yes", "no", "true", "false"):
-                raise InvalidSetting(f"{self.name} is yes or no, got {text!r}")
-            return text in ("yes", "true")
         value = self.type.read(text)
         if value is None:
             raise InvalidSetting(f"{self.name} needs a {self.type.name}, got {text!r}")
         return value
 
 
+def _entry(field: str, spec: Spec) -> Entry:
+    name = letter(field)
+    typed = f"--{name.replace('_', '-')}" if spec.help else f"--set {name}"
+    return Entry(field, name, _TYPES[spec.kind], spec.help, typed)
+
+
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 """Fields of the normaliser by the names they have besides those of the architecture."""
 _DECLARED = {**specs(Architecture), **specs(Sample), "C": specs(Norms)["C"]}
 _DECLARED |= {name: specs(Normaliser)[field] for name, field in _NORMALISER.items()}
-ENTRIES = tuple(Entry(name, spec) for name, spec in _DECLARED.items())
+ENTRIES = tuple(_entry(name, spec) for name, spec in _DECLARED.items())
 """Every field of a setting, for options, --set, sweep axes and what is shown."""
 BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
 BY_FIELD: Mapping[str, Entry] = {entry.field: entry for entry in ENTRIES}

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from boundcalc.base.errors import InvalidSetting, NoSolution
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, down, log10_up, short, upper
 from boundcalc.cli.eval import alone, refuse_idle_bits
 from boundcalc.cli.options import NUMBER, WHOLE, form_option, option, refuse_given, refuse_others, write_json
@@ -68,12 +68,12 @@ def command(variable: str, target: float, bound: str, quantity: Any, form: str, 
     if quantity == "gap":
         why = "the gap bound holds for every training error; --quantity risk asks for the risk"
         question.refuse("train_error", why)
+    from boundcalc.cli.report import counts_stored
     from boundcalc.engine.floors import too_few_samples
     from boundcalc.engine.solve import solve
 
     solution: Any = solve(question.setting, variable, target, bound=bound, quantity=quantity)  # type: ignore[arg-type]
     value, below = solution.bound, None
-    plain = _without_bits(solution, variable, target, bound, quantity)
     if variable == "m" and quantity == "gap" and value.kind == "bound":
         below = too_few_samples(question.setting, target, round(solution.value))
     if form == "json":
@@ -82,9 +82,6 @@ def command(variable: str, target: float, bound: str, quantity: Any, form: str, 
         out |= {"setting": full_json(value.setting), "result": value.to_json()}
         if below is not None:
             out["impossible_at"] = {"m": below.setting.sample.n_train, "floor": below.value}
-        if plain is not None:
-            why = isinstance(plain, str)
-            out["without_bits"] = {"value": None if why else plain.value, "reason": plain if why else None}
         write_json(out)
         return
     at = ""
@@ -98,12 +95,9 @@ def command(variable: str, target: float, bound: str, quantity: Any, form: str, 
     if below is not None:
         m = at_most(below.setting.sample.n_train)
         say(f"at m = {m} no bound of this kind can promise it (proved floor {down(below.value)})")
-    bits = question.setting.architecture.bits
-    if bits is not None and plain is None:
-        say(f"to count stored weights of {bits} bits each (G13) would not help there")
-    if plain is not None:
-        without = plain if isinstance(plain, str) else f"{variable} = {rounded(plain.value)}"
-        say(f"it is based on stored weights of {bits} bits each, fixed before the data (G13); without that: {without}")
+    if counts_stored(value):
+        bits = value.setting.architecture.bits
+        say(f"it is based on stored weights of {bits} bits each, fixed before the data (G13); leave out --bits without")
     if solution.at_end:
         has = "has the margin" if quantity == "gap" else "with the margin is built"
         end = f"beyond it no network {has}" if solution.none_beyond else "the search ends there"
@@ -153,16 +147,3 @@ def _plan(
         say(f"{plan.n} is the smallest n that is enough{allowed}; from {plan.always} on every n is")
     elif allowed:
         say(allowed[2:])
-
-
-def _without_bits(solution: Any, variable: Any, target: float, bound: str, quantity: Any) -> Any:
-    """The solution without the premise about bits, or why there is none; None where the solution is not based on it."""
-    from boundcalc.cli.report import counts_stored
-    from boundcalc.engine.solve import solve
-
-    if not counts_stored(solution.bound):
-        return None
-    try:
-        return solve(solution.bound.setting.but(bits=None), variable, target, bound=bound, quantity=quantity)
-    except NoSolution as error:
-        return str(error)

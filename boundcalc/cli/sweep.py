@@ -13,7 +13,7 @@ from boundcalc.base.files import assignments, read_json
 from boundcalc.base.rounding import near
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.options import option, refuse_given, refuse_others, several
-from boundcalc.cli.progress import clock, trials_counted
+from boundcalc.cli.progress import trials_counted
 from boundcalc.cli.text import mark, say_checked, write_table
 from boundcalc.cli.train import certify_options, say_positions
 from boundcalc.lab.train.certify import Request, wanted
@@ -34,7 +34,7 @@ Examples:
   boundcalc sweep smoke
   boundcalc sweep conjunction --jobs 2 --store runs.db
   DASK_SCHEDULER_ADDRESS=tcp://10.0.0.1:8786 boundcalc sweep my_sweep.json --backend dask --jobs -1
-  boundcalc sweep conjunction --seeds 5 --set train.lr=0.002 --list
+  boundcalc sweep conjunction --seeds 5 --set train.lr=0.002
   boundcalc sweep smoke --certify holdout --certify p2l
   boundcalc sweep --store runs.db            the stored trials
   boundcalc sweep --verify --store runs.db
@@ -60,15 +60,13 @@ with any program that reads SQLite.""",
 @option("--seeds", click.IntRange(1), "Seeds per point, instead of those of the sweep.")
 @several("--set changes", "Change a field, such as train.lr=0.002.", "NAME=VALUE")
 @certify_options
-@option("--list only_list", bool, "Print what would be trained, and stop.")
 @option("--verify", bool, "Check the store: its file, every record's digest and hash, and its certificates.")
-def command(what: str | None, store_path: Path, methods: tuple[str, ...], only_list: bool, **options: Any) -> None:
+def command(what: str | None, store_path: Path, methods: tuple[str, ...], **options: Any) -> None:
     """Train the trials of a preset or of a file that are not in the store yet; results are stored as they come.
 
     Without a preset or a file, the stored trials, a line each, or with --verify whether they are as they were written.
     """
     from boundcalc.lab.train.store import Store
-    from boundcalc.lab.train.sweep import missing
 
     if what is None:
         refuse_others("without a preset or a file to train", {"store_path", "verify"})
@@ -83,15 +81,6 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], only_l
     plans = [Request(name, options["delta"], options["prefix"]) for name in wanted(methods)]
     sweep = _sweep(what, options["seeds"], assignments(options["changes"], "--set"))
     say_positions(sweep.trials)
-    if only_list:
-        refuse_given("with --list, which trains nothing", "jobs", "backend")
-        present: set[str] = set()
-        if store_path.exists():
-            with Store(store_path, create=False) as store:
-                present = store.hashes()
-        todo = len(missing(sweep.trials, present))
-        click.echo(f"sweep {sweep.name}: {len(sweep.trials)} trials, {todo} of them not in {store_path}")
-        return
     workers = Workers(options["jobs"], options["backend"])
     certified = None
     with Store(store_path) as store, trials_counted() as tell:
@@ -104,7 +93,7 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], only_l
     ):
         if done is not None:
             bad = f", {done.failed} of them {failed}" if done.failed else ""
-            click.echo(f"{name} were there, {done.added} added{bad} in {clock(done.seconds)}")
+            click.echo(f"{name} were there, {done.added} added{bad} in {near(done.seconds)} s")
     click.echo(f"see `boundcalc sweep --store {store_path}`")
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")

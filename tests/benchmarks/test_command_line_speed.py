@@ -51,7 +51,7 @@ def test_eval_takes_at_most_five_times_its_libraries(capsys: pytest.CaptureFixtu
 
 def test_a_large_model_takes_at_most_a_second(capsys: pytest.CaptureFixture[str]) -> None:
     """A second of a machine on which the libraries take 40 ms, with the search for the smallest m."""
-    words = ("-m", "boundcalc", "eval", "--preset", "llama", "--solve")
+    words = ("-m", "boundcalc", "eval", "--preset", "llama")
     libraries, command = _least(_process("-c", "import click, rich.table"), _process(*words), rounds=3)
     _report(capsys, f"eval --preset llama: {command:.2f} s, {command / libraries:.1f} times `import click, rich.table`")
     assert command <= 25 * libraries

@@ -45,7 +45,6 @@ SCREENS = """
     plot gap-vs-depth --bound closed -o depth.png
     explore --help
     train conjunction --T 8 --m 16 --steps 2 --certify holdout
-    sweep smoke --list
     sweep --store runs.db
     sweep --verify --store runs.db
     latent pairs.csv --value-noise 1 --rkhs-norm 2
