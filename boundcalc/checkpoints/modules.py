@@ -24,7 +24,7 @@ from boundcalc.base.files import load_name
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.readers import find_weights_folder
-from boundcalc.checkpoints.tensors import Checkpoint
+from boundcalc.checkpoints.tensors import Checkpoint, to_float
 
 
 def bare(module: Any) -> Any:
@@ -110,13 +110,9 @@ def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None
     out = module(x) if call is None else call(module, x)
     logits = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
     kind = getattr(getattr(bare(module), "config", None), "model_type", "")
-    for name in ("pooler_output",) if kind in _POOLED else _ANSWERS:
-        if isinstance(out, dict) and name in out:
-            logits = out[name]
-            break
-        if hasattr(out, name):
-            logits = getattr(out, name)
-            break
+    names = ("pooler_output",) if kind in _POOLED else _ANSWERS
+    fields = out if isinstance(out, dict) else {name: getattr(out, name) for name in names if hasattr(out, name)}
+    logits = next((fields[name] for name in names if name in fields), logits)
     if isinstance(logits, torch.Tensor):
         return logits
     raise InvalidSetting(
@@ -154,24 +150,9 @@ def answering(make: Callable[[], Any], row: int | None, call: Callable[[Any, Any
     return Answering
 
 
-def made_by(word: str, checkpoint: Checkpoint) -> Any:
-    """The module that a function of a Python file makes, with the weights of a checkpoint."""
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise InvalidSetting(f"comparing with a module needs torch: {project.install('train')}") from None
-    module = load_name(word)
-    module = module() if not isinstance(module, torch.nn.Module) else module
-    if not isinstance(module, torch.nn.Module):
-        raise InvalidSetting(f"{word} gives a {type(module).__name__}, need a torch.nn.Module")
-    return with_weights(module, checkpoint)
-
-
 def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
     """The module with the tensors of a checkpoint; every parameter must be there."""
     import torch
-
-    from boundcalc.checkpoints.tensors import to_float
 
     module = bare(module)
     names = stripped(list(checkpoint.tensors))
@@ -181,12 +162,11 @@ def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
         )
         for name, tensor in checkpoint.tensors.items()
     }
-    own = module.state_dict()
-    if set(state) != set(own) and set(stripped(list(own)).values()) >= set(state):
-        back = {short: name for name, short in stripped(list(own)).items()}
+    own = stripped(list(module.state_dict()))
+    if set(state) != set(own) and set(own.values()) >= set(state):
+        back = {short: name for name, short in own.items()}
         state = {back[name]: value for name, value in state.items()}
-    wider = any(value.dtype == torch.float64 for value in state.values())
-    module = module.double() if wider else module
+    module = module.double() if any(value.dtype == torch.float64 for value in state.values()) else module
     try:
         missing, unexpected = module.load_state_dict(state, strict=False)
     except RuntimeError as error:
@@ -194,18 +174,13 @@ def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
             f"{checkpoint.where} does not fit the module: {' '.join(str(error).split())[:300]}"
         ) from None
     unexpected = [name for name in unexpected if state[name].is_floating_point()]  # numbers of positions are no weights
-    wanted = {name for name, _ in module.named_parameters()}
-    lost = [name for name in missing if name in wanted and not _tied(module, name, state)]
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    there = {id(parameters[name]) for name in state if name in parameters}  # perhaps under another name
+    lost = [name for name in missing if name in parameters and id(parameters[name]) not in there]
     if lost or unexpected:
         word = f"has no {lost[0]}" if lost else f"has {unexpected[0]}, which the module has not"
         raise CheckpointError(f"{checkpoint.where} {word}: it is not a checkpoint of this module")
     return module
-
-
-def _tied(module: Any, name: str, state: dict[str, Any]) -> bool:
-    """Whether a parameter that the file lacks is one that it has, under another name."""
-    own = dict(module.named_parameters(remove_duplicate=False))
-    return any(other in state and own[other] is own[name] for other in own if other != name)
 
 
 # -- the module of a checkpoint
@@ -214,8 +189,6 @@ LIBRARY, NOTHING = "transformers", "none"
 """Values of `--compare` other than a module: the library's, or none."""
 MOST = 15 * 10**7
 """The most parameters of a library's model that is run by default: that takes about 20 bytes each."""
-
-
 _SPARE = 10**6
 """Numbers that the library may add, of a read-out that was never saved."""
 
@@ -251,10 +224,9 @@ def find_module(path: str | Path, checkpoint: Checkpoint, choice: Any = None) ->
     if choice == NOTHING:
         return FoundModule(requested=True, why="--compare none")
     if choice is not None and choice != LIBRARY:
-        own = made_by(choice, checkpoint) if isinstance(choice, str) else with_weights(choice, checkpoint)
+        own = with_weights(_made(choice) if isinstance(choice, str) else choice, checkpoint)
         return FoundModule(own, name=called(own), requested=True)
-    folder = find_weights_folder(Path(path))
-    named = checkpoint.config.get("architectures")
+    folder, named = find_weights_folder(Path(path)), checkpoint.config.get("architectures")
     if folder is None or not (isinstance(named, list) and len(named) == 1 and "model_type" in checkpoint.config):
         if choice is None:
             return FoundModule()
@@ -262,16 +234,26 @@ def find_module(path: str | Path, checkpoint: Checkpoint, choice: Any = None) ->
             f"the transformers library cannot load {path}: it needs a folder of save_pretrained, whose config.json "
             "names one of its classes under architectures; or --compare module.py:make"
         )
-    size = checkpoint.size
-    name, load = f"{named[0]} of transformers", partial(_loaded, folder, str(named[0]), checkpoint)
-    if choice is not None:
-        return FoundModule(load=load, name=name, requested=True)
-    if size > MOST:
+    if choice is None and checkpoint.size > MOST:
         return FoundModule(
-            why=f"its {size:,} numbers are more than the {MOST:,} that are run by default; --compare transformers runs "
-            f"them, in about {20 * size / 2**30:.0f} GiB"
+            why=f"its {checkpoint.size:,} numbers are more than the {MOST:,} that are run by default; --compare "
+            f"transformers runs them, in about {20 * checkpoint.size / 2**30:.0f} GiB"
         )
-    return FoundModule(load=load, name=name)
+    load = partial(_loaded, folder, str(named[0]), checkpoint)
+    return FoundModule(load=load, name=f"{named[0]} of transformers", requested=choice is not None)
+
+
+def _made(word: str) -> Any:
+    """The module that a function of a Python file makes."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise InvalidSetting(f"comparing with a module needs torch: {project.install('train')}") from None
+    module = load_name(word)
+    module = module() if not isinstance(module, torch.nn.Module) else module
+    if not isinstance(module, torch.nn.Module):
+        raise InvalidSetting(f"{word} gives a {type(module).__name__}, need a torch.nn.Module")
+    return module
 
 
 def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
@@ -287,29 +269,24 @@ def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
     import transformers
 
     logging = transformers.utils.logging
-    cls = getattr(transformers, name, None)
-    if cls is None:
-        raise NotRun(f"transformers {transformers.__version__} has no {name}")
     before = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            config, size = cls.config_class.from_pretrained(str(folder), local_files_only=True), checkpoint.size
+            cls = getattr(transformers, name)
+            config = cls.config_class.from_pretrained(str(folder), local_files_only=True)
             with torch.device("meta"):
                 empty = cls(config)
             count = sum(value.numel() for value in (*empty.parameters(), *empty.buffers()))
-            if count > 2 * size + _SPARE:
-                raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have {size:,}")
+            if count > 2 * checkpoint.size + _SPARE:
+                raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have less")
             if any(name.startswith("module.") or "_orig_mod." in name for name in checkpoint.tensors):
                 return with_weights(cls(config), checkpoint)  # names that the library does not know as its own
-            kinds = {tensor.dtype for tensor in checkpoint.tensors.values() if tensor.is_float}
-            wide = (
-                "float64" if "float64" in kinds else "float32"
-            )  # config.json may name a narrower type than the files have
-            kind = getattr(torch, kinds.pop() if kinds in ({"float16"}, {"bfloat16"}) else wide)
-            return cls.from_pretrained(str(folder), local_files_only=True, dtype=kind)
+            wide = any(tensor.dtype == "float64" for tensor in checkpoint.tensors.values())
+            dtype = torch.float64 if wide else torch.float32  # config.json may name a narrower type than the files have
+            return cls.from_pretrained(str(folder), local_files_only=True, dtype=dtype)
     except Exception as error:
         raise NotRun(
             f"transformers {transformers.__version__} does not load {folder} as {name}: "

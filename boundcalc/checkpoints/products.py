@@ -6,13 +6,13 @@ it is added to its norms. For models of this library, whose tensors are called a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from boundcalc.checkpoints.maps import key_of
 from boundcalc.layers.products import FIRST_ROW, Beginning, beginning, ending
-from boundcalc.norms.computed import ROUNDINGS, frobenius, nuclear, rounded
 from boundcalc.norms.matrix import Floats
 from boundcalc.norms.rounding import gamma, root, total, up
 from boundcalc.setting import Architecture, Budget
@@ -26,7 +26,7 @@ def measured_products(architecture: Architecture, read: Callable[[str, int | Non
         budgets |= _tables(first, read)
     if last is not None:
         a, r = (read(layer.kind, layer.block) for layer in (last.last, last.readout))
-        budgets[key_of(last.kind, last.last.block)] = Budget(op=frobenius(a @ r) + rounded(a.shape[1], a, r))
+        budgets[key_of(last.kind, last.last.block)] = Budget(op=_frobenius(a @ r) + _rounded(a.shape[1], a, r))
     return budgets
 
 
@@ -44,33 +44,63 @@ def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict
         scores = of("W_QK")
         query = np.append(row, 1.0) if layer.qk_bias else row
         queries = np.einsum("r,hrd->hd", query, scores) / tau
-        size = frobenius(query) * frobenius(scores) / tau
+        size = _frobenius(query) * _frobenius(scores) / tau
         terms = len(query)
     else:
         query = np.einsum("d,hde->he", row, of("W_Q"))
-        size = frobenius(row) * frobenius(of("W_Q"))
+        size = _frobenius(row) * _frobenius(of("W_Q"))
         if layer.qk_bias:
-            query, size = query + of("b_Q"), size + frobenius(of("b_Q"))
+            query, size = query + of("b_Q"), size + _frobenius(of("b_Q"))
         queries = np.einsum("he,hde->hd", query, of("W_K")) / tau
-        size = size * frobenius(of("W_K")) / tau
+        size = size * _frobenius(of("W_K")) / tau
         terms = len(row) + layer.d_head
     budgets: dict[str, Budget] = {}
     for name, table in tables.items():
         looked = table @ queries.T
-        room = up(gamma(terms + layer.d + ROUNDINGS) * frobenius(table) * size, 4)
-        sizes = {"fro": frobenius(looked) + room, "schatten": (1.0, nuclear(looked, room))}
+        room = up(gamma(terms + layer.d + _ROUNDINGS) * _frobenius(table) * size, 4)
+        sizes = {"fro": _frobenius(looked) + room, "schatten": (1.0, _nuclear(looked, room))}
         budgets[f"{name}_scores"] = Budget(sup=float(np.abs(looked).max()) + room, **sizes)  # type: ignore[arg-type]
         parts = np.einsum("td,hde->the", table, values)
-        room = rounded(layer.d, table, values)
-        longest = root(total(np.square(parts).sum(-1).max(0))) * (1 + gamma(layer.out + ROUNDINGS))
-        sizes = {"fro": frobenius(parts) + room, "schatten": (1.0, nuclear(parts.reshape(len(parts), -1), room))}
+        room = _rounded(layer.d, table, values)
+        longest = root(total(np.square(parts).sum(-1).max(0))) * (1 + gamma(layer.out + _ROUNDINGS))
+        sizes = {"fro": _frobenius(parts) + room, "schatten": (1.0, _nuclear(parts.reshape(len(parts), -1), room))}
         budgets[f"{name}_values"] = Budget(heads=longest + room, **sizes)  # type: ignore[arg-type]
     output = read(first.output.kind, first.output.block)
-    added, room = row, up(gamma(ROUNDINGS) * frobenius(row), 2)
+    added, room = row, up(gamma(_ROUNDINGS) * _frobenius(row), 2)
     if layer.v_bias:
-        added, room = added + of("b_V").reshape(-1) @ output, room + rounded(output.shape[0], of("b_V"), output)
+        added, room = added + of("b_V").reshape(-1) @ output, room + _rounded(output.shape[0], of("b_V"), output)
     if first.output.bias is not None:
         offset = read(first.output.bias, first.output.block)
-        added, room = added + offset, room + up(gamma(ROUNDINGS) * frobenius(offset), 2)
-    budgets[key_of(FIRST_ROW, first.output.block)] = Budget(op=frobenius(added) + room)
+        added, room = added + offset, room + up(gamma(_ROUNDINGS) * _frobenius(offset), 2)
+    budgets[key_of(FIRST_ROW, first.output.block)] = Budget(op=_frobenius(added) + room)
     return budgets
+
+
+_ROUNDINGS = 16
+"""Roundings besides those of a sum, at the most."""
+
+
+def _frobenius(array: Floats) -> float:
+    """At least the l2 norm of all entries."""
+    return root(up(total(np.square(array)), 1))
+
+
+def _nuclear(array: Floats, room: float) -> float:
+    """At least the sum of the singular values of a matrix that is `room` away in the norm of all entries.
+
+    That sum is the largest <array, Q> over Q of spectral norm 1; the QR factors of U V' from the factorisation give one
+    way to bound it from above: |A|_* <= |A - U S V'|_* + |U|_op |S|_1 |V|_op.
+    """
+    u, s, vt = np.linalg.svd(array, full_matrices=False)
+    side = math.sqrt(min(array.shape))
+    left = side * (_frobenius(array - (u * s) @ vt) + _rounded(len(s), u, np.diag(s), vt) + room)
+    near = [1 + _frobenius(q - np.eye(len(s))) + _rounded(max(array.shape), u, u, vt) for q in (u.T @ u, vt @ vt.T)]
+    return up(left + math.sqrt(near[0] * near[1]) * total(s), 8)
+
+
+def _rounded(terms: int, *factors: Floats) -> float:
+    """At least what rounding did to a product with sums of so many terms, in the norm of all entries."""
+    size = 1.0
+    for factor in factors:
+        size *= _frobenius(factor)
+    return up(gamma(terms + _ROUNDINGS) * size, 4)

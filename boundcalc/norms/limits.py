@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
+from flint import fmpz_mat
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.norms.matrix import Floats, Measured, as_stored, measure
-from boundcalc.norms.rank import upper_rank
 from boundcalc.setting import Budget
 
 Size = tuple[int, int, int]
@@ -65,3 +65,32 @@ def explicit(matrix: Floats) -> Budget:
     core = core[:, np.any(core != 0, axis=0)]
     core_norms = measure(as_stored(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
     return every(replace(core_norms, shape=matrix.shape, rank=upper_rank(core)))
+
+
+_MOST_EXACT = 10**5
+"""Entries of a matrix whose rank is computed in whole numbers."""
+
+
+def upper_rank(matrix: Floats) -> int:
+    """The exact rank of matrices of moderate size; else the number of distinct rows, or columns, but for their sign."""
+    rows = _distinct(_distinct(matrix).T)
+    least = min(rows.shape)
+    if least <= 1 or rows.size > _MOST_EXACT:
+        return least
+    mantissa, exponent = np.frexp(rows)
+    shift = exponent - np.where(rows == 0, np.iinfo(exponent.dtype).max, exponent).min(1, keepdims=True)
+    if shift[rows != 0].max() > 1100:
+        return least
+    whole = (mantissa * 2.0**53).astype(np.int64)  # each row times a power of 2: the rank does not change
+    entries = [int(w) << max(0, int(e)) for w, e in zip(whole.ravel(), shift.ravel(), strict=True)]
+    return min(least, fmpz_mat(rows.shape[0], rows.shape[1], entries).rank())
+
+
+def _distinct(matrix: Floats) -> Floats:
+    """The rows that are not 0 and differ by more than their sign."""
+    rows = matrix[np.any(matrix != 0, axis=1)]
+    if not len(rows):
+        return rows
+    first = (rows != 0).argmax(1)
+    rows = rows * np.sign(rows[np.arange(len(rows)), first])[:, None] + 0.0  # + 0.0 turns -0 into 0
+    return np.unique(rows, axis=0)

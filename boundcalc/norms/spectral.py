@@ -85,24 +85,6 @@ def _backward(shift: float, diagonal: _Floats) -> float:
     return up(shift + rate / (1 - rate) * trace + 2 * UNIT * (shift + float(np.abs(diagonal).max())), 4)
 
 
-def cholesky_upper_batch(grams: _Floats, guesses: _Floats) -> _Floats:
-    """`cholesky_upper` for a stack of small matrices."""
-    count, n = grams.shape[:2]
-    tiny = np.finfo(float).tiny
-    slack = guesses * 4 * n * UNIT + tiny
-    eye = np.eye(n)
-    for _ in range(_TRIES * 4):
-        shifts = guesses + slack
-        try:
-            np.linalg.cholesky(shifts[:, None, None] * eye - grams)
-        except np.linalg.LinAlgError:
-            slack = slack * 4
-            continue
-        diagonals = np.diagonal(grams, axis1=1, axis2=2)
-        return np.array([_backward(float(shifts[i]), diagonals[i]) for i in range(count)])
-    raise ArithmeticError("the matrices have no finite spectral bound")
-
-
 def eigenvalues(gram: _Floats) -> _Floats:
     """Eigenvalues of a symmetric matrix (lower triangle) or a stack of them, largest first; approximate."""
     return np.asarray(np.linalg.eigvalsh(gram), np.float64)[..., ::-1]

@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from boundcalc.norms.limits import every, explicit
+from boundcalc.norms.limits import every, explicit, upper_rank
 from boundcalc.norms.matrix import outer, vector
-from boundcalc.norms.rank import upper_rank
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-165, 1e-160, 1e155, 1e300])
