@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,10 @@ from boundcalc.lab.figures.gap import AXES, BOUNDS
 if TYPE_CHECKING:
     from boundcalc.lab.figures.data import Figure
 
-FIGURES: Mapping[str, str] = {f"gap-vs-{name}": f"Bounds and runs along {axis.words}." for name, axis in AXES.items()}
+FIGURES: Mapping[str, str] = {
+    **{f"gap-vs-{letter}": f"Bounds and runs along {axis.words}." for letter, axis in AXES.items()},
+    "overlay": "Risk over m: measured, certified, proved for a class.",
+}
 """What `boundcalc plot` draws of a setting or a store."""
 
 
@@ -90,33 +93,44 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         raise InvalidSetting(
             f"a figure is written as {', '.join(canvas.FORMATS)}; got {target.name!r}: use -o figure.pdf"
         )
-    of_runs = options["norms_from"] == "runs"
-    _refuse(of_runs, options)
+    overlay, of_runs = what == "overlay", options["norms_from"] == "runs"
+    _refuse(overlay, of_runs, options)
     question = take_setting(options)
-    letter = what.removeprefix("gap-vs-")
+    letter = "m" if overlay else what.removeprefix("gap-vs-")
     field = AXES[letter].field
     question.refuse(field, f"{what} runs over {letter}, see --sweep")
-    if of_runs:
+    if of_runs or overlay:
         for name in question.origin:
             if name not in SAMPLE:
                 question.refuse(name, "bounds at the norms of trials take the trials' network")
     values, chosen = _values(axis, field) if axis else (), runs_of(options.pop("runs"))
-    figure = _gap(letter, question.setting, values, chosen, options)
+    if overlay:
+        from boundcalc.lab.figures import overlay as of_overlay
+        from boundcalc.lab.figures import trials
+
+        store = Path(options["store"])
+        records = trials.select(store, chosen)
+        trials.refuse_mixture(records, "m")
+        figure = of_overlay.collect(records, trials.select(store, {}), question.setting, options["bounds"], values)
+    else:
+        figure = _gap(letter, question.setting, values, chosen, options)
     command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
     _save(figure.but(command=command), target)
     for text in contradictions(figure.series):
         click.echo(f"contradicted: {text}", err=True)
 
 
-def _refuse(of_runs: bool, options: Mapping[str, Any]) -> None:
+def _refuse(overlay: bool, of_runs: bool, options: Mapping[str, Any]) -> None:
     """Refuse options that would change nothing."""
+    if overlay:
+        refuse_given("on overlay, which is of the risk of trials", "points", "columns", "norms_from", "quantities")
     if options["points"]:
         refuse_given("with --points: either your own measurements or trials of this library", "store")
     else:
         refuse_given("without --points, whose columns it names", "columns")
     if options["store"] is None:
         refuse_given("without --store, among whose trials it chooses", "runs")
-        if of_runs:
+        if of_runs or overlay:
             raise InvalidSetting("name the store of the trials, --store runs.db")
 
 
@@ -149,12 +163,19 @@ def _gap(
     return figure.but(facts={**figure.facts, "note": about})
 
 
-def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
-    from boundcalc.lab.figures import canvas, gap
+def drawing(figure: Figure) -> Callable[[Figure], Any]:
+    """The function that draws a figure of the package."""
+    from boundcalc.lab.figures import gap, overlay
 
     if figure.name not in FIGURES:
         raise InvalidSetting(f"{figure.name} is drawn by a script: python examples/*/{figure.name}.py --from FILE")
-    canvas.save(figure, gap.draw, target, numbers=numbers)
+    return overlay.draw if figure.name == "overlay" else gap.draw
+
+
+def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
+    from boundcalc.lab.figures import canvas
+
+    canvas.save(figure, drawing(figure), target, numbers=numbers)
     click.echo(f"{figure.title}\n{target} and {target.with_suffix('.json')}")
 
 

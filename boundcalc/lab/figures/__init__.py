@@ -1,1 +1,1 @@
-"""Figures: bounds next to measured runs along one axis."""
+"""Figures: bounds next to measured runs along one axis, and the overlay of all kinds of promises."""

@@ -16,7 +16,8 @@ from matplotlib.image import imread
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.cli import main
-from boundcalc.lab.figures import canvas, gap, names, runs, trials
+from boundcalc.cli.plot import drawing
+from boundcalc.lab.figures import canvas, gap, names, overlay, runs, trials
 from boundcalc.lab.figures.data import Figure, Series, contradictions, read
 from boundcalc.lab.train.store import Store
 from tests.examples.scripts import load
@@ -33,7 +34,7 @@ def run(*words: str) -> Result:
 
 def draw(figure: Figure) -> Any:
     with canvas.house_style():
-        return gap.draw(figure)
+        return drawing(figure)(figure)
 
 
 def lines(axes: Any) -> dict[str, Any]:
@@ -161,8 +162,7 @@ def test_the_class_of_trials_holds_every_one_of_them(tmp_path: Path) -> None:
 def test_the_overlay_shows_medians_of_certificates_and_says_whose_class_it_is(store: Path) -> None:
     with Store(store, create=False) as opened:
         records = list(opened.records())
-    script = load("edelman2022", "overlay")
-    figure = script.overlay(records, script.certificates(records), (1e5, 1e7))
+    figure = overlay.collect(records, records, ONE, values=(1e5, 1e7))
     by_key = {one.key: one for one in figure.series}
     assert by_key["holdout"].x == (12.0, 24.0, 48.0, 96.0)
     risks = [3.0 * (1 + seed / 9) / 96 for seed in (0, 1)]
@@ -171,12 +171,11 @@ def test_the_overlay_shows_medians_of_certificates_and_says_whose_class_it_is(st
     assert set(by_key["occam"].y) == {1.0}  # refused
     assert figure.facts["needs"]["best"] > 1e4
     assert by_key["best"].informative
-    with canvas.house_style():
-        (axes,) = script.draw(figure).axes
+    (axes,) = draw(figure).axes
     assert any("chosen after" in text.get_text() for text in axes.texts)
     assert "risk:occam:certificate" not in lines(axes)
-    with pytest.raises(NoSolution, match="no certificates"):
-        script.overlay(records, [], ())
+    with pytest.raises(NoSolution, match="--certify"):
+        overlay.collect(records, [], ONE)
 
 
 def test_a_risk_is_bounded_where_a_trained_network_meets_its_premise(store: Path) -> None:
@@ -209,6 +208,8 @@ def test_measured_trials_stand_beside_bounds_of_their_class(store: Path, tmp_pat
     found = read(image.with_suffix(".json"))
     assert found.of(key="median")[0].x == (12.0, 24.0, 48.0, 96.0)
     assert "chosen after training" in found.facts["note"]
+    outcome = run("overlay", *words[:4], "-o", str(tmp_path / "b.png"))
+    assert outcome.exit_code == 0, outcome.output
 
 
 # ------------------------------------------------------------------------------------------- figures/
