@@ -84,8 +84,8 @@ STATEMENTS = [
     Mutation(
         "G12 at half its ratio",
         "proof/levels.py",
-        "y = (arb(before.cover.log_eps) - arb(log_eps)).exp()",
-        "y = (arb(before.cover.log_eps) - arb(log_eps)).exp() / 2",
+        "return (arb(before.log_eps) - arb(log_eps)).exp()",
+        "return (arb(before.log_eps) - arb(log_eps)).exp() / 2",
         _REFINED,
     ),
     Mutation(
