@@ -6,7 +6,7 @@ Not trusted: the checker decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -215,9 +215,9 @@ def _reach(options: Sequence[Option]) -> float:
     return max([option.log_reach for option in options], default=-math.inf)
 
 
-def build_items(network: Network, samples: int, allowed: Callable[[CoverLemma], bool]) -> list[Item]:
-    """The options of every piece under some rule about lemmas, on so many samples."""
-    lemmas = [lemma for lemma in LEMMAS.values() if allowed(lemma)]
+def build_items(network: Network, samples: int, names: Container[str]) -> list[Item]:
+    """The options of every piece among some lemmas, on so many samples."""
+    lemmas = [lemma for name, lemma in LEMMAS.items() if name in names]
     return [_item(piece, samples, lemmas) for piece in network.pieces]
 
 

@@ -47,7 +47,7 @@ def risk_candidates(search: Search) -> Iterator[Candidate]:
             point = _noise_half(part) if strategy.noisy else uniform_half(part)
             if point is not None:
                 inputs = part.known([math.exp(HALF)], [math.exp(min(point.log_count, _MOST_COUNT))])
-                yield part.at_best_mu(strategy, inputs, (Level(HALF, point.covers()),))
+                yield part.candidate(strategy, inputs, (Level(HALF, point.covers()),))
 
 
 def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
@@ -141,40 +141,30 @@ def _split(search: Search, strategy: Strategy, items: Sequence[Item], log_scale:
     """A1 at one scale: shares in proportion to the cube roots of coefficient * reach^2."""
     published = strategy.published
     weights: list[float] = []
-    chosen: list[tuple[Choice, ...]] = []
+    chosen: list[list[Option]] = []
     for item in items:
         costs: list[float] = []
-        choices: list[Choice] = []
+        best: list[Option] = []
         for log_multiplicity, options in item.members:
             at_one = [_log_coefficient(option, log_scale, published) + 2 * option.log_reach for option in options]
-            best = min(range(len(options)), key=at_one.__getitem__)
-            costs.append(at_one[best] + log_multiplicity)
-            choices.append(Choice(options[best].lemma.name, options[best].index))
+            costs.append(min(at_one) + log_multiplicity)
+            best.append(options[at_one.index(min(at_one))])
         weights.append(log_sum(costs) / 3)
-        chosen.append(tuple(choices))
+        chosen.append(best)
     total = log_sum(weights)
     room, gains = slack(items), [item.log_gain for item in items]
     if not published:  # the checked value is to be the formula's: exact gains, room only for the rounding of logs
-        network = search.once(("exact network",), lambda: Network(search.setting, INTERVAL))
-        gains = [float(piece.gain.log()) for piece in network.pieces]
+        gains = [float(piece.gain.log()) for piece in search.network.pieces]
         room = _LOG_ROUNDING * (1 + max(map(abs, (log_scale, total, *weights, *gains))))
     shares = [log_scale + weight - total - room for weight in weights]
-    covers = {
-        item.key: Cover(share - gain, choices)
-        for item, gain, share, choices in zip(items, gains, shares, chosen, strict=True)
-    }
-    if not published:
-        return Level(log_scale, covers), 3 * total
-    costs = [
-        log_sum(
-            [
-                log_multiplicity + _log_published(options, choice, share)
-                for (log_multiplicity, options), choice in zip(item.members, choices, strict=True)
-            ]
-        )
-        for item, share, choices in zip(items, shares, chosen, strict=True)
-    ]
-    return Level(log_scale, covers), log_sum(costs) + 2 * log_scale
+    covers: dict[str, Cover] = {}
+    counts: list[float] = []
+    for item, gain, share, best in zip(items, gains, shares, chosen, strict=True):
+        covers[item.key] = Cover(share - gain, tuple(Choice(option.lemma.name, option.index) for option in best))
+        if published:
+            pairs = zip(item.members, best, strict=True)
+            counts.append(log_sum([weight + _log_published(option, share) for (weight, _), option in pairs]))
+    return Level(log_scale, covers), log_sum(counts) + 2 * log_scale if published else 3 * total
 
 
 def _log_coefficient(option: Option, log_scale: float, published: bool) -> float:
@@ -183,9 +173,8 @@ def _log_coefficient(option: Option, log_scale: float, published: bool) -> float
     return upper_log(option.lemma.closed(INTERVAL, arb(log_y).exp(), option.target, arb(option.n))) - 2 * log_y
 
 
-def _log_published(options: Sequence[Option], choice: Choice, log_share: float) -> float:
-    """Log cost of a chosen option under PUB (majorised by y^2 where it is not a power)."""
-    option = next(o for o in options if o.lemma.name == choice.lemma and o.index == choice.target)
+def _log_published(option: Option, log_share: float) -> float:
+    """Log cost of an option under PUB (majorised by y^2 where it is not a power)."""
     log_y, n = option.log_reach - log_share, arb(option.n)
     if option.lemma.published:
         return upper_log(option.lemma.sharp(INTERVAL, arb(log_y).exp(), option.target, n, {}))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 from flint import arb
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.intervals import INTERVAL, upper_log
+from boundcalc.base.intervals import INTERVAL, upper_float, upper_log
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.allocate import Point, TradeOff, slack
 from boundcalc.engine.chain import Chains
@@ -25,17 +25,16 @@ from boundcalc.engine.one_level import closed_form, least_mu, risk_candidates
 from boundcalc.layers.facts import PUBLISHED
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
-from boundcalc.statements.comparison.network import network_of, refusal
+from boundcalc.statements.comparison.network import network_of
 from boundcalc.statements.comparison.sharp import Tuning
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.merge import Merged, merge_linear_maps
 from boundcalc.statements.network import Network
 from boundcalc.statements.posthoc import Measured
 from boundcalc.statements.premise import no_member
-from boundcalc.statements.strategies import STRATEGIES, Chain, Known, Quantity, Strategy, noise_chance, stored_count
+from boundcalc.statements.strategies import STRATEGIES, Chain, Known, Quantity, Strategy, noise_chance
 from boundcalc.theorems.policies import Policy
 
-_COMPARISONS = ("comparison-closed", "comparison")
 _EQUAL = 1e-12
 """Conditions that hold by less than this (relative) are not left to the checker's rounding."""
 _FINER, _FARTHER = 0.05, 4.0
@@ -70,13 +69,6 @@ class Needed(NamedTuple):
 
     log10_count: float
     n_train: float | None
-
-
-class Link(NamedTuple):
-    """One link from the loss' own range to a cover, and log of the m at which it brings the gap below 1."""
-
-    log_m: float
-    point: Point
 
 
 class Search:
@@ -166,20 +158,14 @@ class Search:
 
     def items(self, samples: int = 1, *, uniform: bool = True) -> list[Item]:
         """Options of every piece; raises `Unsupported` naming the piece that has none."""
-        refused = self.policy.refuses(self.setting)
+        refused, items = self.policy.refuses(self.setting), self._options(samples, uniform=uniform)
+        missing = uncoverable(items)
+        if refused is None and missing is not None:
+            lemmas = ", ".join(sorted(self.policy.lemmas))
+            what = f"a piece {missing} that none of {lemmas} covers"
+            refused = Refusal(f"policy {self.policy.name!r}", what, "a cover of every piece")
         if refused is not None:
             raise Unsupported(refused)
-        items = self._options(samples, uniform=uniform)
-        missing = uncoverable(items)
-        if missing is not None:
-            lemmas = ", ".join(sorted(self.policy.lemmas))
-            raise Unsupported(
-                Refusal(
-                    f"policy {self.policy.name!r}",
-                    f"a piece {missing} that none of {lemmas} covers",
-                    "a cover of every piece",
-                )
-            )
         return items
 
     def _options(self, samples: int, *, uniform: bool) -> list[Item]:
@@ -188,8 +174,7 @@ class Search:
 
     def covers(self, lemmas: frozenset[str], samples: int = 1) -> list[Item]:
         """Options among some lemmas, some pieces perhaps without any."""
-        key = ("items", lemmas, samples)
-        return self.once(key, lambda: build_items(self.network, samples, lambda lemma: lemma.name in lemmas))
+        return self.once(("items", lemmas, samples), lambda: build_items(self.network, samples, lemmas))
 
     @cached_property
     def has_uniform(self) -> bool:
@@ -200,10 +185,7 @@ class Search:
     def curve(self) -> TradeOff:
         """Allocations from coarse to fine."""
         items = self.items()
-        key = ("curve", lemmas_of(items))
-        if key not in self.shared:
-            self.shared[key] = TradeOff(items, self.log_start)
-        return self.shared[key]
+        return self.once(("curve", lemmas_of(items)), lambda: TradeOff(items, self.log_start))
 
     # -- candidates
 
@@ -213,7 +195,8 @@ class Search:
         yield from coverless
         try:
             if self.closed is not None:
-                yield self._closed_form(self.closed)
+                log_value, level = closed_form(self, self.closed)
+                yield Candidate(log_value, partial(self.certificate, self.closed, (level,)))
             elif self.policy.lemmas:
                 for search in self.classes:
                     yield search.chain()
@@ -235,26 +218,35 @@ class Search:
                 raise
 
     def coverless(self, quantity: Quantity) -> list[Candidate]:
-        """Candidates without covers, which apply where some piece has none; a policy of these alone is refused here."""
+        """Candidates without covers (G13, K1, K2), which apply where some piece has none.
+
+        A policy of these alone is refused here.
+        """
         refused = None if self.policy.lemmas else self.policy.refuses(self.setting)
         if refused is not None:
             raise Unsupported(refused)
-        return [*self._stored(quantity), *(self._compared() if quantity == "gap" else ())]
+        return list(self._coverless(quantity))
 
-    def _closed_form(self, strategy: Strategy) -> Candidate:
-        log_value, level = closed_form(self, strategy)
-        return Candidate(log_value, lambda: self.certificate(strategy, (level,)))
+    def _coverless(self, quantity: Quantity) -> Iterator[Candidate]:
+        setting = self.setting
+        for name, strategy in STRATEGIES.items():
+            allowed = self.policy.stored if strategy.stored else self.policy.comparison
+            if not (strategy.coverless and allowed and strategy.quantity == quantity):
+                continue
+            if self.once(("refused", name), partial(strategy.refuses, setting)) is not None:
+                continue
+            tuning: Tuning | None = None
+            if "tuning" in strategy.parameters:
+                tuning = self.once(("tuning",), lambda: tune(network_of(FLOAT, setting)))
+                if tuning is None:
+                    continue
+            whole = self.once(("complexity", name), partial(strategy.complexity, INTERVAL, setting, tuning))
+            inputs = self.known([], [upper_float(strategy.count(INTERVAL, setting, whole))])
+            yield self.candidate(strategy, inputs, (), tuning=tuning)
 
-    def _stored(self, quantity: Quantity) -> Iterator[Candidate]:
-        """G13."""
-        if not self.policy.stored or self.setting.architecture.bits is None:
-            return
-        for strategy in STRATEGIES.values():
-            if strategy.stored and strategy.quantity == quantity and strategy.refuses(self.setting) is None:
-                inputs = self.known([], [stored_count(FLOAT, self.setting)])
-                yield self.at_best_mu(strategy, inputs, ())
-
-    def at_best_mu(self, strategy: Strategy, inputs: Known, levels: tuple[Level, ...]) -> Candidate:
+    def candidate(
+        self, strategy: Strategy, inputs: Known, levels: tuple[Level, ...], tuning: Tuning | None = None
+    ) -> Candidate:
         """A candidate at the best parameter of the kl inverse, where the strategy takes one (any is valid)."""
         eta = noise_chance(self.m) if "eta" in strategy.parameters else None
         inputs, mu = replace(inputs, eta=eta), None
@@ -264,30 +256,9 @@ class Search:
             value = strategy.value(FLOAT, inputs)
 
         def write() -> Certificate:
-            return replace(self.certificate(strategy, levels), mu=mu, eta=eta)
+            return replace(self.certificate(strategy, levels), mu=mu, eta=eta, tuning=tuning)
 
         return Candidate(math.log(value) if 0 < value < math.inf else math.inf, write)
-
-    def _compared(self) -> Iterator[Candidate]:
-        """K1 and K2, where the policy may use them and the setting is one they are about."""
-        if not self.policy.comparison or self.once(("refusal",), lambda: refusal(self.setting)) is not None:
-            return
-        tuning: Tuning | None = self.once(("tuning",), lambda: tune(network_of(FLOAT, self.setting)))
-        for strategy in map(STRATEGIES.__getitem__, _COMPARISONS):
-            chosen = tuning if strategy.parameters else None
-            if strategy.parameters and tuning is None:
-                continue
-            whole = self.once(
-                ("complexity", strategy.parameters), partial(strategy.complexity, INTERVAL, self.setting, chosen)
-            )
-            start, m = arb(self.log_start).exp(), arb(self.m)
-            count = strategy.count(INTERVAL, self.setting, whole)
-            value = strategy.value(INTERVAL, Known(start, [], [count], arb(self.log_inverse_delta), m, arb(0)))
-
-            def write(strategy: Strategy = strategy, chosen: Tuning | None = chosen) -> Certificate:
-                return replace(self.certificate(strategy, ()), tuning=chosen)
-
-            yield Candidate(upper_log(value), write)
 
     # -- chains
 
@@ -312,14 +283,14 @@ class Search:
 
     # -- first links
 
-    def best_link(self) -> Link | None:
-        """The one link that needs the fewest samples to bring the gap below 1."""
+    def best_link(self) -> tuple[float, Point] | None:
+        """The link from the loss' own range to a cover by which fewest samples (log) bring the gap below 1."""
         if self.closed is not None or not self.policy.lemmas or not self.has_uniform:
             return None
         curve = self.curve
         points = [point for point in curve.until(curve.first + _FARTHER) if point.log_scale < self.log_start - _FINER]
-        links = [Link(self._log_samples(point), point) for point in points]
-        return min(links, key=lambda link: link.log_m, default=None)
+        links = [(self._log_samples(point), point) for point in points]
+        return min(links, key=lambda link: link[0], default=None)
 
     def _log_samples(self, point: Point) -> float:
         """Log of the m with which a link to a point brings the gap below 1: what it adds falls like 1/sqrt(m)."""
@@ -334,8 +305,9 @@ class Search:
         link = self.best_link()
         if link is None:
             return None
-        n_train = math.ceil(math.exp(link.log_m)) if link.log_m < _LARGEST_LOG else None
-        return Needed(link.point.log_count / math.log(10), n_train)
+        log_m, point = link
+        n_train = math.ceil(math.exp(log_m)) if log_m < _LARGEST_LOG else None
+        return Needed(point.log_count / math.log(10), n_train)
 
     # -- certificates
 

@@ -134,7 +134,8 @@ def _first_link(evaluator: Evaluator, search: Search) -> Checked | None:
     link = search.best_link()
     if link is None:
         return None
-    level = Level(link.point.log_scale + slack(link.point.items), link.point.covers())
+    _, point = link
+    level = Level(point.log_scale + slack(point.items), point.covers())
     return evaluator.check(Certificate(evaluator.paid, search.policy.name, Chain.name, (level,)))
 
 

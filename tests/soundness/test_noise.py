@@ -188,7 +188,7 @@ def noisy(setting: Setting, eta: float) -> Certificate:
     network = Network(setting, INTERVAL)
     slots = [member for piece in network.pieces for member in piece.members]
     seen = sum(member.multiplicity * max(map(events, member.targets)) for member in slots)
-    items = noise_items(network, build_items(network, 1, lambda _: False), NOISES, eta, seen)
+    items = noise_items(network, build_items(network, 1, ()), NOISES, eta, seen)
     level = Level(HALF, fill(items, HALF).covers())
     return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)
 
