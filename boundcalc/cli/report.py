@@ -15,6 +15,7 @@ from boundcalc.engine.evaluate import Evaluator, compare
 from boundcalc.engine.floors import floors_of
 from boundcalc.engine.growth import Growth, growth
 from boundcalc.statements.strategies import STRATEGIES, stored_weights
+from boundcalc.theorems import POLICIES, known_bound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,7 +120,9 @@ class Report(NamedTuple):
 def ask(question: Question, bounds: Sequence[str], *, solve: bool, why: bool = False) -> Report:
     """Evaluates the bounds (all, when none is named); with `solve` the smallest m, with `why` the account."""
     evaluator = Evaluator(question.setting)
-    values = compare(question.setting, bounds or None, evaluator=evaluator)
+    values: list[BoundValue] = []
+    for name in bounds or POLICIES:
+        values.append(evaluator.value(known_bound(name)))
     growths = {id(value.by_gap): _growths(value) for value in {id(value.by_gap): value for value in values}.values()}
     quantities: tuple[Quantity, ...] = ("gap", "risk") if any(value.kind == "bound" for value in values) else ()
     stored = next((value for value in values if counts_stored(value)), None)

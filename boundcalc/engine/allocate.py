@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from boundcalc.base.numbers import log_add, log_sum
+from boundcalc.base.numbers import log_sum
 from boundcalc.engine.items import Item
 from boundcalc.proof.certificate import ZERO, Cover
 
@@ -89,8 +89,10 @@ def allocate(items: Sequence[Item], log_lambda: float) -> Point:
             finer, price = reach - log_y, log_lambda + reach - log_y
             if finer < zero and price < least:
                 counted = total + counting(log_y)
-                if counted < least and (value := log_add(counted, price)) < least:
-                    share, cost, least = finer, counted, value
+                if counted < least:
+                    value = max(counted, price) + math.log1p(math.exp(-abs(counted - price)))
+                    if value < least:
+                        share, cost, least = finer, counted, value
         shares.append(share)
         costs.append(cost if len(item.members) == 1 or share == zero else item.log_cost(share))
     return Point(items, shares, costs)

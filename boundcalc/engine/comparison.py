@@ -30,7 +30,7 @@ _CURVATURES = ((0.0, 0.95), (0.5, 0.87), (1.0, 0.6), (1.5, 0.36), (2.0, 0.3))
 """Good slopes of 1/Z by the range of scores, between which they are interpolated."""
 _SPLIT = 0.2
 _ROUNDS = 40
-_GOLDEN_STEPS = 34
+_GOLDEN_STEPS = 20
 _RANGES = (6, 9, 12)
 _FIRST = (0.72, 0.76, 0.8, 0.84, 0.88)
 _DEEPEST = 16

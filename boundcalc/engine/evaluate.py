@@ -40,23 +40,18 @@ def evaluate(setting: Setting, bound: str = "best") -> BoundValue:
     return value
 
 
-def compare(setting: Setting, bounds: Iterable[str] | None = None, *, evaluator: Evaluator | None = None) -> Comparison:
+def compare(setting: Setting, bounds: Iterable[str] | None = None) -> Comparison:
     """The bounds of several policies, each checked.
 
     Args:
         setting: what is bounded.
         bounds: policies and theorems; all policies, unless named.
-        evaluator: one made for the setting lets later questions about it (`solve`) reuse what is found here.
 
     Returns:
         A value for each, in this order; a refusal is a value too. The list shows itself as a table.
     """
-    names = list(POLICIES) if bounds is None else [known_bound(name) for name in bounds]
-    evaluator = evaluator or Evaluator(setting)
-    values = Comparison()
-    for name in names:
-        values.append(evaluator.value(name))
-    return values
+    names, evaluator = list(POLICIES) if bounds is None else list(map(known_bound, bounds)), Evaluator(setting)
+    return Comparison(map(evaluator.value, names))
 
 
 class Evaluator:

@@ -13,7 +13,7 @@ from functools import cached_property
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_log
-from boundcalc.base.numbers import FLOAT, log_add, log_sum
+from boundcalc.base.numbers import FLOAT, log_sum
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece
@@ -121,7 +121,8 @@ class Cost:
             i -= 1
         if i in (0, _LAST):
             return i * _STEP
-        before, least, after = [log_add(self._nodes[j], u - j * _STEP) for j in (i - 1, i, i + 1)]
+        pairs = ((self._nodes[j], u - j * _STEP) for j in (i - 1, i, i + 1))
+        before, least, after = [max(a, b) + math.log1p(math.exp(-abs(a - b))) for a, b in pairs]
         bend = before - 2 * least + after
         return _STEP * (i + (max(-0.5, min(0.5, (before - after) / (2 * bend))) if bend > 0 else 0.0))
 

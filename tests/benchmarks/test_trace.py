@@ -66,7 +66,7 @@ def test_what_eval_goes_through() -> None:
     )
     parts = {file.parts[0] for file in files}
     assert parts <= {"base", "setting", "layers", "statements", "proof", "engine", "theorems", "cli"}, parts
-    assert calls < 260_000
+    assert calls < 205_000
     assert 0 < first <= 17
     assert {"best", "closed", "published"} <= set(out.stdout.split())
 

@@ -37,7 +37,7 @@ NOISE_DIFFERENCE = 2e-3
 @pytest.mark.parametrize("name", EXTREMES)
 def test_every_policy_has_a_finite_checked_value(name: str) -> None:
     setting = Setting.of(**EXTREMES[name])
-    for value in compare(setting, evaluator=Evaluator(setting, no_member)):
+    for value in map(Evaluator(setting, no_member).value, POLICIES):
         if value.name == "comparison" and value.refusal is not None:
             continue  # where projections may act
         assert value.refusal is None

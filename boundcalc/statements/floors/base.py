@@ -135,7 +135,10 @@ class Room:
 
     def chain(self, z: Number, value: Number) -> Number:
         """The output where all rows have coordinate z in the first block, and are equal."""
-        return self.rest(self.layer(0, z, value), 1)
+        y = self.layer(0, z, value)
+        for block in range(1, self.depth):
+            y = self.layer(block, y)
+        return self._readout * y
 
     def rest(self, y: Number, start: int) -> Number:
         """The output where all rows are y e_1 before block `start`."""
