@@ -14,16 +14,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """An architecture was compared with a forward pass, and the two agreed.
+    """An architecture was compared with a forward pass of `module`, and the two agreed.
 
-    Attributes:
-        module: what ran next to it.
-        largest: the largest difference anywhere, of the largest entry there.
-        allowed: what was allowed.
-        inputs: sequences that ran through both.
-        rows: of each.
-        places: inside the module, where rows were compared.
-        outputs: whether outputs were.
+    `largest`: the largest difference anywhere, of the largest entry there, and `allowed` what was allowed, on so many
+    `inputs` of so many `rows`; `places`: inside the module, where rows were compared; `outputs`: whether outputs were.
     """
 
     module: str
@@ -36,9 +30,7 @@ class Compared:
 
     def __post_init__(self) -> None:
         if not (0 <= self.largest <= self.allowed < 1 and self.inputs > 0 and self.rows > 0 and self.places >= 0):
-            raise InvalidSetting(
-                "a comparison that agreed has sizes above 0, and a largest difference within its limit"
-            )
+            raise InvalidSetting("a comparison that agreed has sizes above 0, and differences within their limit")
         if not self.module or not self.module.isprintable():
             raise InvalidSetting("a comparison names the module that ran, in one line")
 

@@ -27,14 +27,7 @@ class NoSolution(BoundcalcError):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a statement does not apply here.
-
-    Attributes:
-        what: the statement or policy that does not apply.
-        got: what the setting has.
-        needs: what it would need.
-        fix: what to type or change.
-    """
+    """Why a statement or policy, `what`, does not apply: what the setting has, what it would need, what to change."""
 
     what: str
     got: str

@@ -274,9 +274,17 @@ class Described:
                 words.append(f"{text} {name}" if several else f"{name} {text}".rstrip())
         return f"{type(self).__name__}({', '.join(words)})"
 
+    def to_json(self) -> dict[str, Any]:
+        """The fields that differ from their defaults."""
+        return write(self)
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """An instance from its JSON object."""
+        return read(cls, data, cls.__name__.lower())
+
     def unread(self, name: str) -> str | None:
         """Why a field changes nothing here, or None where something depends on it."""
-        del name
         return None
 
     def refuse_unread(self, name: str = "") -> None:

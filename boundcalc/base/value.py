@@ -20,13 +20,12 @@ VACUOUS_MARGIN = 1e-3
 
 @dataclass(frozen=True)
 class Value:
-    """An upper bound of a named quantity, with its kind and its proof.
+    """An upper bound of a named quantity.
 
     Attributes:
         name: the policy, theorem or statement that gives it.
         quantity: what is bounded.
-        kind: "bound", "a_posteriori" (corrected for measured norms), "proxy" or "estimate"; for your own theorem, the
-            kind that its author states.
+        kind: "bound", "a_posteriori" (corrected for measured norms), "proxy" or "estimate".
         log_value: natural logarithm, uncapped: never below that of the formula's exact value.
         form: the variant; for a bound of the gap or the risk, the theorem that gives it.
         inputs: the inputs of the formula.
@@ -34,8 +33,7 @@ class Value:
         always: the largest value that the quantity can have, where that is known.
         trivial: whether the proof covers no network but the zero network; the number is then no statement.
         saturates: whether the excess over `always` does not measure how far the bound is from being useful.
-        proof: what it follows from, where it can be checked again: a `Checked` proof, or the certificate of a
-            predictor.
+        proof: a `Checked` proof, or the certificate of a predictor.
         number: the value itself, where it was not computed as a logarithm.
     """
 
@@ -53,15 +51,7 @@ class Value:
     number: float | None = None
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        quantity: str,
-        kind: str,
-        number: float,
-        *rest: Any,
-        **fields: Any,
-    ) -> Value:
+    def of(cls, name: str, quantity: str, kind: str, number: float, *rest: Any, **fields: Any) -> Value:
         """One computed as a number, with other fields."""
         log = log_up(math.log(number)) if number > 0 else -math.inf
         return cls(name, quantity, kind, log, *rest, number=number, **fields)

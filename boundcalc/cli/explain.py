@@ -85,7 +85,7 @@ def _list(listed: dict[str, list[tuple[str, str, str]]]) -> None:
 def entries(group: str) -> Iterator[tuple[str, str, str]]:
     """Name, title and source (or what else is to be known) of everything in a group."""
     from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
-    from boundcalc.setting import PRESETS, preset
+    from boundcalc.setting import PRESETS
     from boundcalc.statements.strategies import STRATEGIES
     from boundcalc.statements.texts import STATEMENTS
     from boundcalc.theorems import POLICIES, THEOREMS
@@ -152,7 +152,7 @@ def _theorem(name: str) -> list[tuple[str, str]]:
 
 def _other(name: str) -> list[tuple[str, str]]:
     """A policy, a preset or a strategy."""
-    from boundcalc.setting import PRESETS, preset
+    from boundcalc.setting import PRESETS
     from boundcalc.statements.strategies import STRATEGIES
     from boundcalc.theorems import BOUNDS, THEOREMS
 
@@ -163,7 +163,7 @@ def _other(name: str) -> list[tuple[str, str]]:
         use = ("Use", f"boundcalc eval --bound {name}")
         return parts if name in THEOREMS else [("Title", policy.title), *parts, use]
     if name in PRESETS:
-        differs = ", ".join(f"{field} {value}" for field, value in preset(name).to_json().items())
+        differs = ", ".join(f"{field} {value}" for field, value in PRESETS[name].items())
         use = ("Use", f"boundcalc eval --preset {name}")
         return [("Differs in", differs or "nothing: the default architecture"), use]
     strategy = STRATEGIES.get(name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.schema import Count, Described, Length, Positive, check_fields, declare, read, write
+from boundcalc.base.schema import Count, Described, Length, Positive, check_fields, declare
 from boundcalc.layers.base import place_named as place_named
 
 SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")
@@ -179,12 +179,3 @@ class Norms(Described):
             for key, budget in self.budgets.items()
         }
         return Norms(None if self.C is None else self.C * factor, scaled, self.measured, self.failure)
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object of a norms file."""
-        return write(self)
-
-    @classmethod
-    def from_json(cls, data: object) -> Norms:
-        """Norms from the JSON object of a norms file."""
-        return read(cls, data, "norms")

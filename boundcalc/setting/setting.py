@@ -11,9 +11,8 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import check_fields, read, write
 from boundcalc.layers.base import Weight, weights_of
 from boundcalc.setting.accounting import account, lookups
-from boundcalc.setting.architecture import Architecture
+from boundcalc.setting.architecture import PRESETS, Architecture
 from boundcalc.setting.norms import Norms
-from boundcalc.setting.presets import PRESETS
 from boundcalc.setting.sample import Sample
 
 _PARTS: Mapping[str, type] = {"architecture": Architecture, "sample": Sample}

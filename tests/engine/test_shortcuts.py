@@ -14,9 +14,8 @@ from boundcalc.engine.chain import Chains
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.one_level import uniform_half
 from boundcalc.engine.search import Search
-from boundcalc.setting import preset
 
-LARGE = {name: Setting(preset(name)) for name in ("bert", "llama")}
+LARGE = {name: Setting.of(name) for name in ("bert", "llama")}
 
 
 def _search(setting: Setting) -> Search:

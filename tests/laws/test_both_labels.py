@@ -30,9 +30,8 @@ from boundcalc.layers.base import weights_of
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.checker import check
-from boundcalc.setting import Budget, Embedding, Normaliser, Norms
+from boundcalc.setting import PRESETS, Budget, Embedding, Normaliser, Norms
 from boundcalc.setting.architecture import Architecture
-from boundcalc.setting.presets import PRESETS
 from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
 from boundcalc.testing.drawing import Dice, limits_of, used, within
 from boundcalc.theorems import POLICIES
