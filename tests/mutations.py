@@ -61,14 +61,14 @@ _MEMBERS = "tests/soundness/test_floors.py -k members_are"
 STATEMENTS = [
     Mutation(
         "V4 without 1/(2L)",
-        "layers/hidden.py",
+        "layers/merged.py",
         "extra = 1 / (2 * lipschitz)",
         "extra = 0 * lipschitz",
         _HIDDEN,
     ),
     Mutation(
         "V4 with half the kinks",
-        "layers/hidden.py",
+        "layers/merged.py",
         "ns.sqrt(k / (2 * ns.pi))",
         "ns.sqrt(k / (8 * ns.pi))",
         _HIDDEN,
@@ -185,14 +185,14 @@ STATEMENTS = [
     ),
     Mutation(
         "A7 with the values of one table",
-        "layers/lookup.py",
+        "layers/merged.py",
         "radius = radius + longest",
         "radius = longest",
         "tests/laws/test_limits.py",
     ),
     Mutation(
         "A7 with half of what scores may move",
-        "layers/lookup.py",
+        "layers/merged.py",
         "2 * radius, saturates=True",
         "radius, saturates=True",
         _FACTS,
@@ -439,7 +439,7 @@ STATEMENTS = [
     ),
     Mutation(
         "L9 without the steepness of one factor",
-        "layers/gated.py",
+        "layers/linear.py",
         "c1 * to_gate + c3 * to_value",
         "c1 * to_gate",
         _FACTS,

@@ -269,7 +269,7 @@ def _sample(
 ) -> Any:
     """The sample as it was seen."""
     from boundcalc.setting import Sample
-    from boundcalc.setting.sample import MARGIN
+    from boundcalc.setting.setting import MARGIN
 
     if n_train is None:
         raise InvalidSetting("say how many training sequences there were: --m 50000 (or give them: --data)")

@@ -85,7 +85,7 @@ def _list(listed: dict[str, list[tuple[str, str, str]]]) -> None:
 def entries(group: str) -> Iterator[tuple[str, str, str]]:
     """Name, title and source (or what else is to be known) of everything in a group."""
     from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
-    from boundcalc.setting import PRESETS
+    from boundcalc.setting import PRESETS, Setting
     from boundcalc.statements.strategies import STRATEGIES
     from boundcalc.statements.texts import STATEMENTS
     from boundcalc.theorems import POLICIES, THEOREMS
@@ -96,7 +96,8 @@ def entries(group: str) -> Iterator[tuple[str, str, str]]:
     elif group == "policies":
         yield from ((policy.name, policy.title, " ".join(sorted(policy.lemmas))) for policy in POLICIES.values())
     elif group == "presets":
-        for name, a in ((name, preset(name)) for name in PRESETS):
+        for name in PRESETS:
+            a = Setting.of(name).architecture
             sizes = f"depth {a.depth}, d {a.d}, heads {a.heads}, T {a.seq_len}"
             yield name, f"{a.style}, {a.normalisation}, {a.activation}", sizes
     elif group == "strategies":

@@ -20,7 +20,7 @@ from boundcalc.cli.setting import BY_NAME, WITH_LAYERS, Entry, Question, changed
 from boundcalc.cli.text import say, write_table
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
 from boundcalc.setting import Setting
-from boundcalc.setting.accounting import refuse_missing
+from boundcalc.setting.setting import refuse_missing
 from boundcalc.theorems import known_bound
 
 _FORMS = "first:last:x2, first:last:log7, first:last:lin4 or a,b,c"

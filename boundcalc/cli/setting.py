@@ -16,7 +16,7 @@ from boundcalc.base.validate import hint, letter
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import NUMBER, WHOLE, Number, all_of, exactly, number, option, pairs, several, shown
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
-from boundcalc.setting.accounting import refuse_missing
+from boundcalc.setting.setting import refuse_missing
 
 _TYPES = {
     int: WHOLE,

@@ -15,7 +15,7 @@ from boundcalc.engine.witness import no_witness
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting
-from boundcalc.setting.accounting import refuse_missing
+from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements.posthoc import correct_for_selection, posthoc_cost
 from boundcalc.statements.strategies import Quantity
 from boundcalc.theorems import BOUNDS, POLICIES, known_bound

@@ -46,7 +46,7 @@ from boundcalc.predictors.data import Data, named
 from boundcalc.predictors.scores import Score
 from boundcalc.predictors.shorten import MOST, shorten
 from boundcalc.setting import Sample, Setting
-from boundcalc.setting.sample import MARGIN
+from boundcalc.setting.setting import MARGIN
 
 METHODS = ("norms", "held-out", "occam", "rule", "p2l")
 """What `certify` can use."""

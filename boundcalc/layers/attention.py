@@ -5,16 +5,56 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.schema import Count, Positive, Size, Stacked
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.schema import Count, Positive, Size, Stacked, check_fields, declare
 from boundcalc.base.system import Number
+from boundcalc.base.validate import choice
 from boundcalc.layers import heads as head_facts
 from boundcalc.layers.base import Layer, Proved, Role, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
-from boundcalc.layers.normaliser import Normaliser, normalise
+
+NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
+_NO_CONSTANT = {
+    "cme": "its weights (k(K, K) + lam)^(-1) k(K, q) mix scores between keys, and their mass may grow like sqrt(T)",
+    "sparsemax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
+    "entmax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
+    "hardmax": "it is not continuous in the scores",
+    "sigmoid-logT": "the mass of its row is not bounded independently of T",
+}
+
+
+def _name(where: str, value: Any, options: tuple[str, ...] = ()) -> str:
+    """One of the names; of a normaliser without a constant the reason."""
+    if isinstance(value, str) and value in _NO_CONSTANT:
+        fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
+        raise Unsupported(Refusal(f"normaliser {value!r}", _NO_CONSTANT[value], "a constant independent of T", fix))
+    return choice(where, value, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Normaliser:
+    """How scores become weights.
+
+    softmax, softmax1 ("plus one" in the denominator), sigmoid(s)/T, linear s/T, or custom with its own
+    l_inf -> l_1 constant `c` and largest l_1 mass `mu`. Scores are divided by `temperature`; unset, it is
+    1 for a joint score matrix and sqrt(d_head) for separate queries and keys.
+    """
+
+    name: Annotated[str, partial(_name, options=NORMALISERS)] = declare("softmax", "how scores become weights")
+    temperature: Positive | None = declare(None, "what scores are divided by")
+    c: Positive | None = declare(None, "Lipschitz constant of a normaliser of your own")
+    mu: Positive | None = declare(None, "largest mass of a row of weights of a normaliser of your own")
+
+    def __post_init__(self) -> None:
+        check_fields(self, "normaliser ")
+        if self.name == "custom" and None in (self.c, self.mu):
+            raise InvalidSetting("normaliser 'custom' needs both c and mu")
+        if self.name != "custom" and not self.c is self.mu is None:
+            raise InvalidSetting(f"c and mu belong to normaliser 'custom', not to {self.name!r}")
 
 
 @register_layer
@@ -226,6 +266,19 @@ class Attention(Layer):
         together = (1, 3) if self.qk_norm == "width" else (3,)
         y = y / xp.sqrt((y * y).mean(together, keepdims=True) + self.qk_eps)
         return y * gain.reshape(-1, 1, y.shape[3])
+
+
+def normalise(name: str, scores: Any, count: int, xp: Any) -> Any:
+    """Weights of so many keys from scores, along the last dimension; scores of keys that are not seen are -inf."""
+    if name == "softmax":
+        return xp.softmax(scores, -1)
+    if name == "softmax1":
+        return xp.softmax(xp.concatenate([scores, xp.zeros_like(scores[..., :1])], -1), -1)[..., :-1]
+    if name == "sigmoid":
+        return xp.sigmoid(scores) / count
+    if name == "linear":
+        return xp.where(scores == -math.inf, 0.0, scores) / count
+    raise InvalidSetting(f"normaliser {name!r} does not say how scores become weights, so it cannot be run")
 
 
 def _of_heads(x: Any, weights: Arrays, run: Forward, kind: str, bias: str | None) -> Any:

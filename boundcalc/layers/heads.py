@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.system import Number
 from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, halved, total, vector_target
-from boundcalc.layers.normaliser import normaliser_constants
 
 if TYPE_CHECKING:
-    from boundcalc.layers.attention import Attention
+    from boundcalc.layers.attention import Attention, Normaliser
 
 _Cover = tuple[str, Number, tuple[Target, ...]]
 """What is trained, the error per eps of what is made of it, and the ways to cover it."""
@@ -168,6 +167,21 @@ def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     if layer.v_bias:
         covers.append(("b_V", mass, (vector_target(ns, "vector", layer.out, covered),)))
     return _Head(count, lipschitz, mass * (b * c_v + offset), 2 * mass * inside, scores.largest, tuple(covers))
+
+
+def normaliser_constants(
+    normaliser: Normaliser, temperature: Number, score_radius: Number, at: Context
+) -> tuple[Number, Number]:
+    """L1 and L2: the l_inf -> l_1 constant c and the largest l_1 mass mu of a row of weights."""
+    ns = at.ns
+    one = ns.number(1)
+    if normaliser.name in ("softmax", "softmax1"):
+        return (ns.number(2) if "L1" in at.published else one) / temperature, one
+    if normaliser.name == "sigmoid":
+        return one / (4 * temperature), one
+    if normaliser.name == "linear":
+        return one / temperature, score_radius / temperature
+    return ns.number(normaliser.c or 0) / temperature, ns.number(normaliser.mu or 0)
 
 
 def _is_softmax(layer: Attention) -> bool:

@@ -15,7 +15,7 @@ from boundcalc.layers.attention import Attention
 from boundcalc.layers.base import EveryRow, Layer, Weight, weights_of
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.linear import Linear
-from boundcalc.layers.lookup import Lookup
+from boundcalc.layers.merged import Lookup
 from boundcalc.layers.rows import Pool, Residual
 
 FIRST_ROW = "first_row"

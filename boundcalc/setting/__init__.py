@@ -5,5 +5,5 @@ from boundcalc.setting.architecture import PRESETS as PRESETS
 from boundcalc.setting.architecture import Architecture as Architecture
 from boundcalc.setting.norms import Budget as Budget
 from boundcalc.setting.norms import Norms as Norms
-from boundcalc.setting.sample import Sample as Sample
+from boundcalc.setting.setting import Sample as Sample
 from boundcalc.setting.setting import Setting as Setting

@@ -12,13 +12,11 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Described, Length, Positive, Size, Stacked, check_fields, declare
 from boundcalc.base.validate import choice, size
 from boundcalc.layers.activation import Activation, Function
-from boundcalc.layers.attention import Attention
+from boundcalc.layers.attention import Attention, Normaliser
 from boundcalc.layers.base import TOKENS, Layer, widths_of
 from boundcalc.layers.embedding import Embedding
-from boundcalc.layers.gated import GatedFeedForward
 from boundcalc.layers.layernorm import LayerNorm
-from boundcalc.layers.linear import Linear
-from boundcalc.layers.normaliser import Normaliser
+from boundcalc.layers.linear import GatedFeedForward, Linear
 from boundcalc.layers.rows import Ball, Pool, Residual
 
 STYLES = ("edelman", "post", "pre")

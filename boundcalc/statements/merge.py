@@ -19,8 +19,8 @@ from boundcalc.layers.base import weights_of
 from boundcalc.layers.facts import Context, total
 from boundcalc.layers.products import FIRST_ROW, beginning, ending, products_of
 from boundcalc.setting import Architecture, Attention, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
-from boundcalc.setting.accounting import lookups
 from boundcalc.setting.norms import place_named, place_of
+from boundcalc.setting.setting import lookups
 from boundcalc.statements.network import Visit, walk
 from boundcalc.statements.targets import MatrixNorms, matrix_norms, product
 from boundcalc.statements.weights import Weights

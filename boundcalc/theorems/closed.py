@@ -15,7 +15,7 @@ from boundcalc.base.validate import choice
 from boundcalc.layers.base import Layer
 from boundcalc.layers.facts import Context, Facts, Member, Target
 from boundcalc.setting import Setting
-from boundcalc.setting.accounting import refuse_missing
+from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements import gap
 from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece, claimed, loss_lipschitz

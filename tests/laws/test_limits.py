@@ -13,8 +13,7 @@ import pytest
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.layers.base import Weight, weights_of
-from boundcalc.layers.hidden import Hidden
-from boundcalc.layers.lookup import Lookup
+from boundcalc.layers.merged import Hidden, Lookup
 from boundcalc.setting import (
     Attention,
     Budget,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from boundcalc.base.numbers import FLOAT
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context, Facts
-from boundcalc.layers.normaliser import normaliser_constants
+from boundcalc.layers.heads import normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Normaliser, Norms
 from boundcalc.statements.weights import Weights
 from tests.soundness.network import ACTIVATIONS, Network, ball, rows

@@ -20,9 +20,8 @@ from torch import Tensor
 
 from boundcalc.lab.train.model import TORCH, Weights, has_attention, reads_one_row, through
 from boundcalc.lab.train.parameters import CLS, weight_name
-from boundcalc.layers.attention import attentions
+from boundcalc.layers.attention import attentions, normalise
 from boundcalc.layers.embedding import embeddings
-from boundcalc.layers.normaliser import normalise
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
 
 _EXPONENTIAL = ("softmax", "softmax1")
