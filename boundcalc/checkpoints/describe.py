@@ -19,14 +19,12 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.read import read_mapping
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import Parity, agreeing, compare_passes
+from boundcalc.checkpoints.parity import ALL_AGREE, Parity, agreeing, compare_passes
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.trace_roles import mappings
 from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, trace_of
 
 _Change = Mapping[str, Any]
-_MOST = 4000
-"""Descriptions that are tried together where the module shows no inner layer."""
 
 
 def describe(
@@ -49,17 +47,15 @@ def _agreeing(
     choices = _choices(bare(module), checkpoint, mapping, heads)
     mapping = _changed(mapping, [options[0] for options in choices.values()])
     seen = _seen(checkpoint, mapping)
-    recorded = record(module, seen, seen.architecture, inputs, call=call)
-    if patch_map(seen) and recorded.x.ndim < 5 and "input_radius" not in mapping["architecture"]:
+    recorded, said = record(module, seen, seen.architecture, inputs, call=call), mapping["architecture"]
+    if patch_map(seen) and recorded.x.ndim < 5 and "input_radius" not in said:
         rows = rows_read(seen, recorded.x, recorded.trace)
         if rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
-            mapping["architecture"]["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
-            if "longest" in mapping["architecture"]:
-                mapping["architecture"]["longest"] = rows.shape[1]
+            said["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
+            said |= {"longest": rows.shape[1]} if "longest" in said else {}
     best = _best_description(recorded, checkpoint, mapping, choices)
     try:
-        seen = _seen(checkpoint, best)
-        return best, compare_passes(recorded, seen, seen.architecture)
+        return best, compare_passes(recorded, _seen(checkpoint, best))
     except CheckpointError as error:
         raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
 
@@ -67,36 +63,27 @@ def _agreeing(
 def _best_description(
     recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[_Change]]
 ) -> dict[str, Any]:
-    """The description that agrees furthest with the recorded pass: single changes, early ones together.
-
-    All together where the module shows hardly an inner layer, that would show which single change helps.
-    """
+    """The description that agrees furthest with the recorded pass: single changes, then early ones together."""
     alone = [[name] for name in choices]
     early = [name for name in ("scales", "style", "attention") if name in choices]
-    best, (score, places) = mapping, _score(recorded, checkpoint, mapping)
-    rounds = [*alone, *alone, early, *alone, *([] if places > _FEW else [list(choices)])]
-    for group in rounds:
-        if score == _ALL:
+    best, score = mapping, _score(recorded, checkpoint, mapping)
+    for group in (*alone, *alone, early, *alone):
+        if score == ALL_AGREE:
             break
-        for changes in itertools.islice(itertools.product(*(choices[name] for name in group)), _MOST):
+        for changes in itertools.product(*(choices[name] for name in group)):
             tried = _changed(best, changes)
-            reached, _ = _score(recorded, checkpoint, tried)
+            reached = _score(recorded, checkpoint, tried)
             if reached > score:
                 best, score = tried, reached
     return best
 
 
-_ALL = 10**9
-_FEW = 3
-
-
-def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> tuple[int, int]:
-    """How many places agree before the first that does not, and of how many; -1 where the description does not fit."""
+def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> int:
+    """How many places agree before the first that does not; -1 where the description does not fit."""
     try:
-        seen = _seen(checkpoint, mapping)
-        return agreeing(recorded, seen, seen.architecture, all_agree=_ALL)
+        return agreeing(recorded, _seen(checkpoint, mapping))
     except (BoundcalcError, ValueError, KeyError):
-        return -1, 0
+        return -1
 
 
 def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> Model:

@@ -19,10 +19,8 @@ from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.derived import DERIVED
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.checkpoints.fixed import fixed_of
-from boundcalc.checkpoints.layers import Rows
+from boundcalc.checkpoints.forward import Network, Rows, fixed_of
 from boundcalc.checkpoints.modules import called
-from boundcalc.checkpoints.network import Network
 from boundcalc.checkpoints.traced import Call, Recorded, Trace, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
@@ -108,29 +106,36 @@ def compare(
     answers = recorded.outputs
     if body is not architecture and answers is not None and answers.shape[-1] != body.classes:
         recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
-    return compare_passes(recorded, model, body, fixed=fixed)
+    return compare_passes(recorded, model, body, fixed)
 
 
 def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     """Up to the rows that a read-out would read, where the checkpoint has no read-out yet."""
     stages = architecture.stages
-    last = stages[-1]
     pools = [index for index, layer in enumerate(stages) if isinstance(layer, Pool)]
-    if not pools or getattr(last, "kind", None) != "readout" or model.has("readout"):
+    if not pools or getattr(stages[-1], "kind", None) != "readout" or model.has("readout"):
         return architecture
-    into, classes = last.widths()
-    tied = model.has("embedding") and model.shape("embedding") == (classes, into)
-    if tied and classes != 1:
+    into, classes = stages[-1].widths()
+    if classes != 1 and model.has("embedding") and model.shape("embedding") == (classes, into):
         return architecture
     width = next(filter(None, (layer.widths()[1] for layer in reversed(stages[: pools[-1]]))))
     return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
 
 
+ALL_AGREE = 10**9
+
+
+def agreeing(recorded: Recorded, model: Model) -> int:
+    """How many places agree before the first that does not; `ALL_AGREE` where the outputs do too."""
+    at = _pass_apart(recorded, model, model.architecture, None)[0].first_difference
+    return ALL_AGREE if at is None else at
+
+
 def compare_passes(
-    recorded: Recorded, model: Model, architecture: Architecture, *, fixed: Fixed | None = None
+    recorded: Recorded, model: Model, architecture: Architecture | None = None, fixed: Fixed | None = None
 ) -> Parity:
     """A recorded pass against the architecture's."""
-    parity, steps = _pass_apart(recorded, model, architecture, fixed)
+    parity, steps = _pass_apart(recorded, model, architecture or model.architecture, fixed)
     at, places = parity.first_difference, parity.places
     if at is None:
         return parity
@@ -141,13 +146,6 @@ def compare_passes(
         f"the module and the architecture as described {after} at the outputs, by {parity.outputs or math.inf:.1g} of "
         "the largest: a bound of the description would not be about this module; correct the mapping or the options"
     )
-
-
-def agreeing(recorded: Recorded, model: Model, architecture: Architecture, *, all_agree: int) -> tuple[int, int]:
-    """How many places agree before the first that does not, and of how many; `all_agree` where the outputs do too."""
-    parity, _ = _pass_apart(recorded, model, architecture, None)
-    at = parity.first_difference
-    return all_agree if at is None else at, len(parity.places)
 
 
 def _pass_apart(

@@ -16,7 +16,7 @@ from boundcalc.base.validate import size
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.families.table import TOKENS, Model
-from boundcalc.checkpoints.layers import Rows
+from boundcalc.checkpoints.forward import Rows
 from boundcalc.checkpoints.modules import answer, as_arrays, double_precision_copy, ready
 from boundcalc.layers.attention import attentions
 from boundcalc.layers.embedding import token_tables

@@ -1,6 +1,6 @@
 """Running layers: one forward pass for checks of checkpoints, for training and for the laws, over NumPy or torch.
 
-A layer's `forward` calls its array library by the names that both know; `checkpoints.layers.NUMPY` and
+A layer's `forward` calls its array library by the names that both know; `checkpoints.forward.NUMPY` and
 `lab.train.model.TORCH` say what each has under them.
 """
 

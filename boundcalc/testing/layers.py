@@ -15,7 +15,7 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.schema import read, write
-from boundcalc.checkpoints.layers import ACTIVATIONS
+from boundcalc.checkpoints.forward import ACTIVATIONS
 from boundcalc.layers.base import EveryRow, flat, weights_of
 from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.setting import Activation, Architecture, Layer, Linear, Norms, Pool, Sample, Setting

@@ -14,8 +14,7 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.schema import read
-from boundcalc.checkpoints.fixed import rotary
-from boundcalc.checkpoints.layers import NUMPY
+from boundcalc.checkpoints.forward import NUMPY, rotary
 from boundcalc.layers.activation import ACTIVATIONS
 from boundcalc.layers.base import TOKENS
 from boundcalc.layers.facts import Context, Facts, Slot

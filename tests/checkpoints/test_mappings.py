@@ -17,7 +17,7 @@ from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.describe import describe
 from boundcalc.checkpoints.families.read import read_mapping
-from boundcalc.checkpoints.fixed import rotary
+from boundcalc.checkpoints.forward import rotary
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.cli import main

@@ -12,7 +12,7 @@ import pytest
 from boundcalc import Architecture
 from boundcalc.checkpoints import CheckpointError
 from boundcalc.checkpoints.audit import open_model
-from boundcalc.checkpoints.network import Network
+from boundcalc.checkpoints.forward import Network
 from boundcalc.checkpoints.parity import ROUNDING, SINGLE, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.traced import example_inputs

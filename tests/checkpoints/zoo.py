@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families.config import rotation_factor
-from boundcalc.checkpoints.fixed import fixed_of
-from boundcalc.checkpoints.network import Network
+from boundcalc.checkpoints.forward import Network, fixed_of
 from boundcalc.checkpoints.traced import rows_of_images
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 

@@ -21,7 +21,7 @@ from flint import arb
 from boundcalc import Setting, compare
 from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.intervals import upper_float
-from boundcalc.checkpoints.layers import NUMPY
+from boundcalc.checkpoints.forward import NUMPY
 from boundcalc.engine import witness
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search

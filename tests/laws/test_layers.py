@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import Unsupported
-from boundcalc.checkpoints.layers import NUMPY
+from boundcalc.checkpoints.forward import NUMPY
 from boundcalc.lab.train.parameters import parameters
 from boundcalc.layers.base import KINDS, RowWise
 from boundcalc.layers.facts import PUBLISHED, Context, Facts

@@ -16,7 +16,7 @@ import pytest
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.schema import Positive, Size, read, write
-from boundcalc.checkpoints.layers import NUMPY
+from boundcalc.checkpoints.forward import NUMPY
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.layers.base import KINDS, EveryRow, register_layer, unknown_to_noise
 from boundcalc.layers.facts import Context, Facts

@@ -119,7 +119,7 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
 
 def _mapping_family(data: Any, where: str) -> Family:
     """The family of a mapping; `where` it stands, for errors."""
-    from boundcalc.checkpoints.fixed import rotary_of
+    from boundcalc.checkpoints.forward import rotary_of
 
     raw = known_keys(where, data, ["architecture", "modules", "tensors", "ignored", "scales", "rotary"])
     for key in ("architecture", "tensors"):
