@@ -13,17 +13,16 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
 from boundcalc.base.rounding import percent, short, up
-from boundcalc.cli.checkpoint import (
+from boundcalc.cli.files import NAME_OR_FILE, OUTPUT_FOLDER, FileCommand, Input
+from boundcalc.cli.lazy import FAILURE
+from boundcalc.cli.norms import (
     READING,
     account_lines,
-    examples_of,
     model_options,
     norms_of,
     one_thread,
     take_audit,
 )
-from boundcalc.cli.files import NAME_OR_FILE, OUTPUT_FOLDER, FileCommand, Input
-from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import (
     NUMBER,
     WHOLE,
@@ -36,8 +35,8 @@ from boundcalc.cli.options import (
     why_option,
     write_json,
 )
-from boundcalc.cli.progress import Live
-from boundcalc.cli.text import room, say
+from boundcalc.cli.text import Live, room, say
+from boundcalc.cli.verify import examples_of
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -62,9 +61,7 @@ Examples:
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
   boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
   boundcalc certify predictions.csv
-  boundcalc certify ours.csv --against theirs.csv --groups document --looks 3
   boundcalc certify mine.pt --compare model.py:make --data data.py:train_loader --test test.csv --groups document
-  boundcalc certify runs/gpt2 --m 1e9 --T 128 --reference runs/gpt2-init --format json
   boundcalc certify model.safetensors --data examples.npz --by rule
 
 Norms are read off the weights and rounded up to a grid fixed in advance (1/16 times powers of 2^(1/8),

@@ -40,10 +40,8 @@ _SIZE = _Size()
 Examples:
   boundcalc derive --bound edelman2022 --depth 1 --heads 1
   boundcalc derive --bound trauger2024 --detail full
-  boundcalc derive --bound K1 --depth 2
   boundcalc derive --format latex -o article
   boundcalc derive --bound trauger2024 --format latex --fragment --columns 2 -o sections
-  boundcalc derive --bound edelman2022 --format javascript --depth 2 --heads 1
   boundcalc derive --bound trauger2024 --format bibtex
 
 Every size may be a number or a letter; letters stay symbols.""",

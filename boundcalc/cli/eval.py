@@ -42,12 +42,8 @@ Examples:
   boundcalc eval --depth 2 --T 512
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
   boundcalc eval --norm W_V=op:2.5,21:8 --norm W_1=op:3,21:20 --C 1
-  boundcalc eval --preset gpt2 --norms-template > norms.json
-  boundcalc eval --norms norms.json --m 1e6 --train-error 0.02 --format json
   boundcalc eval --depth 1 --explain
-  boundcalc eval --preset gpt2 --C 2 --why
   boundcalc eval --certificate gap.json && boundcalc verify gap.json
-  boundcalc eval --bound mine.py:bound --m 1e6 --T 64
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
 
 Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),

@@ -31,9 +31,7 @@ Examples:
   boundcalc explain
   boundcalc explain lemmas
   boundcalc explain A1
-  boundcalc explain edelman2022
-  boundcalc explain margin
-  boundcalc explain A1 --format json""",
+  boundcalc explain margin""",
 )
 @click.argument("name", required=False)
 @form_option("table", "json")

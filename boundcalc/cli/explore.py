@@ -12,8 +12,8 @@ from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.options import option, pairs, points_options, refuse_given, runs_of, runs_option
-from boundcalc.cli.progress import Live
 from boundcalc.cli.setting import ENTRIES, Question, picture_options, take_setting
+from boundcalc.cli.text import Live
 
 
 @click.command(
@@ -22,7 +22,6 @@ from boundcalc.cli.setting import ENTRIES, Question, picture_options, take_setti
 Examples:
   boundcalc explore
   boundcalc explore -o explore.html
-  boundcalc explore --depth 4 --T 2048 -o deep.html
   boundcalc explore --points mine.csv
   boundcalc explore --store runs.db --runs task=conjunction --runs T=128
 

@@ -14,10 +14,9 @@ from boundcalc.base.rounding import near, percent, short
 from boundcalc.base.validate import hint, spelling
 from boundcalc.cli.eval import refuse_idle_bits
 from boundcalc.cli.options import NUMBER, WHOLE, number, shown, write_json
-from boundcalc.cli.progress import counted
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.setting import BY_NAME, WITH_LAYERS, Entry, Question, changed, full_json, setting_lines
-from boundcalc.cli.text import say, write_table
+from boundcalc.cli.text import counted, say, write_table
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
 from boundcalc.setting import Setting
 from boundcalc.setting.setting import refuse_missing

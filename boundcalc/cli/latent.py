@@ -43,18 +43,7 @@ Examples:
 @option("--rkhs-norm norm", NUMBER, "Of the conditional mean in the kernel's space; for X3k.")
 @option("--delta", NUMBER, "Failure probability.", 0.05)
 @form_option("table", "json")
-def command(
-    file: Path,
-    width: int,
-    queries: Path | None,
-    kernel: str,
-    words: tuple[str, ...],
-    noise: float | None,
-    norm: float | None,
-    delta: float,
-    form: str,
-    **options: Any,
-) -> None:
+def command(file: Path, noise: float | None, norm: float | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
 
     CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior
@@ -65,28 +54,24 @@ def command(
         raise InvalidSetting("X3k needs both --value-noise and --rkhs-norm")
     if norm is None:
         refuse_given("without --rkhs-norm", "delta")
-    data = _array(file)
+    data, width, delta = _array(file), options["width"], options["delta"]
     if data.ndim != 2 or not 1 <= width < data.shape[-1]:
         needs = f"a key of at least one number and then a value of --values {width}"
         raise InvalidSetting(f"a row needs {needs}; {file} has shape {data.shape}")
     from boundcalc.lab.latent.kernels import kernel_named
 
-    of_kernel = kernel_named(kernel, **numbers(pairs("--set", words, "width=0.5")))
+    of_kernel = kernel_named(options["kernel"], **numbers(pairs("--set", options["words"], "width=0.5")))
     keys, values = data[:, :-width], data[:, -width:]
     if noise is not None and norm is not None:
         _refuse_empty_premise(keys, values, of_kernel, noise, norm)
-    places = keys if queries is None else _array(queries)
-    taus = options["taus"] or (1.0,)
-    rows = list(_rows(places, keys, values, of_kernel, options["ridge"], taus, noise, norm, delta))
+    queries = keys if options["queries"] is None else _array(options["queries"])
+    rows = list(_rows(queries, keys, values, of_kernel, noise, norm, options))
     if form == "json":
         write_json(rows, allow_nan=False)
         return
-    bounds = {row["attention"]: 0.0 for row in rows if row["X3k"] is not None}
-    for row in rows:
-        if row["X3k"] is not None:
-            bounds[row["attention"]] = max(bounds[row["attention"]], row["X3k"])
+    bounds = sorted((row["X3k"], row["attention"]) for row in rows if row["X3k"] is not None)
     if bounds:
-        largest = ", ".join(f"{name} {up(bound)}" for name, bound in sorted(bounds.items(), key=lambda item: item[1]))
+        largest = ", ".join(f"{name} {up(bound)}" for name, bound in {name: bound for bound, name in bounds}.items())
         say(f"Largest error at {rows[-1]['query']} queries is at most (X3k): {largest}.")
     else:
         say(
@@ -144,15 +129,7 @@ def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, nor
 
 
 def _rows(
-    queries: Any,
-    keys: Any,
-    values: Any,
-    kernel: Any,
-    ridge: float,
-    taus: tuple[float, ...],
-    noise: float | None,
-    norm: float | None,
-    delta: float,
+    queries: Any, keys: Any, values: Any, kernel: Any, noise: float | None, norm: float | None, options: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """A row for each query and attention: the value, the posterior's deviation, and what X3k is made of."""
     import numpy as np
@@ -161,12 +138,12 @@ def _rows(
     from boundcalc.lab.latent.bounds import key_bound
 
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-        posterior = attend(queries, keys, None, lam=ridge, kernel=kernel)
+        posterior = attend(queries, keys, None, lam=options["ridge"], kernel=kernel)
         prior = kernel.diagonal(queries)
     deviations = np.sqrt(posterior.variance / np.where(prior > 0, prior, 1.0))
     weights: Mapping[str, Any] = {
         "CME": posterior.mean,
-        **{f"softmax tau={short(tau)}": softmax_weights(queries, keys, tau) for tau in taus},
+        **{f"softmax tau={short(tau)}": softmax_weights(queries, keys, tau) for tau in options["taus"] or (1.0,)},
         "linear": linear_weights(queries, keys),
     }
     missed = {name: power_function(queries, keys, alpha, kernel) for name, alpha in weights.items()}
@@ -179,7 +156,7 @@ def _rows(
             row["X3k"] = None
             if noise is not None and norm is not None:
                 above = size * (1 + len(alpha[i]) * sys.float_info.epsilon)
-                row["X3k"] = key_bound(above, power, noise=noise, norm=norm, delta=delta)
+                row["X3k"] = key_bound(above, power, noise=noise, norm=norm, delta=options["delta"])
                 if math.isinf(row["X3k"]):
                     raise InvalidSetting(
                         f"X3k is infinite at --value-noise {short(noise)} and --rkhs-norm {short(norm)}"

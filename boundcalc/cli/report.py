@@ -37,17 +37,7 @@ class Needed(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The answer to one question.
-
-    Attributes:
-        question: the setting.
-        bounds: of every policy.
-        growths: how each grows in T and m, by the id of its proof, which several bounds may share.
-        floors: under every bound of the gap and the risk that is neither a proxy nor about measured numbers.
-        needed: the smallest m.
-        why: the account of the best bound.
-        unstored: the bound that counts stored weights, without that premise (G13).
-    """
+    """The answer to one question; growths are by the id of a proof, `unstored` is the bound without G13's premise."""
 
     question: Question
     bounds: tuple[BoundValue, ...]
@@ -100,13 +90,8 @@ class Report(NamedTuple):
         }
         if self.needed:
             out["smallest_m"] = {
-                needed.quantity: {
-                    "target": TARGET,
-                    "bound": needed.bound,
-                    "m": needed.m,
-                    "reason": needed.why_not or None,
-                }
-                for needed in self.needed
+                n.quantity: {"target": TARGET, "bound": n.bound, "m": n.m, "reason": n.why_not or None}
+                for n in self.needed
             }
         if self.why is not None and self.best is not None:
             out["why"] = {"bound": self.best.name} | {why.quantity: why.to_json() for why in self.why}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _ALL_OF = 16
 """Bits up to which the weights are tried on all inputs as well."""
-_CONSTRUCTIONS = ("mean", "corners")
 
 
 @click.command(
@@ -35,10 +34,9 @@ number, ranges a..b and formulas. Digits 0 and 1 are a truth table: the all-zero
 )
 @click.argument("expression")
 @option("--T seq_len", WHOLE, "Rows (bits) per sequence.", required=True)
-@option("--construction", click.Choice(_CONSTRUCTIONS), "This one (default: the fewest samples).")
 @option("-o --out", output_file(), "Write the weights, *.safetensors.")
 @form_option("table", "json")
-def command(expression: str, seq_len: int, construction: str | None, out: Path | None, form: str) -> None:
+def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:
     """Weights of one Transformer block that compute a sparse Boolean function on all 2^T inputs, with their norms.
 
     The function is reduced to the bits it depends on. Of the constructions it allows, the one whose class of networks
@@ -52,7 +50,7 @@ def command(expression: str, seq_len: int, construction: str | None, out: Path |
     if out is not None:
         output.safetensors_name(out)
     function = parse(expression) if set(expression) - {"0", "1"} else from_table(expression)
-    representation = represent(function, seq_len, kind=construction)
+    representation = represent(function, seq_len)
     built = representation.construction
     worst = exhaust(built.network, built.function) if seq_len <= _ALL_OF else None
     about = representation.to_json()

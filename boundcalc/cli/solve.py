@@ -23,7 +23,6 @@ _PLANNING = ("certify", "truth", "discordant", "power", "looks")
 Examples:
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
   boundcalc solve --for T --target 0.2 --m 1e8 --bound closed
-  boundcalc solve --for C --target 0.05 --quantity risk --m 1e7
   boundcalc solve --for n --certify held-out --truth 0.05 --target 0.1
   boundcalc solve --for n --certify difference --truth 0.02 --discordant 0.06 --power 0.8
 

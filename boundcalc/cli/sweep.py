@@ -13,8 +13,7 @@ from boundcalc.base.files import assignments, read_json
 from boundcalc.base.rounding import near
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.options import option, refuse_given, refuse_others, several
-from boundcalc.cli.progress import trials_counted
-from boundcalc.cli.text import mark, say_checked, write_table
+from boundcalc.cli.text import mark, say_checked, trials_counted, write_table
 from boundcalc.cli.train import certify_options, say_positions
 from boundcalc.lab.train.certify import Request, wanted
 

@@ -14,9 +14,8 @@ from boundcalc.base.files import assignments
 from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.options import NUMBER, WHOLE, all_of, form_option, option, refuse_given, several, write_json
-from boundcalc.cli.progress import Live
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
-from boundcalc.cli.text import say, write_table
+from boundcalc.cli.text import Live, say, write_table
 from boundcalc.cli.verify import fact_shown
 from boundcalc.lab.train.certify import METHODS, Issued, Request, certify_trial, examples_of, wanted
 from boundcalc.lab.train.trial import N_TEST, Optimisation
@@ -60,7 +59,6 @@ def _outputs(file: Path, values: Mapping[str, Any]) -> list[Path]:
     epilog="""\b
 Examples:
   boundcalc train conjunction --T 64 --m 64
-  boundcalc train parity --T 12 --s 2 --m 0 --set train.batch=128 --set train.warmup=50 --set train.stop_test_error=0
   boundcalc train boolean --set "task.function=x0 & ~x1 | x2" --T 32 --m 200 --set task.law=natural
   boundcalc train data.npz --m 500 --depth 2
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz

@@ -23,13 +23,10 @@ if TYPE_CHECKING:
     from boundcalc.proof.certificate import Certificate
     from boundcalc.setting import Setting
 
-_SHOWN_BUDGETS = 12
-
 
 @click.command(
     epilog="""\b
 Examples:
-  boundcalc eval --depth 2 --certificate gap.json
   boundcalc verify gap.json
   boundcalc verify gap.json --format json
   boundcalc verify p2l.json --data examples.npz
@@ -110,30 +107,18 @@ def _bound(raw: Any, text: str) -> _Verified:
         how = ""
     digits, interval = (upper(log / math.log(10), 12) for log in (confirmed, first))
     model = describe_comparison(certificate.compared)
-    modules, lines = second.size()
-    document = {
-        **raw,
-        "quantity": certificate.quantity,
-        "kind": certificate.kind,
-        "trivial": trivial,
-        "value": None if trivial else value_up(confirmed),
-        "log10_value": None if trivial else log10,
-        "confidence": confidence(sample.delta),
-        "second": {"confirmed": True, "log_value": confirmed, "modules": modules, "lines": lines},
-        "first": {"confirmed": True, "log_value": first},
+    labelled = {
+        **_about(certificate.setting),
+        "model": f"{model} (on record, not checked here)",
+        "measured": _measured(certificate),
+        "proof": f"kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
+        "second": f"confirmed by the checker that stands alone: {digits}, in 50 digits",
+        "first": f"confirmed in interval arithmetic: {interval}",
     }
-    return (
-        claim,
-        {
-            **_about(certificate.setting),
-            "model": f"{model} (on record, not checked here)",
-            "measured": _measured(certificate),
-            "proof": f"kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
-            "second": f"confirmed by the checker that stands alone: {digits}, in 50 digits",
-            "first": f"confirmed in interval arithmetic: {interval}",
-        },
-        document,
-    )
+    document = {**raw, "quantity": certificate.quantity, "kind": certificate.kind, "trivial": trivial}
+    value, log10_value = (None, None) if trivial else (value_up(confirmed), log10)
+    document |= {"value": value, "log10_value": log10_value}
+    return claim, labelled, document | {"confidence": confidence(sample.delta), "second": confirmed, "first": first}
 
 
 def _score(raw: Any) -> _Verified:
@@ -179,10 +164,8 @@ def _about(setting: Setting) -> dict[str, str]:
         " ".join([key, *(f"{name} {shown(value)}" for name, value in limits.items())])
         for key, limits in setting.norms.to_json().get("budgets", {}).items()
     ]
-    hidden = len(budgets) - _SHOWN_BUDGETS
-    listed = [*budgets[:_SHOWN_BUDGETS], *([f"and {hidden} more (--format json)"] if hidden > 0 else [])]
     knob = [] if setting.norms.C is None else [f"C {short(setting.norms.C)} for all budgets not set"]
-    return {"setting": labels["Setting"], "norms": "; ".join([*knob, *listed]), "sample": labels["Sample"]}
+    return {"setting": labels["Setting"], "norms": "; ".join([*knob, *budgets]), "sample": labels["Sample"]}
 
 
 def _measured(certificate: Certificate) -> str:
@@ -199,8 +182,7 @@ def _measured(certificate: Certificate) -> str:
 
 def _predictor(file: str, raw: Any, data_file: str | None, model: str | None) -> _Verified:
     """A predictor's certificate: its number from its facts; with the examples, its facts too."""
-    from boundcalc.cli.checkpoint import examples_of
-    from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
+    from boundcalc.predictors.certificate import SHORT, PredictorCertificate, verify_predictor
 
     certificate = PredictorCertificate.from_json(raw)
     recipe = certificate.evidence.get("recipe", {})
@@ -209,13 +191,10 @@ def _predictor(file: str, raw: Any, data_file: str | None, model: str | None) ->
     environment = certificate.evidence.get("environment", {})
     checked = verify_predictor(certificate, data, lambda recipe: _learner(recipe, weights, environment))
     established = checked.established or "taken as they stand; give the examples with --data to establish them again"
-    summary = certificate.summary()
-    facts = ", ".join(
-        f"{name} {fact_shown(summary[name])}" for name in ("n", "errors", "picks", "bits", "nats") if name in summary
-    )
+    facts = [f"{name} {fact_shown(fact)}" for name, fact in certificate.summary().items() if name in SHORT]
     labelled = {
         "predictor": certificate.certified,
-        "proof": f"{certificate.statement} ({certificate.method}): {facts}",
+        "proof": f"{certificate.statement} ({certificate.method}): {', '.join(facts)}",
         "beforehand": _beforehand(certificate),
         "model": _model(certificate, recipe),
         "network": checked.proved or "",
@@ -224,6 +203,19 @@ def _predictor(file: str, raw: Any, data_file: str | None, model: str | None) ->
     claim = f"verified: risk of a fresh example <= {up(certificate.risk, 4)}, {_sure(certificate.delta)}"
     document = {**raw, "rederived": checked.risk, "facts_established": checked.established is not None, **labelled}
     return claim, labelled, document | {"facts": raw["facts"]}
+
+
+def examples_of(source: str, *, handed_over: bool = False) -> Any:
+    """Arrays as they were written, or whatever holds sequences; `handed_over`: of a model that was handed over."""
+    from boundcalc.predictors.data import Data
+
+    if source.endswith(".npz") and not handed_over:
+        return Data.load(source)
+    from boundcalc.checkpoints.data import sequences
+    from boundcalc.lab.outputs import Examples
+
+    examples = Examples.of(sequences(source))
+    return examples if handed_over else Data(*examples.arrays)
 
 
 def fact_shown(fact: float) -> str:
@@ -237,13 +229,8 @@ def _beforehand(certificate: Any) -> str:
     text = f"{count} alternative{'s' * (count != 1)} for delta {short(certificate.delta)}"
     if count > 1:
         text += f", {short(certificate.share)} of it for this one"
-    plain = {name: value for name, value in certificate.taken.items() if isinstance(value, int | float)}
-    plain |= {
-        name: value
-        for name, value in certificate.taken.items()
-        if isinstance(value, list) and value and all(isinstance(item, int) for item in value)
-    }
-    text += f" ({', '.join(f'{name} {value}' for name, value in plain.items())})" if plain else ""
+    plain = [f"{name} {value}" for name, value in certificate.taken.items() if isinstance(value, int | float | list)]
+    text += f" ({', '.join(plain)})" if plain else ""
     for kind in ("seed", "draw"):
         values = sorted({entry[kind] for entry in certificate.alternatives if kind in entry})
         text += f"; {kind}s {', '.join(map(str, values))}" if values else ""
