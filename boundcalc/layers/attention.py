@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -151,9 +151,6 @@ class Attention(Layer):
     def normalised(self, copies: int) -> int:
         """How many numbers are normalised together, of so many heads."""
         return (self.d_head or 0) * (copies if self.qk_norm == "width" else 1)
-
-    def fitted(self, has: Callable[[str], bool]) -> Layer:
-        return replace(self, qk_bias=has("b_Q") or has("b_K"), v_bias=has("b_V"))
 
     def brief(self) -> str:
         causal = "causal" if self.causal else "not causal"

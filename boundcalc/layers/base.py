@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -167,10 +167,6 @@ class Layer(ABC):
     def branches(self) -> tuple[tuple[Layer, ...], ...]:
         """The rows of layers whose outputs on the same input it adds up; none for a primitive layer."""
         return ()
-
-    def fitted(self, has: Callable[[str], bool]) -> Layer:
-        """The same with those of its offsets and gains of which there are arrays."""
-        return self
 
     def stored(self, seq_len: int) -> tuple[Weight, ...]:
         """All that a network stores of it: rounded arithmetic may read what its function does not depend on."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Length, Name, Size
 from boundcalc.base.system import Number
-from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, place_named, register_layer
+from boundcalc.layers.base import EveryRow, Proved, Weight, Widths, place_named, register_layer
 from boundcalc.layers.facts import Context, Facts, offset_slots, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -46,10 +45,6 @@ class LayerNorm(EveryRow):
         if self.around_one and not self.gain:
             return f"{self.kind}: around_one says what the gain is, so it needs a gain"
         return None
-
-    def fitted(self, has: Callable[[str], bool]) -> Layer:
-        gain, offset = (has(f"{self.kind}.{part}") for part in ("gain", "offset"))
-        return replace(self, gain=gain, offset=offset, around_one=self.around_one and gain)
 
     def brief(self) -> str:
         return f"{'layernorm' if self.centred else 'rmsnorm'} (eps {self.eps:g})"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from boundcalc.base.schema import Count, Name, Size
 from boundcalc.base.system import Number
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function, largest_entry
-from boundcalc.layers.base import EveryRow, Layer, Proved, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Proved, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, End, Facts, MatrixNorms, halved, largest_margin, offset_slots, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -28,11 +27,6 @@ class Linear(EveryRow):
     d_out: Size
     bias: Name | None = None
     block: Count | None = None
-
-    def fitted(self, has: Callable[[str], bool]) -> Layer:
-        """Its offset is called b_1 where the map is W_1."""
-        offset = self.bias or f"b_{self.kind.removeprefix('W_')}"
-        return replace(self, bias=offset if has(offset) else None)
 
     def brief(self) -> str:
         return self.kind
@@ -93,9 +87,6 @@ class GatedFeedForward(EveryRow):
     activation: Function = "silu"
     block: Count | None = None
     bias: bool = False
-
-    def fitted(self, has: Callable[[str], bool]) -> Layer:
-        return replace(self, bias=has("b_1"))
 
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         into, out = (self.d, self.d_ff), (self.d_ff, self.d)
