@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from boundcalc.base.errors import InvalidSetting
 
@@ -11,32 +11,20 @@ Entry = TypeVar("Entry")
 
 
 class Registry(dict[str, Entry]):
-    """Entries by name, of a kind such as "lemma". `register` adds one of the user's; built-in entries stay."""
+    """Entries by name, of a kind such as "lemma"; `key` is the attribute that names an entry."""
 
-    def __init__(self, kind: str, entries: Iterable[Entry] = ()) -> None:
-        super().__init__((self._name(entry), entry) for entry in entries)
-        self.kind = kind
-        self._added: set[str] = set()
-
-    @staticmethod
-    def _name(entry: Any) -> str:
-        return entry.name
+    def __init__(self, kind: str, entries: Iterable[Entry] = (), *, key: str = "name") -> None:
+        super().__init__((getattr(entry, key), entry) for entry in entries)
+        self.kind, self._key = kind, key
 
     def register(self, entry: Entry) -> Entry:
         """Add an entry, so that search, checkers, tables and the command line know it; refuses a name twice."""
-        name = self._name(entry)
+        name = getattr(entry, self._key)
         if name in self:
             raise InvalidSetting(f"a {self.kind} {name!r} is registered already")
-        self._added.add(name)
-        return self.register_builtin(entry)
-
-    def register_builtin(self, entry: Entry) -> Entry:
-        """Add a built-in entry of a module that is loaded late."""
-        self[self._name(entry)] = entry
+        self[name] = entry
         return entry
 
     def remove(self, name: str) -> None:
-        """Remove an entry that was registered, if there is one."""
-        if name in self._added:
-            self._added.discard(name)
-            del self[name]
+        """Remove an entry, if there is one."""
+        self.pop(name, None)

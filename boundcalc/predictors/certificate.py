@@ -74,16 +74,11 @@ _OURS = ("picking", "occam", "pac_bayes", "rules.certify")
 """Modules that have methods. They need arrays, which statements do not: they are loaded when a certificate is read."""
 
 
-class _Methods(Registry[Method]):
-    """Methods by name; the library's own are registered at the first call of `known_methods`."""
+METHODS: Registry[Method] = Registry("predictor")
+"""How predictors are certified, the library's own from the first call of `known_methods` on.
 
-    def register(self, entry: Method) -> Method:
-        known_methods()
-        return super().register(entry)
-
-
-METHODS = _Methods("predictor")
-"""How predictors are certified; `METHODS.register` adds one for the reader and for `verify`."""
+`METHODS.register` adds one for the reader and for `verify`.
+"""
 
 
 def known_methods() -> Registry[Method]:

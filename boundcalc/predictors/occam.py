@@ -131,7 +131,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
-METHODS.register_builtin(
+METHODS.register(
     Method(
         "occam",
         (G7,),
@@ -151,7 +151,7 @@ def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: Cal
     return "the same weights answered the same examples: the same errors"
 
 
-METHODS.register_builtin(
+METHODS.register(
     Method(
         "held-out",
         (H,),

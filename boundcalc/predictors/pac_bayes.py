@@ -267,7 +267,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     )
 
 
-METHODS.register_builtin(
+METHODS.register(
     Method(
         "pac-bayes",
         (G6_PRIME,),

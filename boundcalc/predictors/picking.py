@@ -373,8 +373,6 @@ class _Evidence(EvidenceHere):
     picks: tuple[Count, ...]
 
 
-METHODS.register_builtin(
-    Method("holdout", (H,), "trained on the prefix", _Evidence, Member.from_json, _holdout, _establish)
-)
+METHODS.register(Method("holdout", (H,), "trained on the prefix", _Evidence, Member.from_json, _holdout, _establish))
 _PICKED = "trained on the prefix and the picks"
-METHODS.register_builtin(Method("p2l", (H, G10R), _PICKED, _Evidence, Member.from_json, _consistent, _establish))
+METHODS.register(Method("p2l", (H, G10R), _PICKED, _Evidence, Member.from_json, _consistent, _establish))

@@ -29,8 +29,7 @@ class _Theorems(Registry[Theorem]):
         return entry
 
     def remove(self, name: str) -> None:
-        if name in self._added:
-            BOUNDS.pop(name, None)
+        BOUNDS.pop(name, None)
         super().remove(name)
 
 

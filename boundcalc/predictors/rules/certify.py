@@ -284,7 +284,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
     return f"{_prove(certificate, network_of)}; {errors} errors of the rule counted again"
 
 
-METHODS.register_builtin(
+METHODS.register(
     Method(
         "rule",
         (G15, G15P),

@@ -90,14 +90,14 @@ class PredictorExample:
 def _known(method: Method) -> Iterator[None]:
     """The reader knows this method for a while, instead of another of its name."""
     before = known_methods().get(method.name)
-    METHODS.register_builtin(method)
+    METHODS[method.name] = method
     try:
         yield
     finally:
         if before is None:
             METHODS.pop(method.name)
         else:
-            METHODS.register_builtin(before)
+            METHODS[before.name] = before
 
 
 def sealed(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,4 +12,4 @@ from boundcalc.lab.train.tasks.latent import GaussianLinearTask as GaussianLinea
 from boundcalc.lab.train.tasks.latent import MaskedTokenTask as MaskedTokenTask
 
 for _kind in (BooleanTask, GaussianLinearTask, MaskedTokenTask, ArraysTask):
-    TASKS.register_builtin(_kind)
+    TASKS.register(_kind)

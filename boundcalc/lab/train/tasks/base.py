@@ -99,15 +99,7 @@ class Task(ABC):
         return [f"{type(self).__name__} {self.file}" if self.file else self.kind, asdict(self)]
 
 
-class _Tasks(Registry["type[Task]"]):
-    """Kinds of tasks go by their `kind`."""
-
-    @staticmethod
-    def _name(entry: Any) -> str:
-        return entry.kind
-
-
-TASKS = _Tasks("task")
+TASKS: Registry[type[Task]] = Registry("task", key="kind")
 """Every kind of task by name; `register` adds one."""
 FUNCTIONS = {"conjunction": "AND", "disjunction": "OR", "parity": "PARITY", "majority": "MAJ"}
 """Names of task boolean for one function each."""
