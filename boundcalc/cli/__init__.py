@@ -26,7 +26,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Experiments": {
         "train": "Train one model; its gap, its norms and every bound that applies.",
-        "sweep": "Train the trials of a sweep that the store does not have; list and check a store.",
+        "sweep": "Train the trials of a sweep that the store does not have; list a store.",
     },
     "Figures": {
         "plot": "Bounds along an axis, next to measured runs.",
@@ -51,7 +51,7 @@ REMOVED: dict[str, str] = {
     "threshold": "`python examples/edelman2022/samples.py` finds m* and its growth with T",
     "tightness": "`python examples/edelman2022/both_sides.py` prints bounds next to floors, constants.py the ladder",
     "list": "`boundcalc explain` lists everything that has a name",
-    "runs": "`boundcalc sweep --store FILE` lists the trials; boundcalc.lab.train.store.Store shows and removes them",
+    "runs": "`boundcalc sweep --store FILE` lists the trials; boundcalc.lab.train.store.Store has them",
     "latent infer": "run `boundcalc latent FILE`; examples/zhang2022/infer.py for a known law",
     "latent attend": "run `boundcalc latent FILE`",
     "latent bound": "run `boundcalc eval --bound X3`, X4 or X6, with --set NAME=VALUE",

@@ -13,7 +13,7 @@ from boundcalc.base.files import assignments, read_json
 from boundcalc.base.rounding import near
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.options import option, refuse_given, refuse_others, several
-from boundcalc.cli.text import mark, say_checked, trials_counted, write_table
+from boundcalc.cli.text import trials_counted, write_table
 from boundcalc.cli.train import certify_options, say_positions
 from boundcalc.lab.train.certify import Request, wanted
 
@@ -36,7 +36,6 @@ Examples:
   boundcalc sweep conjunction --seeds 5 --set train.lr=0.002
   boundcalc sweep smoke --certify holdout --certify p2l
   boundcalc sweep --store runs.db            the stored trials
-  boundcalc sweep --verify --store runs.db
 
 A sweep file (JSON) has the keys task, model, init, train, m, n_test, seeds and grid, such as
 
@@ -59,20 +58,18 @@ with any program that reads SQLite.""",
 @option("--seeds", click.IntRange(1), "Seeds per point, instead of those of the sweep.")
 @several("--set changes", "Change a field, such as train.lr=0.002.", "NAME=VALUE")
 @certify_options
-@option("--verify", bool, "Check the store: its file, every record's digest and hash, and its certificates.")
 def command(what: str | None, store_path: Path, methods: tuple[str, ...], **options: Any) -> None:
     """Train the trials of a preset or of a file that are not in the store yet; results are stored as they come.
 
-    Without a preset or a file, the stored trials, a line each, or with --verify whether they are as they were written.
+    Without a preset or a file, the stored trials, a line each.
     """
     from boundcalc.lab.train.store import Store
 
     if what is None:
-        refuse_others("without a preset or a file to train", {"store_path", "verify"})
+        refuse_others("without a preset or a file to train", {"store_path"})
         with Store(store_path, create=False) as store:
-            _verify(store) if options["verify"] else _list(store)
+            _list(store)
         return
-    refuse_given("with a sweep to train: it checks what is stored", "verify")
     if not methods:
         refuse_given("without --certify, which says by which method", "delta", "prefix")
     from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
@@ -109,17 +106,6 @@ def _list(store: Any) -> None:
         write_table(("hash", *_COLUMNS), rows, droppable=("steps", "status", "depth"))
     names = ", ".join(f"{name} ({count})" for name, count in store.sweeps().items())
     click.echo(f"{len(rows)} trials; sweeps: {names or 'none'}")
-    for text in store.damaged:
-        click.echo(f"left out: {text}", err=True)
-
-
-def _verify(store: Any) -> None:
-    problems = store.verify()
-    for problem in problems:
-        click.echo(f"{mark(False)} {problem}", err=True)
-    if problems:
-        raise click.ClickException(f"{len(problems)} problems in {store.path}")
-    say_checked(True, f"{len(store.hashes())} trials, all as they were written")
 
 
 def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:

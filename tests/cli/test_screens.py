@@ -46,7 +46,6 @@ SCREENS = """
     explore --help
     train conjunction --T 8 --m 16 --steps 2 --certify holdout
     sweep --store runs.db
-    sweep --verify --store runs.db
     latent pairs.csv --value-noise 1 --rkhs-norm 2
     represent "x3 & x5" --T 32
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -52,8 +51,6 @@ def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
     with Store(path, create=False) as store:
         every = store.records(sweep=str(chosen.get("sweep", "")))
         sweeps = ", ".join(sorted(store.sweeps()))
-        for text in store.damaged:
-            warnings.warn(f"left out: {text}", stacklevel=2)
     records = [
         record
         for record in every

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +18,12 @@ if TYPE_CHECKING:
 
 _WAIT = 60.0
 """Seconds to wait for another writer."""
-_APPLICATION, _SCHEMA = 0x62636C64, 4
+_MARKS = {"application_id": 0x62636C64, "user_version": 4}
 _TABLES = (
-    "CREATE TABLE trials (hash TEXT PRIMARY KEY, config TEXT, result TEXT, digest TEXT, created REAL)",
+    "CREATE TABLE trials (hash TEXT PRIMARY KEY, config TEXT, result TEXT)",
     "CREATE TABLE sweeps (name TEXT, hash TEXT, PRIMARY KEY (name, hash)) WITHOUT ROWID",
-    "CREATE TABLE certificates (hash TEXT, asked TEXT, content TEXT, digest TEXT, created REAL, "
-    "PRIMARY KEY (hash, asked))",
-    f"PRAGMA application_id = {_APPLICATION}",
-    f"PRAGMA user_version = {_SCHEMA}",
+    "CREATE TABLE certificates (hash TEXT, asked TEXT, content TEXT, PRIMARY KEY (hash, asked))",
+    *(f"PRAGMA {name} = {value}" for name, value in _MARKS.items()),
 )
 
 
@@ -42,8 +38,6 @@ class Record:
     hash: str
     config: dict[str, Any]
     result: dict[str, Any]
-    digest: str
-    created: float
     certificates: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -68,35 +62,21 @@ class Record:
         }
 
 
-def digest_of(key: str, config: str, result: str) -> str:
-    """What proves that a record is as it was written."""
-    return hashlib.sha256("\n".join((key, config, result)).encode()).hexdigest()
-
-
 class Store:
-    """An open store. Several processes may have one file open and write to it.
-
-    Attributes:
-        damaged: records that were left out when reading, and why.
-    """
+    """An open store. Several processes may have one file open and write to it."""
 
     def __init__(self, path: Path | str, *, create: bool = True) -> None:
         self.path = Path(path)
-        self.damaged: list[str] = []
         if not create and not self.path.exists():
             raise StoreError(f"there is no store {self.path}: `boundcalc sweep smoke --store {self.path}` makes one")
         with self._errors():
             self.connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
-            self.connection.text_factory = lambda data: data.decode("utf-8", "replace")
-            with self._transaction() if create else self._errors():
-                if create and not self._fetch_all("SELECT * FROM sqlite_master LIMIT 1"):
-                    for statement in _TABLES:
-                        self.connection.execute(statement)
-                marks = [self._fetch_all(f"PRAGMA {name}")[0][0] for name in ("application_id", "user_version")]
-                if marks[0] != _APPLICATION:
-                    raise StoreError(f"{self.path} is a SQLite file of another program: choose another --store")
-                if marks[1] != _SCHEMA:
-                    raise StoreError(f"{self.path} has schema {marks[1]}; this version of boundcalc reads {_SCHEMA}")
+        with self._transaction() if create else self._errors():
+            if create and not self._rows("SELECT * FROM sqlite_master LIMIT 1"):
+                for statement in _TABLES:
+                    self.connection.execute(statement)
+        if {name: self._rows(f"PRAGMA {name}")[0][0] for name in _MARKS} != _MARKS:
+            raise StoreError(f"{self.path} is of another program, or version of boundcalc: choose another --store")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -113,7 +93,7 @@ class Store:
             self.connection.execute("BEGIN IMMEDIATE")
             yield
 
-    def _fetch_all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, query: str, *values: str) -> list[Any]:
         with self._errors():
             return self.connection.execute(query, values).fetchall()
 
@@ -123,98 +103,53 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.connection.close()
 
-    # -- writing
-
     def add(self, trial: Trial, result: Mapping[str, Any], *, sweep: str = "") -> bool:
         """Store a finished trial; False when it was there already."""
-        key, texts = trial.hash, (canonical(trial.to_json()), canonical(result))
-        row = key, *texts, digest_of(key, *texts), time.time()
+        row = trial.hash, canonical(trial.to_json()), canonical(result)
         with self._transaction():
-            done = self.connection.execute("INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?)", row)
+            done = self.connection.execute("INSERT OR IGNORE INTO trials (hash, config, result) VALUES (?, ?, ?)", row)
             if sweep:
-                self.connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep, key))
+                self.connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep, trial.hash))
         return done.rowcount == 1
 
     def add_certificate(self, issued: Issued, key: str) -> None:
         """Store what came of certifying a trial, a refusal too; what was there is left."""
         certificate = None if issued.certificate is None else issued.certificate.to_json()
-        texts = canonical(issued.request.to_json()), canonical({"entry": issued.entry, "certificate": certificate})
-        row = key, *texts, digest_of(key, *texts), time.time()
+        content = canonical({"entry": issued.entry, "certificate": certificate})
         with self._transaction():
-            self.connection.execute("INSERT OR IGNORE INTO certificates VALUES (?, ?, ?, ?, ?)", row)
+            self.connection.execute(
+                "INSERT OR IGNORE INTO certificates (hash, asked, content) VALUES (?, ?, ?)",
+                (key, canonical(issued.request.to_json()), content),
+            )
 
     def enrol(self, sweep: str, hashes: Iterable[str]) -> None:
         """Note that trials belong to a sweep, whatever process ran them."""
         with self._transaction():
             self.connection.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", ((sweep, h) for h in hashes))
 
-    def remove(self, hashes: Sequence[str]) -> None:
-        """Forget trials and their certificates."""
-        with self._transaction():
-            for table in ("trials", "sweeps", "certificates"):
-                self.connection.executemany(f"DELETE FROM {table} WHERE hash = ?", [(key,) for key in hashes])
-
-    # -- reading
-
     def hashes(self) -> set[str]:
         """Hashes of all stored trials."""
-        return {row[0] for row in self._fetch_all("SELECT hash FROM trials")}
+        return {key for (key,) in self._rows("SELECT hash FROM trials")}
 
     def certified(self) -> set[tuple[str, str]]:
         """Trials that have been certified, with the request as canonical JSON."""
-        return set(self._fetch_all("SELECT hash, asked FROM certificates"))
+        return set(self._rows("SELECT hash, asked FROM certificates"))
 
     def sweeps(self) -> dict[str, int]:
         """Names of sweeps, and how many of their trials are stored."""
         return dict(
-            self._fetch_all("SELECT name, count(*) FROM sweeps JOIN trials USING (hash) GROUP BY name ORDER BY name")
+            self._rows("SELECT name, count(*) FROM sweeps JOIN trials USING (hash) GROUP BY name ORDER BY name")
         )
 
     def records(self, *, sweep: str = "") -> list[Record]:
-        """Stored trials, or those of a sweep.
-
-        Records that were changed after they were written are left out, and noted in `damaged`.
-        """
+        """Stored trials, or those of a sweep, by task, T, m, depth and seed."""
+        certificates: dict[str, list[Mapping[str, Any]]] = {}
+        for key, request, content in self._rows("SELECT hash, asked, content FROM certificates ORDER BY asked"):
+            certificates.setdefault(key, []).append({"asked": json.loads(request), **json.loads(content)})
         where = "hash IN (SELECT hash FROM sweeps WHERE name = ?)" if sweep else "? = ''"
-        records: list[Record] = []
-        for key, *texts, created in self._fetch_all(f"SELECT * FROM trials WHERE {where}", (sweep,)):
-            if self._unchanged("", key, *texts):
-                config, result = map(json.loads, texts[:2])
-                records.append(Record(key, config, result, texts[2], created, self._certificates(key)))
+        records = [
+            Record(key, json.loads(config), json.loads(result), tuple(certificates.get(key, ())))
+            for key, config, result in self._rows(f"SELECT hash, config, result FROM trials WHERE {where}", sweep)
+        ]
         names = ("task", "T", "m", "depth", "seed")
         return sorted(records, key=lambda record: (*[record.summary[name] for name in names], record.hash))
-
-    def _certificates(self, key: str) -> tuple[Mapping[str, Any], ...]:
-        query = "SELECT asked, content, digest FROM certificates WHERE hash = ? ORDER BY asked"
-        return tuple(
-            {"asked": json.loads(request), **json.loads(content), "digest": digest}
-            for request, content, digest in self._fetch_all(query, (key,))
-            if self._unchanged("a certificate of ", key, request, content, digest)
-        )
-
-    def _unchanged(self, what: str, key: str, *texts: str) -> bool:
-        *content, digest = texts
-        text = f"{what}{key[:12]} was changed after it was written: remove it (Store.remove), then train it again"
-        if digest_of(key, *content) != digest and text not in self.damaged:
-            self.damaged.append(text)
-        return digest_of(key, *content) == digest
-
-    def verify(self) -> list[str]:
-        """What is wrong with the file, a record or a certificate; nothing where all is as it was written."""
-        problems = [f"SQLite: {line}" for (line,) in self._fetch_all("PRAGMA integrity_check") if line != "ok"]
-        for record in self.records():
-            problems += [f"{record.hash[:12]}: {text}" for text in _problems(record)]
-        return problems + self.damaged
-
-
-def _problems(record: Record) -> Iterator[str]:
-    from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
-
-    try:
-        if record.trial.hash != record.hash:
-            yield "the hash is not that of its configuration (computed by another version?)"
-        for stored in record.certificates:
-            if stored["certificate"] is not None:
-                verify_predictor(PredictorCertificate.from_json(stored["certificate"]))
-    except BoundcalcError as error:
-        yield f"its configuration or a certificate does not hold: {error}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from boundcalc.base.answers import clopper_pearson
 from boundcalc.lab.train.certify import Issued, Request
-from boundcalc.lab.train.store import Store, digest_of
+from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
 
@@ -71,8 +71,6 @@ def record(
         "hash": trial.hash,
         "config": json.loads(config),
         "result": json.loads(text),
-        "digest": digest_of(trial.hash, config, text),
-        "created": 1.0,
     }
 
 
@@ -109,4 +107,4 @@ def certified(**fixed: Any) -> list[dict[str, Any]]:
 
 def _stored(key: str, entry: dict[str, Any]) -> dict[str, Any]:
     request, content = {"method": entry["method"], "delta": 0.05, "prefix": 0.0}, {"entry": entry, "certificate": None}
-    return {"asked": request, **content, "digest": digest_of(key, canonical(request), canonical(content))}
+    return {"asked": request, **content}

