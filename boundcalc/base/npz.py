@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from zipfile import is_zipfile
+from typing import Any
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
+from numpy.typing import NDArray
 
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 
 
-@contextmanager
-def plain_arrays(
-    path: str | Path, what: str = "plain arrays", writer: str = "np.savez(path, x=..., y=...)"
-) -> Iterator[NpzFile]:
-    """The arrays of an .npz file, each read at its first use; `what` they should be, and what writes such a file.
-
-    Any byte of the file may be damaged: whatever a library raises while one is read becomes an `InvalidSetting`.
-    """
-    if Path(path).is_file() and not is_zipfile(path):
-        raise InvalidSetting(f"{path} is not an .npz file: {writer} writes one")
+def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file by name."""
     try:
         # opened here: of a damaged archive the library leaves its own open
         with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            yield file
-    except BoundcalcError:
-        raise
-    except Exception as error:
-        raise InvalidSetting(f"{path} is not an .npz file of {what}: {' '.join(str(error).split())}") from None
+            return {name: file[name] for name in file.files}
+    except Exception as error:  # any byte may be damaged: a library raises anything
+        raise InvalidSetting(f"{path} is not an .npz file of plain arrays: {' '.join(str(error).split())}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,7 +21,7 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting
 class _Command(NamedTuple):
     """The inputs of the running command (path: option), and whether it was called with --force."""
 
-    reads: dict[Path, str]
+    reads: dict[str, str]
     force: bool = False
 
 
@@ -31,7 +31,7 @@ _RUNNING: ContextVar[_Command | None] = ContextVar("boundcalc_files", default=No
 @contextmanager
 def command(reads: Mapping[str, str], *, force: bool = False) -> Iterator[None]:
     """While this lasts, the inputs (path: option) are never written; with `force` other files are replaced."""
-    token = _RUNNING.set(_Command({_without_links(path): name for path, name in reads.items()}, force))
+    token = _RUNNING.set(_Command(dict(reads), force))
     try:
         yield
     finally:
@@ -42,39 +42,33 @@ def reading(path: Path | str, name: str = "") -> None:
     """Note an input that no option names by itself, such as the store of a specification file."""
     running = _RUNNING.get()
     if running is not None:
-        running.reads.setdefault(_without_links(path), name)
+        running.reads.setdefault(os.fspath(path), name)
 
 
 def check(path: Path | str, *, force: bool = False, appends: bool = False) -> None:
     """Refuse a file that may not be written; `appends`: one that is continued where it exists."""
-    running = _RUNNING.get() or _Command({})
-    target = _entry(path)
+    running, target = _RUNNING.get() or _Command({}), Path(path)
     if not target.parent.is_dir():
         raise InvalidSetting(f"there is no directory {target.parent} to write {target.name} to: make it first")
     if target.is_dir():
         raise InvalidSetting(f"{path} is a directory: name a file")
     for source, name in running.reads.items():
-        if _same(target, source):
+        if _same(target, Path(source)):
             option = f" ({name})" if name else ""
             raise InvalidSetting(
                 f"{path} is an input of this command{option}, and would be overwritten: name another file"
             )
-    link = target.is_symlink()
-    if (link or (target.exists() and target.stat().st_size)) and not (
-        appends or force or running.force or _is_device(target)
-    ):
-        what = f"is a link to {os.readlink(target)}" if link else "exists"
+    if os.path.lexists(target) and not (appends or force or running.force or _is_device(target)):
+        what = f"is a link to {os.readlink(target)}" if target.is_symlink() else "exists"
         raise InvalidSetting(f"{path} {what}: choose another name, or replace it with --force (Python: force=True)")
 
 
 def apart(paths: Iterable[Path | str]) -> None:
     """Refuse two outputs of one name: the later would replace the earlier."""
-    seen: set[Path] = set()
-    for path in paths:
-        place = _without_links(path)
-        if place in seen and (place.is_file() or not place.exists()):
+    files = Counter(os.path.realpath(path) for path in paths if not _is_device(Path(path)))
+    for path, count in files.items():
+        if count > 1:
             raise InvalidSetting(f"two outputs would be written to {path}: give them different names")
-        seen.add(place)
 
 
 @contextmanager
@@ -84,14 +78,12 @@ def writing(path: Path | str, *, force: bool = False) -> Iterator[Path]:
     A link is replaced itself: the file it points to stays as it is.
     """
     check(path, force=force)
-    target = _entry(path)
+    target = Path(path)
     device = _is_device(target)
     part = target if device else target.with_name(f".{os.urandom(6).hex()}{target.suffix}")
     try:
         yield part
         if not device:
-            if target.exists() and not target.is_symlink():
-                part.chmod(stat.S_IMODE(target.stat().st_mode))
             with part.open("rb") as file:
                 os.fsync(file.fileno())
             os.replace(part, target)
@@ -135,16 +127,6 @@ def safetensors_name(path: Path | str) -> None:
         raise InvalidSetting(f"a model is written as safetensors, got {Path(path).name!r}: name it *.safetensors")
 
 
-def _without_links(path: Path | str) -> Path:
-    """Where a file is, links followed."""
-    return Path(os.path.realpath(path))
-
-
-def _entry(path: Path | str) -> Path:
-    """Where a name stands: links of its folders are followed, a link of that name is not."""
-    return _without_links(Path(path).parent) / Path(path).name
-
-
 def _is_device(target: Path) -> bool:
     """Whether what is written there goes to a device, to a pipe, or where /dev/stdout leads."""
     system = target.parent in (Path("/dev"), Path("/dev/fd")) or target.is_relative_to("/proc")
@@ -152,8 +134,7 @@ def _is_device(target: Path) -> bool:
 
 
 def _same(target: Path, source: Path) -> bool:
-    """Whether two names are of one file (also by a hard link), or the first lies in the second, a folder."""
-    try:
-        return target == source or source in target.parents or os.path.samefile(target, source)
-    except OSError:
-        return False
+    """Whether two names are of one file, also by links, or the first lies in the second, a folder."""
+    folder = Path(os.path.realpath(target.parent))
+    inside = Path(os.path.realpath(source)) in (folder, *folder.parents)
+    return inside or (target.exists() and source.exists() and target.samefile(source))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import is_name, load_name, plain_digits, read_table
-from boundcalc.base.npz import plain_arrays
+from boundcalc.base.npz import read_arrays
 from boundcalc.base.output import reading
 
 Array = NDArray[Any]
@@ -180,8 +180,7 @@ def _read_file(path: Path) -> Any:
         raise InvalidSetting(f"{path} is no file of examples: need {_FILES}")
     if path.suffix != ".npz":
         return read_columns(path)
-    with plain_arrays(path) as file:
-        return {name: file[name] for name in file.files if name != "made_by"}  # how this package marks what it writes
+    return {name: array for name, array in read_arrays(path).items() if name != "made_by"}  # this package's own mark
 
 
 def read_columns(path: Path) -> dict[str, list[Any]]:

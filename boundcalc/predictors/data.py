@@ -12,7 +12,7 @@ import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.npz import plain_arrays
+from boundcalc.base.npz import read_arrays
 from boundcalc.base.output import writing
 from boundcalc.base.schema import Size
 from boundcalc.predictors.certificate import PredictorCertificate, sha256_text
@@ -50,11 +50,10 @@ class Data:
     @classmethod
     def load(cls, path: str) -> Data:
         """Arrays x and y of an .npz file; pickled objects are refused."""
-        with plain_arrays(path, "plain arrays x and y") as file:
-            missing = {"x", "y"} - set(file.files)
-            if missing:
-                raise InvalidSetting(f"{path} has no array {sorted(missing)[0]!r}: it has {file.files}")
-            return cls(file["x"], file["y"])
+        arrays = read_arrays(path)
+        if missing := {"x", "y"} - set(arrays):
+            raise InvalidSetting(f"{path} has no array {sorted(missing)[0]!r}: it has {list(arrays)}")
+        return cls(arrays["x"], arrays["y"])
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write them as an .npz file; `force` replaces a file there that this did not write."""

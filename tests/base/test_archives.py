@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.npz import plain_arrays
+from boundcalc.base.npz import read_arrays
 from boundcalc.checkpoints.data import sequences
 from boundcalc.lab.train.tasks.arrays import ArraysTask
 from boundcalc.predictors.data import Data
@@ -26,22 +26,17 @@ def written(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def arrays(path: Path) -> dict[str, Any]:
-    with plain_arrays(path) as file:
-        return {name: file[name] for name in file.files}
-
-
 def test_damage_is_one_line_or_none(tmp_path: Path) -> None:
     """A byte here and there is read by nobody; all others are noticed."""
     path = tmp_path / "a.npz"
     whole = written(path)
-    true, said = arrays(path), list[str]()
+    true, said = read_arrays(path), list[str]()
     for place in range(len(whole)):
         damaged = bytearray(whole)
         damaged[place] ^= 0xFF
         path.write_bytes(damaged)
         try:
-            found = arrays(path)
+            found = read_arrays(path)
         except InvalidSetting as error:
             said.append(str(error))
         else:
