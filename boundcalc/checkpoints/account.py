@@ -70,7 +70,7 @@ def lowered_parameters(layers: Sequence[Layer], seq_len: int) -> int:
 
 KEY_BIAS = "softmax ignores what is the same for all keys of a query (T8)"
 FOLDED = "folded into"
-"""Of a token before the input, whose sum with a position is measured, and of maps that make a trained query."""
+"""Of a token before the input, whose sum with a position is measured."""
 
 
 def balance(

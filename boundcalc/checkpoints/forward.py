@@ -21,7 +21,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.validate import flag, known_keys, positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.checkpoints.maps import heads_of, offsets_of, trained_query
+from boundcalc.checkpoints.maps import heads_of, offsets_of
 from boundcalc.checkpoints.modules import ready
 from boundcalc.checkpoints.tasks import positions
 from boundcalc.checkpoints.tensors import read
@@ -124,8 +124,6 @@ class Tensors:
         block = weight.block if model.has(kind, weight.block) or not model.has(kind) else None
         if kind == "positions":
             return positions(model, model.first_position, self.seq_len)
-        if kind == "q":
-            return trained_query(model, block or 0, weight.copies)
         if weight.heads or weight.copies > 1:
             shape = (weight.copies, *weight.shape)
             if model.has(kind, block) and model.place(kind, block).tensor.shape == shape:
@@ -172,17 +170,14 @@ def rotary_of(data: object) -> _Rotate:
     )
 
 
-def fixed_of(module: Any, row: int = 0, factor: float = 1.0) -> Fixed:
-    """Rotations, numbers added to scores and windows of a module of the transformers library; of others none.
-
-    `factor` is the factor of rotations that the description has in its temperature, so that it is not applied twice.
-    """
+def fixed_of(module: Any, row: int = 0) -> Fixed:
+    """Rotations, numbers added to scores and windows of a module of the transformers library; of others none."""
     config = getattr(module, "config", None)
     if config is None:
         return Fixed(row=row)
     kind = getattr(config, "model_type", "")
     return Fixed(
-        rotate=None if kind == "bloom" else _rotation(module, config, factor),
+        rotate=None if kind == "bloom" else _rotation(module, config),
         added=(lambda count: _alibi(config, count)) if kind == "bloom" else None,
         window=_window(config),
         bucket=(lambda count: _buckets(module, count)) if kind in ("t5", "mpnet") else None,
@@ -200,7 +195,7 @@ def _turned(x: Rows, sin: Rows, cos: Rows, pairs: bool) -> Rows:
     return np.concatenate([first, second, rest], -1)
 
 
-def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
+def _rotation(module: Any, config: Any) -> _Rotate | None:
     """By the cos and sin that the module itself computes for so many rows; some types change them with the length."""
     tables = [buffer for name, buffer in module.named_buffers() if name.endswith("embed_positions")]
     if tables:
@@ -219,13 +214,12 @@ def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
             reads = torch.zeros(1, count, 1), torch.arange(count)[None]
             cos, sin = (part_out[0].numpy() for part_out in (part(*reads) if kind is None else part(*reads, kind)))
         size = float(np.sqrt((cos**2 + sin**2).max(initial=0)))
-        if size > factor * (1 + 1e-6):
+        if size > 1 + 1e-6:
             raise CheckpointError(
-                f"the rotations of the module multiply by {size:.6g}, and the description has {factor:.6g}: a bound of "
-                "it would not be about this module"
+                f"the rotations of the module multiply by {size:.6g}: no bound of the description is about this module"
             )
         half = cos.shape[1] // 2
-        return cos[:, :half] / factor, sin[:, :half] / factor
+        return cos[:, :half], sin[:, :half]
 
     by_kind = "layer_type" in inspect.signature(rotary_parts[0].forward).parameters
 

@@ -103,27 +103,6 @@ def offsets_of(model: Model, kind: str, block: int | None, count: int) -> Floats
     return np.asarray(model.vector(kind, block), np.float64).reshape(count, -1)
 
 
-def trained_query(model: Model, block: int, heads: int) -> Floats:
-    """The query q of each head of attention by a trained row p, (heads, d, 1): <q, x_t> = <W_Q p + b_Q, W_K x_t>.
-
-    Offsets of keys are the same for all rows, so that softmax forgets them. Entries are moved away from zero by all
-    that rounding may have changed (a sum of k products is off by at most k u times the sum of their sizes; here twice
-    that), so that no norm is below that of the exact q.
-    """
-    if any(model.factor(role, block) != 1 for role in ("probe", "W_Q", "W_K", "b_Q")):
-        raise CheckpointError(
-            f"{model.checkpoint.where}: a tensor of its trained query has a scale: scale it in the file"
-        )
-    row = np.asarray(model.vector("probe", block), np.float64)
-    queries, keys = (heads_of(model, kind, block, heads) for kind in ("W_Q", "W_K"))
-    offsets = offsets_of(model, "b_Q", block, heads)
-    offsets = np.zeros(queries.shape[:2]) if offsets is None else offsets
-    off = (len(row) + queries.shape[1] + 4) * np.finfo(np.float64).eps
-    sizes = np.einsum("hw,hwd->hd", np.abs(queries) @ np.abs(row) + np.abs(offsets), np.abs(keys))
-    exact = np.einsum("hw,hwd->hd", queries @ row + offsets, keys)
-    return (exact + np.copysign(off * sizes, exact))[:, :, None]
-
-
 def head_maps(model: Model, layer: Attention, queries: slice, groups: slice) -> HeadMaps:
     """The maps of some query heads and of the groups they belong to."""
     parts = {"Q": (layer.heads, queries), "K": (layer.groups, groups), "V": (layer.groups, groups)}

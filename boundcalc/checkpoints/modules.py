@@ -99,9 +99,6 @@ def as_arrays(x: Any) -> Any:
 _ANSWERS = ("logits", "prediction_logits", "image_embeds", "text_embeds", "last_hidden_state")
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
-_POOLED = ("siglip_text_model", "siglip_vision_model")
-"""Types of models whose read-out is part of the tower."""
-
 
 def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
     """What a module answers to a batch: its logits, or the first tensor of what it returns."""
@@ -110,7 +107,7 @@ def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None
     out = module(x) if call is None else call(module, x)
     logits = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
     kind = getattr(getattr(bare(module), "config", None), "model_type", "")
-    names = ("pooler_output",) if kind in _POOLED else _ANSWERS
+    names = ("pooler_output",) if kind == "siglip_text_model" else _ANSWERS  # whose read-out is part of the tower
     fields = out if isinstance(out, dict) else {name: getattr(out, name) for name in names if hasattr(out, name)}
     logits = next((fields[name] for name in names if name in fields), logits)
     if isinstance(logits, torch.Tensor):

@@ -15,7 +15,6 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.derived import DERIVED
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
@@ -172,8 +171,7 @@ def _single_tables(module: Any) -> bool:
 
 def fixed_beside(module: Any, model: Model) -> Fixed:
     """What the description takes from the module: rotations, numbers added to scores, windows."""
-    factor = rotation_factor(model.settings) if model.flag("stretches") else 1.0
-    fixed = fixed_of(module, factor=factor)
+    fixed = fixed_of(module)
     return replace(fixed, rotate=model.family.rotate) if model.family.rotate is not None else fixed
 
 

@@ -19,7 +19,7 @@ from boundcalc.base import project
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.files import read_json
 from boundcalc.base.output import reading
-from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.errors import CheckpointError, NoReadOut
 from boundcalc.checkpoints.tensors import STORED, Array, Checkpoint, Tensor
 
 _IN_DIRECTORY = (
@@ -46,6 +46,11 @@ def open_checkpoint(source: object) -> Checkpoint:
             f"{folder} has an adapter (adapter_config.json), whose weights are differences: merge it into its base "
             "model (merge_and_unload of peft), save that, and point at it"
         )
+    if in_folder and (folder / "modules.json").is_file():
+        raise NoReadOut(
+            f"{folder} has no readout, so it answers with rows and no labels (modules.json: a sentence-transformers "
+            "model): certify the classifier that you put behind it (test=), or point at a copy of its encoder alone"
+        )
     if file == folder:
         raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
     if not file.is_file():
@@ -53,8 +58,6 @@ def open_checkpoint(source: object) -> Checkpoint:
     checkpoint, config = _index(file) if file.name.endswith(".index.json") else _file(file), folder / "config.json"
     if config.is_file() and (path == folder or not checkpoint.config):
         checkpoint = replace(checkpoint, config={**checkpoint.config, **_read_config(config)})
-    if in_folder:
-        checkpoint = _with_pooling(checkpoint, folder)
     return _plain(replace(checkpoint, where=str(path)))
 
 
@@ -72,33 +75,6 @@ def _file(path: Path) -> Checkpoint:
         endings = ", ".join(_READERS)
         raise CheckpointError(f"{path} has no known ending: need one of {endings}, an .index.json, or a directory")
     return _READERS[path.suffix](path)
-
-
-POOLING = "sentence pooling"
-"""Where a config keeps how a sentence-transformers folder pools rows: "mean" or "cls"."""
-_NORMALISES = "its last part divides each answer by its norm, and x / |x| has no Lipschitz constant near 0"
-
-
-def _with_pooling(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
-    """The checkpoint with the pooling of a sentence-transformers folder, or a doubt where more follows its encoder."""
-    path = folder / "modules.json"
-    if not path.is_file():
-        return checkpoint
-    parts = [part for part in read_json(path, "a table of modules", CheckpointError) if isinstance(part, dict)]
-    kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts]
-    why = _NORMALISES if kinds[-1:] == ["Normalize"] else "what follows its encoder is not read"
-    config = folder / str(parts[-1].get("path", "") if parts else "") / "config.json"
-    if kinds == ["Transformer", "Pooling"] and config.is_file():
-        said = _read_config(config)
-        words = said.get("pooling_mode")  # since release 5 a word, or several; before a truth value each
-        flags = [name.removeprefix("pooling_mode_") for name, on in said.items() if on is True and "mode" in name]
-        modes = flags if words is None else [words] if isinstance(words, str) else list(map(str, words))
-        how = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}.get(" ".join(modes))
-        if how is not None:
-            return replace(checkpoint, config={**checkpoint.config, POOLING: how})
-        why = f"no layer pools its rows by {' and '.join(modes) or 'nothing'}"
-    doubt = f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and {why}"
-    return replace(checkpoint, doubts=(doubt,))
 
 
 _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")

@@ -20,14 +20,10 @@ from boundcalc.checkpoints.maps import (
     Want,
     difference,
     head_maps,
-    heads_of,
     key_of,
-    offsets_of,
-    trained_query,
 )
 from boundcalc.checkpoints.tensors import read
 from boundcalc.layers.base import flat
-from boundcalc.norms.heads import Heads
 from boundcalc.norms.matrix import Floats, Stored, as_stored, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
 
@@ -97,9 +93,6 @@ class Plan:
         """The measurements of every weight of a layer: in one tensor, in several, or in one for three maps."""
         weights = layer.weights(self.seq_len)
         if isinstance(layer, Attention):
-            if layer.qk == "fixed" and self.model.has("probe", layer.block):
-                yield self._pooling(layer)
-                return
             if not self.model.has(layer.scores.kind, layer.block):
                 yield from self._heads(layer)
                 weights = tuple(layer.beside_heads())
@@ -215,28 +208,6 @@ class Plan:
             part = slice(first, min(first + step, layer.groups))
             share = entries * (part.stop - part.start) // layer.groups
             yield self._task(f"heads[{b}]{first}", share, partial(maps, part), partial(norms, part), factors)
-
-    def _pooling(self, layer: Attention) -> Task:
-        """Of attention by a trained query, whose maps of queries and keys are folded into it."""
-        b, d, heads, model = layer.block or 0, layer.d, layer.heads, self.model
-        if self.reference is not None:
-            raise CheckpointError("a distance from a reference is not measured of attention by a trained query")
-        entries = self.use("probe", b, (d,)) + self.use("W_V", b, (d, d))
-        folded = {"entries": 0, "why": f"{FOLDED} the trained query, but for the maps of values"}
-        for kind in "QK":
-            self.use(f"W_{kind}", b, (d, d), **folded)
-        for kind in "QKV" if layer.v_bias else "":
-            self.use(f"b_{kind}", b, (d,), **({} if kind == "V" else folded))
-        self.shared += (heads - 1) * d
-
-        def run(_: np.random.Generator) -> Found:
-            queries, values = trained_query(model, b, heads), heads_of(model, "W_V", b, heads)
-            offsets = offsets_of(model, "b_V", b, heads)
-            norms = {key_of("q", b, h): norm for h, norm in enumerate(Heads.of(queries.swapaxes(1, 2)).measured())}
-            norms |= {key_of("W_V", b, h): norm for h, norm in enumerate(Heads.of(values).measured())}
-            return norms | {key_of("b_V", b, h): vector(w) for h, w in enumerate(() if offsets is None else offsets)}
-
-        return Task(f"heads[{b}]", entries, run)
 
 
 def positions(model: Model, first: int, seq_len: int) -> Floats:

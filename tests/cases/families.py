@@ -133,24 +133,9 @@ def _clip_vision(maps: _Maps) -> None:
     maps["W_patch"] = maps["W_patch"].reshape(8, 12).T
 
 
-def _siglip_vision(maps: _Maps) -> None:
-    """A trained row asks all rows once more: its query and the keys' maps are one vector in each head."""
-    maps["W_patch"] = maps["W_patch"].reshape(8, 12).T
-    fused, offset, row = maps.pop("W_QKV"), maps.pop("b_QKV"), maps.pop("probe").ravel()
-    for role in ("W_O", "b_O", "norm_ffn.gain", "norm_ffn.offset", "W_1", "b_1", "W_2", "b_2"):
-        maps[f"{role}[2]"] = maps.pop(role)
-    asks = (row @ fused[:, :8] + offset[:8]).reshape(HEADS, -1)
-    for head, columns in enumerate(np.split(np.arange(8), HEADS)):
-        maps[f"q[2,{head}]"] = fused[:, 8 + columns] @ asks[head][:, None]
-        maps[f"W_V[2,{head}]"], maps[f"b_V[2,{head}]"] = fused[:, 16 + columns], offset[16 + columns]
-
-
 def _dinov2(maps: _Maps) -> None:
-    """What a part adds is scaled, entry by entry; no input has a masked patch; the mean of patches is that of all rows
-    less the first."""
+    """What a part adds is scaled, entry by entry; no input has a masked patch."""
     del maps["mask_token"]
-    first, patches = np.split(maps.pop("readout_both"), 2)
-    maps["readout"], maps["readout_mean"] = first - patches / 4, patches * 5 / 4
     _vit(maps)
     for block in (0, 1):
         for part in "O2":
@@ -180,7 +165,6 @@ _ITS_OWN: Mapping[str, Callable[[_Maps], None]] = {
     "gemma3": _gemma3,
     "mpnet": _mpnet,
     "clip_vision": _clip_vision,
-    "siglip_vision": _siglip_vision,
     "dinov2": _dinov2,
     "vit": _vit,
     "deit": _vit,

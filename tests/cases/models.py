@@ -384,26 +384,6 @@ MODELS: Mapping[str, SmallModel] = {
         """,
         "vision_model.",
     ),
-    "siglip_vision": SmallModel(
-        _config("siglip_vision_model", "SiglipVisionModel", _IMAGES),
-        """
-        W_patch embeddings.patch_embedding.weight = d 3 2 2
-        b_patch embeddings.patch_embedding.bias = d
-        positions embeddings.position_embedding.weight = 4 d
-        W_{Q,K,V,O} encoder.layers.{#}.self_attn.{q,k,v,out}_proj d -> d
-        norm_{attention,ffn} encoder.layers.{#}.layer_norm{1,2} d
-        W_1 encoder.layers.{#}.mlp.fc1 d -> f
-        W_2 encoder.layers.{#}.mlp.fc2 f -> d
-        norm_final post_layernorm d
-        probe head.probe = 1 1 d
-        W_QKV head.attention.in_proj_weight = 3d d turned
-        b_QKV head.attention.in_proj_bias = 3d
-        W_O head.attention.out_proj d -> d
-        norm_ffn head.layernorm d
-        W_1 head.mlp.fc1 d -> f
-        W_2 head.mlp.fc2 f -> d
-        """,
-    ),
     "siglip_text": SmallModel(
         _config("siglip_text_model", "SiglipTextModel", _ENCODER, projection_size=3, pad_token_id=1)
         | {"bos_token_id": 2, "eos_token_id": 3},
@@ -418,9 +398,8 @@ MODELS: Mapping[str, SmallModel] = {
     "dinov2": SmallModel(
         _config(
             "dinov2",
-            "Dinov2ForImageClassification",
+            "Dinov2Model",
             _HEADS,
-            _LABELS,
             image_size=4,
             patch_size=2,
             num_channels=3,
@@ -440,10 +419,7 @@ MODELS: Mapping[str, SmallModel] = {
         W_1 ^encoder.layer.{#}.mlp.fc1 d -> 2d
         W_2 ^encoder.layer.{#}.mlp.fc2 2d -> d
         norm_final ^layernorm d
-        readout_both classifier.weight = C 2d turned
-        b_readout classifier.bias = C
         """,
-        "dinov2.",
     ),
     "vit": SmallModel(
         _config("vit", "ViTForImageClassification", _IMAGES),

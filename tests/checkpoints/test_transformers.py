@@ -8,27 +8,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from boundcalc import Sample, Setting, certify, compare, evaluate
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.numbers import FLOAT
-from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
+from boundcalc import Sample, Setting, certify, compare
+from boundcalc.base.errors import BoundcalcError
+from boundcalc.checkpoints import CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
-from boundcalc.checkpoints.families.derived import Place, class_and_mean
-from boundcalc.checkpoints.maps import trained_query
-from boundcalc.checkpoints.tensors import Tensor
 from boundcalc.lab.reading import held_against, opened
 from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check
-from boundcalc.setting import Attention, Budget, SoftCap
-from boundcalc.statements.network import Network
+from boundcalc.setting import Attention, SoftCap
 from tests.checkpoints.live import GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 from tests.checkpoints.table import rows, shown
 from tests.checkpoints.zoo import GEMMA2, NARROW, OPT, ZOO, logits, ours
@@ -93,57 +86,13 @@ def test_bfloat16(name: str, tmp_path: Path) -> None:
         assert m.fro is None or found.measured[key].fro == pytest.approx(m.fro, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["bert", "bloom", "qwen3", "olmo2", "t5 gated", "dinov2 classifier"])
+@pytest.mark.parametrize("name", ["bert", "bloom", "qwen3", "olmo2", "t5 gated"])
 def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     """It once asked joint score matrices for budgets of the offsets that they hold."""
     found = audit(ZOO[name].make(), seed=1)
     setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
     certificate = compare(setting, ["T-free"])[0].certificate
     assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)
-
-
-def test_a_trained_query_pools_rows() -> None:
-    """Its bound passes the second checker; of a query that nearly cancels no entry is below the exact one."""
-    model = ZOO["siglip vision"].make()
-    found = audit(model, seed=1)
-    setting = Setting(found.architecture, found.norms(extra={"readout": Budget(op=1.0)}), Sample(n_train=10**9))
-    value, *_ = compare(setting, ["T-free"])
-    assert float(check(value.certificate).log_value) == pytest.approx(
-        float(alone.log_value(value.certificate)), rel=1e-12
-    )
-    with pytest.raises(InvalidSetting, match="folded into the trained query"):
-        found.with_bits(64)
-    head = model.head.attention
-    with torch.no_grad():  # rows whose products are large and add up to almost nothing
-        head.in_proj_weight[16:20, ::2], head.in_proj_weight[16:20, 1::2] = 1e8, -1e8
-        head.in_proj_weight[0] = 1e8 + torch.arange(16)
-        model.head.probe[0, 0] = torch.tensor([1.0, -1.0] * 8)
-    row, maps, offset = (value.detach().numpy() for value in (model.head.probe, head.in_proj_weight, head.in_proj_bias))
-    fractions = np.vectorize(lambda value: Fraction(float(value)), otypes=[object])
-    queries, below = trained_query(open_model(model), 2, 4), 0
-    for part, query in zip(np.split(np.arange(16), 4), queries, strict=True):
-        exact = (fractions(maps[part]) @ fractions(row.ravel()) + fractions(offset[part])) @ fractions(maps[16 + part])
-        plain = (maps[part] @ row.ravel() + offset[part]) @ maps[16 + part]
-        assert (abs(fractions(query[:, 0])) >= abs(exact)).all()
-        below += (abs(fractions(plain)) < abs(exact)).sum()
-    assert below  # the control: plain sums are sometimes below
-
-
-def test_a_read_out_of_class_and_mean_is_never_below_the_exact_one() -> None:
-    rng, n = np.random.default_rng(0), 7
-    patches = rng.standard_normal((3, 40))
-    first = patches / n * (1 + rng.integers(-3, 4, (3, 40)) * 2.0**-53)  # which nearly cancels
-    stored = np.concatenate([first, patches], 1)
-    place = Place(Tensor("w", stored.shape, "float64", lambda: stored), True)
-    parts = class_and_mean(place, Place(Tensor("p", (1, n + 1, 40), "float64", lambda: stored), False))
-    fractions = np.vectorize(Fraction, otypes=[object])
-    a, b = fractions(first), fractions(patches)
-    for kind, exact, plain in (
-        ("readout", a - b / n, first - patches / n),
-        ("readout_mean", b * (n + 1) / n, patches * ((n + 1) / n)),
-    ):
-        assert (abs(fractions(parts[kind, None].tensor.fetch())) >= abs(exact)).all()
-        assert (abs(fractions(plain)) < abs(exact)).any()  # the control
 
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text())
@@ -208,75 +157,39 @@ def test_a_model_without_a_read_out_is_read_as_it_was_saved(tmp_path: Path) -> N
     assert saved.norms() == live.norms()
 
 
-YARN: dict[str, dict[str, Any]] = {
-    "yarn, its own factor": {"rope_type": "yarn", "factor": 16.0},
-    "yarn, a given factor": {"rope_type": "yarn", "factor": 4.0, "attention_factor": 5.0},
-    "yarn, two scales": {"rope_type": "yarn", "factor": 8.0, "mscale": 0.7, "mscale_all_dim": 0.4},
-    "longrope": {"rope_type": "longrope", "factor": 32.0, "short_factor": [1.0, 2.0], "long_factor": [3.0, 4.0]},
-    "longrope, a given factor": {
-        "rope_type": "longrope",
-        "factor": 4.0,
-        "attention_factor": 0.5,
-        "short_factor": [1.0, 1.0],
-        "long_factor": [3.0, 4.0],
-    },
-    "linear": {"rope_type": "linear", "factor": 4.0},
-    "dynamic": {"rope_type": "dynamic", "factor": 4.0},
-    "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+ROTATIONS: dict[str, dict[str, Any]] = {
+    "linear": {"factor": 4.0},
+    "dynamic": {"factor": 4.0},
+    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 6},
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 6},
+    "longrope": {"factor": 4.0, "attention_factor": 5.0, "short_factor": [1.0, 1.0], "long_factor": [3.0, 4.0]},
 }
-_ORIGINAL = {"original_max_position_embeddings": 6}
 
 
-@pytest.mark.parametrize(
-    ("family", "name", "layout"),
-    [("llama", name, layout) for name in YARN for layout in ("new", "old", "oldest")]
-    + [
-        (family, name, "new") for family in ("mistral", "qwen2", "granite") for name in ("longrope", "yarn, two scales")
-    ],
-)
-def test_factors_of_rotations(family: str, name: str, layout: str, tmp_path: Path) -> None:
-    """In each spelling of config.json; the angles are the library's, the factor is read."""
-    kind = ZOO[family]
-    needs = _ORIGINAL if YARN[name]["rope_type"] in ("yarn", "longrope", "llama3") else {}
-    model = kind.make(rope_parameters=YARN[name] | needs | {"rope_theta": 10000.0})
+@pytest.mark.parametrize("layout", ["new", "old", "oldest"])
+@pytest.mark.parametrize("kind", ROTATIONS)
+def test_rotations_that_multiply_scores_are_doubted(kind: str, layout: str, tmp_path: Path) -> None:
+    """In each spelling of config.json. The same function once had two bounds, of which the smaller was false."""
+    live = ZOO["llama"]
+    model = live.make(rope_parameters={"rope_type": kind, "rope_theta": 10000.0} | ROTATIONS[kind])
     model.save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     config = json.loads(path.read_text())
     if layout != "new":
-        given = config.pop("rope_parameters")
-        config["rope_theta"] = given.pop("rope_theta")
+        table = config.pop("rope_parameters")
+        config["rope_theta"] = table.pop("rope_theta")
         if layout == "oldest":
-            given["type"] = given.pop("rope_type")
-        config["rope_scaling"] = given
+            table["type"] = table.pop("rope_type")
+        config["rope_scaling"] = table
         path.write_text(json.dumps(config))
-    want = logits(kind, model)
-    assert np.abs(ours(kind, tmp_path, model) - want).max() < CLOSE
-    if model.model.rotary_emb.attention_scaling > 1:  # negative control: without the factor it is another function
-        path.write_text(json.dumps({k: v for k, v in config.items() if not k.startswith("rope_")}))
+    doubts = audit(tmp_path).account.doubts
+    if kind in ("yarn", "longrope"):
+        assert f"rotary positions of type '{kind}'" in doubts[0]
         with pytest.raises(CheckpointError, match="the rotations of the module multiply by"):
-            ours(kind, tmp_path, model)
-
-
-def _value(found: Audit) -> tuple[float, float]:
-    norms = replace(found.norms(), measured=False)
-    setting = Setting(found.architecture, norms, Sample(n_train=10**6))
-    return float(Network(setting, FLOAT).amplification), evaluate(setting).log10
-
-
-def test_a_factor_of_rotations_is_the_same_as_larger_queries() -> None:
-    """cases.md F1: the same function had two bounds, of which the smaller was false."""
-    kind, given = ZOO["llama"], YARN["yarn, a given factor"] | _ORIGINAL
-    stretched = kind.make(rope_parameters=given | {"rope_theta": 10000.0})
-    plain = kind.make()
-    with torch.no_grad():
-        for name, tensor in plain.named_parameters():
-            if "q_proj" in name:
-                tensor.mul_(25)
-    first, second = _value(audit(stretched)), _value(audit(plain))
-    assert first == pytest.approx(second, rel=1e-9)
-    layer: Any = audit(plain).architecture.stages[1]
-    assert math.isclose(layer.branch[1].normaliser.temperature, 2.0)
-    assert first[0] > _value(audit(kind.make()))[0]
+            ours(live, tmp_path, model)
+    else:
+        assert doubts == ()
+        assert np.abs(ours(live, tmp_path, model) - logits(live, model)).max() < CLOSE
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])

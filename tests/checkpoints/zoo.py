@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.audit import open_model
-from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.forward import Network, fixed_of
 from boundcalc.checkpoints.traced import rows_of_images
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
@@ -21,11 +20,7 @@ OPT: dict[str, Any] = {
     **{"max_position_embeddings": 12, "word_embed_proj_dim": 16, "pad_token_id": 1},
 }
 HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
-LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 4}
-LONG |= {"short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0]}
-"""Sequences of the forward check are longer than 4 rows."""
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
-YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 1.5, "original_max_position_embeddings": 4}
 GRANITE: dict[str, Any] = {
     **{"embedding_multiplier": 3.0, "residual_multiplier": 0.3, "logits_scaling": 2.5, "attention_multiplier": 0.7}
 }
@@ -122,9 +117,7 @@ ZOO: dict[str, Kind] = {
     ),
     "llama": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED, last=True),
     "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED | {"sliding_window": 3}, last=True),
-    "llama longrope": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": LONG}, last=True),
     "llama dynamic": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": DYNAMIC}, last=True),
-    "llama yarn": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": YARN}, last=True),
     "bert quick_gelu": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "quick_gelu"}),
     "bert gelu_accurate": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "gelu_accurate"}),
     "qwen2": Kind("Qwen2ForCausalLM", "Qwen2Config", GROUPED, last=True),
@@ -158,8 +151,6 @@ ZOO: dict[str, Kind] = {
         SMALL | {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3},
         last=True,
     ),
-    "siglip vision": Kind("SiglipVisionModel", "SiglipVisionConfig", VIT),
-    "dinov2 classifier": Kind("Dinov2ForImageClassification", "Dinov2Config", VIT | {"mlp_ratio": 2, "num_labels": 5}),
     "dinov2": Kind("Dinov2Model", "Dinov2Config", VIT | {"mlp_ratio": 2}),
     "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
     "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),
@@ -187,8 +178,7 @@ def picture(kind: Kind) -> Any:
 def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
     """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
     seen = open_model(source)
-    factor = rotation_factor(seen.settings) if seen.flag("stretches") else 1.0
-    network = Network(seen, seen.architecture, fixed_of(model, -1 if kind.last else 0, factor))
+    network = Network(seen, seen.architecture, fixed_of(model, -1 if kind.last else 0))
     if not kind.values.get("image_size"):
         return network([TOKENS])[0]
     return network(rows_of_images(seen, picture(kind).numpy()))[0]

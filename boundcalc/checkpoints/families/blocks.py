@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.config import activation, rotation_factor
+from boundcalc.checkpoints.families.config import activation, check_rotations
 from boundcalc.checkpoints.families.table import CLASSIFIERS, LANGUAGE, Model
-from boundcalc.checkpoints.readers import POOLING
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -51,6 +50,8 @@ class Blocks:
         self.pre = model.setting_of("style") in ("pre", True)
         self.bare, self.plain = model.family.described or model.flag("bare"), model.flag("plain")
         self.temperature = _temperature(model, self.width)
+        if model.flag("rope"):
+            check_rotations(model.settings)
 
     def __iter__(self) -> Iterator[Layer]:
         for index in range(self.model.depth):
@@ -131,40 +132,21 @@ class Blocks:
         eps = self.model.number("eps")
         return LayerNorm(kind, d or self.d, eps, centred, gain=gain, offset=offset, block=block, around_one=around_one)
 
-    def pooling(self, at: int) -> Iterator[Layer]:
-        """Attention by a trained query, so that all rows are one, and a feed-forward part."""
-        tau, heads, offset = Normaliser("softmax", math.sqrt(self.width)), self.model.heads, self.model.has("b_V", at)
-        yield Attention(
-            self.d, heads, d_value=self.width, qk="fixed", combine="concat", normaliser=tau, v_bias=offset, block=at
-        )
-        yield self.linear("W_O", self.d, self.d, at)
-        yield Residual((self.norm("norm_ffn", at), *self._feed_forward(at)))
-
 
 def _temperature(model: Model, d_head: int) -> float:
-    """The divisor of scores; rotations that stretch make scores larger by the square of their factor."""
+    """The divisor of scores."""
     temperature = math.sqrt(d_head)
     if model.setting_of("score_root") is not None:
         temperature = math.sqrt(model.number("score_root"))
     elif model.setting_of("score_scale") is not None:
         temperature = 1 / model.number("score_scale")
-    if not model.flag("rope"):
-        return temperature
-    factor = rotation_factor(model.settings)
-    if factor != 1 and not model.flag("stretches"):
-        model.settings.doubts.append(f"rope_parameters: a factor {factor:.6g} of its rotations is not supported here")
-    return temperature if factor == 1 else temperature / factor**2 * (1 - 2.0**-50)
+    return temperature
 
 
 def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits."""
-    sentence = model.settings.get(POOLING)
-    read_mean = model.setting_of("readout") == "mean" and (model.family.described or model.head == CLASSIFIERS[0])
-    mean = sentence == "mean" or read_mean
+    mean = model.setting_of("readout") == "mean" and (model.family.described or model.head == CLASSIFIERS[0])
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
-    if sentence is not None:
-        classes = model.option("classes") or 1
-        return [*layers, Linear("readout", d, classes)], classes
     if model.has("W_transform"):
         into, d = model.shape("W_transform")
         layers.append(blocks.linear("W_transform", into, d))
@@ -173,12 +155,6 @@ def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
     elif model.has("W_pool"):
         into, d = model.shape("W_pool")
         layers += [blocks.linear("W_pool", into, d), Activation(activation(model.setting_of("pooler") or "tanh"))]
-    if model.has("readout_mean"):
-        if model.option("seq_len") not in (None, model.table_shape("positions")[0]):
-            raise CheckpointError(f"{model.checkpoint.where} reads the mean of all its patches: leave out --T")
-        classes = model.shape("readout")[1]
-        first, mean = Linear("readout", d, classes, bias="b_readout"), Linear("readout_mean", d, classes)
-        return [Residual((Pool("cls"), first), ((Pool("mean"), mean),), skip=False)], classes
     if model.has("readout"):
         classes = model.shape("readout")[1]
     elif _tied(model):
@@ -239,8 +215,6 @@ def stack(model: Model) -> Architecture:
     layers += blocks
     if blocks.pre and ("norm_final.gain" in roles or blocks.plain):
         layers.append(blocks.norm("norm_final"))
-    if model.has("probe", model.depth):
-        layers += blocks.pooling(model.depth)
     d = blocks.d
     if model.has("W_out"):
         d = model.shape("W_out")[1]

@@ -56,32 +56,6 @@ def sliced(place: Place, whole: str, part: slice, slots: int, groups: int = 1) -
     return Place(replace(tensor, shape=shape, fetch=fetch, storage=f"{tensor.storage} {part}"), place.transposed, whole)
 
 
-def class_and_mean(place: Place, positions: Place | None) -> dict[tuple[str, int | None], Place]:
-    """Read-outs a of the class token x_0 and b of the mean of the n patches after it, which one tensor holds.
-
-    a x_0 + b (x_1 + .. + x_n) / n = (a - b/n) x_0 + (b (n+1)/n) times the mean of all rows. Entries are moved away from
-    zero by all that rounding may have changed.
-    """
-    if positions is None or positions.tensor.shape[-2:-1] < (2,):
-        raise CheckpointError(f"{place.tensor.name} reads the mean of as many patches as there are positions: none are")
-    rows, axis = positions.tensor.shape[-2], 1 if place.transposed else 0
-    n = rows - 1
-
-    def first(values: Any) -> Any:
-        a, b = np.split(values, 2, axis)
-        return a - b / n + np.copysign(4e-16 * (np.abs(a) + np.abs(b)), a - b / n)
-
-    def mean(values: Any) -> Any:
-        return np.split(values, 2, axis)[1] * (rows / n) * (1 + 1e-15)
-
-    shape = tuple(size // (2 if at == axis else 1) for at, size in enumerate(place.tensor.shape))
-    parts = {"readout": derived(place, first), "readout_mean": derived(place, mean)}
-    return {
-        (kind, None): replace(part, tensor=replace(part.tensor, shape=shape), whole="readout_both")
-        for kind, part in parts.items()
-    }
-
-
 def heads_side_by_side(heads: list[Tensor], transposed: bool) -> Tensor:
     """The maps of heads that are tensors of their own, side by side in one; as they are stored."""
     first, axis = heads[0], 0 if transposed or len(heads[0].shape) == 1 else 1

@@ -14,7 +14,7 @@ from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
 from boundcalc.checkpoints.families.config import Settings
-from boundcalc.checkpoints.families.derived import Place, class_and_mean, derived, heads_side_by_side, sliced, times
+from boundcalc.checkpoints.families.derived import Place, derived, heads_side_by_side, sliced, times
 from boundcalc.checkpoints.families.names import placed, stripped
 from boundcalc.checkpoints.tensors import Checkpoint, Tensor, read, stored
 from boundcalc.norms.matrix import Native, Stored
@@ -27,8 +27,6 @@ TOKENS = ("class_token", "distillation_token")
 """Roles of tokens that are put before the input, in order; folded into the positions."""
 HALVES: Mapping[str, tuple[str, str]] = {f"{k}_{i}{j}": (f"{k}_{i}", f"{k}_{j}") for k in "Wb" for i, j in ("13", "31")}
 """Roles of tensors that hold two weights, one after the other."""
-_POOLING = "pooling_"
-"""How roles begin that are of attention by a trained query after the last block, and are read as of one block more."""
 
 
 @dataclass(frozen=True)
@@ -189,9 +187,7 @@ class Model:
 
     def _fold(self) -> None:
         """Weights that are not one tensor: parts of one, those that a vector scales, and gains that are 1 + w."""
-        places, after = self.places, _block_count(self.places)
-        for role, block in [key for key in places if key[0].startswith(_POOLING)]:
-            places[role.removeprefix(_POOLING), after] = places.pop((role, block))
+        places = self.places
         for (role, block), place in list(places.items()):
             map_name = role.removeprefix("outputs_of.")
             if parts := self._parts(role, place, places.get(("W_O", block))):
@@ -206,8 +202,6 @@ class Model:
                         places[name, block] = times(places[name, block], place.tensor)
                 del places[role, block]
                 self.ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
-            elif role == "readout_both":
-                places.update(class_and_mean(places.pop((role, block)), places.get(("positions", None))))
             elif self.family.parameters.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
                 places[role, block] = derived(place, lambda values, *_: 1 + values)
 
@@ -273,11 +267,11 @@ class Model:
 
     @cached_property
     def depth(self) -> int:
-        """Number of blocks, without the attention that pools rows by a trained query."""
+        """Number of blocks."""
         blocks = _block_count(self.places)
         if not blocks:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
-        return blocks - self.has("probe", blocks - 1)
+        return blocks
 
     def setting_of(self, name: str) -> Any:
         """A parameter of the family: of config.json (or --set), the library's default, or a constant of its code."""
