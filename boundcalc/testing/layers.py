@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -15,9 +15,10 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.schema import read, write
-from boundcalc.checkpoints.forward import ACTIVATIONS
-from boundcalc.layers.base import EveryRow, flat, weights_of
+from boundcalc.checkpoints.forward import ACTIVATIONS, NUMPY
+from boundcalc.layers.base import TOKENS, EveryRow, flat, weights_of
 from boundcalc.layers.facts import Context, Facts, Slot
+from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Activation, Architecture, Layer, Linear, Norms, Pool, Sample, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.network import Network
@@ -37,24 +38,43 @@ _STEP = 1e-6
 
 
 @dataclass(frozen=True)
+class Arrays:
+    """Weights that were drawn, as the forward pass of layers asks for them."""
+
+    weights: Drawn
+    seq_len: int = 3
+
+    def has(self, layer: Layer, kind: str) -> bool:
+        """Whether it was drawn."""
+        return any(key[:2] == (kind, layer.where()) for key in self.weights)
+
+    def __call__(self, layer: Layer, kind: str) -> Array:
+        """The array, or all of one kind; fixed rows lie along the first axis."""
+        arrays = {key: array for key, array in self.weights.items() if key[:2] == (kind, layer.where())}
+        if not arrays:
+            rows, length = next((rows, length) for rows, length in layer.fixed(self.seq_len) if rows.kind == kind)
+            return length * np.eye(1, rows.shape[1]).repeat(rows.shape[0], axis=0)
+        several = any(copy is not None for _, _, copy in arrays)
+        return np.stack(list(arrays.values())) if several else next(iter(arrays.values()))
+
+
+@dataclass(frozen=True)
 class LayerExample:
-    """A layer where it stands, and how to run it.
+    """A layer where it stands.
 
     Attributes:
         layer: the layer.
         norms: budgets of its weights.
-        run: the output rows of (weights, input rows).
         radius: largest length of an input row.
         seq_len: T, input rows.
-        inputs: input rows, where they are not rows of the ball (tokens).
+        fixed: what its forward pass needs besides weights, such as rotations.
     """
 
     layer: Layer
     norms: Norms
-    run: Callable[[Drawn, Array], Array]
     radius: float = 1.0
     seq_len: int = 3
-    inputs: Callable[[np.random.Generator], Array] | None = None
+    fixed: Fixed = field(default_factory=lambda: Fixed(row=-1))
 
     def __str__(self) -> str:
         return f"{self.layer} at radius {self.radius:g}"
@@ -65,8 +85,18 @@ class LayerExample:
         return rule(self.layer, Context(Weights(ns, self.norms), ns.number(self.radius), count, self.seq_len))
 
     def output(self, weights: Drawn, x: Array) -> Array:
-        """The rows it makes."""
-        return np.atleast_2d(self.run(weights, x))
+        """The rows it makes of rows, or of tokens."""
+        return Forward(NUMPY, Arrays(weights, self.seq_len), self.fixed)((self.layer,), x[None])[0]
+
+    @property
+    def tokens(self) -> bool:
+        """Whether it reads tokens, which have no neighbours."""
+        return self.layer.widths()[0] == TOKENS
+
+    def _inputs(self, dice: Dice) -> Any:
+        if self.tokens:
+            return dice.rng.integers(self.layer.weights(self.seq_len)[0].shape[0], size=self.seq_len)
+        return dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
 
     def runs(self, number: int = 60) -> Iterator[tuple[Dice, Drawn, Array, Array]]:
         """Weights, input rows and what the layer makes of them, often all along the same axes; with dice for more."""
@@ -79,7 +109,7 @@ class LayerExample:
         for _ in range(_TRIES):
             dice = Dice(rng, aligned=bool(rng.random() < 0.4))
             weights = joined(self.layer, drawn(dice, self.layer, self.norms, self.seq_len), self.seq_len)
-            x = self.inputs(rng) if self.inputs else dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
+            x = self._inputs(dice)
             draws.append((dice.aligned, weights, x, self.output(weights, x)))
         return draws
 
@@ -198,8 +228,8 @@ def rows_stay_within_the_radius(rule: Rule, at: LayerExample) -> str | None:
 
 def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) -> str | None:
     """Inputs a little apart: outputs are no farther apart than claimed."""
-    if at.inputs is not None:
-        return None  # tokens have no neighbours
+    if at.tokens:
+        return None
     claim, (times, moved) = float(at.claims(rule).lipschitz), at.stretched
     return (
         None if times <= claim * (1 + _ROOM) else f"an error of {moved:.3g} grew {times:.6g} times, claimed {claim:.6g}"
@@ -236,9 +266,7 @@ def reads_only_the_rows_it_says(at: LayerExample) -> str | None:
         return None
     for _, weights, x, y in at.runs():
         other = x.copy()
-        other[:-1] = other[:-1][::-1] * (1.0 if at.inputs is not None else -0.5)
-        if at.seq_len == 2 and at.inputs is not None:
-            other[0] = other[1]
+        other[:-1] = x[-1] if at.tokens else -0.5 * other[:-1][::-1]
         moved = at.output(weights, other)[-1] - y[-1]
         if float(np.abs(moved).max()) > 1e-12:
             return "the last row of the output moved with another row of the input, but rows_before(1, T) is 1"

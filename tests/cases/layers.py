@@ -6,7 +6,7 @@ A residual has no rule of its own: what is tried is what composition says of it 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,12 @@ import numpy as np
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.schema import read
-from boundcalc.checkpoints.forward import NUMPY, rotary
+from boundcalc.checkpoints.forward import rotary
 from boundcalc.layers.activation import ACTIVATIONS
-from boundcalc.layers.base import TOKENS
 from boundcalc.layers.facts import Context, Facts, Slot
-from boundcalc.layers.forward import Fixed, Forward
+from boundcalc.layers.forward import Fixed
 from boundcalc.setting import Layer, Norms
-from boundcalc.testing.drawing import Array
-from boundcalc.testing.layers import POINTS, Drawn, LayerExample, Rule, claimed
+from boundcalc.testing.layers import POINTS, LayerExample, Rule, claimed
 from boundcalc.testing.report import Cases
 
 _Fields = Mapping[str, Any]
@@ -133,36 +131,6 @@ _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
 _ROWS = 3
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """What was drawn, as layers ask for it; fixed positions are rows of one entry."""
-
-    weights: Drawn
-    position: float = 0.0
-
-    def has(self, layer: Layer, kind: str) -> bool:
-        """Whether it was drawn."""
-        return any(key[:2] == (kind, layer.where()) for key in self.weights)
-
-    def __call__(self, layer: Layer, kind: str) -> Array:
-        """The array, or all of one kind."""
-        arrays = {key: array for key, array in self.weights.items() if key[:2] == (kind, layer.where())}
-        if not arrays:
-            return np.full((_ROWS, 1), self.position) * np.eye(1, layer.widths()[1])
-        several = any(copy is not None for _, _, copy in arrays)
-        return np.stack(list(arrays.values())) if several else next(iter(arrays.values()))
-
-
-def computed(layer: Layer, fixed: Fixed, position: float = 0.0) -> Callable[[Drawn, Array], Array]:
-    """What a layer makes of weights and rows, or of tokens (T, 1)."""
-
-    def run(weights: Drawn, x: Array) -> Array:
-        rows = x[:, 0].astype(int) if layer.widths()[0] == TOKENS else x
-        return Forward(NUMPY, Arrays(weights, position), fixed)((layer,), rows[None])[0]
-
-    return run
-
-
 def _fixed(fields: _Fields) -> Fixed:
     """Rotations, numbers added to scores and types of tokens, where a layer has such."""
 
@@ -176,16 +144,6 @@ def _fixed(fields: _Fields) -> Fixed:
         segment=np.arange(_ROWS) % fields.get("segments", 1),
         row=-1,
     )
-
-
-def _example(layer: Layer, fields: _Fields, norms: _Fields) -> LayerExample:
-    def tokens(rng: np.random.Generator) -> Array:
-        vocabulary = layer.weights(_ROWS)[0].shape[0]
-        return rng.integers(vocabulary, size=(_ROWS, 1)).astype(float)
-
-    inputs = tokens if layer.widths()[0] == TOKENS else None
-    run = computed(layer, _fixed(fields), fields.get("position_radius", 0.0))
-    return LayerExample(layer, Norms.from_json(norms), run, seq_len=_ROWS, inputs=inputs)
 
 
 def changed(change: Callable[[Facts, Context], Facts], rule: Rule = claimed) -> Rule:
@@ -215,7 +173,7 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
         "radius": changed(lambda here, _: replace(here, radius=part("radius") * here.radius)),
         "intervals": changed(lambda here, at: replace(here, radius=2 * here.radius) if at.ns is INTERVAL else here),
     }
-    if any(example.inputs is None for example in examples):
+    if any(not example.tokens for example in examples):
         stretch = part("Lipschitz factor")
         wrong["Lipschitz factor"] = changed(lambda here, _: replace(here, lipschitz=stretch * here.lipschitz))
     drawn = {key[0] for example in examples for _, weights, _, _ in example.runs(1) for key in weights}
@@ -238,6 +196,9 @@ def cases(label: str) -> Cases[Rule, LayerExample]:
     def made(fields: _Fields) -> Layer:
         return read(Layer, {"layer": label, **fields}, "a layer")
 
-    examples = [_example(made(fields), fields, norms) for fields, norms in _EXAMPLES[label]]
+    examples = [
+        LayerExample(made(fields), Norms.from_json(norms), seq_len=_ROWS, fixed=_fixed(fields))
+        for fields, norms in _EXAMPLES[label]
+    ]
     refused = [(lambda fields=fields: made(fields), why) for fields, why in _REFUSED[label]]
     return Cases(examples, refused, _wrong(examples, _TOO_SMALL.get(label, {})))

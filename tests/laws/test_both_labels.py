@@ -34,8 +34,8 @@ from boundcalc.setting import PRESETS, Budget, Embedding, Normaliser, Norms
 from boundcalc.setting.architecture import Architecture
 from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
 from boundcalc.testing.drawing import Dice, limits_of, used, within
+from boundcalc.testing.layers import Arrays
 from boundcalc.theorems import POLICIES
-from tests.cases.layers import Arrays
 from tests.laws.member import member
 from tests.laws.settings import settings
 from tests.proof import alone

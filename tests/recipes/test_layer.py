@@ -6,7 +6,7 @@ falsifier is `check_layer`. Here: x -> c tanh(x / c) by entry. The verifier refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,6 @@ import pytest
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.schema import Positive, Size, read, write
-from boundcalc.checkpoints.forward import NUMPY
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.layers.base import KINDS, EveryRow, register_layer, unknown_to_noise
 from boundcalc.layers.facts import Context, Facts
@@ -25,7 +24,7 @@ from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight
 from boundcalc.statements.network import Network
 from boundcalc.testing import Cases, LayerExample, check_layer
-from boundcalc.testing.layers import Array, Drawn, Rule
+from boundcalc.testing.layers import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +65,6 @@ def registered() -> Iterator[None]:
     del KINDS[Recipe.label]
 
 
-def run(layer: Layer) -> Callable[[Drawn, Array], Array]:
-    def output(weights: Any, x: Any) -> Any:
-        return Forward(NUMPY, lambda _, kind: weights[kind])((layer,), x[None])[0]  # type: ignore[arg-type]
-
-    return output
-
-
 def smaller(radius: float = 1.0, lipschitz: float = 1.0) -> Rule:
     def wrong(layer: Recipe, at: Context) -> Facts:
         honest = layer.facts(at)
@@ -84,7 +76,7 @@ def smaller(radius: float = 1.0, lipschitz: float = 1.0) -> Rule:
 @pytest.mark.usefixtures("registered")
 def test_the_laws_hold_and_wrong_facts_do_not() -> None:
     layers = ((Recipe(3, 0.5), 2.0), (Recipe(2, 5.0), 1.0))
-    examples = [LayerExample(layer, Norms(C=1.0), run(layer), radius=radius) for layer, radius in layers]
+    examples = [LayerExample(layer, Norms(C=1.0), radius) for layer, radius in layers]
     wrong = {"radius": smaller(radius=0.5), "stretch": smaller(lipschitz=0.5)}
     check_layer("recipe", Cases(examples, [(lambda: Recipe(3, -1.0), "recipe c must")], wrong)).raise_if_broken()
 
@@ -100,7 +92,11 @@ def test_it_is_searched_checked_written_run_and_trained() -> None:
     from boundcalc.lab.train.model import through
 
     x = np.random.default_rng(0).standard_normal((2, 3, 4))
-    assert np.allclose(run(layer)({}, x[0]), through((layer,), {}, torch.as_tensor(x))[0].numpy(), rtol=1e-12)
+    assert np.allclose(
+        LayerExample(layer, Norms(C=1.0)).output({}, x[0]),
+        through((layer,), {}, torch.as_tensor(x))[0].numpy(),
+        rtol=1e-12,
+    )
 
 
 def test_what_a_layer_does_not_say_is_not_supposed() -> None:
@@ -121,7 +117,7 @@ def test_what_a_layer_does_not_say_is_not_supposed() -> None:
     with pytest.raises(Unsupported, match="layer 'silent'"):
         Network(network(Silent()), FLOAT)
     with pytest.raises(Unsupported, match="forward pass"):
-        run(Silent())({}, np.zeros((2, 3)))
+        LayerExample(Silent(), Norms(C=1.0)).output({}, np.zeros((2, 3)))
 
 
 @dataclass(frozen=True, slots=True)
