@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from boundcalc.proof.checker import check
 from tests.proof import alone
 
 Place = tuple[Any, ...]
+GONE = object()
 
 
 def places(data: Any, path: Place = ()) -> Iterator[Place]:
@@ -28,6 +30,24 @@ def at(data: Any, path: Place) -> Any:
     for key in path:
         data = data[key]
     return data
+
+
+def put(data: Any, path: Place, value: Any = GONE) -> Any:
+    """A copy of a document with another value at a place, or without it."""
+    changed = copy.deepcopy(data)
+    *above, key = path
+    if value is GONE:
+        del at(changed, tuple(above))[key]
+    else:
+        at(changed, tuple(above))[key] = copy.deepcopy(value)
+    return changed
+
+
+def claiming(certificate: Certificate, levels: int | None = None) -> dict[str, Any]:
+    """The file of a certificate, perhaps of its first levels alone, whose claims anything fulfils."""
+    data = certificate.to_json() | {"log_value": 1e6, "nats": 1e6}
+    data["levels"] = [level | {"log_count": 1e6} for level in data["levels"][:levels]]
+    return copy.deepcopy(data)
 
 
 def refusals(certificate: Certificate) -> list[str]:
