@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.targets import Points
 from boundcalc.theorems import POLICIES, Policy
+from tests.laws.settings import settings
 from tests.proof import alone
 from tests.proof.samples import SETTINGS, proved
 
@@ -28,51 +28,9 @@ ROUNDED = 1e-9
 """How far above the exact value (relative) the checker may end: it rounds once, outward."""
 
 
-def random_budget(rng: random.Random) -> Budget:
-    op = rng.choice((0.0, 0.2, 1.0, 3.0))
-    fro = rng.choice((None, op * 1.3))
-    values: dict[str, Any] = {"op": op, "fro": fro, "two_one": rng.choice((None, op * 2))}
-    values["two_one_t"] = rng.choice((None, op * 1.7))
-    values["one_one"] = rng.choice((None, None, op * 5))
-    values["rank"] = rng.choice((None, None, 0, 1, 2))
-    values["schatten"] = rng.choice((None, None, (0.5, 2.0), (1.0, 0.7), (2.0, 0.3)))
-    return Budget(**values)
-
-
-def random_setting(rng: random.Random) -> Setting:
-    heads = rng.choice((1, 2, 3))
-    given = {
-        key: random_budget(rng)
-        for key in ("W_QK", "W_V", "W_1", "readout", "W_QK[0]", "W_1[0]", "W_V[0]")
-        if rng.random() < 0.3
-    }
-    depth = rng.choice((1, 2, 3))
-    if depth == 1:  # a common budget that no block reads is refused
-        given = {key: budget for key, budget in given.items() if f"{key}[0]" not in given}
-    ramp: dict[str, Any] = {"margin": rng.choice((0.05, 0.05, 0.3, 1.0)), "train_error": rng.choice((0.0, 0.03))}
-    loss: dict[str, Any] = rng.choice((ramp, ramp, ramp, {"lipschitz": 0.7}))
-    return Setting.of(
-        depth=depth,
-        heads=heads,
-        d=heads * rng.choice((1, 2, 5, 16)),
-        d_head=rng.choice((None, 1)),
-        seq_len=rng.choice((1, 7, 1000, 10**9)),
-        activation=rng.choice(("relu", "gelu", "silu")),
-        classes=rng.choice((1, 1, 5)),
-        readout=rng.choice(("cls", "mean")),
-        input_radius=rng.choice((0.5, 1.0, 2.0)),
-        n_train=rng.choice((50, 10**5, 10**8, 10**15)),
-        **loss,
-        delta=rng.choice((0.1, 1e-4)),
-        norms=Norms(C=rng.choice((0.2, 0.7, 1.0, 2.0)), budgets=given),
-    )
-
-
 def certificates(seed: int, number: int) -> Iterator[Certificate]:
     """What every policy's search finds for so many settings."""
-    rng = random.Random(seed)
-    for _ in range(number):
-        setting = random_setting(rng)
+    for setting in settings(f"two checkers {seed}", number):
         for policy in (each for each in POLICIES.values() if each.refuses(setting) is None):
             yield from found_by(setting, policy)
     near = Setting.of(d=6, n_train=10**6, margin=0.01)  # some network reaches it, so that the risk bounds speak
