@@ -45,7 +45,7 @@ def put(data: Any, path: Place, value: Any = GONE) -> Any:
 
 def claiming(certificate: Certificate, levels: int | None = None) -> dict[str, Any]:
     """The file of a certificate, perhaps of its first levels alone, whose claims anything fulfils."""
-    data = certificate.to_json() | {"log_value": 1e6, "nats": 1e6}
+    data: dict[str, Any] = certificate.to_json() | {"log_value": 1e6, "nats": 1e6}
     data["levels"] = [level | {"log_count": 1e6} for level in data["levels"][:levels]]
     return copy.deepcopy(data)
 

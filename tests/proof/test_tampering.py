@@ -79,7 +79,7 @@ def test_a_wider_cover_leaves_more_error_than_the_level_says(name: str) -> None:
         data = claiming(found, 1)
         assert refusal(data) is None
         (level,) = data["levels"]
-        wider = [("levels", 0, "log_scale", level["log_scale"] - 0.01)]
+        wider: list[Place] = [("levels", 0, "log_scale", level["log_scale"] - 0.01)]
         for key, cover in level["covers"].items():
             if any(choice["lemma"] != "zero" for choice in cover["choices"]):
                 wider.append(("levels", 0, "covers", key, "log_eps", cover["log_eps"] + 0.01))
