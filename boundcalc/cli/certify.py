@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
-from boundcalc.base.rounding import percent, short, up
+from boundcalc.base.rounding import short, up
 from boundcalc.cli.files import NAME_OR_FILE, OUTPUT_FOLDER, FileCommand, Input
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.norms import (
@@ -39,14 +38,9 @@ from boundcalc.cli.text import Live, room, say
 from boundcalc.cli.verify import examples_of
 
 if TYPE_CHECKING:
-    from boundcalc.checkpoints import Audit
-    from boundcalc.cli.report import Report
     from boundcalc.lab.certification import Certification
-    from boundcalc.setting import Setting
 
 _NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
-_LAYERS = 6
-"""Layers that are named."""
 _PREDICTIONS = (".csv", ".parquet")
 _ALWAYS = ("model", "delta", "certificates", "form")
 _OF_TEST = ("against", "groups", "looks")
@@ -227,13 +221,22 @@ def _rule(model: str, data: str | None, delta: float, folder: Path | None, form:
 
 def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) -> bool:
     """Print every bound that the norms of a checkpoint give; whether there is any."""
-    sample = _sample(**{name: options[name] for name in ("n_train", "delta", "gamma", "fixed_gamma", "train_error")})
     from boundcalc.cli.eval import refuse_idle_bits
     from boundcalc.cli.report import ask
+    from boundcalc.cli.screen import show
     from boundcalc.cli.setting import Question
+    from boundcalc.engine.evaluate import Evaluator
     from boundcalc.lab.certification import Certification, of_bound
-    from boundcalc.setting import Setting
+    from boundcalc.setting import Sample, Setting
+    from boundcalc.setting.setting import MARGIN
 
+    gamma, error, n_train = options["gamma"], options["train_error"], options["n_train"]
+    if n_train is None:
+        raise InvalidSetting("say how many training sequences there were: --m 50000 (or give them: --data)")
+    seen = {"margin": gamma is not None and not options["fixed_gamma"], "train_error": error is not None}
+    chosen = tuple(name for name, there in seen.items() if there)
+    margin = MARGIN if gamma is None else gamma
+    sample = Sample(n_train, options["delta"], margin, error or 0.0, measured=chosen)
     audit = take_audit(model, options, lacking=_NO_READ_OUT, refused=True)
     audit = audit if options["bits"] is None else audit.with_bits(options["bits"])
     setting = Setting(audit.architecture, norms_of(audit, options), sample)
@@ -244,72 +247,27 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     question = Question(setting, dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(entered, "given"))
     refuse_idle_bits(question, options["bounds"])
     report = ask(question, options["bounds"], solve=not options["no_solve"], why=options["why"])
-    best = () if report.best is None else (report.best.recording(audit.compared),)
-    lines = tuple(of_bound(value) for value in best)
-    certification = Certification(audit.where, lines, sample.delta, audit, setting, best)
+    best = report.best()
+    bounds = () if best is None else (best.recording(audit.compared),)
+    certification = Certification(audit.where, tuple(map(of_bound, bounds)), sample.delta, audit, setting, bounds)
     written = [] if folder is None else certification.save(folder)
     if folder is not None and not written:
         raise click.ClickException("every bound is trivial: there is no proof to write")
-    paid, cost = _paid(setting)
+    measured = Evaluator(setting)
     if form == "json":
         check = {"model": audit.where, "family": audit.family, "forward_check": audit.to_json()["forward_check"]}
-        write_json({**report.to_json(), **check, "pieces": dict(_pieces(report)), "p1": cost})
+        write_json({**report.to_json(), **check, "p1": measured.log_union})
     else:
         say(f"{certification.verdict}\n\n{audit.where}: family {audit.family}")
-        _show(audit, report, paid, cost)
+        for text in account_lines(audit):
+            say(text)
+        say()
+        show(report)
+        nats = -math.log(sample.delta)
+        say(
+            f"Cost of choosing norms after training (P1): they are rounded up to the grid, gamma is "
+            f"{short(measured.paid.sample.margin)}; log(1/delta) grows from {up(nats, 3)} to "
+            f"{up(measured.log_union + nats, 3)}."
+        )
         _say_written(folder, written)
-    return report.best is not None
-
-
-def _sample(
-    n_train: int | None, delta: float, gamma: float | None, fixed_gamma: bool, train_error: float | None
-) -> Any:
-    """The sample as it was seen."""
-    from boundcalc.setting import Sample
-    from boundcalc.setting.setting import MARGIN
-
-    if n_train is None:
-        raise InvalidSetting("say how many training sequences there were: --m 50000 (or give them: --data)")
-    seen = {"margin": not fixed_gamma and gamma is not None, "train_error": train_error is not None}
-    measured = tuple(name for name, there in seen.items() if there)
-    return Sample(n_train, delta, MARGIN if gamma is None else gamma, train_error or 0.0, measured=measured)
-
-
-def _show(audit: Audit, report: Report, paid: Setting, cost: float) -> None:
-    """The account, the bounds and the shares of layers, as text."""
-    from boundcalc.cli.screen import show
-
-    for text in account_lines(audit):
-        say(text)
-    say()
-    show(report)
-    nats = -math.log(paid.sample.delta)
-    say(
-        f"Cost of choosing norms after training (P1): {len(paid.norms.budgets)} kinds of weights, rounded up to the "
-        f"grid; gamma {short(paid.sample.margin)}; log(1/delta) grows from {up(nats, 3)} to {up(cost + nats, 3)}."
-    )
-    blocks: dict[str, float] = {}
-    for key, share in _pieces(report).items():
-        block = key.partition("[")[2].rstrip("]").partition(",")[0]
-        name = f"block {block}" if block else "outside the blocks"
-        blocks[name] = blocks.get(name, 0.0) + share
-    if blocks:
-        largest = sorted(blocks.items(), key=lambda item: -item[1])[:_LAYERS]
-        say(f"Largest parts of the best bound: {', '.join(f'{name} {percent(share)}' for name, share in largest)}.")
-
-
-def _paid(setting: Setting) -> tuple[Setting, float]:
-    """The setting at its grid, and what P1 adds to log(1/delta)."""
-    from boundcalc.base.numbers import FLOAT
-    from boundcalc.statements.posthoc import correct_for_selection, posthoc_cost
-
-    paid, measured = correct_for_selection(setting)
-    return paid, 0.0 if measured is None else float(posthoc_cost(FLOAT, paid, measured))
-
-
-def _pieces(report: Report) -> Mapping[str, float]:
-    """The shares of the best bound of the gap, or of the risk where that of the gap is trivial."""
-    best = report.best
-    if best is None or (best.trivial and best.risk_refusal is not None):
-        return {}
-    return best.of("risk" if best.trivial else "gap").shares
+    return best is not None

@@ -126,7 +126,7 @@ def _theorem(name: str) -> Theorem:
         return theorem
     if name in POLICIES:
         raise InvalidSetting(
-            f"policy {name!r} gives numbers, not a formula: `boundcalc eval --bound {name} --explain` prints the proof "
+            f"policy {name!r} gives numbers, not a formula: `boundcalc eval --bound {name} --why` prints the proof "
             "of its number; `boundcalc explain theorems` names the formulas"
         )
     raise InvalidSetting(near(f"no theorem is called {name!r}", name, [*THEOREMS, *POLICIES]))

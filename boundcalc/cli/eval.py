@@ -9,7 +9,6 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import near, short, up
-from boundcalc.base.schema import write
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.lazy import FAILURE
 from boundcalc.cli.options import (
@@ -24,15 +23,11 @@ from boundcalc.cli.options import (
 )
 from boundcalc.cli.setting import BY_NAME, PARAMETERS, Question, setting_options, take_setting
 from boundcalc.cli.text import say, write_table
-from boundcalc.layers.base import weights_of
-from boundcalc.setting import Setting
 from boundcalc.theorems import BOUNDS, Theorem, known_bound, theorem_called
 from boundcalc.theorems.theorem import field_value
 
 _NAMES = {"B_X": "input_radius", "tau": "temperature", "r": "smoothness", "reg": "rho"}
 """Other names of inputs of formulas."""
-_USUAL = {"gain": ("sup",), "rows": ("row",), "vector": ("op",), "factor vector": ("op",)}
-"""The norms that a kind of weight is usually given by, besides op and 21."""
 
 
 @click.command(
@@ -42,7 +37,7 @@ Examples:
   boundcalc eval --depth 2 --T 512
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
   boundcalc eval --norm W_V=op:2.5,21:8 --norm W_1=op:3,21:20 --C 1
-  boundcalc eval --depth 1 --explain
+  boundcalc eval --depth 1 --why
   boundcalc eval --certificate gap.json && boundcalc verify gap.json
   boundcalc eval --sweep T=64:65536:x2 --sweep m=1e3:1e9:log7 --format csv > grid.csv
 
@@ -55,77 +50,55 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @form_option("table", "json", "csv")
 @option("--certificate", output_file(), "Write the certificate of the best gap bound printed.")
 @option("--certificate-risk", output_file(), "Write the certificate of its risk bound.")
-@option("--explain", bool, "Show the proofs, with their numbers: of the best, or of every --bound.")
 @why_option
-@option("--norms-template template", bool, "Print a norms file with all kinds that are read; stop.")
 @option("--no-solve", bool, "Do not look for the smallest m.")
 @several("--sweep axes", "Vary one value (repeatable: a grid).", "AXIS")
 @click.pass_context
-def command(
-    context: click.Context, bounds: tuple[str, ...], form: str, axes: tuple[str, ...], template: bool, **options: Any
-) -> None:
+def command(context: click.Context, bounds: tuple[str, ...], form: str, axes: tuple[str, ...], **options: Any) -> None:
     """Bounds of the generalization gap and of the risk for a setting, every value checked.
 
     Values that are not given come from the preset, or are defaults, marked with * in the output.
     """
-    if template:
-        refuse_others("with --norms-template, which prints a norms file and stops", {*PARAMETERS, "template"})
-    question = take_setting(options, complete=not (template or axes), inputs=True)
-    theorem = alone(bounds)
-    if template:
-        _template(question.setting)
-    elif theorem is not None:
+    question, theorem = take_setting(options, complete=not axes, inputs=True), alone(bounds)
+    if form == ("json" if axes else "csv"):
+        raise InvalidSetting(f"--format {form} is for {'one setting' if axes else '--sweep'}")
+    if theorem is not None:
         refuse_others(f"for {theorem.name}, which is no bound of a setting", {*PARAMETERS, "bounds", "form"})
         _show_values(theorem, question, form)
+        return
+    for name in question.inputs:
+        layers = "; layers are --depth" if name == "L" else ""
+        raise InvalidSetting(f"--set: a setting has no field {name!r}{layers}")
+    refuse_idle_bits(question, bounds)
+    if axes:
+        from boundcalc.cli.grid import sweep
+
+        refuse_others("with --sweep: it is about one setting", {*PARAMETERS, "bounds", "form", "axes"})
+        any_bound = sweep(question, axes, bounds, form)
     else:
-        _refuse_inputs(question)
-        refuse_idle_bits(question, bounds)
-        if axes:
-            from boundcalc.cli.grid import sweep
-
-            refuse_others("with --sweep: it is about one setting", {*PARAMETERS, "bounds", "form", "axes"})
-            any_bound = sweep(question, axes, bounds, form)
-        else:
-            any_bound = _one(question, bounds, form, **options)
-        if not any_bound:
-            context.exit(FAILURE)
+        any_bound = _one(question, bounds, form, **options)
+    if not any_bound:
+        context.exit(FAILURE)
 
 
-def _one(
-    question: Question, bounds: tuple[str, ...], form: str, explain: bool, why: bool, no_solve: bool, **files: Any
-) -> bool:
-    """The bounds of one setting; whether there is any."""
-    from boundcalc.cli.report import ask, write_certificates
+def _one(question: Question, bounds: tuple[str, ...], form: str, why: bool, no_solve: bool, **files: Any) -> bool:
+    """Print the bounds of one setting and write their certificates; whether there is any."""
+    from boundcalc.cli.report import ask
     from boundcalc.cli.screen import show
 
-    if form == "csv":
-        raise InvalidSetting("--format csv is for --sweep")
-    if explain and form != "table":
-        raise InvalidSetting(f"--explain draws a tree next to the table: leave out --format {form}, or --explain")
     report = ask(question, bounds, solve=not no_solve, why=why)
-    write_certificates(report.best, {"gap": files["certificate"], "risk": files["certificate_risk"]})
+    best = report.best()
+    for quantity, file in {"gap": files["certificate"], "risk": files["certificate_risk"]}.items():
+        if file is not None and (best is None or best.of(quantity).trivial):
+            reason = f"the best {quantity} bound is trivial" if best else "no bound was found"
+            raise click.ClickException(f"{reason}: there is no proof to write")
+        if file is not None and best is not None:
+            best.of(quantity).certificate.save(file)
     if form == "json":
         write_json(report.to_json())
     else:
         show(report)
-    if explain:
-        from boundcalc.cli.screen import show_proofs
-
-        show_proofs(report, all_bounds=bool(bounds))
-    return report.best is not None
-
-
-def _template(setting: Setting) -> None:
-    """A norms file with every kind that a setting reads, at the value of the knob (or 1) or of its budget."""
-    knob = 1.0 if setting.norms.C is None else setting.norms.C
-    entries: dict[str, Any] = {}
-    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
-        for part in weight.read(setting.norms):
-            budget = setting.norms.budgets.get(part.kind)
-            usual = dict.fromkeys(_USUAL.get(part.role, ("op", "21")), knob)
-            entries.setdefault(part.kind, usual if budget is None else write(budget))
-    write_json({"budgets": entries})
-    click.echo("fill in your values (docs/cli.md says what each norm is), then: boundcalc eval --norms FILE", err=True)
+    return best is not None
 
 
 # -- theorems that are about no setting
@@ -139,13 +112,6 @@ def alone(bounds: Sequence[str]) -> Theorem | None:
     return theorems[0] if theorems else None
 
 
-def _refuse_inputs(question: Question) -> None:
-    """Refuses inputs of --set that no field of a setting has."""
-    for name in question.inputs:
-        layers = "; layers are --depth" if name == "L" else ""
-        raise InvalidSetting(f"--set: a setting has no field {name!r}{layers}")
-
-
 def refuse_idle_bits(question: Question, bounds: Sequence[str]) -> None:
     """Refuses --bits where no requested bound counts stored weights."""
     if bounds and not any(BOUNDS[known_bound(name)].stored for name in bounds):
@@ -155,8 +121,6 @@ def refuse_idle_bits(question: Question, bounds: Sequence[str]) -> None:
 
 def _show_values(theorem: Theorem, question: Question, form: str) -> None:
     """Its values as a table or JSON."""
-    if form == "csv":
-        raise InvalidSetting("--format csv is for --sweep")
     values, assumed = _inputs(theorem, question)
     a = question.setting.architecture
     if theorem.network and a != type(a)(depth=a.depth, d=a.d, heads=a.heads, seq_len=a.seq_len):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import near, percent, short
+from boundcalc.base.rounding import near, short
 from boundcalc.base.validate import hint, spelling
 from boundcalc.cli.eval import refuse_idle_bits
-from boundcalc.cli.options import NUMBER, WHOLE, number, shown, write_json
+from boundcalc.cli.options import NUMBER, WHOLE, number, shown
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
-from boundcalc.cli.setting import BY_NAME, WITH_LAYERS, Entry, Question, changed, full_json, setting_lines
+from boundcalc.cli.setting import BY_NAME, WITH_LAYERS, Entry, Question, changed, setting_lines
 from boundcalc.cli.text import counted, say, write_table
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
-from boundcalc.setting import Setting
 from boundcalc.setting.setting import refuse_missing
 from boundcalc.theorems import known_bound
 
@@ -56,26 +56,25 @@ def _values(name: str, entry: Entry, text: str) -> list[Any]:
 
 def _spaced(where: str, text: str) -> list[float]:
     """first:last:x2 (a factor), first:last:log7 or first:last:lin4 (so many points)."""
-    ends, _, step = text.rpartition(":")
-    kind = "x" if step.startswith("x") else step[:3]
-    first, last, size = (number(word) for word in (*ends.partition(":")[::2], step.removeprefix(kind)))
-    if first is None or last is None or size is None or kind not in ("x", "log", "lin"):
+    parts = re.fullmatch(r"([^:]+):([^:]+):(x|log|lin)(.+)", text)
+    first, last, size = (number(parts[i]) for i in (1, 2, 4)) if parts else (None, None, None)
+    if parts is None or first is None or last is None or size is None:
         raise InvalidSetting(f"{where}: a range is first:last:STEP with STEP x2, log7 or lin4; got {text!r}")
+    kind = parts[3]
     if kind != "lin" and not 0 < min(first, last) <= max(first, last) < math.inf:
-        raise InvalidSetting(f"{where}: a geometric range needs finite ends above 0, got {ends}; use linN")
+        raise InvalidSetting(f"{where}: a geometric range needs finite ends above 0, got {text!r}; use linN")
+    count = size
     if kind == "x":
         if not 0 < size < math.inf or size == 1 or (last != first and (last > first) != (size > 1)):
             raise InvalidSetting(f"{where}: from {short(first)} to {short(last)} the factor cannot be {short(size)}")
         count = math.floor(math.log(last / first) / math.log(size) + 1e-9) + 1
-    else:
-        count = 0 if not 1 <= size <= MOST_POINTS else int(size) if size == int(size) else 0
-    if not (1 if first == last or kind == "x" else 2) <= count <= MOST_POINTS:
-        raise InvalidSetting(f"{where}: {step!r} must give 2 to 10^6 points, such as log7")
+    if not (1 if first == last or kind == "x" else 2) <= count <= MOST_POINTS or count != int(count):
+        raise InvalidSetting(f"{where}: {text!r} must give 2 to 10^6 points, such as log7")
     if kind == "x":
-        return [first * size**i for i in range(count)]
-    shares = (i / (count - 1) for i in range(1, count - 1))
+        return [first * size**i for i in range(int(count))]
+    shares = (i / (count - 1) for i in range(1, int(count) - 1))
     inner = (first + (last - first) * s if kind == "lin" else first * (last / first) ** s for s in shares)
-    return [first, *(float(near(value, 12)) for value in inner), last][:count]  # the ends exactly
+    return [first, *(float(near(value, 12)) for value in inner), last][: int(count)]  # the ends exactly
 
 
 # -- the grid
@@ -97,54 +96,37 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
         refuse_missing(start.norms, start.architecture)
     elif not start.reads_knob:
         raise InvalidSetting("sweeping C would change nothing: every weight has a norm budget of its own")
-
-    def make(point: dict[str, Any]) -> Setting:
-        return changed(start, point)
-
     grid = {entry.field: values for entry, values in axes.values()}
     total = size_of(grid)
     if form == "table" and total * len(names) > _MOST_ROWS:
-        raise InvalidSetting(f"a table of {total * len(names)} rows is no reading: add --format csv (or json)")
+        raise InvalidSetting(f"a table of {total * len(names)} rows is no reading: add --format csv")
     typed = {entry.field: name for name, (entry, _) in axes.items()}
+    rows: list[dict[str, Any]] = []
     any_bound = False
-
-    def rows() -> Iterator[dict[str, Any]]:
-        nonlocal any_bound
-        for point, results in counted(run(make, grid, names), total):
-            for result in results:
-                any_bound = any_bound or result["refusal"] is None
-                yield {typed[field]: value for field, value in point.items()} | result
-
     if form == "csv":
-        write_csv((*axes, *RESULT_COLUMNS), rows())
-    elif form == "json":
-        values = {name: values for name, (_, values) in axes.items()}
-        results = [_result(row, values) for row in rows()]
-        write_json({"setting": full_json(start), "axes": values, "results": results})
-    else:
-        _table(question, typed, list(rows()), several=len(names) > 1)
+        write_csv((*axes, *RESULT_COLUMNS), ())
+    for point, results in counted(run(lambda point: changed(start, point), grid, names), total):
+        any_bound = any_bound or any(result["refusal"] is None for result in results)
+        rows += [{typed[field]: value for field, value in point.items()} | result for result in results]
+        if form == "csv":
+            write_csv((*axes, *RESULT_COLUMNS), rows, heading=False)
+            rows.clear()
+    if form == "table":
+        _table(question, typed, rows, several=len(names) > 1)
     return any_bound
 
 
-def write_csv(columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:
-    """CSV on stdout, row by row; floats in full."""
+def write_csv(columns: Iterable[str], rows: Iterable[dict[str, Any]], *, heading: bool = True) -> None:
+    """CSV on stdout; floats in full."""
     writer = csv.DictWriter(sys.stdout, list(columns), lineterminator="\n")
-    writer.writeheader()
+    if heading:
+        writer.writeheader()
     writer.writerows(rows)
 
 
-def _result(row: dict[str, Any], axes: Iterable[str]) -> dict[str, Any]:
-    """A row as the schema has it."""
-    dominant, share = row.pop("dominant"), row.pop("dominant_share")
-    row["dominant"] = None if dominant is None else {"piece": dominant, "share": share}
-    at = {name: row.pop(name) for name in axes}
-    refusals = ("refusal", "risk_refusal")
-    return {"at": at} | {name: value for name, value in row.items() if name not in refusals or value is not None}
-
-
 def _table(question: Question, typed: dict[str, str], results: list[dict[str, Any]], *, several: bool) -> None:
+    """The setting, a row for each point and bound, and why some have none."""
     axes = list(typed.values())
-    headings = (*axes, *(("bound",) if several else ()), "gap <=", "risk <=", "strategy", "dominated by")
     rows: list[list[str]] = []
     for row in results:
         rows.append([shown(row[name]) for name in axes] + [row["name"]] * several)
@@ -154,12 +136,12 @@ def _table(question: Question, typed: dict[str, str], results: list[dict[str, An
         mark = "~" * (row["kind"] == "proxy")
         gap = VACUOUS if row["trivial"] else amount(row["log10_gap"])
         risk = VACUOUS if row["risk_trivial"] else NO_MEMBER if row["risk_refusal"] else amount(row["log10_risk"])
-        dominant = "" if row["dominant"] is None else f"{row['dominant']} {percent(row['dominant_share'])}"
-        rows[-1] += [mark + gap, mark + risk, row["strategy"] or "", dominant]
+        rows[-1] += [mark + gap, mark + risk, row["strategy"] or ""]
     for line in setting_lines(question, without=typed):
         say(line)
     say()
     styles = ["dim" * bool(row["refusal"] is not None or row["vacuous"]) for row in results]
+    headings = (*axes, *["bound"] * several, "gap <=", "risk <=", "strategy")
     write_table(headings, rows, right=frozenset(range(len(axes))), styles=styles)
     reasons = Counter(row["refusal"] or f"risk {row['risk_refusal']}" for row in results)
     reasons.pop("risk None", None)

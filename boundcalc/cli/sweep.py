@@ -18,7 +18,7 @@ from boundcalc.cli.train import certify_options, say_positions
 from boundcalc.lab.train.certify import Request, wanted
 
 _STORE = "boundcalc-runs.db"
-_COLUMNS = ("task", "T", "m", "depth", "seed", "status", "steps", "train_error", "test_error", "gap")
+_COLUMNS = ("task", "T", "m", "seed", "status", "test_error", "gap")
 
 
 def default_store() -> Path:
@@ -103,7 +103,7 @@ def _list(store: Any) -> None:
         cells = (near(values[c]) if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
         rows.append([record.hash[:12], *cells])
     if rows:
-        write_table(("hash", *_COLUMNS), rows, droppable=("steps", "status", "depth"))
+        write_table(("hash", *_COLUMNS), rows)
     names = ", ".join(f"{name} ({count})" for name, count in store.sweeps().items())
     click.echo(f"{len(rows)} trials; sweeps: {names or 'none'}")
 

@@ -37,47 +37,37 @@ def reading_width() -> int:
     return min(_PARAGRAPH, room() or _PIPED)
 
 
-def _filled(line: str, label: int, hang: int) -> str:
-    """A line in lines of prose, the later ones below the text that follows its label; `hang` columns further."""
-    width = reading_width()
-    wrapper = textwrap.TextWrapper(width, " " * label, " " * (label + hang), break_long_words=False)
+def _filled(line: str, label: int) -> str:
+    """A line in lines of prose, the later ones below the text that follows its label."""
+    wrapper = textwrap.TextWrapper(reading_width(), " " * label, " " * label, break_long_words=False)
     wrapper.break_on_hyphens = False
     return (line[:label] + wrapper.fill(line[label:])[label:]).rstrip().replace("\xa0", " ")
 
 
-def say(text: str = "", *, hang: int = 0) -> None:
+def say(text: str = "") -> None:
     """Print lines of prose, or of a label, two spaces and prose; spaces that may not be broken are no-break spaces."""
     for line in text.split("\n"):
         match = _LABEL.match(line)
-        click.echo(_filled(line, match.end() if match and match.end() <= reading_width() // 2 else 0, hang))
+        click.echo(_filled(line, match.end() if match and match.end() <= reading_width() // 2 else 0))
 
 
 def write_table(
     headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Iterable[Sequence[str]],
     *,
     right: frozenset[int] = frozenset(),
-    droppable: Sequence[str] = (),
     styles: Sequence[str] = (),
 ) -> None:
     """Columns under a rule; `right` are aligned to the right, `styles` (bold, dim or "") are of the rows.
 
-    Where the terminal is too narrow, columns stand closer, `droppable` ones go, wide cells are wrapped.
+    Where the terminal is too narrow, columns stand closer, and wide cells are wrapped.
     """
-    kept, width, gap = list(range(len(headings))), room(), _GAP
     filled = [list(headings), *([*row, *[""] * (len(headings) - len(row))] for row in rows)]
-
-    def too_wide() -> bool:
-        total = sum(max(len(row[i]) for row in filled) for i in kept) + gap * (len(kept) - 1)
-        return width is not None and total > width
-
-    gap -= too_wide()
-    for name in droppable:
-        if name in headings and too_wide():
-            kept.remove(list(headings).index(name))
-    right = frozenset(kept.index(i) for i in right if i in kept)
-    filled = [[row[i] for i in kept] for row in filled]
-    widths = fitted(filled, width, gap)
+    width, gap = room(), _GAP
+    widths = fitted(filled, None)
+    if width is not None and sum(widths) + gap * (len(widths) - 1) > width:
+        gap -= 1
+        widths = fitted(filled, width, gap)
     head, *body = ("\n".join(folded(row, widths, right, gap)) for row in filled)
     click.echo(head + "\n" + "-" * (sum(widths) + gap * (len(widths) - 1)))
     for i, text in enumerate(body):
@@ -97,7 +87,7 @@ def mark(ok: bool) -> str:
 def say_checked(ok: bool, text: str) -> None:
     """The outcome of a check, behind its mark; green or red on a terminal."""
     sign = mark(ok)
-    words = _filled(f"{sign} {text}", len(sign) + 1, 0)
+    words = _filled(f"{sign} {text}", len(sign) + 1)
     click.echo(click.style(sign, fg="green" if ok else "red") + words[len(sign) :])
 
 

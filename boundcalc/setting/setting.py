@@ -222,5 +222,5 @@ def refuse_missing(norms: Norms, architecture: Architecture) -> None:
     if kinds and norms.C is None:
         raise InvalidSetting(
             f"no norm budget for {', '.join(kinds)}: set their default C (--C 1), or give each, such as "
-            f"--norm {kinds[0]}=op:2.5,21:8 (--norms-template lists all with their norms)"
+            f"--norm {kinds[0]}=op:2.5,21:8"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +77,7 @@ def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
     text = done("certify", bert, *options, "--certificates", tmp_path)
     assert f"2 certificates are in {tmp_path}" in " ".join(text.split())
     assert "a posteriori" in text
-    assert "gamma 0.5" in text
-    shares = re.findall(r"(\d+(?:\.\d+)?)%", text.partition("Largest parts of the best bound")[2].partition("\n\n")[0])
-    assert sum(map(float, shares)) == pytest.approx(100, abs=0.6)
+    assert "gamma is 0.5; log(1/delta) grows from 3.00" in " ".join(text.split())
     for path in tmp_path.iterdir():
         certificate = Certificate.load(path)
         assert verify(certificate).log_value == certificate.log_value
@@ -207,7 +204,6 @@ def test_a_checkpoint_of_16_bits_is_one_of_finitely_many(half: Path, tmp_path: P
     assert best["kind"] == "a_posteriori"
     assert best["strategy"] == "stored-gap"
     assert best["gap"] < plain["results"][0]["gap"]
-    assert found["stored_weights"]["without"]["gap"] == plain["results"][0]["gap"]
     assert found["stored_weights"]["weights"] == sum(stored_weights(Setting.from_json(found["setting"])).values())
     certificate = Certificate.load(tmp_path / "norms-best-gap.json")
     assert certificate.setting.architecture.bits == 16

@@ -42,7 +42,7 @@ def test_defects_are_told_in_one_line_too(run: Run, monkeypatch: pytest.MonkeyPa
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("boundcalc.cli.report.compare", broken)
+    monkeypatch.setattr("boundcalc.cli.report.Evaluator", broken)
     outcome = run("eval")
     assert outcome.exit_code == 1
     assert "internal error: ZeroDivisionError: oh; --debug" in one_line(outcome)
@@ -53,7 +53,7 @@ def test_missing_libraries_name_the_extra(run: Run, monkeypatch: pytest.MonkeyPa
     def lacking(*_: object, **__: object) -> None:
         raise ModuleNotFoundError(f"No module named '{library}'", name=f"{library}.nn")
 
-    monkeypatch.setattr("boundcalc.cli.report.compare", lacking)
+    monkeypatch.setattr("boundcalc.cli.report.Evaluator", lacking)
     outcome = run("eval")
     assert outcome.exit_code == 1
     assert project.install(extra) in one_line(outcome)

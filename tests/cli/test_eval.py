@@ -140,14 +140,13 @@ def test_custom_normalisers(run: Run) -> None:
 
 def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
     """What noise costs is I (G11); covers have a log N."""
-    for option in ("--explain", "--why"):
-        text = run("eval", "--depth", "1", "--bound", "best", "--no-solve", option).stdout
-        gap, _, risk = text.partition("best: risk" if option == "--explain" else "Why the risk")
-        assert "noise-margin" in risk
-        assert gap
-        assert "log N" not in risk
-        covers = run("eval", "--depth", "1", "--bound", "T-free", "--m", "1e9", "--no-solve", option).stdout
-        assert "log N" in covers
+    text = run("eval", "--depth", "1", "--bound", "best", "--no-solve", "--why").stdout
+    gap, _, risk = text.partition("Why the risk")
+    assert "noise-margin" in risk
+    assert "[K2]" in gap
+    assert "log N" not in risk
+    covers = run("eval", "--depth", "1", "--bound", "T-free", "--m", "1e9", "--no-solve", "--why").stdout
+    assert "log N" in covers
 
 
 ENDS = {

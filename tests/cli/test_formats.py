@@ -36,7 +36,6 @@ def test_json_is_as_the_schema_says(document: dict[str, Any]) -> None:
         ["--preset", "llama", "--depth", "1", "--m", "10^9", "--bound", "best"],
         ["--depth", "400", "--C", "30", "--bound", "closed"],
         ["--train-error", "0.05", "--set", "classes=10"],
-        ["--sweep", "heads=1,3", "--sweep", "m=1e4,1e6", "--bound", "closed"],
     ],
 )
 def test_other_questions_have_the_same_schema(run: Run, words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""`--norm` and `--norms-template`: one's own norms without a file, and without twenty questions."""
+"""`--norm`: norms of your own without a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 from boundcalc import Budget
 from boundcalc.cli import main
 from boundcalc.cli.setting import budgets_of
-from boundcalc.setting import PRESETS
 from boundcalc.setting.norms import JSON_NAMES
 
 
@@ -35,22 +34,6 @@ def test_norms_are_those_of_a_file(tmp_path: Path) -> None:
     )
     line = ("--m", "1e8", "--norm", "W_V=op:1.2,21:3", "--norm", "W_1[0]=op:0.5,rank:3", "--C", "1")
     assert first(*line) == first("--m", "1e8", "--norms", str(file))
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_template_has_all_that_is_read_and_nothing_else(preset: str, tmp_path: Path) -> None:
-    size = ("--preset", preset, "--d", "8", "--heads", "2", "--depth", "2", "--T", "8", "--m", "1e9")
-    result = run("eval", *size, "--norms-template")
-    assert result.exit_code == 0
-    file = tmp_path / "norms.json"
-    file.write_text(result.stdout)
-    assert first(*size, "--norms", str(file))["name"] == "best"
-    budgets = json.loads(result.stdout)["budgets"]
-    for kind in budgets:
-        file.write_text(json.dumps({"budgets": {k: v for k, v in budgets.items() if k != kind}}))
-        missing = run("eval", *size, "--norms", str(file))
-        assert missing.exit_code == 2
-        assert kind in missing.stderr
 
 
 def test_what_torch_computes_is_what_is_meant() -> None:

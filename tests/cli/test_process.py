@@ -38,7 +38,7 @@ def _imported(*words: str) -> set[str]:
     "words",
     [
         ("eval", "--depth", "2", "--T", "512"),
-        ("eval", "--depth", "1", "--explain", "--format", "table"),
+        ("eval", "--depth", "1", "--why"),
         ("eval", "--sweep", "T=8,16", "--format", "csv"),
         ("solve", "--for", "m", "--depth", "1"),
         ("explain", "T2"),

@@ -22,7 +22,7 @@ from .conftest import run_line
 CLI = Path(__file__).parents[2] / "boundcalc" / "cli"
 SCREENS = """
     eval --depth 2
-    eval --depth 1 --no-solve --explain --why
+    eval --depth 1 --no-solve --why
     eval --depth 1 --preset gpt2 --bits 16 --no-solve --bound best
     eval --depth 1 --sweep T=8,16 --bound closed
     eval --bound X3 --set L=1000

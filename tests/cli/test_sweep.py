@@ -56,29 +56,6 @@ def test_every_point_is_what_eval_says_there(run: Run) -> None:
         assert float(row["log10_risk"]) == result["log10_risk"]
 
 
-def test_json_sweeps_carry_their_points(run: Run) -> None:
-    outcome = run(
-        "eval",
-        "--sweep",
-        "temperature=1,2",
-        "--sweep",
-        "T=8,16",
-        "--bound",
-        "T-free",
-        "--m",
-        "1e9",
-        "--format",
-        "json",
-    )
-    document = json.loads(outcome.stdout)
-    assert document["axes"] == {"temperature": [1.0, 2.0], "T": [8, 16]}
-    assert [row["at"] for row in document["results"]] == [
-        {"temperature": t, "T": T} for t in (1.0, 2.0) for T in (8, 16)
-    ]
-    gaps = [row["log10_gap"] for row in document["results"]]
-    assert gaps[2] < gaps[0]  # a higher temperature makes flatter, less sensitive attention
-
-
 def test_points_that_make_no_setting_are_rows(run: Run) -> None:
     outcome = run("eval", "--sweep", "heads=1,3", "--format", "csv")
     assert outcome.exit_code == 0
