@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
@@ -17,7 +17,6 @@ from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting
 from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements.posthoc import correct_for_selection, posthoc_cost
-from boundcalc.statements.strategies import Quantity
 from boundcalc.theorems import BOUNDS, POLICIES, known_bound
 
 
@@ -69,7 +68,6 @@ class Evaluator:
         self._checker = Checker()
         self._shared: Shared = {}
         self._searches: dict[str, Search] = {}
-        self._candidates: dict[tuple[str, Quantity], list[Candidate] | Refusal] = {}
         self._checked: dict[int, tuple[Certificate, Checked]] = {}
 
     def search(self, name: str) -> Search:
@@ -87,53 +85,31 @@ class Evaluator:
             return self._premise(self.paid)
         return no_witness(self.paid, measured=bool(self.setting.sample.measured))
 
-    def candidates(self, name: str, quantity: Quantity) -> list[Candidate]:
-        """What a policy's search proposes, not checked; raises `Unsupported` where it does not apply.
+    def value(self, name: str, search: Search | None = None, *, risks: bool = True) -> BoundValue:
+        """A policy's checked gap and risk, or those of one search alone: of another number of samples, say.
 
         `best` also takes the narrower policies' candidates, which its own search may miss.
         """
-        key = (name, quantity)
-        if key not in self._candidates:
-            search = self.search(name)
+        searches, setting = [search or self.search(name)], self.setting
+        if search is not None:
+            setting = replace(setting, sample=replace(setting.sample, n_train=search.m))
+        elif name == "best":
+            searches += [self.search(p.name) for p in POLICIES.values() if p.form != "published" and p.name != name]
+        gaps: list[Candidate] = []
+        margins: list[Candidate] = []
+        for part in searches:
             try:
-                self._candidates[key] = list(search.gaps() if quantity == "gap" else search.risks())
+                gaps += part.candidates("gap")
+                if risks and self.risk_refusal is None:
+                    margins += part.candidates("risk")
             except Unsupported as error:
-                self._candidates[key] = error.refusal
-        own = self._candidates[key]
-        if isinstance(own, Refusal):
-            raise Unsupported(own)
-        candidates = list(own)
-        for part in POLICIES.values() if name == "best" else ():
-            if part.form != "published" and part.name != name:
-                with suppress(Unsupported):
-                    candidates += self.candidates(part.name, quantity)
-        return candidates
-
-    def value(self, name: str) -> BoundValue:
-        """A policy's checked gap and risk."""
-        try:
-            gaps = self.candidates(name, "gap")
-        except Unsupported as error:
-            return BoundValue(name, self.kind, self.setting, error.refusal, error.refusal)
-        try:
-            risks = [] if self.risk_refusal is not None else self.candidates(name, "risk")
-        except Unsupported:
-            risks = []
-        return self._settle(name, self.search(name), self.setting, gaps, risks)
-
-    def value_of(self, name: str, search: Search, setting: Setting, *, risks: bool = True) -> BoundValue:
-        """The checked gap and risk of one search alone, perhaps for another number of samples."""
-        candidates = list(search.risks()) if risks and self.risk_refusal is None else []
-        return self._settle(name, search, setting, list(search.gaps()), candidates)
-
-    def _settle(
-        self, name: str, search: Search, setting: Setting, gaps: Sequence[Candidate], risks: Sequence[Candidate]
-    ) -> BoundValue:
+                if not gaps:
+                    return BoundValue(name, self.kind, setting, error.refusal, error.refusal)
         by_gap, q = self.prove(gaps), setting.sample.train_error
-        needed = search.first_link() if by_gap.trivial else None
+        needed = searches[0].first_link() if by_gap.trivial else None
         if self.risk_refusal is not None:
             return BoundValue(name, self.kind, setting, by_gap, self.risk_refusal, needed)
-        ways = [self.prove(risks)] if risks else []
+        ways = [self.prove(margins)] if margins else []
         covering = gaps if not by_gap.trivial else [gap for gap in gaps if not gap.certificate.trivial]
         if covering:  # a gap proof that compares something, perhaps above the trivial one
             ways.append(self.prove(covering).bounding("risk", q))

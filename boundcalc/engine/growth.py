@@ -74,7 +74,7 @@ def _log_value(checked: Checked, variable: str, x: int) -> float:
     values: dict[str, Any] = {variable: x}
     changed = certificate.setting.but(**values)
     if STRATEGIES[certificate.strategy].follows_m:  # so does its scale: the choices cannot be held
-        return next(Search(changed, BOUNDS[certificate.policy]).gaps()).log_value
+        return Search(changed, BOUNDS[certificate.policy]).candidates("gap")[0].log_value
     return checked.moved(changed).log_value
 
 

@@ -7,7 +7,7 @@ searches of a setting under several policies.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
@@ -97,6 +97,7 @@ class Search:
         self.log_union = log_union
         self.log_inverse_delta = log_union - math.log(setting.sample.delta)
         self._claimed = claimed
+        self._candidates: dict[Quantity, list[Candidate]] = {}
 
     def with_samples(self, m: int) -> Self:
         """The same search for another number of samples, with the same allocations."""
@@ -189,46 +190,37 @@ class Search:
 
     # -- candidates
 
-    def gaps(self) -> Iterator[Candidate]:
-        """Candidate certificates for the gap."""
-        coverless = self.coverless("gap")
-        yield from coverless
+    def candidates(self, quantity: Quantity) -> list[Candidate]:
+        """Certificates that may bound a quantity, not checked; raises `Unsupported` where the policy does not apply."""
+        if quantity in self._candidates:
+            return self._candidates[quantity]
+        if quantity == "risk" and (self.closed is not None or self.has_empty_premise):
+            return []
+        candidates = self.coverless(quantity)
         try:
             if self.closed is not None:
                 log_value, level = closed_form(self, self.closed)
-                yield Candidate(log_value, partial(self.certificate, self.closed, (level,)))
+                candidates.append(Candidate(log_value, partial(self.certificate, self.closed, (level,))))
+            elif self.policy.lemmas and quantity == "risk":
+                candidates += risk_candidates(self)
             elif self.policy.lemmas:
                 for search in self.classes:
-                    yield search.chain()
+                    candidates.append(search.chain())
         except Unsupported:
-            if not coverless:
+            if not candidates:
                 raise
-
-    def risks(self) -> Iterator[Candidate]:
-        """Candidate certificates for the risk at the given margin training error."""
-        if self.closed is not None or self.has_empty_premise:
-            return
-        coverless = self.coverless("risk")
-        yield from coverless
-        try:
-            if self.policy.lemmas:
-                yield from risk_candidates(self)
-        except Unsupported:
-            if not coverless:
-                raise
+        self._candidates[quantity] = candidates
+        return candidates
 
     def coverless(self, quantity: Quantity) -> list[Candidate]:
         """Candidates without covers (G13, K1, K2), which apply where some piece has none.
 
         A policy of these alone is refused here.
         """
-        refused = None if self.policy.lemmas else self.policy.refuses(self.setting)
+        setting, candidates = self.setting, list[Candidate]()
+        refused = None if self.policy.lemmas else self.policy.refuses(setting)
         if refused is not None:
             raise Unsupported(refused)
-        return list(self._coverless(quantity))
-
-    def _coverless(self, quantity: Quantity) -> Iterator[Candidate]:
-        setting = self.setting
         for name, strategy in STRATEGIES.items():
             allowed = self.policy.stored if strategy.stored else self.policy.comparison
             if not (strategy.coverless and allowed and strategy.quantity == quantity):
@@ -242,7 +234,8 @@ class Search:
                     continue
             whole = self.once(("complexity", name), partial(strategy.complexity, INTERVAL, setting, tuning))
             inputs = self.known([], [upper_float(strategy.count(INTERVAL, setting, whole))])
-            yield self.candidate(strategy, inputs, (), tuning=tuning)
+            candidates.append(self.candidate(strategy, inputs, (), tuning=tuning))
+        return candidates
 
     def candidate(
         self, strategy: Strategy, inputs: Known, levels: tuple[Level, ...], tuning: Tuning | None = None

@@ -315,10 +315,10 @@ class _Trials:
 
     def _expected(self, search: Search) -> float:
         """Log of the value that a search expects; 0 where the gap is trivial."""
-        risks = [risk.log_value for risk in search.risks()] if self.quantity == "risk" else []
+        risks = [risk.log_value for risk in search.candidates("risk")] if self.quantity == "risk" else []
         if any(risk <= self.log_target for risk in risks):  # what the gap gives would change nothing
             return min(risks)
-        ranked = sorted(search.gaps(), key=lambda candidate: candidate.log_value)
+        ranked = sorted(search.candidates("gap"), key=lambda candidate: candidate.log_value)
         gap = next((gap.log_value for gap in ranked if not gap.certificate.trivial), 0.0)
         if self.quantity == "gap":
             return gap
@@ -336,4 +336,4 @@ class _Trials:
     def checked(self, x: float, alone: bool) -> BoundValue:
         """The checked bound."""
         evaluator, search = self._search(x)
-        return evaluator.value_of(self.bound, search, self.at(x), risks=self.quantity == "risk" or not alone)
+        return evaluator.value(self.bound, search, risks=self.quantity == "risk" or not alone)

@@ -201,9 +201,8 @@ class _Account:
     def _proved(self, evaluator: Evaluator, search: Search) -> Checked:
         """The proof by the search of the policy that is held, where K2 has one by that theorem."""
         certificate = self.held.certificate
-        if certificate.tuning is not None:
-            return evaluator.prove(search.coverless(certificate.quantity))
-        return evaluator.prove(list(search.gaps() if certificate.quantity == "gap" else search.risks()))
+        find = search.candidates if certificate.tuning is None else search.coverless
+        return evaluator.prove(find(certificate.quantity))
 
     def _slope(self, name: str) -> float | None:
         """Of the side on which it is smaller: on the other one the proof may be another (a ball acts, maps part)."""

@@ -56,7 +56,7 @@ def test_the_search_knows_what_the_checker_finds(name: str) -> None:
     setting = Setting.of(**EXTREMES[name])
     for policy in (each for each in POLICIES.values() if each.refuses(setting) is None):
         search = Search(setting, policy)
-        for found in (*search.gaps(), *search.risks()):
+        for found in (*search.candidates("gap"), *search.candidates("risk")):
             if not math.isfinite(found.log_value):
                 continue  # a risk too large for floats is only known to be vacuous
             checked = check(found.certificate).log_value

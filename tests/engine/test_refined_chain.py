@@ -21,7 +21,7 @@ from tests.soundness.network import merged
 def least(setting: Setting) -> Candidate:
     """The least gap by covers."""
     search = Search(setting, replace(POLICIES["best"], comparison=False))
-    return min(search.gaps(), key=lambda found: found.log_value)
+    return min(search.candidates("gap"), key=lambda found: found.log_value)
 
 
 def coarse() -> Certificate:

@@ -39,7 +39,7 @@ def test_many_samples_get_scales_fine_enough_for_them() -> None:
     scaled: list[float] = []
     for m in (10**8, 10**12, 10**16, 10**18):
         found = evaluate(setting.but(n_train=m)).log10 * math.log(10)
-        carried = min(each.log_value for each in base.with_samples(m).gaps())
+        carried = min(each.log_value for each in base.with_samples(m).candidates("gap"))
         assert found <= carried + 1e-9
         scaled.append(found + math.log(m) / 2)
     assert max(scaled) - min(scaled) < 0.01

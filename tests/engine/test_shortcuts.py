@@ -73,7 +73,7 @@ def test_noise_costs_what_the_search_thinks(name: str) -> None:
         m = math.ceil(factor * math.exp(uniform_half(evaluator.search("best")).log_count))
         found = [
             each
-            for each in evaluator.search("best").with_samples(m).risks()
+            for each in evaluator.search("best").with_samples(m).candidates("risk")
             if each.certificate.strategy == "noise-margin"
         ]
         assert len(found) == 1

@@ -209,7 +209,7 @@ def certificates(setting: Setting, policy: Policy) -> Iterator[tuple[str, float,
     """(strategy, what the search thinks, what the checker finds) for every candidate."""
     search = Search(setting, policy)
     try:
-        found = [*search.gaps(), *search.risks()]
+        found = [*search.candidates("gap"), *search.candidates("risk")]
     except Unsupported:
         return
     for each in found:

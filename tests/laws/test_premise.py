@@ -69,13 +69,13 @@ def test_what_is_printed_and_what_the_checker_accepts() -> None:
         assert value.gap <= 1
     met = refused.but(margin=0.04)
     for policy in (each for each in POLICIES.values() if each.refuses(met) is None):
-        assert list(Search(refused, policy).risks()) == []
-        for found in Search(met, policy).risks():
+        assert list(Search(refused, policy).candidates("risk")) == []
+        for found in Search(met, policy).candidates("risk"):
             forged = replace(found.certificate, setting=refused)  # whose covers are of a larger scale than they need be
             with pytest.raises(CertificateError, match=r"margin above 0\.0441"):
                 check(forged)
     assert all(value.risk_refusal is None for value in compare(met))
-    assert all(check(found.certificate) for found in Search(met, POLICIES["best"]).risks())
+    assert all(check(found.certificate) for found in Search(met, POLICIES["best"]).candidates("risk"))
 
 
 def test_what_is_said_of_the_largest_margin_is_true_to_the_last_digit() -> None:

@@ -114,7 +114,9 @@ def found(name: str) -> tuple[Certificate, ...]:
         return tuple(proof.certificate for v in values for proof in v.proofs)
     searches = [Search(setting, policy) for policy in POLICIES.values() if policy.refuses(setting) is None]
     risks = no_member(setting) is None  # else they speak of no network (G0e)
-    return tuple(f.certificate for s in searches for f in (*s.gaps(), *(s.risks() if risks else ())))
+    return tuple(
+        f.certificate for s in searches for f in (*s.candidates("gap"), *(s.candidates("risk") if risks else ()))
+    )
 
 
 @cache

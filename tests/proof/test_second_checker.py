@@ -45,9 +45,9 @@ def certificates(seed: int, number: int) -> Iterator[Certificate]:
 
 def found_by(setting: Setting, policy: Policy) -> Iterator[Certificate]:
     search = Search(setting, policy)
-    yield from (found.certificate for found in search.gaps())
+    yield from (found.certificate for found in search.candidates("gap"))
     if no_member(setting) is None:  # else a risk bound speaks of no network (G0e), and the first checker refuses it
-        yield from (found.certificate for found in search.risks())
+        yield from (found.certificate for found in search.candidates("risk"))
 
 
 def excess(checked: float, certificate: Certificate) -> float:

@@ -77,7 +77,7 @@ def test_it_bounds_alone(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
     made = policy(monkeypatch, lemma.name, "T3")
-    (found,) = Search(SETTING, made).gaps()
+    (found,) = Search(SETTING, made).candidates("gap")
     assert found.certificate.strategy == "chain"
     assert evaluate(SETTING, "mine").gap <= 1
 
@@ -93,7 +93,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
 
 def test_a_lemma_taken_out_again_is_refused_by_name(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
     made = policy(monkeypatch, lemma.name)
-    found = next(f.certificate for f in Search(SETTING, made).gaps() if f.certificate.levels)
+    found = next(f.certificate for f in Search(SETTING, made).candidates("gap") if f.certificate.levels)
     check(found)
     LEMMAS.remove(lemma.name)
     with pytest.raises(CertificateError, match=lemma.name):

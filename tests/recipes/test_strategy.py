@@ -61,14 +61,16 @@ def registered() -> Iterator[Looser]:
 
 
 def found_by_it() -> Certificate:
-    risks = Search(SETTING, POLICIES["best"]).risks()
+    risks = Search(SETTING, POLICIES["best"]).candidates("risk")
     return next(found.certificate for found in risks if found.certificate.strategy == "looser-margin")
 
 
 def test_the_search_offers_it_and_the_checker_follows(registered: Looser) -> None:
     checked = check(found_by_it())
     plain = next(
-        f.certificate for f in Search(SETTING, POLICIES["best"]).risks() if f.certificate.strategy == "uniform-margin"
+        f.certificate
+        for f in Search(SETTING, POLICIES["best"]).candidates("risk")
+        if f.certificate.strategy == "uniform-margin"
     )
     assert checked.value == pytest.approx(1.5 * check(plain).value, rel=1e-6)
     parts = checked.breakdown

@@ -63,7 +63,7 @@ def setting(**changes: Any) -> Setting:
 
 def certificates(about: Setting) -> list[Certificate]:
     search = Search(about, POLICIES["comparison"])
-    return [found.certificate for found in (*search.gaps(), *search.risks())]
+    return [found.certificate for found in (*search.candidates("gap"), *search.candidates("risk"))]
 
 
 # -- the value

@@ -185,7 +185,7 @@ def test_budgets_too_small_are_noticed(what: str, monkeypatch: pytest.MonkeyPatc
 
 def test_the_checker_asks_for_the_conditions_itself() -> None:
     search = Search(Setting.of(depth=1, n_train=10**6, margin=1.0), replace(POLICIES["best"], comparison=False))
-    honest = min(search.gaps(), key=lambda bound: bound.log_value).certificate
+    honest = min(search.candidates("gap"), key=lambda bound: bound.log_value).certificate
     assert honest.meeting
     for wrong in (
         replace(honest, meeting=False),

@@ -231,7 +231,7 @@ def levels(setting: Setting) -> list[Rival]:
     found: dict[tuple[str, bool], Rival] = {}
     for name in ("best", "closed"):
         search = Search(setting, POLICIES[name])
-        for each in (*search.gaps(), *search.risks()):
+        for each in (*search.candidates("gap"), *search.candidates("risk")):
             certificate = each.certificate
             key = certificate.strategy, certificate.meeting
             if certificate.levels and key not in found:

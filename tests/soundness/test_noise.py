@@ -274,7 +274,7 @@ SETTING = Setting.of(depth=1, d=48, seq_len=20, n_train=10**6, margin=0.35)
 
 
 def found(setting: Setting = SETTING) -> Certificate:
-    risks = Search(setting, POLICIES["best"]).risks()
+    risks = Search(setting, POLICIES["best"]).candidates("risk")
     return next(f.certificate for f in risks if f.certificate.strategy == STRATEGY.name)
 
 
@@ -328,7 +328,7 @@ def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:
 
     evaluator = Evaluator(SETTING.but(train_error=0.001, measured=("train_error",)))
     certificate = next(
-        f.certificate for f in evaluator.search("best").risks() if f.certificate.strategy == STRATEGY.name
+        f.certificate for f in evaluator.search("best").candidates("risk") if f.certificate.strategy == STRATEGY.name
     )
     assert certificate.eta == noise_chance(10**6)
     check(certificate)

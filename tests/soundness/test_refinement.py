@@ -69,7 +69,7 @@ def test_a_refinement_that_pays_for_two_of_a_thousand_is_noticed() -> None:
 @cache
 def refined() -> Certificate:
     search = Search(Setting.of(depth=1, d=16, n_train=10**6, margin=1.0), replace(POLICIES["best"], comparison=False))
-    certificate = min(search.gaps(), key=lambda each: each.log_value).certificate
+    certificate = min(search.candidates("gap"), key=lambda each: each.log_value).certificate
     assert certificate.strategy == "chain"
     return replace(certificate, log_value=1e6, nats=1e6)
 
