@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc import Architecture, Budget, Data, Norms, Sample, Setting, compare, evaluate, solve, sweep
+from boundcalc import Architecture, Budget, Data, Norms, Sample, Setting, compare, evaluate, solve
 from boundcalc.setting import PRESETS
 
 SETTING = Setting.of("edelman", depth=2, seq_len=512, n_train=10**8, C=1.0)
@@ -31,10 +31,6 @@ SHOWN: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "breakdown": (lambda: evaluate(SETTING).breakdown, ("K1",)),
     "solution": (lambda: solve(SETTING, "m", 0.1), ("'m'", "12")),
     "comparison": (lambda: compare(SETTING), ("best", "published")),
-    "sweep": (
-        lambda: sweep(SETTING, {"n_train": range(10**5, 31 * 10**5, 10**5)}, ["closed"]),
-        ("30 rows; the first 10",),
-    ),
     "data": (lambda: Data(np.zeros((500, 9), dtype=int), np.zeros(500, dtype=int)), ("500 examples", "[9]")),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
@@ -251,9 +252,7 @@ class _Trials:
         self.premise = variable not in ("m", "delta")
         """Whether the variable decides which networks have the margin."""
         self._samples = (evaluator or Evaluator(setting)) if variable == "m" else None
-        self._searches: dict[float, tuple[Evaluator, Search]] = {}
-        self._misses: dict[float, float] = {}
-        self._refusals: dict[float, Refusal | None] = {}
+        self.miss, self._search, self._refused = cache(self._missed), cache(self._searched), cache(self._refuses)
 
     def at(self, x: float) -> Setting:
         """The setting at a value."""
@@ -268,15 +267,17 @@ class _Trials:
         """Why no network has a margin above gamma there (G0e), or, for a risk, none is built."""
         if self.quantity == "gap" and not self.premise:
             return None  # a gap bound has no premise that m or delta could change
-        x = x if self.premise else self.axis.low
-        if x not in self._refusals:
-            if self._samples is not None:
-                self._refusals[x] = self._samples.risk_refusal
-            else:
-                setting, risk = self.at(x), self.quantity == "risk"
-                measured = bool(setting.sample.measured)
-                self._refusals[x] = no_witness(setting, measured=measured) if risk else no_member(setting)
-        return self._refusals[x]
+        return self._refused(x if self.premise else self.axis.low)
+
+    def _refuses(self, x: float) -> Refusal | None:
+        if self._samples is not None:
+            return self._samples.risk_refusal
+        setting = self.at(x)
+        return (
+            no_member(setting)
+            if self.quantity == "gap"
+            else no_witness(setting, measured=bool(setting.sample.measured))
+        )
 
     def start(self) -> float:
         """The setting's own value, or one at which some network has the margin."""
@@ -306,12 +307,10 @@ class _Trials:
         between = self.axis._replace(low=min(inside, end), high=max(inside, end), more_helps=end < inside)
         return between.crossing(inside, lambda x: -1.0 if self.refusal(x) is None else 1.0) or inside
 
-    def miss(self, x: float) -> float:
+    def _missed(self, x: float) -> float:
         """By how much the search misses the target (log); by 1 where it does not, but no network has the margin."""
-        if x not in self._misses:
-            miss = self._expected(self._search(x)[1]) - self.log_target
-            self._misses[x] = 1.0 if miss <= 0 and self.refusal(x) is not None else miss
-        return self._misses[x]
+        miss = self._expected(self._search(x)[1]) - self.log_target
+        return 1.0 if miss <= 0 and self.refusal(x) is not None else miss
 
     def _expected(self, search: Search) -> float:
         """Log of the value that a search expects; 0 where the gap is trivial."""
@@ -324,14 +323,12 @@ class _Trials:
             return gap
         return min(math.log(math.exp(min(gap, 0.0)) + self.setting.sample.train_error), *risks, math.inf)
 
-    def _search(self, x: float) -> tuple[Evaluator, Search]:
-        if x not in self._searches:
-            if self._samples is not None:
-                self._searches[x] = self._samples, self._samples.search(self.bound).with_samples(round(x))
-            else:
-                evaluator = Evaluator(self.at(x))
-                self._searches[x] = evaluator, evaluator.search(self.bound)
-        return self._searches[x]
+    def _searched(self, x: float) -> tuple[Evaluator, Search]:
+        """Other numbers of samples share the allocations of one search."""
+        if self._samples is not None:
+            return self._samples, self._samples.search(self.bound).with_samples(round(x))
+        evaluator = Evaluator(self.at(x))
+        return evaluator, evaluator.search(self.bound)
 
     def checked(self, x: float, alone: bool) -> BoundValue:
         """The checked bound."""

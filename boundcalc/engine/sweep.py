@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.rounding import up
-from boundcalc.base.table import as_text
 from boundcalc.base.validate import known_keys
 from boundcalc.engine.bound import FIELDS, BoundValue
 from boundcalc.engine.evaluate import compare
@@ -23,42 +21,12 @@ MOST_POINTS = 10**6
 RESULT_COLUMNS = ("name", "kind", *FIELDS, "dominant_share", "refusal", "risk_refusal")
 """What is kept of every bound, next to the values of the axes."""
 
-_SHOWN = ("name", "kind", "gap", "risk", "strategy")
-_FIRST = 10
-"""Columns and rows that a sweep shows of itself."""
-
 _Point = dict[str, Any]
 
 
-@dataclass(frozen=True, repr=False)
-class Sweep:
-    """A grid's answers.
-
-    Attributes:
-        axes: the names of the axes.
-        columns: equally long lists, one row per point and bound: the axes, then `RESULT_COLUMNS`. What
-            `pandas.DataFrame` takes.
-    """
-
-    axes: tuple[str, ...]
-    columns: Mapping[str, list[Any]]
-
-    def __len__(self) -> int:
-        return len(self.columns["name"])
-
-    def __repr__(self) -> str:
-        names = (*self.axes, *_SHOWN)
-        rows = zip(*([_cell(value) for value in self.columns[name][:_FIRST]] for name in names), strict=True)
-        more = f"; the first {_FIRST}" if len(self) > _FIRST else ""
-        return f"sweep of {' x '.join(self.axes)}: {len(self)} rows{more}\n{as_text([names, *rows])}"
-
-
-def _cell(value: Any) -> str:
-    """Bounds are rounded up."""
-    return "-" if value is None else up(value, 4) if isinstance(value, float) else str(value)
-
-
-def sweep(setting: Setting, axes: Mapping[str, Iterable[Any]], bounds: Sequence[str] = ("best",)) -> Sweep:
+def sweep(
+    setting: Setting, axes: Mapping[str, Iterable[Any]], bounds: Sequence[str] = ("best",)
+) -> dict[str, list[Any]]:
     """Checked bounds at every point of a grid; over millions of points a theorem's `lambdify` gives its formula alone.
 
     Args:
@@ -67,19 +35,17 @@ def sweep(setting: Setting, axes: Mapping[str, Iterable[Any]], bounds: Sequence[
         bounds: policies and theorems.
 
     Returns:
-        Columns, under the names that the axes were given (m or n_train). Points that make no setting (d not divisible
-        by heads, say) and bounds that do not apply are rows with a refusal.
+        Equally long columns, one row per point and bound, as `pandas.DataFrame` takes them: the axes under the names
+        that they were given (m or n_train), then `RESULT_COLUMNS`. Points that make no setting (d not divisible by
+        heads, say) and bounds that do not apply are rows with a refusal.
     """
     known_keys("a sweep", axes, [*(f.name for part in (Architecture, Sample) for f in fields(part)), "C", "norms"])
     names = [known_bound(name) for name in bounds]
     grid = {name: [v.item() if hasattr(v, "item") else v for v in values] for name, values in axes.items()}  # NumPy's
     size_of(grid)
-    columns: dict[str, list[Any]] = {name: [] for name in (*grid, *RESULT_COLUMNS)}
-    for point, results in run(lambda point: setting.but(**point), grid, names):
-        for result in results:
-            for name, value in (point | result).items():
-                columns[name].append(value)
-    return Sweep(tuple(grid), columns)
+    points = run(lambda point: setting.but(**point), grid, names)
+    rows = [point | result for point, results in points for result in results]
+    return {name: [row[name] for row in rows] for name in (*grid, *RESULT_COLUMNS)}
 
 
 def size_of(grid: Mapping[str, Sequence[Any]]) -> int:

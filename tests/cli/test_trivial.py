@@ -51,7 +51,7 @@ def test_no_sweep_prints_one(run: Run, form: str) -> None:
     assert outcome.exit_code == 0
     assert printed(outcome.stdout) == set()
     assert "chain" not in outcome.stdout
-    columns = sweep(SETTING, {"n_train": [100, 10**4]}).columns
+    columns = sweep(SETTING, {"n_train": [100, 10**4]})
     assert columns["gap"] == columns["log10_gap"] == columns["strategy"] == [None, None]
     assert columns["trivial"] == [True, True]
 

@@ -16,10 +16,9 @@ def test_columns_are_what_evaluate_says() -> None:
         {"seq_len": np.array([8, 64]), "C": [1.0, 2.0]},
         ["T-free", "closed"],
     )
-    assert tuple(found.columns) == ("seq_len", "C", *RESULT_COLUMNS)
-    assert len(found) == 8
-    assert {len(column) for column in found.columns.values()} == {8}
-    rows = (dict(zip(found.columns, values, strict=True)) for values in zip(*found.columns.values(), strict=True))
+    assert tuple(found) == ("seq_len", "C", *RESULT_COLUMNS)
+    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    assert len(rows) == 8
     for row in rows:
         setting = Setting.of(depth=1, seq_len=row["seq_len"], C=row["C"])
         assert row["log10_gap"] == evaluate(setting, row["name"]).log10
@@ -28,10 +27,10 @@ def test_columns_are_what_evaluate_says() -> None:
 
 def test_points_that_make_no_setting_are_refused_rows() -> None:
     found = sweep(Setting.of(), {"heads": [1, 3], "delta": [0.1, 3]}, ["closed"])
-    assert found.columns["refusal"][0] is None
-    assert "delta must lie" in found.columns["refusal"][1]
-    assert "not divisible" in found.columns["refusal"][2]
-    assert found.columns["gap"][1:] == [None] * 3
+    assert found["refusal"][0] is None
+    assert "delta must lie" in found["refusal"][1]
+    assert "not divisible" in found["refusal"][2]
+    assert found["gap"][1:] == [None] * 3
 
 
 @pytest.mark.parametrize(
