@@ -53,7 +53,7 @@ def test_members_fitted_to_coins_never_exceed_the_bound_and_mostly_one_that_forg
 
 def test_without_projection_members_leave_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: the certified norms see it."""
-    monkeypatch.setattr(slopes.StackedOptimiser, "project", lambda self: None)
+    monkeypatch.setattr("boundcalc.lab.train.optim.project_on_balls", lambda *_: None)
     assert fitted(replace(SMALL, steps=20), 60, 4, 0.5).largest > 1
 
 
