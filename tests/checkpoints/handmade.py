@@ -8,7 +8,6 @@ import pickle
 import struct
 import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -130,8 +129,7 @@ def small(name: str, rng: np.random.Generator, depth: int = 2, **sizes: int) -> 
     """The small model of a family, with so many blocks, or with other sizes than its config says; BERT's with a
     buffer."""
     model = MODELS[name]
-    model = replace(model, reads=tuple(range(depth)), sizes={**model.sizes, **sizes})
-    drawn = model.drawn(int(rng.integers(2**31)))
+    drawn = model.drawn(int(rng.integers(2**31)), depth, **sizes)
     buffers = {"bert.embeddings.position_ids": np.arange(6)[None]} if name == "bert" else {}
     return {key: values.astype(np.float64) for key, values in drawn.items()} | buffers, dict(model.config)
 

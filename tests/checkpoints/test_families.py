@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from boundcalc import Architecture, Sample, Setting, compare, evaluate
 from boundcalc.base.errors import InvalidSetting, NotFinite
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
+from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families.read import read_mapping
 from tests.cases.families import maps_of
 from tests.checkpoints import handmade
@@ -58,7 +59,7 @@ def test_distances_from_a_reference(tmp_path: Path) -> None:
     moved = {k: v + 0.01 * rng.standard_normal(v.shape) if v.dtype.kind == "f" else v for k, v in t.items()}
     before = handmade.save(tmp_path / "before", t, config, "float64")
     found = audit(handmade.save(tmp_path / "after", moved, config, "float64"), reference=before)
-    was, now = maps_of("bert", t), maps_of("bert", moved)
+    was, now = (maps_of(open_model(tmp_path / when)) for when in ("before", "after"))
     far = Audit(**{**found.__dict__, "measured": found.distances})
     assert misfits(far, {k: now[k] - was[k] for k in was if k != "W_QK[1,1]"}) == []
     joint = now["W_QK[1,1]"] - was["W_QK[1,1]"]

@@ -34,7 +34,7 @@ def example() -> FamilyExample:
     maps = {
         "W_O[0]": saved["transformer.h.0.attn.joined.weight"].astype(float),
         "W_1[1]": saved["transformer.h.1.mlp.c_fc.weight"].astype(float),
-        "W_V[1,3]": saved["transformer.h.1.attn.c_attn.weight"][:, 22:].astype(float),
+        "W_V[1,3]": saved["transformer.h.1.attn.c_attn.weight"][:, 44:].astype(float),
     }
     return FamilyExample(saved, {**gpt2.config, "model_type": "mine"}, maps)
 
