@@ -84,9 +84,9 @@ def sweep_of(
 
 def measure(store: Path, parts: list[str], methods: tuple[str, ...] = (), **changes: Any) -> list[dict[str, Any]]:
     """Train and certify what the store does not have; one row per certificate."""
-    from boundcalc.lab.train.certify import Request
     from boundcalc.lab.train.run import certify_sweep, run_sweep
     from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.trial import Request
 
     rows: list[dict[str, Any]] = []
     with Store(store) as opened:

@@ -15,7 +15,7 @@ from boundcalc.cli.files import NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.options import option, refuse_given, refuse_others, several
 from boundcalc.cli.text import trials_counted, write_table
 from boundcalc.cli.train import certify_options, say_positions
-from boundcalc.lab.train.certify import Request, wanted
+from boundcalc.lab.train.trial import Request, wanted
 
 _STORE = "boundcalc-runs.db"
 _COLUMNS = ("task", "T", "m", "seed", "status", "test_error", "gap")
@@ -72,24 +72,24 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], **opti
         return
     if not methods:
         refuse_given("without --certify, which says by which method", "delta", "prefix")
-    from boundcalc.lab.train.run import Workers, certify_sweep, run_sweep
+    from boundcalc.lab.train.run import certify_sweep, run_sweep
 
     plans = [Request(name, options["delta"], options["prefix"]) for name in wanted(methods)]
     sweep = _sweep(what, options["seeds"], assignments(options["changes"], "--set"))
     say_positions(sweep.trials)
-    workers = Workers(options["jobs"], options["backend"])
+    jobs, backend = options["jobs"], options["backend"]
     certified = None
     with Store(store_path) as store, trials_counted() as tell:
-        ran = run_sweep(sweep, store, workers=workers, tell=tell)
+        ran = run_sweep(sweep, store, jobs=jobs, backend=backend, tell=tell)
         if plans and not ran.errors:
-            certified = certify_sweep(sweep.trials, store, plans, workers=workers, tell=tell)
+            certified = certify_sweep(sweep.trials, store, plans, jobs=jobs, backend=backend, tell=tell)
     for name, done, failed in (
         (f"sweep {sweep.name}: {ran.present} trials", ran, "diverged"),
         (f"certificates: {certified.present if certified else 0}", certified, "refused"),
     ):
         if done is not None:
             bad = f", {done.failed} of them {failed}" if done.failed else ""
-            click.echo(f"{name} were there, {done.added} added{bad} in {near(done.seconds)} s")
+            click.echo(f"{name} were there, {done.added} added{bad}")
     click.echo(f"see `boundcalc sweep --store {store_path}`")
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")

@@ -17,8 +17,7 @@ from boundcalc.cli.options import NUMBER, WHOLE, all_of, form_option, option, re
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.text import Live, say, write_table
 from boundcalc.cli.verify import fact_shown
-from boundcalc.lab.train.certify import METHODS, Issued, Request, certify_trial, examples_of, wanted
-from boundcalc.lab.train.trial import N_TEST, Optimisation
+from boundcalc.lab.train.trial import METHODS, N_TEST, Optimisation, Request, wanted
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.trial import Trial
@@ -131,6 +130,8 @@ def command(
         with Store(store_path) as store:
             store.add(trial, outcome.result)
     if examples is not None:
+        from boundcalc.lab.train.certify import examples_of
+
         examples_of(trial)[0].save(examples)
     certificates = _certified(trial, [Request(name, delta, prefix) for name in wanted(methods)], certificate)
     values = _bounds(trial, outcome.result, gamma, delta)
@@ -190,18 +191,11 @@ def _certified(trial: Trial, requests: list[Request], file: Path | None) -> list
 
     Where certificates are written, a run of picks that is killed goes on from FILE.run when the command is given again.
     """
+    from boundcalc.lab.train.certify import certify_trial
+
     files = _certificate_files(file, [request.method for request in requests])
     runs = {name: files[name].with_name(f"{files[name].name}.run") for name in ("holdout", "p2l") if name in files}
     entries: list[dict[str, Any]] = []
-
-    def keep(issued: Issued) -> None:
-        target = files.get(issued.request.method) if issued.certificate is not None else None
-        if issued.certificate is not None and target is not None:
-            issued.certificate.save(target)
-            if issued.network is not None:
-                issued.network.save(target.with_suffix(".safetensors"))
-        entries.append({**issued.entry, "file": target and str(target)})
-
     with Live() as live:
 
         def tell(name: str, state: Mapping[str, Any] | str) -> None:
@@ -209,8 +203,13 @@ def _certified(trial: Trial, requests: list[Request], file: Path | None) -> list
                 state = f"prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
             live.show(f"{name}: {state}")
 
-        if requests:
-            certify_trial(trial, requests, tell=tell, resume=runs.get, done=keep)
+        for issued in certify_trial(trial, requests, tell=tell, resume=runs.get):
+            target = files.get(issued.request.method) if issued.certificate is not None else None
+            if issued.certificate is not None and target is not None:
+                issued.certificate.save(target)
+                if issued.network is not None:
+                    issued.network.save(target.with_suffix(".safetensors"))
+            entries.append({**issued.entry, "file": target and str(target)})
     return entries
 
 

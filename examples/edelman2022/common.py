@@ -41,10 +41,10 @@ def preset(sweep: str, **changes: Any) -> dict[str, Any]:
 
 def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str] = ()) -> list[Any]:
     """The records of a sweep: what the store does not have is trained, and certified by these methods."""
-    from boundcalc.lab.train.certify import Request
     from boundcalc.lab.train.run import certify_sweep, run_sweep
     from boundcalc.lab.train.store import Store
     from boundcalc.lab.train.sweep import sweep_from_json
+    from boundcalc.lab.train.trial import Request
 
     plan = sweep_from_json(dict(sweep))
     with Store(default_store() if store is None else store) as opened:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.lab.train.certify import Issued, Request, certify_trial
 from boundcalc.lab.train.store import Store
-from boundcalc.lab.train.sweep import Sweep, missing
-from boundcalc.lab.train.trial import Trial, canonical
+from boundcalc.lab.train.sweep import Sweep
+from boundcalc.lab.train.trial import Request, Trial, canonical
 
 _STACK = 10
 """Trials trained as one tensor program: on a CPU, between 4 and 16 are about as quick."""
@@ -34,7 +32,6 @@ class Ran:
         tell: receives a report of each.
         added: those that were made.
         failed: diverged trials, or refused certificates, among those added.
-        seconds: duration until the last was stored.
         errors: of stacks that failed.
     """
 
@@ -44,89 +41,74 @@ class Ran:
     tell: Tell
     added: int = 0
     failed: int = 0
-    seconds: float = 0.0
     errors: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        self._started = time.monotonic()
         self.tell(self.what, self.present, self.total)
 
-    def count(self, *, failed: bool, new: bool = True) -> None:
+    def count(self, *, failed: bool) -> None:
         """One more is stored."""
-        self.added += new
+        self.added += 1
         self.failed += failed
-        self.seconds = time.monotonic() - self._started
         self.tell(self.what, self.present + self.added, self.total)
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Where stacks are computed, a thread in each process.
+def _results(
+    work: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int | None, backend: str | None
+) -> Iterator[Any]:
+    """What `work` returns of each call, as it comes, one thread in each process."""
+    import joblib
 
-    Attributes:
-        jobs: processes (-1: one per core); unset, what `joblib.parallel_config` says, or this process.
-        backend: of joblib: loky, ray, dask, ...; unset, what `joblib.parallel_config` says.
-    """
-
-    jobs: int | None = None
-    backend: str | None = None
-
-    def results(self, work: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """(number of the call, what `work` returns of it), as they come."""
-        import joblib
-
-        with ExitStack() as cluster:
-            self._connect(cluster)
-            numbered = [joblib.delayed(_numbered)(work, n, *call) for n, call in enumerate(calls)]
-            try:
-                options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
-                parallel = joblib.Parallel(self.jobs, **options)
-            except ValueError:  # the back end has no generators
-                for start in range(0, len(numbered), _PORTION):
-                    yield from joblib.Parallel(self.jobs)(numbered[start : start + _PORTION])  # type: ignore[misc]
-            else:
-                yield from parallel(numbered)  # type: ignore[misc]
-
-    def _connect(self, cluster: ExitStack) -> None:
-        """Make the back end known to joblib, and joblib use it."""
-        import joblib
-
+    with ExitStack() as cluster:
         try:
-            if self.backend == "ray":
+            if backend == "ray":
                 from ray.util.joblib import register_ray  # type: ignore[import-not-found]
 
                 register_ray()  # which connects to $RAY_ADDRESS, or starts a cluster here
-            elif self.backend == "dask":
+            elif backend == "dask":
                 from dask.distributed import Client  # type: ignore[import-not-found]
 
                 cluster.enter_context(Client())  # to $DASK_SCHEDULER_ADDRESS, or a cluster started here
-            if self.backend is not None:
-                cluster.enter_context(joblib.parallel_config(self.backend))
+            if backend is not None:
+                cluster.enter_context(joblib.parallel_config(backend))
         except (ImportError, ValueError, OSError) as error:
-            raise InvalidSetting(f"joblib cannot use the back end {self.backend!r} here: {error}") from None
-
-
-def _numbered(work: Callable[..., Any], number: int, *arguments: Any) -> tuple[int, Any]:
-    import torch
-
-    torch.set_num_threads(1)
-    return number, work(*arguments)
+            raise InvalidSetting(f"joblib cannot use the back end {backend!r} here: {error}") from None
+        delayed = [joblib.delayed(work)(*call) for call in calls]
+        try:
+            options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
+            parallel = joblib.Parallel(jobs, **options)
+        except ValueError:  # the back end has no generators
+            for start in range(0, len(delayed), _PORTION):
+                yield from joblib.Parallel(jobs)(delayed[start : start + _PORTION])  # type: ignore[misc]
+        else:
+            yield from parallel(delayed)  # type: ignore[misc]
 
 
 def _train_stack(configs: Sequence[Mapping[str, Any]]) -> Any:
-    """Results of a stack, or the text of an error."""
+    """Trials of a stack with their results, or the text of an error."""
+    import torch
+
     from boundcalc.lab.train.trainer import train
 
+    torch.set_num_threads(1)
+    trials = [Trial.from_json(config) for config in configs]
     try:
-        return [outcome.result for outcome in train([Trial.from_json(config) for config in configs])]
+        return [(outcome.trial.to_json(), outcome.result) for outcome in train(trials)]
     except BoundcalcError:
         raise
     except (RuntimeError, MemoryError) as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{len(trials)} trials like {trials[0].hash[:12]}: {type(error).__name__}: {error}"
 
 
-def _certify(config: Mapping[str, Any], requests: Sequence[Request]) -> list[Issued]:
-    return certify_trial(Trial.from_json(config), requests)
+def _certify(config: Mapping[str, Any], requests: Sequence[Request]) -> tuple[str, list[Any]]:
+    """The hash of a trial, and the answer to each request."""
+    import torch
+
+    from boundcalc.lab.train.certify import certify_trial
+
+    torch.set_num_threads(1)
+    trial = Trial.from_json(config)
+    return trial.hash, list(certify_trial(trial, requests))
 
 
 def _stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
@@ -141,22 +123,36 @@ def _stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
 
 
 def run_sweep(
-    sweep: Sweep, store: Store, *, workers: Workers | None = None, stack: int = _STACK, tell: Tell = lambda *_: None
+    sweep: Sweep,
+    store: Store,
+    *,
+    jobs: int | None = None,
+    backend: str | None = None,
+    stack: int = _STACK,
+    tell: Tell = lambda *_: None,
 ) -> Ran:
-    """Train what the store does not have; the trials of every finished stack are stored at once."""
+    """Train what the store does not have; the trials of every finished stack are stored at once.
+
+    Args:
+        sweep: the trials.
+        store: where they are kept.
+        jobs: processes (-1: one per core); unset, what `joblib.parallel_config` says, or this process.
+        backend: of joblib: loky, ray, dask, ...; unset, what `joblib.parallel_config` says.
+        stack: trials trained as one tensor program.
+        tell: receives how far it is.
+    """
     present = store.hashes()
-    todo = missing(sweep.trials, present)
+    todo = [trial for trial in sweep.trials if trial.hash not in present]
     ran = Ran("trials", len(sweep.trials), len(sweep.trials) - len(todo), tell)
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
-    stacks = _stacks_of(todo, stack)
-    calls = [([trial.to_json() for trial in trials],) for trials in stacks]
-    for number, results in (workers or Workers()).results(_train_stack, calls):
+    calls = [([trial.to_json() for trial in trials],) for trials in _stacks_of(todo, stack)]
+    for results in _results(_train_stack, calls, jobs, backend):
         if isinstance(results, str):
-            ran.errors.append(f"{len(stacks[number])} trials like {stacks[number][0].hash[:12]}: {results}")
+            ran.errors.append(results)
             continue
-        for trial, result in zip(stacks[number], results, strict=True):
-            new = store.add(trial, result, sweep=sweep.name)
-            ran.count(new=new, failed=result["status"] == "diverged")
+        for config, result in results:
+            if store.add(Trial.from_json(config), result, sweep=sweep.name):
+                ran.count(failed=result["status"] == "diverged")
     return ran
 
 
@@ -165,21 +161,20 @@ def certify_sweep(
     store: Store,
     requests: Sequence[Request],
     *,
-    workers: Workers | None = None,
+    jobs: int | None = None,
+    backend: str | None = None,
     tell: Tell = lambda *_: None,
 ) -> Ran:
     """Every certificate of every trial that the store does not have; those of a trial are stored when they are made."""
-    stored = store.certified()
-    todo: list[tuple[Trial, list[Request]]] = []
+    stored, calls = store.certified(), list[tuple[Any, ...]]()
     for trial in sorted(trials, key=lambda trial: -trial.m):
         missed = [request for request in requests if (trial.hash, canonical(request.to_json())) not in stored]
         if missed:
-            todo.append((trial, missed))
+            calls.append((trial.to_json(), missed))
     total = len(trials) * len(requests)
-    ran = Ran("certificates", total, total - sum(len(missed) for _, missed in todo), tell)
-    calls = [(trial.to_json(), missed) for trial, missed in todo]
-    for number, answers in (workers or Workers()).results(_certify, calls):
+    ran = Ran("certificates", total, total - sum(len(missed) for _, missed in calls), tell)
+    for key, answers in _results(_certify, calls, jobs, backend):
         for issued in answers:
-            store.add_certificate(issued, todo[number][0].hash)
+            store.add_certificate(issued, key)
             ran.count(failed=issued.certificate is None)
     return ran

@@ -88,8 +88,3 @@ def _trial(raw: Mapping[str, Any], values: dict[str, Any], seed: int) -> Trial:
                 f"the grid has no {key!r}: name m, or task., model., init. or train. and a field, such as 'task.T'"
             )
     return trial_from_parts(**parts, m=m, seed=seed, n_test=raw.get("n_test", N_TEST))
-
-
-def missing(trials: Sequence[Trial], present: set[str]) -> list[Trial]:
-    """The trials that are not in the store."""
-    return [trial for trial in trials if trial.hash not in present]

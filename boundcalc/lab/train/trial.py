@@ -1,16 +1,17 @@
-"""A trial: everything that determines what training will give, and the hash of it."""
+"""A trial: everything that determines what training gives, its hash, and requests for certificates of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.schema import ClosedShare, Count, Length, Positive, Size, check_fields, read, write
+from boundcalc.base.schema import ClosedShare, Count, Length, Positive, Share, Size, check_fields, read, write
 from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.layers.embedding import embeddings
@@ -153,6 +154,42 @@ class Trial:
             )
         except (KeyError, TypeError) as error:
             raise InvalidSetting(f"a trial needs a task, an architecture and m: {error} is missing") from None
+
+
+METHODS = ("holdout", "p2l", "occam", "pac-bayes", "rule")
+"""What a trial can be certified by."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The request for a certificate: all that, with the trial, determines it.
+
+    Attributes:
+        method: a name of `METHODS`.
+        delta: failure probability.
+        prefix: share of the examples that a rule is read off; 0 for all of them.
+    """
+
+    method: Annotated[str, partial(validate.choice, options=METHODS)]
+    delta: Share = 0.05
+    prefix: Length = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.prefix >= 1:
+            raise InvalidSetting(f"--prefix is the share of the examples to start from, in [0, 1); got {self.prefix:g}")
+        if self.prefix and self.method != "rule":
+            raise InvalidSetting(f"{self.method} learns from all examples: leave --prefix to rules")
+
+    def to_json(self) -> dict[str, Any]:
+        """As a store keeps it."""
+        return asdict(self)
+
+
+def wanted(methods: Iterable[str]) -> list[str]:
+    """Names of methods in their order; "all" is all of them."""
+    named = set(methods)
+    return [name for name in METHODS if name in named or "all" in named]
 
 
 def trial_from_parts(

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.answers import clopper_pearson
-from boundcalc.lab.train.certify import Issued, Request
+from boundcalc.lab.train.certify import Issued
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.tasks import task_from_json
-from boundcalc.lab.train.trial import Optimisation, Trial, canonical, model_for
+from boundcalc.lab.train.trial import Optimisation, Request, Trial, canonical, model_for
 
 KINDS = ("W_QK[0]", "W_V[0]", "W_O[0]", "W_1[0]", "W_2[0]")
 

@@ -10,10 +10,11 @@ import pytest
 pytest.importorskip("torch")
 
 
-from boundcalc.lab.train.certify import Issued, Request
+from boundcalc.lab.train.certify import Issued
 from boundcalc.lab.train.run import certify_sweep, run_sweep
 from boundcalc.lab.train.store import Store
 from boundcalc.lab.train.sweep import Sweep, sweep_from_json
+from boundcalc.lab.train.trial import Request
 from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
 
 DATA = {

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from boundcalc.lab.train.store import Store, StoreError
-from boundcalc.lab.train.sweep import missing, sweep_from_json
+from boundcalc.lab.train.sweep import sweep_from_json
 from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
 from boundcalc.lab.train.trial import Trial, canonical, model_for
 from boundcalc.setting import Normaliser
@@ -85,7 +85,7 @@ def test_changing_one_value_touches_only_its_trials() -> None:
     before = sweep_from_json(data)
     data["grid"]["m"] = [4, 9]
     after = sweep_from_json(data)
-    todo = missing(after.trials, {t.hash for t in before.trials})
+    todo = [t for t in after.trials if t.hash not in {t.hash for t in before.trials}]
     assert len(todo) == 4
     assert {t.m for t in todo} == {9}
 

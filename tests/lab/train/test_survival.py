@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("torch")
 joblib = pytest.importorskip("joblib")
 
-from boundcalc.lab.train.run import Workers, run_sweep  # noqa: E402
+from boundcalc.lab.train.run import run_sweep  # noqa: E402
 from boundcalc.lab.train.store import Store  # noqa: E402
 from boundcalc.lab.train.sweep import sweep_from_json  # noqa: E402
 
@@ -84,10 +84,10 @@ def test_kill_9_in_mid_sweep_again_and_again(tmp_path: Path, times: int) -> None
     results_of(path)
 
 
-def results_of(path: Path, workers: Workers | None = None) -> dict[str, Any]:
+def results_of(path: Path, **options: Any) -> dict[str, Any]:
     """What the sweep's trials give on test examples, those trained that the store lacks."""
     with Store(path) as store:
-        assert run_sweep(sweep_from_json(SPEC), store, workers=workers).errors == []
+        assert run_sweep(sweep_from_json(SPEC), store, **options).errors == []
         results = {record.hash: record.result["test"] for record in store.records()}
     whole(path)
     return results
@@ -101,7 +101,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore")
 def test_processes(tmp_path: Path, here: dict[str, Any]) -> None:
-    assert results_of(tmp_path / "runs.db", Workers(jobs=2)) == here
+    assert results_of(tmp_path / "runs.db", jobs=2) == here
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -115,7 +115,7 @@ def test_dask(tmp_path: Path, here: dict[str, Any], processes: bool) -> None:
         distributed.Client(cluster),
         joblib.parallel_config("dask"),
     ):
-        assert results_of(tmp_path / "runs.db", Workers()) == here
+        assert results_of(tmp_path / "runs.db") == here
 
 
 @pytest.mark.slow
@@ -126,6 +126,6 @@ def test_ray(tmp_path: Path, here: dict[str, Any]) -> None:
 
     ray.init(num_cpus=2, object_store_memory=10**8, log_to_driver=False, include_dashboard=False)
     try:
-        assert results_of(tmp_path / "runs.db", Workers(2, "ray")) == here
+        assert results_of(tmp_path / "runs.db", jobs=2, backend="ray") == here
     finally:
         ray.shutdown()
