@@ -7,8 +7,7 @@ size depends on how many examples there are, scores in chunks of one shape.
 from __future__ import annotations
 
 import io
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -67,22 +66,59 @@ class _State:
     fits: int = 0
 
 
-@dataclass(kw_only=True)
-class _TorchLearner(ABC):
-    """The loop that both learners share."""
+def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.Adam(weights, lr=1e-3)
 
+
+def _shape_of(outputs: Tensor) -> Shape:
+    """One score, or logits."""
+    binary = outputs.dim() == 1 or outputs.shape[-1] == 1
+    return Shape("rows", 1, "binary" if binary else "classes", width=1)
+
+
+def _ahead(outputs: Tensor, y: Tensor) -> Tensor:
+    """How far the right answer is ahead."""
+    return margins(_shape_of(outputs), outputs.reshape(1, len(y), -1), y.unsqueeze(0))[0]
+
+
+def _mean_loss(outputs: Tensor, y: Tensor) -> Tensor:
+    """Mean logistic loss of one score, or cross-entropy of logits."""
+    return losses(_shape_of(outputs), outputs.reshape(1, len(y), -1), y.unsqueeze(0)).mean()
+
+
+@dataclass(kw_only=True)
+class ModuleLearner:
+    """A learner that trains your torch module: `make()` returns a fresh one, with logits or one score as output.
+
+    Attributes:
+        make: makes the module; called with torch's generator seeded.
+        name: what the certificate calls it: a path and a function, say; what it makes must not change.
+        loss: of outputs and answers, a mean; cross-entropy unless given.
+        optimiser: makes the optimiser of the parameters; Adam unless given.
+        rule: how long it trains.
+        device: where it trains.
+    """
+
+    make: Callable[[], nn.Module]
+    name: str = "module"
+    loss: Callable[[Tensor, Tensor], Tensor] = _mean_loss
+    optimiser: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] = _adam
     rule: PickRule = field(default_factory=PickRule)
     device: str = "cpu"
 
-    @abstractmethod
-    def start(self, seed: int) -> _State:
-        """A fresh model."""
-
-    @abstractmethod
-    def _outputs(self, model: Any, x: Tensor) -> Tensor: ...
-
-    @abstractmethod
-    def _loss(self, outputs: Tensor, y: Tensor) -> Tensor: ...
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """Names, and the shapes of a fresh module's tensors: code itself is the user's to keep."""
+        state = self.start(0)
+        rule = state.optimiser
+        numbers = {k: v for k, v in rule.defaults.items() if isinstance(v, int | float | str | bool)}
+        return {
+            "kind": "module",
+            "name": self.name,
+            "shapes": {name: list(value.shape) for name, value in state.model.state_dict().items()},
+            "optimiser": {"name": type(rule).__name__, **numbers},
+            "rule": asdict(self.rule),
+        }
 
     @property
     def environment(self) -> Mapping[str, Any]:
@@ -90,11 +126,24 @@ class _TorchLearner(ABC):
         capability = torch.backends.cpu.get_cpu_capability()
         return {**versions(), "threads": torch.get_num_threads(), "device": self.device, "cpu": capability}
 
+    def start(self, seed: int) -> _State:
+        """A fresh module; torch's own generator is left as it was."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(substream(seed, "init"))
+            module = self.make().to(self.device)
+        return _State(module, self.optimiser(module.parameters()), seed)
+
     def fit(self, state: _State, examples: Data, prefix: int) -> _State:
-        """Train on: many steps on a prefix alone, fewer after a round."""
-        x, y = self._tensors(examples)
+        """Train on: many steps on a prefix alone, fewer after a round; dropout is a function of the picks."""
+        state.model.train()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(substream(state.seed, "noise", state.fits))
+            self._fit(state, *self._tensors(examples), prefix)
+        return state
+
+    def _fit(self, state: _State, x: Tensor, y: Tensor, prefix: int) -> None:
         rule = self.rule
-        first = not state.fits and prefix == len(examples)
+        first = not state.fits and prefix == len(y)
         steps, enough = (rule.prefix_steps, rule.prefix_loss) if first else (rule.round_steps, rule.round_loss)
         generator = torch.Generator().manual_seed(substream(state.seed, "fit", state.fits))
         state.fits += 1
@@ -113,10 +162,9 @@ class _TorchLearner(ABC):
                 if recent / 10 < 4 * enough and self._done(state, x, y, enough):
                     break
                 recent = 0.0
-        return state
 
     def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
-        loss = self._loss(self._outputs(state.model, x), y)
+        loss = self.loss(state.model(x), y)
         state.optimiser.zero_grad()
         loss.backward()
         state.optimiser.step()
@@ -126,20 +174,21 @@ class _TorchLearner(ABC):
     def _done(self, state: _State, x: Tensor, y: Tensor, enough: float) -> bool:
         loss, right = 0.0, True
         for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
-            outputs = self._outputs(state.model, part)
-            loss += float(self._loss(outputs, answers)) * len(part)
+            outputs = state.model(part)
+            loss += float(self.loss(outputs, answers)) * len(part)
             right = right and bool((_ahead(outputs, answers) > 0).all())
         return right and loss / len(y) < enough
 
     @torch.no_grad()
     def scores(self, state: _State, examples: Data) -> Array:
-        """How far the right answer is ahead."""
+        """How far the right answer is ahead, in evaluation mode."""
+        state.model.eval()
         x, y = self._tensors(examples)
         ahead: list[Tensor] = []
         for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
             short = CHUNK - len(part)
             full = torch.cat([part, part[:1].expand(short, *part.shape[1:])]) if short else part
-            ahead.append(_ahead(self._outputs(state.model, full)[: len(part)], answers))
+            ahead.append(_ahead(state.model(full)[: len(part)], answers))
         return torch.cat(ahead).double().cpu().numpy()
 
     def _tensors(self, examples: Data) -> tuple[Tensor, Tensor]:
@@ -147,7 +196,7 @@ class _TorchLearner(ABC):
         return x, y
 
     def weights(self, state: _State) -> Mapping[str, Array]:
-        """The tensors by their names, copied; those of this package's models by the names of norms files."""
+        """The tensors by their names, copied."""
         return {name: value.detach().cpu().numpy().copy() for name, value in state.model.state_dict().items()}
 
     def dump(self, state: _State) -> bytes:
@@ -167,142 +216,76 @@ class _TorchLearner(ABC):
         return state
 
 
-def _binary(outputs: Tensor) -> bool:
-    return outputs.dim() == 1 or outputs.shape[-1] == 1
+class _OneModel(nn.Module):
+    """A model of this package as a module, on the quickest path."""
+
+    def __init__(self, architecture: Architecture, shape: Shape, init: Init) -> None:
+        super().__init__()
+        self.stack = Stack.fresh(architecture, shape, init, [torch.default_generator])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.stack(self.stack.inputs(x.unsqueeze(0)))[0]
+
+    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+        return iter(self.stack.trained.values())
+
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:
+        """The weights by the names of norms files."""
+        return {name: value.detach()[0] for name, value in self.stack.weights.items()}
+
+    @torch.no_grad()
+    def load_state_dict(self, state_dict: Mapping[str, Tensor], *_: Any, **__: Any) -> None:  # type: ignore[override]
+        for name, value in state_dict.items():
+            self.stack.weights[name][0].copy_(value)
 
 
-def _ahead(outputs: Tensor, y: Tensor) -> Tensor:
-    """How far the right answer is ahead, of one score or of logits."""
-    shape = Shape("rows", 1, "binary" if _binary(outputs) else "classes", width=1)
-    return margins(shape, outputs.reshape(1, len(y), -1), y.unsqueeze(0))[0]
-
-
-@dataclass(kw_only=True)
-class ModelLearner(_TorchLearner):
+class ModelLearner(ModuleLearner):
     """A model of this package, as `boundcalc train` makes it."""
 
-    architecture: Architecture
-    shape: Shape
-    init: Init = field(default_factory=Init)
-    optimisation: Optimisation = field(default_factory=Optimisation)
-
-    def __post_init__(self) -> None:
-        refuse_real(self.shape)
-        if self.optimisation.balls:
-            raise InvalidSetting("a ModelLearner trains without norm balls: leave --ball out")
+    def __init__(
+        self,
+        architecture: Architecture,
+        shape: Shape,
+        init: Init | None = None,
+        optimisation: Optimisation | None = None,
+        rule: PickRule | None = None,
+    ) -> None:
+        refuse_real(shape)
+        start, how = init or Init(), optimisation or Optimisation()
+        if how.balls:
+            raise InvalidSetting("a ModelLearner trains without norm balls: leave train.balls out")
+        super().__init__(
+            make=lambda: _OneModel(architecture, shape, start),
+            optimiser=lambda weights: StackedOptimiser({str(i): w for i, w in enumerate(weights)}, how),
+            rule=rule or PickRule(),
+        )
+        self._recipe = {
+            "kind": "model",
+            "architecture": architecture.to_json(),
+            "shape": asdict(shape),
+            "init": asdict(start),
+            "optimisation": {name: getattr(how, name) for name in ("lr", "weight_decay", "warmup")},
+            "rule": asdict(self.rule),
+        }
 
     @property
     def recipe(self) -> Mapping[str, Any]:
         """All that determines the weights, besides seed and examples."""
-        return {
-            "kind": "model",
-            "architecture": self.architecture.to_json(),
-            "shape": asdict(self.shape),
-            "init": asdict(self.init),
-            "optimisation": {name: getattr(self.optimisation, name) for name in ("lr", "weight_decay", "warmup")},
-            "rule": asdict(self.rule),
-        }
+        return self._recipe
 
     @classmethod
     def of(cls, trial: Trial, **changes: Any) -> ModelLearner:
         """The learner that trains a trial's model by its optimisation; `changes` are those of its rule."""
         how = trial.optimisation
         steps = PickRule(batch=how.batch or 16, prefix_steps=how.steps, prefix_loss=how.stop_loss)
-        parts: dict[str, Any] = {"architecture": trial.architecture, "shape": trial.task.shape, "init": trial.init}
-        return cls(rule=replace(steps, **changes), optimisation=how, **parts)
+        return cls(trial.architecture, trial.task.shape, trial.init, how, replace(steps, **changes))
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> ModelLearner:
         """The learner of a certificate."""
-        kinds = {"rule": PickRule, "shape": Shape, "init": Init, "optimisation": Optimisation}
+        kinds = {"shape": Shape, "init": Init, "optimisation": Optimisation, "rule": PickRule}
         try:
-            parts: dict[str, Any] = {name: read(kind, recipe[name], name) for name, kind in kinds.items()}
-            return cls(architecture=Architecture.from_json(recipe["architecture"]), **parts)
+            parts = [read(kind, recipe[name], name) for name, kind in kinds.items()]
+            return cls(Architecture.from_json(recipe["architecture"]), *parts)
         except (KeyError, InvalidSetting) as error:
             raise CertificateError(f"the recipe of the certificate makes no model: {error}") from None
-
-    def start(self, seed: int) -> _State:
-        """The model of `boundcalc train` with this seed, before its first step."""
-        generator = torch.Generator().manual_seed(substream(seed, "init"))
-        stack = Stack.fresh(self.architecture, self.shape, self.init, [generator])
-        return _State(stack, StackedOptimiser(stack.trained, self.optimisation), seed)
-
-    def _outputs(self, model: Any, x: Tensor) -> Tensor:
-        return model(model.inputs(x.unsqueeze(0)))[0]
-
-    def _loss(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return losses(self.shape, outputs.unsqueeze(0), y.unsqueeze(0)).mean()
-
-    def weights(self, state: _State) -> Mapping[str, Array]:
-        """The tensors by the names of norms files."""
-        return {name: value.numpy() for name, value in state.model.one(0).items()}
-
-
-_MakeOptimiser = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-
-
-def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    return torch.optim.Adam(weights, lr=1e-3)
-
-
-@dataclass(kw_only=True)
-class ModuleLearner(_TorchLearner):
-    """A learner that trains your torch module: `make()` returns a fresh one, with logits or one score as output.
-
-    Attributes:
-        make: makes the module; called with torch's generator seeded.
-        name: what the certificate calls it: a path and a function, say; what it makes must not change.
-        loss: of outputs and answers, a mean; cross-entropy unless given.
-        optimiser: makes the optimiser of the parameters; Adam unless given.
-    """
-
-    make: Callable[[], nn.Module]
-    name: str = "module"
-    loss: Callable[[Tensor, Tensor], Tensor] | None = None
-    optimiser: _MakeOptimiser = _adam
-
-    @property
-    def recipe(self) -> Mapping[str, Any]:
-        """Names, and the shapes of a fresh module's tensors: code itself is the user's to keep."""
-        state = self.start(0)
-        rule = state.optimiser
-        numbers = {k: v for k, v in rule.defaults.items() if isinstance(v, int | float | str | bool)}
-        return {
-            "kind": "module",
-            "name": self.name,
-            "shapes": {name: list(value.shape) for name, value in state.model.state_dict().items()},
-            "optimiser": {"name": type(rule).__name__, **numbers},
-            "rule": asdict(self.rule),
-        }
-
-    def start(self, seed: int) -> _State:
-        """A fresh module; torch's own generator is left as it was."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(substream(seed, "init"))
-            module = self.make().to(self.device)
-        return _State(module, self.optimiser(module.parameters()), seed)
-
-    def fit(self, state: _State, examples: Data, prefix: int) -> _State:
-        """Train on, with torch's own generator seeded: dropout is then a function of the picks."""
-        state.model.train()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(substream(state.seed, "noise", state.fits))
-            super().fit(state, examples, prefix)
-        state.model.eval()
-        return state
-
-    def scores(self, state: _State, examples: Data) -> Array:
-        """In evaluation mode."""
-        state.model.eval()
-        return super().scores(state, examples)
-
-    def _outputs(self, model: Any, x: Tensor) -> Tensor:
-        return model(x)
-
-    def _loss(self, outputs: Tensor, y: Tensor) -> Tensor:
-        if self.loss is not None:
-            return self.loss(outputs, y)
-        if _binary(outputs):
-            score = outputs.reshape(len(y))
-            return nn.functional.binary_cross_entropy_with_logits(score, y.to(score.dtype))
-        return nn.functional.cross_entropy(outputs, y.long())

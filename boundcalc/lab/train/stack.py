@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -68,16 +68,6 @@ class Stack:
     def one(self, index: int) -> dict[str, Tensor]:
         """The weights of one model, copied to the CPU."""
         return {name: value.detach().clone().cpu() for name, value in self._some(index).items()}
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The weights, as they are saved."""
-        return {name: value.detach() for name, value in self.weights.items()}
-
-    @torch.no_grad()
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Take over saved weights."""
-        for name, value in state.items():
-            self.weights[name].copy_(value)
 
     def inputs(self, x: Tensor) -> Tensor:
         """Examples (models, n, ...) as the path reads them."""
