@@ -16,7 +16,7 @@ from boundcalc.base.validate import hint, spelling
 from boundcalc.cli.eval import refuse_idle_bits
 from boundcalc.cli.options import NUMBER, WHOLE, number, shown
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
-from boundcalc.cli.setting import BY_NAME, WITH_LAYERS, Entry, Question, changed, setting_lines
+from boundcalc.cli.setting import BY_NAME, Entry, Question, changed, setting_lines
 from boundcalc.cli.text import counted, say, write_table
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
 from boundcalc.setting.setting import refuse_missing
@@ -90,8 +90,6 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
         refuse_idle_bits(Question(start, {"bits": "given"}), names)
     for name, (entry, _) in axes.items():
         question.refuse(entry.field, f"--sweep {name}=... says which values it takes; leave it out")
-        if start.architecture.layers is not None and entry.field not in WITH_LAYERS:
-            raise InvalidSetting(f"the setting lists its layers one by one: sweeping {name} would change nothing")
     if "C" not in axes:
         refuse_missing(start.norms, start.architecture)
     elif not start.reads_knob:

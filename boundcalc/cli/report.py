@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.base.schema import write
-from boundcalc.cli.setting import Question, defaults_in, full_json
+from boundcalc.cli.setting import Question, defaults_in
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.floors import floors_of
@@ -72,7 +72,7 @@ class Report(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """The document of the schema."""
         out: dict[str, Any] = {
-            "setting": full_json(self.question.setting),
+            "setting": self.question.setting.complete_json(),
             "assumed": defaults_in(self.question),
             "results": [self._result(value) for value in self.bounds],
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_json
 from boundcalc.base.rounding import short
-from boundcalc.base.schema import Spec, read, specs, write
+from boundcalc.base.schema import Spec, read, specs
 from boundcalc.base.validate import hint, letter
 from boundcalc.cli.files import FILE
 from boundcalc.cli.options import NUMBER, WHOLE, Number, all_of, exactly, number, option, pairs, several, shown
@@ -72,8 +72,6 @@ BY_FIELD: Mapping[str, Entry] = {entry.field: entry for entry in ENTRIES}
 _OPTIONS = [entry for entry in ENTRIES if entry.help]
 
 SAMPLE = tuple(f.name for f in fields(Sample))
-WITH_LAYERS = {"seq_len", "input_radius", "classes", "bits", "C", *SAMPLE}
-"""What may still be changed when a setting lists its layers one by one."""
 DEFAULTS: Mapping[str, Any] = {
     **{f.name: f.default for part in (Architecture, Sample) for f in fields(part)},
     **{"C": 1.0, "normaliser": "softmax", "temperature": None, "normaliser_c": None, "normaliser_mu": None},
@@ -172,9 +170,8 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
             changes[entry.field] = entry.read(text)
     if measured := options.pop("measured", ()):
         changes["measured"] = tuple(name.replace("-", "_") for name in measured)
-    preset, file, norms_file, norm_words = (
-        options.pop(name) for name in ("preset", "setting_file", "norms_file", "norm_words")
-    )
+    names = ("preset", "setting_file", "norms_file", "norm_words")
+    preset, file, norms_file, norm_words = (options.pop(name) for name in names)
     if preset is not None and file is not None:
         raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
     raw = {} if file is None else read_json(file, "--setting")
@@ -190,12 +187,6 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
         norms = Norms(before.C, {**before.budgets, **budgets_of(norm_words)}, before.measured, before.failure)
     if norms is not None:
         origin |= {"C": "file", "norms": "file"}
-    if start.architecture.layers is not None:
-        for name in sorted(changes.keys() - WITH_LAYERS):
-            raise InvalidSetting(
-                f"the setting lists its layers one by one, so {BY_FIELD[name].option} would change nothing: "
-                "change the layers"
-            )
     origin |= dict.fromkeys(changes, "given")
     setting = changed(start, changes, norms)
     if complete:
@@ -222,6 +213,8 @@ def changed(start: Setting, changes: Mapping[str, Any], norms: Norms | None = No
     """A setting with the values of some options, and other norms."""
     inner = {_NORMALISER[name]: value for name, value in changes.items() if name in _NORMALISER}
     rest = {name: value for name, value in changes.items() if name not in _NORMALISER}
+    if start.architecture.layers is not None and "depth" in changes:
+        raise InvalidSetting("--depth would change nothing: the setting lists its layers one by one")
     if inner:
         if inner.get("name", "custom") != "custom":
             inner = {"c": None, "mu": None} | inner
@@ -239,69 +232,45 @@ def _named_in(raw: Any) -> dict[str, str]:
     return dict.fromkeys([*names, *(("norms", "C") if "norms" in raw else ())], "file")
 
 
-def full_json(setting: Setting) -> dict[str, Any]:
-    """The setting with every default spelt out; `Setting.from_json` reads it back.
-
-    Where layers are given they are the architecture: the style, sizes and names they replace are left out.
-    """
-    out = setting.complete_json()
-    if setting.architecture.layers is None:
-        del out["architecture"]["layers"]
-    else:
-        layers = write(setting.architecture)["layers"]
-        kept = ("depth", "seq_len", "input_radius", "bits", "classes")
-        out["architecture"] = {name: out["architecture"][name] for name in kept} | {"layers": layers}
-    return out | {"norms": setting.norms.to_json()}
-
-
 # -- how it is shown
 
-_FIRST = ("style", "depth", "seq_len", "d", "heads", "activation", "normaliser", "normalisation", "readout")
+_EMPTY = (None, False, 0, "none", ())
 _MOST_NAMED = 4
 """Budgets that are listed by name."""
 
 
-def _architecture(question: Question) -> Iterator[tuple[str, Any]]:
-    """The fields of the architecture that matter, with their values."""
-    architecture, start = question.setting.architecture, ("eps", "input_radius")
-    normaliser = architecture.normaliser
-    if architecture.layers is not None:
-        yield "layers", f"{len(architecture.layers)} listed"
-        start, names = ("seq_len", "input_radius", "classes"), ["seq_len", "input_radius", "classes", "bits"]
-    else:
-        names = [*_FIRST, *(f.name for f in fields(Architecture) if f.name not in (*_FIRST, "layers"))]
-        names.insert(7, "temperature")
-    for name in names:
-        value = normaliser.temperature if name == "temperature" else getattr(architecture, name)
-        empty = value in (None, False, 0, "none") or (name == "classes" and value == 1)
-        if name == "normaliser":
-            custom = f" (c = {shown(normaliser.c)}, mu = {shown(normaliser.mu)})" * (normaliser.name == "custom")
-            yield name, normaliser.name + custom
-        elif architecture.unread(name) is None and (
-            name in (*_FIRST, *start) or not question.assumed(name) or not empty
-        ):
-            yield name, value
-
-
-def described(question: Question) -> dict[str, tuple[str, str, str]]:
-    """By its field every value that matters: the part of the setting, the label, the value as it is shown."""
-    setting, norms = question.setting, question.setting.norms
-    rows = {name: ("Setting", shown(value)) for name, value in _architecture(question)}
+def described(question: Question) -> dict[str, tuple[str, str]]:
+    """By its field every value that matters: the part of the setting, and the value as it is shown."""
+    architecture, norms, sample = question.setting.architecture, question.setting.norms, question.setting.sample
+    listed, normaliser = architecture.layers, architecture.normaliser
+    values = {f.name: getattr(architecture, f.name) for f in fields(architecture) if f.name != "layers"}
+    values |= {name: getattr(normaliser, field) for name, field in _NORMALISER.items()}
+    rows: dict[str, tuple[str, str]] = {}
+    if listed is not None:
+        rows["layers"] = ("Setting", f"{len(listed)} layers listed")
+    for name, value in values.items():
+        empty = value in _EMPTY or (name, value) == ("classes", 1)
+        read = architecture.unread(name) is None and (listed is None or name != "depth")
+        if read and not (empty and question.assumed(name)):
+            rows[name] = ("Setting", _labelled(name, value))
     if norms.C is not None:
-        rows["C"] = ("Norms", shown(norms.C))
+        rows["C"] = ("Norms", _labelled("C", norms.C))
     if norms.budgets:
         keys = list(norms.budgets)
         text = f"{len(keys)} given" if len(keys) > _MOST_NAMED else f"of {' '.join(keys)}"
         text += ", measured" * norms.measured + "; C for the rest" * (norms.C is not None)
-        rows["norm budgets"] = ("Norms", text)
-    sample = {name: getattr(setting.sample, name) for name in SAMPLE if name != "measured"}
-    rows |= {name: ("Sample", shown(value)) for name, value in sample.items() if value is not None}
-    if setting.sample.measured:
-        rows["measured"] = ("Sample", " and ".join(name.replace("_", " ") for name in setting.sample.measured))
-    labels = {"measured": "chosen from the data:"} | {
-        name: spec.label or letter(name) for name, spec in _DECLARED.items()
-    }
-    return {name: (part, labels.get(name, name).replace("_", " "), text) for name, (part, text) in rows.items()}
+        rows["norm budgets"] = ("Norms", f"norm budgets {text}")
+    for name in SAMPLE:
+        if (value := getattr(sample, name)) is not None and name != "measured":
+            rows[name] = ("Sample", _labelled(name, value))
+    if sample.measured:
+        words = " and ".join(name.replace("_", " ") for name in sample.measured)
+        rows["measured"] = ("Sample", f"chosen from the data: {words}")
+    return rows
+
+
+def _labelled(name: str, value: Any) -> str:
+    return f"{_DECLARED[name].label or letter(name)} {shown(value)}".replace("_", " ")
 
 
 def defaults_in(question: Question) -> list[str]:
@@ -314,8 +283,8 @@ def setting_lines(question: Question, *, without: Collection[str] = (), marked: 
     """The setting, with a star at defaults if these are `marked`; `without` some fields (those of a sweep)."""
     stars = defaults_in(question) if marked else []
     parts: dict[str, list[str]] = {}
-    for name, (part, label, value) in described(question).items():
+    for name, (part, text) in described(question).items():
         if name not in without:
-            parts.setdefault(part, []).append(f"{label} {value}{'*' * (name in stars)}".replace(" ", "\xa0"))
+            parts.setdefault(part, []).append(f"{text}{'*' * (name in stars)}".replace(" ", "\xa0"))
     lines = [f"{part:8} {', '.join(items)}" for part, items in parts.items()]
     return lines + ["         * default; change it with the option of that name, or --set"] * bool(stars)

@@ -10,7 +10,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, down, log10_up, short, upper
 from boundcalc.cli.eval import alone, refuse_idle_bits
 from boundcalc.cli.options import NUMBER, WHOLE, form_option, option, refuse_given, refuse_others, write_json
-from boundcalc.cli.setting import full_json, setting_options, take_setting
+from boundcalc.cli.setting import setting_options, take_setting
 from boundcalc.cli.text import say
 
 _VARIABLES = ("m", "T", "C", "depth", "gamma", "delta", "n")
@@ -56,8 +56,7 @@ def command(variable: str, target: float, bound: str, quantity: Any, form: str, 
         return
     refuse_given("without --for n", *_PLANNING)
     question = take_setting(options)
-    theorem = alone([bound])
-    if theorem is not None:
+    if (theorem := alone([bound])) is not None:
         raise InvalidSetting(
             f"{theorem.name} is not about a setting: solve is for bounds of one; "
             f"`boundcalc derive --bound {theorem.name}` gives its formula"
@@ -78,7 +77,7 @@ def command(variable: str, target: float, bound: str, quantity: Any, form: str, 
     if form == "json":
         out = {"for": variable, "target": target, "quantity": quantity, "direction": solution.direction}
         out |= {"value": solution.value, "at_end": solution.at_end}
-        out |= {"setting": full_json(value.setting), "result": value.to_json()}
+        out |= {"setting": value.setting.complete_json(), "result": value.to_json()}
         if below is not None:
             out["impossible_at"] = {"m": below.setting.sample.n_train, "floor": below.value}
         write_json(out)
@@ -120,13 +119,10 @@ def _plan(
     """How many test examples are needed."""
     from boundcalc.predictors.needed import plan_difference, plan_held_out
 
-    if certify is None or truth is None:
+    if certify is None or truth is None or (certify == "difference") != (discordant is not None):
         raise InvalidSetting(
-            "--for n needs --certify held-out (or difference) and --truth: the error supposed for planning"
-        )
-    if (certify == "difference") != (discordant is not None):
-        raise InvalidSetting(
-            "--discordant goes with --certify difference: the share of examples on which one alone errs"
+            "--for n needs --certify held-out and --truth, the error supposed for planning; or --certify difference, "
+            "--truth and --discordant, the share of examples on which one alone errs"
         )
     if discordant is None:
         plan = plan_held_out(target, truth, power, delta, looks)
@@ -141,8 +137,6 @@ def _plan(
         write_json({"for": "n", "certify": certify, **sizes})
         return
     say(f"n = {plan.always} test examples: with probability {short(power)} or more {what} (delta {short(delta)})")
-    allowed = "" if plan.allowed is None else f", {plan.allowed} errors allowed"
-    if plan.n < plan.always:
+    allowed = "" if plan.allowed is None else f" with {plan.allowed} errors allowed"
+    if plan.n < plan.always or allowed:
         say(f"{plan.n} is the smallest n that is enough{allowed}; from {plan.always} on every n is")
-    elif allowed:
-        say(allowed[2:])

@@ -61,17 +61,14 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
         raise click.UsageError("--data and --model belong to the certificate of a predictor; this one is of a class")
     try:
         if of_predictor:
-            claim, labelled, document = _predictor(file, raw, data, model)
-        elif kind == "boundcalc-score":
-            claim, labelled, document = _score(raw)
-        elif kind == "boundcalc-floor":
-            claim, labelled, document = _floor(raw)
+            claim, labelled, numbers = _predictor(file, raw, data, model)
         else:
-            claim, labelled, document = _bound(raw, text)
+            of_kind = {"boundcalc-score": _score, "boundcalc-floor": _floor}.get(kind, _bound)
+            claim, labelled, numbers = of_kind(raw, text)
     except BoundcalcError as error:
         raise CertificateError(f"{file}: {error}") from error
     if form == "json":
-        write_json({"verified": True, **document})
+        write_json({"verified": True, "claim": claim, **labelled, **numbers})
         return
     say_checked(True, claim)
     width = max(map(len, labelled))
@@ -81,7 +78,8 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
 
 
 _Verified = tuple[str, dict[str, str], dict[str, Any]]
-"""The claim, labelled lines about it, and the same for programs."""
+"""The claim, labelled lines about it, and its numbers for programs."""
+_ON_RECORD = "(on record, not checked here)"
 
 
 def _bound(raw: Any, text: str) -> _Verified:
@@ -106,22 +104,20 @@ def _bound(raw: Any, text: str) -> _Verified:
         claim = f"verified, and trivial: no cover is counted, so it bounds nothing about the {certificate.quantity}"
         how = ""
     digits, interval = (upper(log / math.log(10), 12) for log in (confirmed, first))
-    model = describe_comparison(certificate.compared)
     labelled = {
         **_about(certificate.setting),
-        "model": f"{model} (on record, not checked here)",
+        "model": f"{describe_comparison(certificate.compared)} {_ON_RECORD}",
         "measured": _measured(certificate),
         "proof": f"kind {certificate.kind.replace('_', ' ')}; {how}found by {certificate.policy!r}",
         "second": f"confirmed by the checker that stands alone: {digits}, in 50 digits",
         "first": f"confirmed in interval arithmetic: {interval}",
     }
-    document = {**raw, "quantity": certificate.quantity, "kind": certificate.kind, "trivial": trivial}
     value, log10_value = (None, None) if trivial else (value_up(confirmed), log10)
-    document |= {"value": value, "log10_value": log10_value}
-    return claim, labelled, document | {"confidence": confidence(sample.delta), "second": confirmed, "first": first}
+    numbers = {"quantity": certificate.quantity, "kind": certificate.kind, "trivial": trivial}
+    return claim, labelled, {**numbers, "value": value, "log10_value": log10_value}
 
 
-def _score(raw: Any) -> _Verified:
+def _score(raw: Any, text: str) -> _Verified:
     """The score of a test set, from its facts."""
     from boundcalc.lab.certification import of_score
     from boundcalc.predictors.scores import Score
@@ -129,13 +125,13 @@ def _score(raw: Any) -> _Verified:
     score = Score.from_json(raw)
     labelled = {
         "proof": of_score("score", score).based_on,
-        "model": f"{', '.join(score.names)} (on record, not checked here)",
+        "model": f"{', '.join(score.names)} {_ON_RECORD}",
         "facts": "taken as they stand, of independent examples that the models had not met",
     }
     return f"verified: {score.claim}", labelled, score.to_json()
 
 
-def _floor(raw: Any) -> _Verified:
+def _floor(raw: Any, text: str) -> _Verified:
     """A floor, by both checkers."""
     from boundcalc.proof import second
     from boundcalc.proof.floor import read_floor
@@ -149,7 +145,7 @@ def _floor(raw: Any) -> _Verified:
     labelled = {"of": floor.of, **_about(floor.setting)}
     labelled["members"] = f"construction {construction.name} ({construction.title}), counted by {floor.by}"
     claim = f"no bound that holds {_sure(floor.setting.sample.delta)} is below {down(floor.value, 6)}"
-    return f"verified: {claim}", labelled, floor.to_json()
+    return f"verified: {claim}", labelled, {"value": floor.value}
 
 
 def _sure(delta: float) -> str:
@@ -158,13 +154,13 @@ def _sure(delta: float) -> str:
 
 def _about(setting: Setting) -> dict[str, str]:
     """Everything the claim is about: the setting as `eval` shows it, with every budget."""
-    lines = setting_lines(Question(setting, {}), marked=False)
-    labels = dict(line.split(maxsplit=1) for line in lines)
+    labels = dict(line.split(maxsplit=1) for line in setting_lines(Question(setting, {}), marked=False))
+    norms = setting.norms
     budgets = [
         " ".join([key, *(f"{name} {shown(value)}" for name, value in limits.items())])
-        for key, limits in setting.norms.to_json().get("budgets", {}).items()
+        for key, limits in norms.to_json().get("budgets", {}).items()
     ]
-    knob = [] if setting.norms.C is None else [f"C {short(setting.norms.C)} for all budgets not set"]
+    knob = [] if norms.C is None else [f"C {short(norms.C)} for all budgets not set"]
     return {"setting": labels["Setting"], "norms": "; ".join([*knob, *budgets]), "sample": labels["Sample"]}
 
 
@@ -185,24 +181,21 @@ def _predictor(file: str, raw: Any, data_file: str | None, model: str | None) ->
     from boundcalc.predictors.certificate import SHORT, PredictorCertificate, verify_predictor
 
     certificate = PredictorCertificate.from_json(raw)
-    recipe = certificate.evidence.get("recipe", {})
+    recipe, environment = (certificate.evidence.get(name, {}) for name in ("recipe", "environment"))
     data = None if data_file is None else examples_of(data_file, handed_over=recipe.get("kind") == "given")
     weights = Path(file).with_suffix(".safetensors") if model is None else Path(model)
-    environment = certificate.evidence.get("environment", {})
     checked = verify_predictor(certificate, data, lambda recipe: _learner(recipe, weights, environment))
-    established = checked.established or "taken as they stand; give the examples with --data to establish them again"
     facts = [f"{name} {fact_shown(fact)}" for name, fact in certificate.summary().items() if name in SHORT]
     labelled = {
         "predictor": certificate.certified,
         "proof": f"{certificate.statement} ({certificate.method}): {', '.join(facts)}",
         "beforehand": _beforehand(certificate),
-        "model": _model(certificate, recipe),
+        "model": _model(recipe),
         "network": checked.proved or "",
-        "facts": established,
+        "facts": checked.established or "taken as they stand; give the examples with --data to establish them again",
     }
     claim = f"verified: risk of a fresh example <= {up(certificate.risk, 4)}, {_sure(certificate.delta)}"
-    document = {**raw, "rederived": checked.risk, "facts_established": checked.established is not None, **labelled}
-    return claim, labelled, document | {"facts": raw["facts"]}
+    return claim, labelled, {"rederived": checked.risk, "facts_established": checked.established is not None}
 
 
 def examples_of(source: str, *, handed_over: bool = False) -> Any:
@@ -237,16 +230,14 @@ def _beforehand(certificate: Any) -> str:
     return text
 
 
-def _model(certificate: Any, recipe: Mapping[str, Any]) -> str:
+def _model(recipe: Mapping[str, Any]) -> str:
     """Of a model that was handed over: what answered, and how its architecture was compared with a forward pass."""
     if recipe.get("kind") != "given":
         return ""
     compared = recipe.get("forward_check")
     text = describe_comparison(None if compared is None else read(Compared, compared, "forward_check"))
-    fresh = certificate.alternatives[certificate.chosen].get("reference", {}).get("checkpoint") is None
-    start = "zeros (gains 1)" if fresh else recipe.get("reference")
-    relative = f"; bits relative to {start}" if "reference" in recipe else ""
-    return f"{recipe.get('name')}, answered by {recipe.get('answers')}; {text}{relative} (on record, not checked here)"
+    start = f"; bits relative to {recipe['reference'] or 'zeros (gains 1)'}" if "reference" in recipe else ""
+    return f"{recipe.get('name')}, answered by {recipe.get('answers')}; {text}{start} {_ON_RECORD}"
 
 
 def _learner(recipe: Mapping[str, Any], weights: Path, environment: Mapping[str, Any]) -> Any:

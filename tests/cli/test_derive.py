@@ -24,7 +24,7 @@ def run(*words: str, code: int = 0) -> str:
 
 
 def test_a_theorem_is_brief_by_default_and_fits_the_terminal() -> None:
-    text = run("derive", "--depth", "D", "--T", "T")
+    text = run("derive")
     assert "G = D - 1 if r = 1" in text
     assert "7. Chaining in one line (Lemmas G1, G2)" in text
     assert "with probability at least 1-δ over the sample" in " ".join(text.split())
@@ -35,7 +35,6 @@ def test_a_theorem_is_brief_by_default_and_fits_the_terminal() -> None:
 
 def test_numbers_are_put_in() -> None:
     assert "C^2" not in run("derive", "--set", "C=2", "--detail", "formula")
-    assert run("derive", "--set", "C=2", "--detail", "expanded").startswith("R(f)-")
     assert "G_3 = " in run("derive", "--bound", "K1", "--depth", "3")
 
 
