@@ -74,21 +74,15 @@ def command(context: click.Context, bounds: tuple[str, ...], form: str, axes: tu
         from boundcalc.cli.grid import sweep
 
         refuse_others("with --sweep: it is about one setting", {*PARAMETERS, "bounds", "form", "axes"})
-        any_bound = sweep(question, axes, bounds, form)
-    else:
-        any_bound = _one(question, bounds, form, **options)
-    if not any_bound:
-        context.exit(FAILURE)
-
-
-def _one(question: Question, bounds: tuple[str, ...], form: str, why: bool, no_solve: bool, **files: Any) -> bool:
-    """Print the bounds of one setting and write their certificates; whether there is any."""
+        if not sweep(question, axes, bounds, form):
+            context.exit(FAILURE)
+        return
     from boundcalc.cli.report import ask
     from boundcalc.cli.screen import show
 
-    report = ask(question, bounds, solve=not no_solve, why=why)
+    report = ask(question, bounds, solve=not options["no_solve"], why=options["why"])
     best = report.best()
-    for quantity, file in {"gap": files["certificate"], "risk": files["certificate_risk"]}.items():
+    for quantity, file in {"gap": options["certificate"], "risk": options["certificate_risk"]}.items():
         if file is not None and (best is None or best.of(quantity).trivial):
             reason = f"the best {quantity} bound is trivial" if best else "no bound was found"
             raise click.ClickException(f"{reason}: there is no proof to write")
@@ -98,7 +92,8 @@ def _one(question: Question, bounds: tuple[str, ...], form: str, why: bool, no_s
         write_json(report.to_json())
     else:
         show(report)
-    return best is not None
+    if best is None:
+        context.exit(FAILURE)
 
 
 # -- theorems that are about no setting

@@ -91,7 +91,7 @@ class Report(NamedTuple):
 def ask(question: Question, bounds: Sequence[str], *, solve: bool, why: bool) -> Report:
     """Evaluates the bounds (all, when none is named); with `solve` the smallest m, with `why` the account."""
     evaluator = Evaluator(question.setting)
-    values = tuple(evaluator.value(known_bound(name)) for name in bounds or POLICIES)
+    values = tuple(map(evaluator.value, map(known_bound, bounds or POLICIES)))
     quantities: tuple[Quantity, ...] = ("gap", "risk") if any(value.kind == "bound" for value in values) else ()
     report = Report(question, values, floors_of(question.setting, quantities))
     best = report.best()

@@ -13,10 +13,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import boundcalc
+from tests.tutorials.walk import files
 
 pytestmark = pytest.mark.benchmark
 
@@ -44,8 +46,13 @@ def entered(frame, event, argument):
         functions.add((code.co_filename, code.co_qualname, code.co_firstlineno))
     return within
 sys.settrace(entered)
+sys.argv = sys.argv[1:] if sys.argv[1].endswith(".py") else sys.argv
 try:
-    runpy.run_module("boundcalc", run_name="__main__")
+    if sys.argv[0].endswith(".py"):
+        sys.path.insert(0, "")
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    else:
+        runpy.run_module("boundcalc", run_name="__main__")
 except SystemExit:
     pass
 sys.settrace(None)
@@ -53,22 +60,58 @@ print(json.dumps([sorted(functions), len(lines), calls, first]), file=sys.stderr
 """
 
 
-def test_what_eval_goes_through() -> None:
-    words = ["eval", "--depth", "2", "--T", "512"]
-    out = subprocess.run([sys.executable, "-c", _TRACER, *words], capture_output=True, text=True, check=True)
-    functions, run, calls, first = json.loads(out.stderr.splitlines()[-1])
-    root = Path(boundcalc.__file__).parent
-    files = sorted({Path(name).relative_to(root) for name, _, _ in functions})
-    lines = sum(len((root / file).read_text(encoding="utf-8").splitlines()) for file in files)
-    print(
-        f"\neval --depth 2 --T 512: {len(files)} files, {lines:,} lines ({run:,} of them run), {len(functions)} "
-        f"functions, {calls:,} calls, {first} frames at the first cost"
+class Walk(NamedTuple):
+    """What a command goes through, or the most that it may."""
+
+    files: int
+    lines: int
+    run: int
+    functions: int
+    calls: int
+    frames: int
+
+
+def _walked(words: list[str], folder: Path) -> tuple[Walk, str]:
+    out = subprocess.run(
+        [sys.executable, "-c", _TRACER, *words], capture_output=True, text=True, check=True, cwd=folder
     )
-    parts = {file.parts[0] for file in files}
-    assert parts <= {"base", "setting", "layers", "statements", "proof", "engine", "theorems", "cli"}, parts
-    assert calls < 205_000
-    assert 0 < first <= 17
-    assert {"best", "closed", "published"} <= set(out.stdout.split())
+    functions, run, calls, first = json.loads(out.stderr.splitlines()[-1])
+    names = {name for name, _, _ in functions}
+    lines = sum(len(Path(name).read_text(encoding="utf-8").splitlines()) for name in names)
+    walk = Walk(len(names), lines, run, len(functions), calls, first)
+    print(f"\n{' '.join(words)}: " + ", ".join(f"{value:,} {name}" for name, value in walk._asdict().items()))
+    return walk, out.stdout
+
+
+def _within(walk: Walk, most: Walk) -> None:
+    assert walk.frames > 0
+    assert all(value <= limit for value, limit in zip(walk, most, strict=True)), walk
+
+
+def test_what_eval_goes_through(tmp_path: Path) -> None:
+    walk, text = _walked(["eval", "--depth", "2", "--T", "512"], tmp_path)
+    _within(walk, Walk(72, 12_700, 3_000, 640, 190_000, 15))
+    assert {"best", "closed", "published"} <= set(text.split())
+
+
+def test_what_training_with_a_certificate_goes_through(tmp_path: Path) -> None:
+    """Before the cut of the house, with every certificate: 184 files, 27,634 lines, 1,429 functions, 1.3 M calls."""
+    pytest.importorskip("torch")
+    walk, text = _walked(["train", "conjunction", "--T", "128", "--m", "211", "--certify", "rule"], tmp_path)
+    _within(walk, Walk(118, 20_300, 4_600, 970, 460_000, 16))
+    assert "on every input" in text
+
+
+def test_what_the_certificate_of_a_module_goes_through(tmp_path: Path) -> None:
+    """The tutorial's own Transformer; before the cut of the house 143 files, 22,148 lines, 1,057 functions, 2.3 M
+    calls."""
+    pytest.importorskip("torch")
+    for name, text in files("own-transformer.md").items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    subprocess.run([sys.executable, "train.py"], check=True, cwd=tmp_path)
+    walk, text = _walked(["certify.py"], tmp_path)
+    _within(walk, Walk(101, 18_400, 4_100, 860, 860_000, 15))
+    assert "held-out" in text
 
 
 def public(path: Path) -> Iterator[str]:
