@@ -29,7 +29,7 @@ from tests.laws.kinds.tasks import LAWS as TASK_LAWS
 from tests.laws.kinds.tasks import check_task
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", FAMILIES)
 def test_families(name: str) -> None:
     check_family(FAMILIES[name], families.cases(name)).raise_if_broken()
 
