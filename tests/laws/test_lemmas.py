@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
-from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.targets import Points, Target, matrix_norms
@@ -46,45 +47,26 @@ def test_only_quadratic_lemmas_extend_to_all_scales(lemma: CoverLemma, monkeypat
         assert broken("closed_grows_no_faster_than_its_square", lemma)
 
 
-def test_the_laws_see_a_broken_lemma(monkeypatch: pytest.MonkeyPatch) -> None:
-    lemma, counting = LEMMAS["T13"], LEMMAS["T2"]
+T13 = LEMMAS["T13"]
+WRONG: list[tuple[str, Any, str, Any]] = [
+    ("closed_grows_with_y", T13, "closed", lambda ns, y, target, n: 1 / y),
+    ("sharp_is_not_above_closed", T13, "sharp", lambda ns, y, target, n, params: 2 * T13.closed(ns, y, target, n)),
+    ("sharp_grows_with_y_at_the_same_parameters", T13, "sharp", lambda ns, y, target, n, params: n / y),
+    ("number_systems_agree", T13, "sharp", lambda ns, *_: ns.number(2 if ns.name == "interval" else 1)),
+    ("costs_grow_with_points_unless_uniform", LEMMAS["T2"], "uniform", True),
+    ("unknown_parameters_are_refused", T13, "check_params", lambda params: None),
+    ("applies_to_its_examples", T13, "check_params", lambda params: "no"),
+    ("is_in_words", T13, "name", "T99"),
+]
 
-    def falling(ns: object, y: float, target: Target, n: float) -> float:
-        return 1 / y
 
-    monkeypatch.setattr(lemma, "closed", falling)
-    assert broken("closed_grows_with_y", lemma)
-    monkeypatch.undo()
-
-    def larger(ns: NumberSystem, y: Number, target: Target, n: Number, params: object) -> Number:
-        return 2 * lemma.closed(ns, y, target, n)
-
-    monkeypatch.setattr(lemma, "sharp", larger)
-    assert broken("sharp_is_not_above_closed", lemma)
-    monkeypatch.undo()
-
-    def rising(ns: object, y: float, target: Target, n: float, params: object) -> float:
-        return n / y
-
-    monkeypatch.setattr(lemma, "sharp", rising)
-    assert broken("sharp_grows_with_y_at_the_same_parameters", lemma)
-
-    def different(ns: NumberSystem, y: float, target: Target, n: float, params: object) -> Number:
-        return ns.number(2 if ns.name == "interval" else 1)
-
-    monkeypatch.setattr(lemma, "sharp", different)
-    assert broken("number_systems_agree", lemma)
-    monkeypatch.undo()
-    monkeypatch.setattr(type(counting), "uniform", True)
-    assert broken("costs_grow_with_points_unless_uniform", counting)
-    monkeypatch.undo()
-    monkeypatch.setattr(lemma, "check_params", lambda params: None)
-    assert broken("unknown_parameters_are_refused", lemma)
-    monkeypatch.setattr(lemma, "check_params", lambda params: "no")
-    assert broken("applies_to_its_examples", lemma)
-    monkeypatch.undo()
-    monkeypatch.setattr(lemma, "name", "T99")
-    assert broken("is_in_words", lemma)
+@pytest.mark.parametrize(("law", "lemma", "part", "wrong"), WRONG)
+def test_each_law_sees_a_broken_lemma(
+    law: str, lemma: CoverLemma, part: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not broken(law, lemma)
+    monkeypatch.setattr(type(lemma) if part == "uniform" else lemma, part, wrong)
+    assert broken(law, lemma)
     assert len(LAWS) == 10
 
 
