@@ -1,7 +1,8 @@
-"""The network that a printed risk is about, as arrays."""
+"""The network that a printed risk is about, as arrays; and random searches for a better one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from boundcalc.engine.witness import State, best_state, chosen, first_token
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Embedding, Setting
+from boundcalc.testing.drawing import Array, Dice, Parameters, within
+from tests.soundness.network import Network
 
 Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
 
@@ -66,3 +69,30 @@ def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray
     rows = np.array(state.start).reshape(2, 2)[:, : min(width, 2)]
     x[:, :, : min(width, 2)] = (a.input_radius * rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, None]
     return x[0], x[1]
+
+
+Score = Callable[[Network, Parameters, list[Array]], float]
+
+
+def climb(setting: Setting, rng: np.random.Generator, widths: list[int], score: Score, starts: int = 1) -> float:
+    """The largest score that random steps of weights, and of an input of each width, come to."""
+    a = setting.architecture
+    network, best = Network(a.stages, setting.norms, a.seq_len, a.input_radius), -np.inf
+
+    def full(x: Array) -> Array:
+        return a.input_radius * x / np.linalg.norm(x, axis=1, keepdims=True)
+
+    for _ in range(starts):
+        weights, xs = network.draw(Dice(rng)), [full(rng.standard_normal((a.seq_len, d))) for d in widths]
+        here = score(network, weights, xs)
+        for step in range(400):
+            size = 0.5 * 0.985**step
+            other = {
+                key: within(w + size * rng.standard_normal(w.shape), setting.norms.find(key[0], key[1]))
+                for key, w in weights.items()
+            }
+            moved = [full(x + size * rng.standard_normal(x.shape)) for x in xs]
+            if (there := score(network, other, moved)) > here:
+                weights, xs, here = other, moved, there
+        best = max(best, here)
+    return best

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from boundcalc import Setting, compare
+from boundcalc import Setting
 from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.intervals import upper_float
 from boundcalc.checkpoints.forward import NUMPY
@@ -33,15 +33,16 @@ from boundcalc.proof.checker import check
 from boundcalc.setting import PRESETS, Budget, Embedding, Normaliser, Norms
 from boundcalc.setting.architecture import Architecture
 from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
-from boundcalc.testing.drawing import Dice, limits_of, used, within
+from boundcalc.testing.drawing import Array, Parameters, limits_of, used
 from boundcalc.testing.layers import Arrays
 from boundcalc.theorems import POLICIES
-from tests.laws.member import member
+from tests.laws.member import climb, member
 from tests.laws.settings import settings
 from tests.proof import alone
 from tests.soundness.network import Network
 
-ROUNDING = 1e-9
+ROUNDING, SPECTRAL = 1e-9, 1e-7
+"""A sum of square roots of singular values takes 10^-16 for 10^-8."""
 
 
 def forward(setting: Setting, weights: Any, x: Any) -> Any:
@@ -79,7 +80,7 @@ def shown(setting: Setting) -> float:
             for name in ("op", "fro", "two_one", "two_one_t", "one_one", "rank"):
                 limit = getattr(budget, name)
                 assert limit is None or getattr(norm, name) <= limit * (1 + ROUNDING), (kind, name)
-        assert used(array, budget)[0] <= 1 + ROUNDING, kind
+        assert used(array, budget)[0] <= 1 + SPECTRAL, kind
     for x in found.inputs:
         assert x.ndim == 1 or np.linalg.norm(x, axis=1).max() <= a.input_radius * (1 + ROUNDING)
     first, second = (forward(setting, found.weights, x) for x in found.inputs)
@@ -190,20 +191,14 @@ def test_the_defaults_speak_of_both_labels(preset: str) -> None:
 
 
 def test_what_is_said_where_nothing_is_built() -> None:
-    """One sentence with the largest margin built and the largest not excluded.
-
-    Certificates are refused only beyond that.
-    """
+    """One sentence with the largest margins built and not excluded; beyond these certificates are refused."""
     deep = Setting.of(depth=4, seq_len=512)
-    assert all(
-        "gamma 0.12, while the largest margin that a network is built with is 0.0156249" in str(value.risk_refusal)
-        and "margins up to 0.353554 are not excluded" in str(value.risk_refusal)
-        for value in compare(deep, ("best", "parameters"))
-    )
+    said = str(evaluate(deep).risk_refusal)
+    assert "gamma 0.12, while the largest margin that a network is built with is 0.0156249" in said
+    assert "margins up to 0.353554 are not excluded" in said
     with pytest.raises(Unsupported, match="no network is built"):
         evaluate(deep.but(normaliser=Normaliser("linear"))).of("risk")
-    found = Search(deep, POLICIES["parameters"]).candidates("risk")[0]
-    assert check(found.certificate)
+    assert check(Search(deep, POLICIES["parameters"]).candidates("risk")[0].certificate)
 
 
 def test_measured_margins_are_a_witness() -> None:
@@ -245,28 +240,17 @@ def test_one_block_attains_the_largest_margin_on_both_labels() -> None:
 
 def test_no_network_has_more_on_both_labels() -> None:
     """Random steps of weights and of two inputs come near the largest margin, and not beyond it."""
-    rng, near = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+
+    def margin(network: Network, weights: Parameters, xs: list[Array]) -> float:
+        return min(float(network.run(weights, x)[0, 0]) * sign for x, sign in zip(xs, (1, -1), strict=True))
+
+    shares: list[float] = []
     for setting in relu_settings("steps", 12, (1, 2), (1, 2)):
-        most = upper_float(margin_on_both_labels(setting))
-        a = setting.architecture
-        network = Network(a.stages, setting.norms, a.seq_len, a.input_radius)
-        weights = network.draw(Dice(rng))
-        pair = [rng.standard_normal((a.seq_len, a.d)) for _ in range(2)]
-        best = -np.inf
-        for step in range(300):
-            size = 0.5 * 0.985**step
-            other = {
-                key: within(w + size * rng.standard_normal(w.shape), setting.norms.find(key[0], key[1]))
-                for key, w in weights.items()
-            }
-            moved = [x + size * rng.standard_normal(x.shape) for x in pair]
-            moved = [a.input_radius * x / np.linalg.norm(x, axis=1, keepdims=True) for x in moved]
-            there = min(float(network.run(other, x)[0, 0]) * sign for x, sign in zip(moved, (1, -1), strict=True))
-            assert there <= most * (1 + ROUNDING)
-            if there > best:
-                weights, pair, best = other, moved, there
-        near += best > 0.5 * most
-    assert near >= 3
+        d, most = setting.architecture.d, upper_float(margin_on_both_labels(setting))
+        shares.append(climb(setting, rng, [d, d], margin) / most)
+    assert max(shares) <= 1 + ROUNDING
+    assert sum(share > 0.5 for share in shares) >= 3
 
 
 def test_the_law_sees_a_margin_that_one_label_alone_has() -> None:

@@ -3,6 +3,7 @@ said."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,22 +30,15 @@ from boundcalc.setting import (
     SoftCap,
 )
 from boundcalc.setting.norms import Norms
-from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
-from boundcalc.testing.drawing import Array, Dice, Parameters, within
+from boundcalc.statements.premise import _classes, margin_of_class, margin_on_both_labels, no_member
+from boundcalc.testing.drawing import Array, Parameters
 from boundcalc.theorems import POLICIES
+from tests.laws.member import climb
 from tests.laws.settings import settings
+from tests.laws.test_bounds import NOISE, logs
 from tests.soundness.network import Network
 
 ROUNDING = 1e-9
-
-
-def one_hot(width: int) -> Array:
-    return np.eye(1, width)[0]
-
-
-def direction(x: Array) -> Array:
-    size = float(np.linalg.norm(x[0]))
-    return x[0] / size if size > 0 else one_hot(len(x[0]))
 
 
 def test_the_margin_of_an_output_is_sharp_in_its_length_for_every_number_of_classes() -> None:
@@ -100,15 +94,12 @@ def number(text: str) -> float:
     return float(base) ** int(exponent) if power else float(text)
 
 
-def test_where_the_premise_is_not_asked() -> None:
-    """A training error of 1, and a loss that is no ramp, suppose no margin."""
-    asked = Setting.of(depth=1, margin=100.0)
-    assert no_member(asked.but(train_error=1.0)) is None
-    assert no_member(asked.but(lipschitz=2.0)) is None
-    assert no_member(Setting.of(depth=1, margin=100.0, train_error=0.999)) is not None
-
-
-def test_a_matrix_of_rank_zero_leaves_no_margin() -> None:
+def test_where_the_premise_is_supposed() -> None:
+    """A training error of 1, and a loss that is no ramp, suppose no margin; a matrix of rank 0 leaves none."""
+    far = Setting.of(depth=1, margin=100.0)
+    assert no_member(far.but(train_error=1.0)) is None
+    assert no_member(far.but(lipschitz=2.0)) is None
+    assert no_member(far.but(train_error=0.999)) is not None
     norms = Norms(C=1.0, budgets={"readout": Budget(op=1.0, rank=0)})
     assert no_member(replace(Setting.of(depth=1), norms=norms)) is not None
 
@@ -125,32 +116,11 @@ def _behind(ends: Sequence[Layer], classes: int) -> Setting:
     return Setting(architecture, Norms(C=3.0), Sample())
 
 
-def _climbed(setting: Setting, rng: np.random.Generator) -> float:
-    """The largest margin that random steps of weights and input come to."""
-    architecture = setting.architecture
-    network = Network(architecture.stages, setting.norms, architecture.seq_len, architecture.input_radius)
-
-    def margin(weights: Parameters, x: Array) -> float:
-        known = iter(network.known)
-        for layer in architecture.stages:
-            x = np.atleast_2d(network.apply(layer, weights, x, next(known)[1], project=False))
-        return float(x[0, 0] if x.shape[1] == 1 else x[0, 0] - x[0, 1:].max())
-
-    best = -np.inf
-    for _ in range(4):
-        weights, x = network.draw(Dice(rng)), 2.0 * direction(rng.standard_normal((1, 3)))[None]
-        here = margin(weights, x)
-        for step in range(400):
-            size = 0.5 * 0.985**step
-            other = {
-                key: within(w + size * rng.standard_normal(w.shape), setting.norms.find(key[0], key[1]))
-                for key, w in weights.items()
-            }
-            y = 2.0 * direction(x + size * rng.standard_normal(x.shape))[None]
-            if (there := margin(other, y)) > here:
-                weights, x, here = other, y, there
-        best = max(best, here)
-    return best
+def _margin(network: Network, weights: Parameters, xs: list[Array]) -> float:
+    (x,), known = xs, iter(network.known)
+    for layer in network.layers:
+        x = np.atleast_2d(network.apply(layer, weights, x, next(known)[1], project=False))
+    return float(x[0, 0] if x.shape[1] == 1 else x[0, 0] - x[0, 1:].max())
 
 
 ENDS: dict[str, tuple[Callable[[int], tuple[Layer, ...]], float, float]] = {
@@ -171,8 +141,61 @@ def test_layers_that_shorten_rows_leave_no_larger_margin(name: str, classes: int
     end, few, several = ENDS[name]
     setting = _behind(end(classes), classes)
     most = upper_float(margin_of_class(setting))
-    found = _climbed(setting, np.random.default_rng(classes))
+    found = climb(setting, np.random.default_rng(classes), [3], _margin, starts=4)
     assert found <= most * (1 + ROUNDING)
     assert found > (few if classes <= 2 else several) * most
     for factor, speaks in ((1.001, False), (0.999, True)):
         assert (no_member(setting.but(margin=factor * most)) is None) is speaks
+
+
+# -- products: a smaller budget never prints a larger number (A6, A7)
+
+TOKENS = Setting.of(
+    style="post", normalisation="none", residual=True, depth=1, d=4, d_ff=4, heads=2, vocabulary=3,
+    positions="learned", own_row=2, seq_len=3, n_train=10**5, margin=1.2,
+)  # fmt: skip
+SMALL = {
+    "position_values": Budget(heads=1e-9),
+    "first_row[0]": Budget(op=1e-9),
+    "W_O": Budget(op=1.0, two_one=2.0),
+    "W_1": Budget(op=1e-6, two_one=1e-6),
+    "W_2": Budget(op=1e-6, two_one=1e-6),
+    "readout": Budget(op=1.0, two_one=1.0),
+}
+
+
+def with_values(size: float, **more: Budget) -> Setting:
+    """The class in which heads put out values no longer than so."""
+    return replace(TOKENS, norms=Norms(C=100.0, budgets={**SMALL, "token_values": Budget(heads=size), **more}))
+
+
+def test_a_premise_that_products_exclude_is_refused() -> None:
+    """The factors alone allow margins of thousands; the product of the values leaves 1."""
+    empty = with_values(1.0)
+    assert float(margin_of_class(empty)) == pytest.approx(1.0, abs=1e-5)
+    assert no_member(empty) is not None
+    assert all(value.risk_refusal is not None for value in compare(empty) if value.refusal is None)
+    assert no_member(with_values(1.3)) is None
+    walks = [float(margin_of_class(each)) for each in _classes(empty)[1:]]
+    assert walks == [pytest.approx(1.0, abs=1e-5)]
+    factors = replace(empty, norms=Norms(C=100.0))  # the control: without the class of the products it is not empty
+    assert float(margin_of_class(factors)) > 1.2
+
+
+@pytest.mark.parametrize("kind", ["token_values", "W_2_to_readout[0]", "token_scores"])
+def test_smaller_budgets_of_products_have_smaller_bounds(kind: str) -> None:
+    rng = random.Random(kind)
+    limit = {"token_values": "heads", "token_scores": "sup"}.get(kind, "op")
+    for _ in range(3):
+        size = rng.uniform(0.5, 3.0)
+        before, after = (
+            {v.name: v for v in compare(_wide(kind, replace(Budget(), **{limit: part * size}))) if v.refusal is None}
+            for part in (1.0, 0.7)
+        )
+        for name, value in before.items():
+            assert all(new <= old + NOISE for old, new in zip(logs(value), logs(after[name]), strict=True)), name
+
+
+def _wide(kind: str, budget: Budget) -> Setting:
+    norms = Norms(C=1.2, budgets={kind: budget})
+    return replace(TOKENS.but(n_train=10**8, margin=0.05), norms=norms)
