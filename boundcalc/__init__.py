@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boundcalc.predictors.certificate import verify_predictor as verify_predictor
     from boundcalc.predictors.data import Data as Data
     from boundcalc.predictors.picking import pick_to_learn as pick_to_learn
-    from boundcalc.predictors.rules.certify import explain_network as explain_network
+    from boundcalc.predictors.rules.search import explain_network as explain_network
     from boundcalc.proof.certificate import Certificate as Certificate
     from boundcalc.proof.checker import verify as verify
     from boundcalc.setting import Architecture as Architecture
@@ -50,7 +50,7 @@ _HOMES = {
     "boundcalc.predictors.certificate": ("PredictorCertificate", "verify_predictor"),
     "boundcalc.predictors.data": ("Data",),
     "boundcalc.predictors.picking": ("pick_to_learn",),
-    "boundcalc.predictors.rules.certify": ("explain_network",),
+    "boundcalc.predictors.rules.search": ("explain_network",),
     "boundcalc.setting": ("Architecture", "Budget", "Norms", "Sample", "Setting"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

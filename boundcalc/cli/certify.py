@@ -185,7 +185,8 @@ def _say_written(folder: Path | None, written: list[Path]) -> None:
 def _rule(model: str, data: str | None, delta: float, folder: Path | None, form: str) -> bool:
     """Print what a network on bits provably computes and the bound of its risk; whether anything is proved."""
     from boundcalc.base.output import make_folder
-    from boundcalc.predictors.rules.certify import explain_network, facts_of_rule, function_of
+    from boundcalc.predictors.rules.certify import facts_of_rule, function_of
+    from boundcalc.predictors.rules.search import explain_network
 
     if folder is not None and data is None:
         raise InvalidSetting("--certificates with --by rule needs the training examples: --data FILE")

@@ -380,7 +380,8 @@ def _picked(outputs: Outputs, examples: Sequences, delta: float, make: Any, seed
 
 def _by_rule(outputs: Outputs, examples: Sequences, delta: float) -> PredictorCertificate:
     """The certificate of a rule that a network on bits provably follows (G15)."""
-    from boundcalc.predictors.rules.certify import StoredNetwork, explain_network
+    from boundcalc.predictors.rules.certify import StoredNetwork
+    from boundcalc.predictors.rules.search import explain_network
 
     audit = outputs.audit
     if audit is None:

@@ -26,8 +26,8 @@ from boundcalc.lab.train.sweep import sweep_from_json
 from boundcalc.predictors.rules.check import inputs_of, least_value
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.fails import descend
-from boundcalc.predictors.rules.search import Found, explain, leaves_of
-from boundcalc.predictors.rules.slopes import Part
+from boundcalc.predictors.rules.search import Explanation, explain
+from boundcalc.predictors.rules.slopes import leaves_of
 from boundcalc.predictors.rules.tables import Tables, tables_of
 
 PROMISES = "below"
@@ -35,7 +35,7 @@ SEEDS = (40, 53)
 """The first network is the conjunction on all inputs; the second errs on no example, and on the input of ones."""
 
 
-def networks(quick: bool) -> list[tuple[Any, Tables, Found]]:
+def networks(quick: bool) -> list[tuple[Any, Tables, Explanation]]:
     """Networks as trained, their tables, what was found of them."""
     torch.set_num_threads(1)
     explanations = []
@@ -58,7 +58,7 @@ def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float,
     inputs = [inputs_of(rule.T, pattern, low, high) for pattern in patterns(rule)]
     ends = []
     for sign in (1, -1):
-        leaves = leaves_of(tables.floats, [Part(region, sign) for region in inputs])
+        leaves = leaves_of(tables.floats, [(region, sign) for region in inputs])
         values = [least_value(tables, leaf, sign, region) for (leaf, _), region in zip(leaves, inputs, strict=True)]
         ends.append([sign * value for value in values])
     return list(zip(*ends, strict=True))
@@ -66,10 +66,9 @@ def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float,
 
 def attention(tables: Tables, x: Any) -> list[list[float]]:
     """The mean attention of each head, on the row that is read and on every bit."""
-    f = tables.floats
-    rows = []
-    for e, own in zip(f.e, f.own_e, strict=True):
-        mass = np.where(x > 0, e[:, 1], e[:, 0])
+    rows, T = [], tables.T
+    for *e, own in tables.floats.sums[..., -1]:
+        mass = np.where(x > 0, e[T:], e[:T])
         whole = mass.sum(1, keepdims=True) + own
         rows.append(np.round([(own / whole).mean(), *(mass / whole).mean(0)], 4).tolist())
     return rows

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,10 +26,12 @@ from boundcalc.predictors.certificate import (
 from boundcalc.predictors.data import Array, Data, EvidenceHere, digest_of_arrays, named, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
-from boundcalc.predictors.rules.search import Found, explain
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
 from boundcalc.predictors.statements import G15, G15P, count
 from boundcalc.setting import Architecture
+
+if TYPE_CHECKING:
+    from boundcalc.predictors.rules.search import Explanation
 
 _KINDS = {"table": "truth table", "tree": "decision tree"}
 _CLOSE = 1e-6
@@ -86,25 +88,6 @@ def _array(value: Any) -> Array:
     return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
 
 
-@dataclass
-class Explanation(Found):
-    """What a network provably computes, and the bound of its risk where examples were given and a proof was found."""
-
-    certificate: PredictorCertificate | None = None
-
-    @property
-    def margin(self) -> float | None:
-        """What the network's output exceeds in size wherever the proof reaches; None where nothing is proved."""
-        return None if self.proved is None else self.proved.margin
-
-    def __str__(self) -> str:
-        if self.proof is None or self.proved is None:
-            what = "a network that was not shown to follow a rule"
-            return f"{what}; it differs from {self.rule} at {self.counterexample}" if self.counterexample else what
-        text = in_words(self.rule, self.proof, self.proved.margin)
-        return text if self.certificate is None else f"{text}; {_risk_in_words(self.certificate)}"
-
-
 def in_words(rule: Rule, proof: Proof, margin: float) -> str:
     """What was proved, in one sentence."""
     return f"computes {rule} on {reach(rule, proof)} (proved from the weights, least margin {down(margin, 3)})"
@@ -127,7 +110,8 @@ def function_of(rounding: float | None, margin: float) -> str:
     return f"{kept} (rounding error at most {up(rounding, 3)})"
 
 
-def _risk_in_words(certificate: PredictorCertificate) -> str:
+def risk_in_words(certificate: PredictorCertificate) -> str:
+    """The bound, as a table or tree and by a name."""
     more, sure = facts_of_rule(certificate), f"with probability {confidence(certificate.delta)}"
     if "bits_unnamed" not in more:
         return f"risk <= {up(certificate.risk, 3)} {sure}"
@@ -140,45 +124,15 @@ def _risk_in_words(certificate: PredictorCertificate) -> str:
     )
 
 
-def explain_network(
-    model: Any,
-    data: Any = None,
-    *,
-    delta: float = 0.05,
-    seconds: float = 3.0,
-    progress: Callable[[str], None] | None = None,
-) -> Explanation:
-    """The rule that a network provably computes, its proof and margin; with training examples also its risk.
-
-    Args:
-        model: the path of a model's file, a `Transformer` of this package, or (architecture, weights).
-        data: the examples it was trained on (`Data`, or a pair of arrays), or None.
-        delta: failure probability of the bound.
-        seconds: processor time of the search.
-        progress: receives what is being done.
-
-    Returns:
-        The rule with what was proved; where nothing was, the best guess and an input on which it fails.
-    """
-    network = StoredNetwork.of(model)
-    examples = None if data is None else data if isinstance(data, Data) else Data(*map(np.asarray, data))
-    tables = tables_of(network.architecture, network.weights)
-    x, y = (None, None) if examples is None else (_rows(examples, tables.T), examples.y)
-    explanation = Explanation(**vars(explain(tables, x, y, seconds=seconds, progress=progress)))
-    if examples is not None and explanation.proved is not None:
-        explanation.certificate = certificate_of(network, explanation, examples, delta)
-    return explanation
-
-
 def certificate_of(
-    network: StoredNetwork, explanation: Found, data: Data, delta: float, *, prefix: int = 0
+    network: StoredNetwork, explanation: Explanation, data: Data, delta: float, *, prefix: int = 0
 ) -> PredictorCertificate:
     """The certificate of a proved rule; with a prefix that the rule was read off, by G15p on the other examples."""
     rule, proof, proved = explanation.rule, explanation.proof, explanation.proved
     if proof is None or proved is None:
-        raise InvalidSetting(str(Explanation(rule, counterexample=explanation.counterexample)))
+        raise InvalidSetting(str(explanation))
     tested = data.take(range(prefix, len(data)))
-    facts: dict[str, Any] = {"errors": rule.errors(_rows(tested, rule.T), tested.y), "n": len(tested)}
+    facts: dict[str, Any] = {"errors": rule.errors(rows_of(tested, rule.T), tested.y), "n": len(tested)}
     return issue(
         "rule",
         "G15p" if prefix else "G15",
@@ -214,7 +168,8 @@ def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
     return facts
 
 
-def _rows(data: Data, T: int) -> Array:
+def rows_of(data: Data, T: int) -> Array:
+    """The bits of the examples."""
     if data.x.ndim != 2 or data.x.shape[1] != T or not bool(((data.x == 0) | (data.x == 1)).all()):
         raise InvalidSetting(f"the examples must be rows of {T} bits, got an array of shape {data.x.shape}")
     return data.x

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.schema import write
 from boundcalc.predictors.rules.code import Fixed, Rule
-from boundcalc.predictors.rules.hidden import offsets
-from boundcalc.predictors.rules.rounded import Directions
+from boundcalc.predictors.rules.heads import Directions, HeadOn, Inputs
+from boundcalc.predictors.rules.hidden import least, offset, phi
 from boundcalc.predictors.rules.rounding import float32_error
-from boundcalc.predictors.rules.support import HeadOn, Inputs, heads_on, transposed
-from boundcalc.predictors.rules.tables import Tables, least, phi
+from boundcalc.predictors.rules.tables import Tables
 from boundcalc.predictors.statements import read_as
 
 
@@ -152,17 +152,20 @@ def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs) -> float:
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
     if tables.centre is None and leaf.scale != 1:
         raise CertificateError("a leaf of a network without normalisation has the scale 1")
-    heads = heads_on(tables, inputs)
+    heads = [HeadOn(table, inputs) for table in tables.heads]
     low, high = _read_range(tables, heads, leaf.heads)
+    if not all(end.is_finite() for end in (*low, *high)):
+        return -math.inf
     scale = _first_scale(tables, low[width:], high[width:])
-    z_low, z_high = [], []
-    for j, zeta in enumerate(tables.zeta):
-        if not (low[j].is_finite() and high[j].is_finite()):
-            return -math.inf
-        z_low.append(lower_float(zeta + least([s * low[j] for s in scale])))
-        z_high.append(upper_float(zeta - least([-s * high[j] for s in scale])))
-    total = sum(offsets(a.activation, [sign * g for g in tables.g], leaf.slopes, z_low, z_high), sign * tables.k_0)
-    total = sum((arb(slope) * zeta for slope, zeta in zip(leaf.slopes, tables.zeta, strict=True)), total)
+    total, z = sign * tables.k_0, list[tuple[float, float]]()
+    for j, (g, slope, zeta) in enumerate(zip(tables.g, leaf.slopes, tables.zeta, strict=True)):
+        z.append(
+            (
+                lower_float(zeta + least([s * low[j] for s in scale])),
+                upper_float(zeta - least([-s * high[j] for s in scale])),
+            )
+        )
+        total = total + offset(a.activation, sign * g, slope, *z[j]) + arb(slope) * zeta
     bent = sign * tables.scaled + tables.units * arb_mat([[slope] for slope in leaf.slopes])
     if tables.centre is None:
         total = total - _most(tables, heads, [-(sign * tables.straight + bent)])[0]
@@ -175,8 +178,7 @@ def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs) -> float:
     total = total + least([(s - near) * t for s in scale for t in (up, -down)]) - against
     if not bool(total > 0):
         return -math.inf
-    behind = _output_box(tables, low[width:], high[width:], scale, z_low, z_high)
-    square = sum((_larger_square(a, b) for a, b in behind), arb(0))
+    square = _output_square(tables, low[width:], high[width:], scale, z)
     return _lower_float(tables.scale_of_square(square) * total + sign * tables.last)
 
 
@@ -189,25 +191,23 @@ def _most(tables: Tables, heads: Sequence[HeadOn], columns: Sequence[arb_mat]) -
     sums = [(tables.rho * w)[0, 0] for w in columns]
     for head in heads:
         bounds = head.bounds(Directions([(head.table.out * w).entries() for w in columns]))
-        sums = [a + b for a, b in zip(sums, bounds, strict=True)]
+        sums = [a + b for a, b in zip(sums, bounds.tolist(), strict=True)]
     return sums
 
 
 def _read_range(tables: Tables, heads: Sequence[HeadOn], exact: Sequence[int]) -> tuple[list[arb], list[arb]]:
-    """Bounds of <w, r> for every column w that is read."""
+    """Bounds of <w, r> for every column w that is read: of some heads column by column, of others from a box."""
     low = high = (tables.rho * tables.read).entries()
-    for head, through, both_ways, sizes in zip(heads, tables.through, tables.both_ways, tables.sizes, strict=True):
-        if head.index in exact:
-            most = [arb(b) for b in head.bounds(both_ways)]
-            up, down = most[: len(low)], [-b for b in most[len(low) :]]
+    for h, (head, through) in enumerate(zip(heads, tables.through, strict=True)):
+        if h in exact:
+            up, down = np.split(head.bounds(tables.both_ways[h]), 2)
+            ups, downs = up.tolist(), (-down).tolist()
         else:
-            centre, radius = head.box(tables.axes)
-            at, spread = (arb_mat([centre]) * through).entries(), (arb_mat([radius]) * sizes).entries()
-            up, down = (
-                [a + b for a, b in zip(at, spread, strict=True)],
-                [a - b for a, b in zip(at, spread, strict=True)],
-            )
-        low, high = [a + b for a, b in zip(low, down, strict=True)], [a + b for a, b in zip(high, up, strict=True)]
+            middle, half = head.box(tables.axes)
+            at, spread = (arb_mat([middle]) * through).entries(), (arb_mat([half]) * tables.sizes[h]).entries()
+            ups = [a + b for a, b in zip(at, spread, strict=True)]
+            downs = [a - b for a, b in zip(at, spread, strict=True)]
+        low, high = [a + b for a, b in zip(low, downs, strict=True)], [a + b for a, b in zip(high, ups, strict=True)]
     return low, high
 
 
@@ -215,32 +215,28 @@ def _first_scale(tables: Tables, low: Sequence[arb], high: Sequence[arb]) -> lis
     """The least and the largest scale of the first normalisation, from a box around C r."""
     if tables.centre is None:
         return [arb(1)]
-    largest, smallest = arb(0), arb(0)
-    for a, b in zip(low, high, strict=True):
-        largest = largest + _larger_square(a, b)
-        if bool(a > 0) or bool(b < 0):
-            smallest = smallest + least([a * a, b * b])
-    return [tables.scale_of_square(largest), tables.scale_of_square(smallest)]
+    box = list(zip(low, high, strict=True))
+    smallest = [least([a * a, b * b]) for a, b in box if bool(a > 0) or bool(b < 0)]
+    return [tables.scale_of_square(square) for square in (_largest_square(box), sum(smallest, arb(0)))]
 
 
-def _output_box(
-    tables: Tables,
-    low: Sequence[arb],
-    high: Sequence[arb],
-    scale: Sequence[arb],
-    z_low: Sequence[float],
-    z_high: Sequence[float],
-) -> list[tuple[arb, arb]]:
-    """Ranges of the coordinates of a vector that C takes to C y, y the row behind the hidden layer; C only shortens."""
+def _largest_square(box: Sequence[tuple[arb, arb]]) -> arb:
+    return sum((arb.max(a * a, b * b) for a, b in box), arb(0))
+
+
+def _output_square(
+    tables: Tables, low: Sequence[arb], high: Sequence[arb], scale: Sequence[arb], z: Sequence[tuple[float, float]]
+) -> arb:
+    """At least |C y|^2, y the row behind the hidden layer: C takes a vector in a box to C y, and C only shortens."""
     w_2, b_2, residual = tables.behind
     name = tables.architecture.activation
-    ends = []
-    for a, b in zip(z_low, z_high, strict=True):
+    ends: list[tuple[arb, arb]] = []
+    for a, b in z:
         at = [phi(name, arb(a)), phi(name, arb(b))]
         monotone = name == "relu" or a >= -0.75 or b <= -0.76  # GELU falls, then rises, and is above -0.17
         ends.append((arb.min(*at) if monotone else arb(-0.17), arb.max(*at)))
     box: list[tuple[arb, arb]] = []
-    for i, column in enumerate(transposed(w_2.tolist())):
+    for i, column in enumerate(w_2.transpose().tolist()):
         lower, upper = low[i] + b_2[i], high[i] + b_2[i]
         if residual is not None:
             corners = [residual[0][i] * s * c for s in scale for c in (low[i], high[i])]
@@ -249,11 +245,7 @@ def _output_box(
         for w, (bottom, top) in zip(column, ends, strict=True):
             lower, upper = lower + arb.min(w * bottom, w * top), upper + arb.max(w * bottom, w * top)
         box.append((lower, upper))
-    return box
-
-
-def _larger_square(low: arb, high: arb) -> arb:
-    return arb.max(low * low, high * high)
+    return _largest_square(box)
 
 
 def _leaves(tree: Node | None, fixed: Fixed) -> Iterator[tuple[Fixed, Leaf | None]]:

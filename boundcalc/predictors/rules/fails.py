@@ -10,7 +10,7 @@ import numpy as np
 
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.code import Fixed, Rule
-from boundcalc.predictors.rules.tables import FloatTables, Tables
+from boundcalc.predictors.rules.tables import FloatTables
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,7 @@ class Counterexample:
 
 
 def counterexample(
-    tables: Tables,
-    rule: Rule,
-    random: np.random.Generator,
-    leaves: Sequence[Fixed],
-    *,
-    starts: int = 13,
-    steps: int = 40,
+    floats: FloatTables, rule: Rule, random: np.random.Generator, leaves: Sequence[Fixed], starts: int = 5
 ) -> Counterexample | None:
     """An input in these leaves on which the rule answers and the network answers otherwise."""
     low, high = rule.ones
@@ -43,7 +37,7 @@ def counterexample(
     for fixed in leaves:
         for answer in rule.answers_on(fixed) - {-1}:
             for count in counts:
-                x, value = descend(tables.floats, rule, fixed, answer, count, random, steps, until=0.0)
+                x, value = descend(floats, rule, fixed, answer, count, random, 40, until=0.0)
                 if value < 0:
                     return Counterexample(tuple(map(int, x)), value if answer else -value, answer)
     return None
@@ -77,21 +71,14 @@ def descend(
         if value < until:
             break
         order = others[np.argsort(sign * f.flips(x)[others], kind="stable")]
-        near = np.repeat(x[None], len(others).bit_length(), 0)
-        for power, row in enumerate(near):  # the best flip, the best two, four, eight, ..
+        near = np.repeat(x[None], len(others).bit_length() + 1, 0)
+        for power, row in enumerate(near[1:]):  # the best flip, the best two, four, eight, ..
             row[order[: 2**power]] ^= 1
-        near = np.concatenate([near, _swapped(x, order)])
+        for bit in (0, 1):  # the best flip of a 0 and the best of a 1: as many ones as before
+            near[0, order[x[order] == bit][:1]] ^= 1
         near = near[rule.answers(near) == answer]
         values = sign * f.forward(near)
         if not len(near) or not values.min() < value - 1e-9:
             break
         x, value = near[int(values.argmin())], float(values.min())
     return x, value
-
-
-def _swapped(x: Array, order: Array) -> Array:
-    """The input with the best flip of a 0 and the best flip of a 1, which keep its number of ones."""
-    swapped = x.copy()
-    for bit in (0, 1):
-        swapped[order[x[order] == bit][:1]] ^= 1
-    return swapped[None]

@@ -5,16 +5,16 @@ Nothing is trusted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.rules.check import Leaf
-from boundcalc.predictors.rules.quotients import Free, largest
-from boundcalc.predictors.rules.support import Inputs
-from boundcalc.predictors.rules.tables import FloatTables, float_phi
+from boundcalc.predictors.rules.heads import Free, Inputs, largest
+from boundcalc.predictors.rules.hidden import float_phi
+from boundcalc.predictors.rules.tables import FloatTables
 
 _EXACT_HEADS = 3
 _EXACT_SHARE = 4
@@ -31,88 +31,80 @@ _GRID = np.linspace(0, 1, 33)
 _DIGITS = 5
 
 
-@dataclass(frozen=True)
-class Part:
-    """Inputs on which a network shall answer one thing."""
-
-    inputs: Inputs
-    sign: int
+Part = tuple[Inputs, int]
+"""Inputs on which a network shall answer one thing: with an output above 0 (1), or below (-1)."""
 
 
-@dataclass
 class _Sets:
     """The heads on sets of inputs with equally many fixed positions."""
 
-    f: FloatTables
-    inputs: Sequence[Inputs]
-    heads: Free = field(init=False)
-
-    def __post_init__(self) -> None:
-        terms, fixed = zip(*(self.f.terms(inputs.free, inputs.fixed) for inputs in self.inputs), strict=True)
-        low, high = np.repeat([inputs.counts for inputs in self.inputs], len(self.f.e), 0).T
-        self.heads = Free(np.concatenate(terms), np.concatenate(fixed), low, high)
+    def __init__(self, f: FloatTables, inputs: Sequence[Inputs]) -> None:
+        self.f, self.inputs = f, inputs
+        places = [each.places for each in inputs]
+        terms = np.concatenate([f.sums[:, free] for free, _ in places])
+        fixed = np.concatenate([f.sums[:, others].sum(1) for _, others in places])
+        self.heads = Free(terms, fixed, *np.repeat([each.counts for each in inputs], len(f.sums), 0).T)
 
     def most(self, w: Array, near: Array | None = None) -> tuple[Array, Array]:
-        """For a direction per set and head: the largest <w, p> as floats see it, and the p that has it."""
-        flat = w.reshape(-1, 1, w.shape[-1])
-        values = largest(self.heads, flat, near)
-        return values.value.reshape(w.shape[:2]), values.p.reshape(w.shape)
+        """The largest <w, p> as floats see it, and its p, for directions (sets, heads, rows, d_head)."""
+        near = None if near is None else near.reshape(-1, *near.shape[2:])
+        values, _, p = largest(self.heads, w.reshape(-1, *w.shape[2:]), near)
+        return values.reshape(w.shape[:3]), p.reshape(w.shape)
 
     def most_of_row(self, w: Array, near: Array | None = None) -> tuple[Array, Array]:
         """The largest <w, r> for a direction per set, and the p that has it."""
-        values, p = self.most(np.einsum("hid,sd->shi", self.f.out, w), near)
-        return values.sum(1) + w @ self.f.rho, p
-
-    def row(self, p: Array) -> Array:
-        """The row behind the attention."""
-        return self.f.rho + np.einsum("shi,hid->sd", p, self.f.out)
+        values, p = self.most(np.einsum("hid,sd->shi", self.f.out, w)[:, :, None], near)
+        return values.sum((1, 2)) + w @ self.f.rho, p
 
     def boxes(self) -> tuple[Array, Array]:
         """Middle and half width of every pooled coordinate, (sets, heads, d_head)."""
-        heads, width = self.f.own_v.shape
-        unit = np.concatenate([np.eye(width), -np.eye(width)])
-        both = np.stack([self.most(np.broadcast_to(w, (len(self.inputs), heads, width)))[0] for w in unit], -1)
-        up, down = both[..., :width], both[..., width:]
+        heads, width, _ = self.f.out.shape
+        axes = np.concatenate([np.eye(width), -np.eye(width)])
+        up, down = np.split(self.most(np.broadcast_to(axes, (len(self.inputs), heads, *axes.shape)))[0], 2, 2)
         return (up - down) / 2, (up + down) / 2
 
-    def ranges(self) -> tuple[Array, Array, list[tuple[int, ...]]]:
-        """Least and largest value of every column that is read, and the heads that are followed exactly, per set."""
-        stored = self.f.ranges
-        left = [inputs for inputs in dict.fromkeys(self.inputs) if inputs not in stored]
-        if left:
-            stored.update(zip(left, (self if left == self.inputs else _Sets(self.f, left))._ranges(), strict=True))
-        low, high, exact = zip(*(stored[inputs] for inputs in self.inputs), strict=True)
-        return np.array(low), np.array(high), list(exact)
+    def ranges(self) -> Iterator[tuple[Array, Array, tuple[int, ...]]]:
+        """Least and largest value of every column that is read, and the heads that are followed exactly, per set.
 
-    def _ranges(self) -> Iterator[tuple[Array, Array, tuple[int, ...]]]:
-        """From boxes; of the units whose lines these leave loosest (and of C) exactly, for the heads that move most."""
+        From boxes; of the units whose lines these leave loosest (and of C) exactly, for the heads that move most.
+        """
         f, (middle, half), units = self.f, self.boxes(), len(self.f.g)
         spreads = np.einsum("hij,shi->shj", np.abs(f.through), half)
         at = f.rho @ f.read + np.einsum("hij,shi->sj", f.through, middle)
         for i, spread in enumerate(spreads):
             low, high = at[i] - spread.sum(0), at[i] + spread.sum(0)
             moves = spread[:, :units] * np.abs(f.g)
-            exact = tuple(sorted(np.argsort(-moves.sum(1))[:_EXACT_HEADS].tolist()))
-            loose = np.argsort(-moves[list(exact)].sum(0))[: max(units // _EXACT_SHARE, 1)]
+            exact = sorted(np.argsort(-moves.sum(1))[:_EXACT_HEADS].tolist())
+            loose = np.argsort(-moves[exact].sum(0))[: max(units // _EXACT_SHARE, 1)]
             columns = np.concatenate([loose, np.arange(units, len(f.read.T))])
             for h in exact:
-                through, size = f.through[h][:, columns], spread[h, columns]
-                both = largest(self._head(i, h), np.concatenate([through.T, -through.T])[None]).value[0]
+                through, size, k = f.through[h][:, columns], spread[h, columns], i * len(f.out) + h
+                alone = Free(*(array[k : k + 1] for array in vars(self.heads).values()))
+                up, down = np.split(largest(alone, np.concatenate([through.T, -through.T])[None])[0][0], 2)
                 inside = middle[i, h] @ through
-                low[columns] += size - inside - both[len(columns) :]
-                high[columns] += both[: len(columns)] - inside - size
-            yield low, high, exact
+                low[columns] += size - inside - down
+                high[columns] += up - inside - size
+            yield low, high, tuple(exact)
 
-    def _head(self, i: int, h: int) -> Free:
-        at, heads = i * len(self.f.e) + h, self.heads
-        return Free(*(array[at : at + 1] for array in (heads.terms, heads.fixed, heads.low, heads.high)))
+
+def leaves_of(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
+    """A leaf for each set of inputs, and the least value that floats see on it (infinite where no input meets it)."""
+    best = [(Leaf((0.0,) * len(f.g), ()), math.inf)] * len(parts)
+    groups: dict[int, list[int]] = {}
+    for i, (inputs, _) in enumerate(parts):
+        if not inputs.empty:
+            groups.setdefault(len(inputs.fixed), []).append(i)
+    for group in groups.values():
+        for i, leaf in zip(group, _ascend(f, [parts[i] for i in group]), strict=True):
+            best[i] = leaf
+    return best
 
 
 @np.errstate(all="ignore")
-def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
+def _ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
     """A leaf with the best slopes of some steps for each set, and the least value that floats see there."""
-    sets, signs = _Sets(f, [part.inputs for part in parts]), np.array([float(part.sign) for part in parts])
-    low, high, exact = sets.ranges()
+    sets, signs = _Sets(f, [inputs for inputs, _ in parts]), np.array([float(sign) for _, sign in parts])
+    low, high, exact = map(np.array, zip(*sets.ranges(), strict=True))
     scale = _scales(f, low[:, len(f.g) :], high[:, len(f.g) :])
     z_low = f.zeta + np.minimum(*(s * low[:, : len(f.g)] for s in scale))
     z_high = f.zeta + np.maximum(*(s * high[:, : len(f.g)] for s in scale))
@@ -143,11 +135,15 @@ def ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
             if bool(((best > _ENOUGH) | (best < before + 0.05 * np.abs(best))).all()):
                 break
             before = best
-        reached = f.zeta + kappa[:, None] * (sets.row(p) @ f.units)
+        row = f.rho + np.einsum("shki,hid->sd", p, f.out)
+        reached = f.zeta + kappa[:, None] * (row @ f.units)
         nearest = np.take_along_axis(z, place, 2)[..., 0]
         a = a + (0.3 / (1 + step / 10)) * np.abs(g) * (reached - nearest) / width
     rounded = [tuple(float(f"{s:.{_DIGITS}g}") for s in row) for row in slopes]
-    return [(Leaf(s, h, float(k)), float(v)) for s, h, k, v in zip(rounded, exact, kappas, best, strict=True)]
+    return [
+        (Leaf(s, tuple(h), float(k)), float(v))
+        for s, h, k, v in zip(rounded, exact.tolist(), kappas, best, strict=True)
+    ]
 
 
 def _scales(f: FloatTables, low: Array, high: Array) -> tuple[Array, Array]:
@@ -172,9 +168,9 @@ def _bilinear(sets: _Sets, bent: Array, scale: tuple[Array, Array]) -> tuple[Arr
 
 
 @np.errstate(all="ignore")
-def attracting(f: FloatTables, part: Part) -> int:
+def attracting(f: FloatTables, inputs: Inputs) -> int:
     """The free position of largest weight in the head that can move the output most."""
-    half = _Sets(f, [part.inputs]).boxes()[1]
+    half = _Sets(f, [inputs]).boxes()[1]
     moves = np.einsum("hij,hi,j->h", np.abs(f.through[..., : len(f.g)]), half[0], np.abs(f.g))
-    free = part.inputs.free
-    return free[int(f.e[int(moves.argmax())][free].max(1).argmax())]
+    weights = f.sums[int(moves.argmax()), :-1, -1].reshape(2, -1).max(0)
+    return max(inputs.free, key=lambda t: weights[t])

@@ -14,40 +14,22 @@ docs/certificates.md proves it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.rules.rounded import Directions, RoundedHead
+from boundcalc.predictors.rules.heads import Directions, HeadTable
+from boundcalc.predictors.rules.hidden import float_phi
 from boundcalc.setting import Architecture
 
-Balls = list[list[arb]]
 READ_TOKEN = 2
 MODEL_FORMAT = "boundcalc-model/1"
-
-
-@dataclass(frozen=True)
-class HeadTable:
-    """One head: unnormalised weights e_t(c) (positive) and values v_t(c) for c = 0 and 1, and its W_O."""
-
-    weights: tuple[list[arb], list[arb]]
-    values: tuple[Balls, Balls]
-    own_weight: arb
-    own_value: list[arb]
-    out: arb_mat
-
-    @cached_property
-    def rounded(self) -> RoundedHead:
-        """The same in floats with proved errors."""
-        places = [*self.weights[0], *self.weights[1], self.own_weight]
-        return RoundedHead(places, [*self.values[0], *self.values[1], self.own_value])
 
 
 @dataclass(frozen=True)
@@ -105,13 +87,13 @@ class Tables:
     @cached_property
     def both_ways(self) -> list[Directions]:
         """The columns of `through` and their opposites, as directions of the heads."""
-        return [_both_ways(matrix.transpose().tolist()) for matrix in self.through]
+        return [Directions.both_ways(matrix.transpose().tolist()) for matrix in self.through]
 
     @cached_property
     def axes(self) -> Directions:
         """The coordinates of a head's values, and their opposites."""
         width = self.architecture.head_width
-        return _both_ways([[arb(int(i == j)) for j in range(width)] for i in range(width)])
+        return Directions.both_ways([[arb(int(i == j)) for j in range(width)] for i in range(width)])
 
     @cached_property
     def sizes(self) -> list[arb_mat]:
@@ -129,52 +111,38 @@ class Tables:
 
 
 class FloatTables:
-    """The same in floats: e (H, T, 2), v (H, T, 2, d_head), own weights and values, W_O (H, d_head, d)."""
+    """Midpoints of the tables, for searches."""
 
     def __init__(self, tables: Tables) -> None:
-        heads = tables.heads
-        self.e = np.array([[mids(side) for side in head.weights] for head in heads]).transpose(0, 2, 1)
-        self.v = np.array([[[mids(row) for row in side] for side in head.values] for head in heads]).transpose(
-            0, 2, 1, 3
-        )
-        self.own_e = np.array(mids([head.own_weight for head in heads]))
-        self.own_v = np.array([mids(head.own_value) for head in heads])
-        self.sums = _with_mass(self.e, self.v).swapaxes(1, 2)  # (H, 2, T, d_head + 1): e v, and last e
-        self.own = _with_mass(self.own_e, self.own_v)
-        self.out = np.array([floats_of(head.out) for head in heads])
-        self.rho = floats_of(tables.rho)[0]
-        self.units, self.read = floats_of(tables.units), floats_of(tables.read)
-        self.straight, self.scaled = floats_of(tables.straight)[:, 0], floats_of(tables.scaled)[:, 0]
-        self.through = np.array([floats_of(matrix) for matrix in tables.through])
-        self.zeta, self.g = np.array(mids(tables.zeta)), np.array(mids(tables.g))
+        self.sums = np.stack([head.sums for head in tables.heads])  # (heads, 2 T + 1, d_head + 1): e v, and last e
+        self.out = np.stack([_floats_of(head.out) for head in tables.heads])
+        self.through = np.stack([_floats_of(matrix) for matrix in tables.through])
+        self.rho = _floats_of(tables.rho)[0]
+        self.units, self.read = _floats_of(tables.units), _floats_of(tables.read)
+        self.straight, self.scaled = _floats_of(tables.straight)[:, 0], _floats_of(tables.scaled)[:, 0]
+        self.zeta, self.g = np.array(_mids(tables.zeta)), np.array(_mids(tables.g))
         self.k_0, self.last = float(tables.k_0.mid()), float(tables.last.mid())
-        self.centre = None if tables.centre is None else floats_of(tables.centre)
+        self.centre = None if tables.centre is None else _floats_of(tables.centre)
         w_2, b_2, residual = tables.behind
-        self.w_2, self.b_2 = floats_of(w_2), np.array(mids(b_2))
-        self.residual = None if residual is None else [np.array(mids(part)) for part in residual]
-        self.activation, self.eps = tables.architecture.activation, tables.architecture.eps
-        self.ranges: dict[Any, Any] = {}  # of what is read, on sets of inputs that a search has met
-
-    def terms(self, free: Sequence[int], fixed: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
-        """What free positions add to the sums of e v and e, zeros before ones; and the sums of the others."""
-        others = self.own + sum(self.sums[:, c, t] for t, c in fixed)
-        return self.sums[:, :, free].reshape(len(self.own), -1, self.own.shape[1]), others
+        self.w_2, self.b_2 = _floats_of(w_2), np.array(_mids(b_2))
+        self.residual = None if residual is None else [np.array(_mids(part)) for part in residual]
+        self.activation, self.eps, self.T = tables.architecture.activation, tables.architecture.eps, tables.T
 
     def forward(self, x: Array) -> Array:
         """The output f for rows of bits."""
-        ones = np.ascontiguousarray(x, dtype=np.float64)
-        return self._behind((1 - ones) @ self.sums[:, 0] + ones @ self.sums[:, 1] + self.own[:, None])
+        ones, T = np.ascontiguousarray(x, dtype=np.float64), self.T
+        return self._behind((1 - ones) @ self.sums[:, :T] + ones @ self.sums[:, T:-1] + self.sums[:, -1:])
 
     def flips(self, x: Array) -> Array:
         """The outputs for one row of bits with each of its bits flipped, one after the other."""
-        place = np.arange(len(x))
-        shown, other = self.sums[:, x, place], self.sums[:, 1 - x, place]
-        around = np.concatenate([self.own[:, None], shown], 1).cumsum(1)  # sums without a bit, and not by subtraction
+        T, place = self.T, np.arange(self.T)
+        shown, other = self.sums[:, place + T * x], self.sums[:, place + T * (1 - x)]
+        around = np.concatenate([self.sums[:, -1:], shown], 1).cumsum(1)  # sums without a bit, and not by subtraction
         after = np.concatenate([shown[:, :0:-1].cumsum(1)[:, ::-1], np.zeros_like(shown[:, :1])], 1)
         return self._behind(around[:, :-1] + after + other)
 
     def _behind(self, sums: Array) -> Array:
-        """The output from the sums of every head (H, rows, d_head + 1)."""
+        """The output from the sums of every head (heads, rows, d_head + 1)."""
         r = self.rho + np.einsum("hri,hid->rd", sums[..., :-1] / sums[..., -1:], self.out, optimize=True)
         first = self._scale(r)
         hidden = float_phi(self.activation, self.zeta + first[:, None] * (r @ self.units))
@@ -192,36 +160,6 @@ class FloatTables:
         return 1 / np.sqrt(((rows @ self.centre) ** 2).mean(1) + self.eps)
 
 
-def _both_ways(rows: Balls) -> Directions:
-    return Directions([*rows, *([-entry for entry in row] for row in rows)])
-
-
-def _with_mass(e: Array, v: Array) -> Array:
-    return np.concatenate([e[..., None] * v, e[..., None]], -1)
-
-
-def phi(name: str, z: arb) -> arb:
-    """The activation of a ball: GELU is z times the normal distribution function, exactly; or ReLU."""
-    if name == "relu":
-        return arb.max(z, arb(0))
-    return z * (1 + (z / arb(2).sqrt()).erf()) / 2
-
-
-def phi_slope(z: arb) -> arb:
-    """The derivative of GELU."""
-    root = arb(2).sqrt()
-    return (1 + (z / root).erf()) / 2 + z * (-z * z / 2).exp() / (root * arb.const_sqrt_pi())
-
-
-def float_phi(name: str, z: Array) -> Array:
-    """The activation in floats."""
-    if name == "relu":
-        return np.maximum(z, 0)
-    from scipy.special import ndtr
-
-    return z * ndtr(z)
-
-
 def normalisations(a: Architecture) -> list[tuple[str, ...]]:
     """The names of gain (and offset) of every normalisation, in their order."""
     parts = {"none": (), "rmsnorm": ("gain",), "layernorm": ("gain", "offset")}[a.normalisation]
@@ -232,20 +170,18 @@ def normalisations(a: Architecture) -> list[tuple[str, ...]]:
 def refuse_other_architectures(architecture: Architecture) -> None:
     """Raises `InvalidSetting` for every architecture that the tables do not describe."""
     a = architecture
-    if a.own_row not in (None, READ_TOKEN) or a.vocabulary != READ_TOKEN + 1 or a.activation not in ("gelu", "relu"):
-        raise InvalidSetting(
-            "a rule is proved of networks that read bits (tokens 0, 1), show token 2 in the row that is read, and use "
-            "GELU (exact) or ReLU"
-        )
-    if a.style not in ("pre", "post") or a.normalisation not in ("none", "layernorm", "rmsnorm") or a.seq_len < 2:
-        raise InvalidSetting("a rule is proved of blocks of style pre or post with layernorm, rmsnorm or none")
     fields = ("seq_len", "heads", "d", "d_ff", "style", "activation", "normalisation", "vocabulary", "own_row", "eps")
     values = {name: getattr(a, name) for name in fields if a.unread(name) is None}
-    expected = Architecture(depth=1, residual=True, bias=True, positions="learned", **values)
-    if a.stages != expected.stages or a.classes != expected.classes:
+    alike = a.own_row in (None, READ_TOKEN) and a.vocabulary == READ_TOKEN + 1 and a.activation in ("gelu", "relu")
+    alike &= a.style in ("pre", "post") and a.normalisation in ("none", "layernorm", "rmsnorm") and a.seq_len > 1
+    if alike:
+        expected = Architecture(depth=1, residual=True, bias=True, positions="learned", **values)
+        alike = a.stages == expected.stages and a.classes == expected.classes
+    if not alike:
         raise InvalidSetting(
-            "a rule is proved of one attention layer with residuals and biases, learned positions, softmax and no "
-            "mask or cap, read at its first row as one number; this architecture is another"
+            "a rule is proved of networks that read bits (tokens 0, 1) and token 2 in the row that is read, by one "
+            "attention layer (softmax, residuals, biases, learned positions, no mask or cap), GELU (exact) or ReLU, "
+            "style pre or post with layernorm, rmsnorm or none, as one number; this architecture is another"
         )
 
 
@@ -288,33 +224,20 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
         scaled = arb_mat([[g * entry for entry in row] for g, row in zip(gain, matrix.tolist(), strict=True)])
         return centre * scaled, (arb_mat([offset]) * matrix).entries()
 
-    token = balls("embedding").tolist()
-    rows = [[add(p, token[c]) for p in balls("positions").tolist()] for c in (0, 1, READ_TOKEN)]
-    read = arb_mat([rows[READ_TOKEN][0]])
-    seen = rows
+    (zero, one, token), (first, *others) = balls("embedding").tolist(), balls("positions").tolist()
+    rows = [*(_add(p, zero) for p in others), *(_add(p, one) for p in others), _add(first, token)]
+    read = arb_mat(rows[-1:])
     if a.style == "pre" and centre is not None:  # every row is normalised before the attention, by itself
-        seen = [[_normalised(a, row, centre, *around(0)) for row in side] for side in rows]
-    queried = arb_mat([seen[READ_TOKEN][0]])
-    bits = [arb_mat(seen[c][1:]) for c in (0, 1)]
-    width = a.head_width
+        rows = [_normalised(a, row, centre, *around(0)) for row in rows]
+    seen, queried, width = arb_mat(rows), arb_mat(rows[-1:]), a.head_width
     out = balls("W_O[0]")
     heads: list[HeadTable] = []
     for h in range(a.heads):
         query = (queried * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / arb(width).sqrt())
-        key = balls("W_K[0]", h) * query.transpose()
-        scores, own = [(side * key).entries() for side in bits], (queried * key)[0, 0]
-        shift = arb(max(float(score.mid()) for score in (*scores[0], *scores[1], own)))
-        zero, one = ([(score - shift).exp() for score in side] for side in scores)
-        value = balls("W_V[0]", h)
-        heads.append(
-            HeadTable(
-                (zero, one),
-                ((bits[0] * value).tolist(), (bits[1] * value).tolist()),
-                (own - shift).exp(),
-                (queried * value).entries(),
-                arb_mat(out.tolist()[h * width : (h + 1) * width]),
-            )
-        )
+        scores = (seen * (balls("W_K[0]", h) * query.transpose())).entries()
+        top = arb(max(_mids(scores)))
+        own = arb_mat(out.tolist()[h * width : (h + 1) * width])
+        heads.append(HeadTable([(s - top).exp() for s in scores], (seen * balls("W_V[0]", h)).tolist(), own))
     rho = read + balls("b_O[0]") + _matrix(weights["b_V[0]"].reshape(1, -1)) * out
     inner = 1 if a.style == "pre" else 0
     second, b_2 = balls("W_2[0]"), balls("b_2[0]").entries()
@@ -325,7 +248,7 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
     if a.style == "post" and centre is not None:  # the residual is the normalised row
         straight, (scaled, more), residual = nothing, behind(inner, last), around(inner)
         k_0 = k_0 + more[0]
-    zeta, b = add(zeta, balls("b_1[0]").entries()), shift[0] + balls("b_readout")[0, 0]
+    zeta, b = _add(zeta, balls("b_1[0]").entries()), shift[0] + balls("b_readout")[0, 0]
     g = (second * last).entries()
     return Tables(
         a, tuple(heads), rho, units, zeta, g, straight, scaled, k_0, b, centre, (second, b_2, residual), weights
@@ -379,21 +302,16 @@ def _matrix(array: Array) -> arb_mat:
     return arb_mat(flat.shape[0], flat.shape[1], flat.ravel().tolist())
 
 
-def add(a: list[arb], b: list[arb]) -> list[arb]:
+def _add(a: list[arb], b: list[arb]) -> list[arb]:
     """Entry by entry."""
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
-def least(balls: Sequence[arb]) -> arb:
-    """The least of some balls."""
-    return reduce(arb.min, balls)
-
-
-def mids(balls: list[arb]) -> list[float]:
+def _mids(balls: list[arb]) -> list[float]:
     """Midpoints of balls."""
     return [float(ball.mid()) for ball in balls]
 
 
-def floats_of(matrix: arb_mat) -> Array:
+def _floats_of(matrix: arb_mat) -> Array:
     """Midpoints of a matrix."""
-    return np.array(mids(matrix.entries())).reshape(matrix.nrows(), matrix.ncols())
+    return np.array(_mids(matrix.entries())).reshape(matrix.nrows(), matrix.ncols())

@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-from flint import arb, arb_mat
 
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.rules.support import HeadOn, Inputs
-from boundcalc.predictors.rules.tables import FloatTables, HeadTable, Tables
 from boundcalc.setting import Architecture
 
 
@@ -84,51 +81,3 @@ def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float 
 def all_inputs(T: int) -> Array:
     """All rows of T bits."""
     return np.array(list(itertools.product((0, 1), repeat=T)))
-
-
-def head(scores: Array, values: Array, own_score: float, own_value: Array) -> tuple[HeadTable, FloatTables]:
-    """A head from scores (T, 2) and values (T, 2, d), without anything behind it."""
-    top = max(float(scores.max()), own_score)
-    weights = [[(arb(float(s)) - arb(top)).exp() for s in scores[:, c]] for c in (0, 1)]
-    rows = [[[arb(float(a)) for a in row] for row in values[:, c]] for c in (0, 1)]
-    d = values.shape[2]
-    own = (arb(own_score) - arb(top)).exp(), [arb(float(a)) for a in own_value]
-    table = HeadTable((weights[0], weights[1]), (rows[0], rows[1]), *own, arb_mat(d, d))
-    a, column, nothing = architecture(len(scores), d, 1, 1), arb_mat(d, 1), arb(0)
-    tables = (
-        arb_mat(1, d),
-        column,
-        [nothing],
-        [nothing],
-        column,
-        column,
-        nothing,
-        nothing,
-        None,
-        (arb_mat(1, d), [nothing] * d, None),
-    )
-    return table, Tables(a, (table,), *tables).floats
-
-
-def largest_by_listing(
-    scores: Array, values: Array, own_score: float, own_value: Array, w: Array, inputs: Inputs
-) -> Array:
-    """The largest <w, p(x)> over the inputs, each listed, in extended precision; one per row of w."""
-    top = max(float(scores.max()), own_score)
-    e = np.exp((scores - top).astype(np.longdouble))
-    x = all_inputs(len(scores))
-    keep = np.ones(len(x), dtype=bool)
-    for t, c in inputs.fixed:
-        keep &= x[:, t] == c
-    ones = x[:, inputs.free].sum(1)
-    x = x[keep & (ones >= inputs.low) & (ones <= inputs.high)]
-    places = np.arange(len(scores))
-    mass, rows = e[places, x], values[places, x].astype(np.longdouble)
-    own = np.exp(np.longdouble(own_score - top))
-    p = ((mass[..., None] * rows).sum(1) + own * own_value) / (mass.sum(1) + own)[:, None]
-    return (p @ w.T.astype(np.longdouble)).max(0)
-
-
-def on(table: HeadTable, floats: FloatTables, inputs: Inputs) -> HeadOn:
-    """The head on these inputs."""
-    return HeadOn(table, floats, 0, inputs)

@@ -16,8 +16,8 @@ from boundcalc.predictors.rules import check
 from boundcalc.predictors.rules.check import Bit, Leaf, Proof, inputs_of, least_value, prove
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.rounding import float32_error
-from boundcalc.predictors.rules.search import explain, leaves_of
-from boundcalc.predictors.rules.slopes import Part
+from boundcalc.predictors.rules.search import explain
+from boundcalc.predictors.rules.slopes import leaves_of
 from boundcalc.predictors.rules.tables import refuse_other_architectures, tables_of
 from tests.predictors.rules.networks import all_inputs, architecture, drawn, looking_at
 
@@ -73,8 +73,8 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
         assert inputs.empty == (not inside.any())
         if inputs.empty:
             continue
-        part = Part(inputs, 1 if seed % 2 else -1)
-        ((good, _),) = leaves_of(tables.floats, [part])
+        sign = 1 if seed % 2 else -1
+        ((good, _),) = leaves_of(tables.floats, [(inputs, sign)])
         some = Leaf(
             tuple(g.standard_normal(a.d_ff or 0).tolist()),
             (0,),
@@ -82,8 +82,8 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
         )
         far = [replace(good, scale=k * good.scale) for k in (-1.0, 0.0, 3.0)] if a.normalisation != "none" else []
         for leaf in (good, replace(good, heads=()), some, *far):
-            value = least_value(tables, leaf, part.sign, inputs)
-            assert value <= (part.sign * truth[inside]).min()
+            value = least_value(tables, leaf, sign, inputs)
+            assert value <= (sign * truth[inside]).min()
             shown += value > -math.inf
     assert shown
 
@@ -199,7 +199,7 @@ def test_a_network_that_is_right_on_the_sample_and_wrong_on_a_cube_is_refused(go
             wrong = (values_by_definition(a, altered) > 0) != found.rule.answers(x)
             if wrong.any() and not wrong[x[:, other] == 0].any():
                 tables = tables_of(a, altered)
-                parts = [Part(inputs_of(T, dict(path), 0, T), 1 if answer else -1) for path, answer in found.rule.paths]
+                parts = [(inputs_of(T, dict(path), 0, T), 1 if answer else -1) for path, answer in found.rule.paths]
                 leaves = [leaf for leaf, _ in leaves_of(tables.floats, parts)]
                 proof = Proof(0, T, Bit(found.rule.tree[0], (leaves[0], leaves[1])))
                 assert refused(tables, found.rule, proof)
@@ -235,7 +235,7 @@ def test_ties_extreme_weights_and_a_single_bit():
     for zero in (0.0, -0.0):
         tied = tables_of(a, {**w, "readout": zero * w["readout"], "b_readout": np.array([zero], dtype=np.float32)})
         for answer in (0, 1):
-            ((leaf, _),) = leaves_of(tied.floats, [Part(inputs_of(1, {}, 0, 1), 2 * answer - 1)])
+            ((leaf, _),) = leaves_of(tied.floats, [(inputs_of(1, {}, 0, 1), 2 * answer - 1)])
             assert refused(tied, Rule(1, answer), Proof(0, 1, leaf))
     for name in ("W_K[0]", "W_V[0]", "positions", "readout", "W_1[0]"):
         far = tables_of(a, {**w, name: 1e200 * w[name].astype(np.float64)})

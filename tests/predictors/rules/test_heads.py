@@ -10,103 +10,111 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb, fmpq
+from flint import arb, arb_mat, fmpq
 
-from boundcalc.predictors.rules import support
-from boundcalc.predictors.rules.hidden import offsets
-from boundcalc.predictors.rules.rounded import Directions
-from boundcalc.predictors.rules.support import HeadOn, Inputs
-from boundcalc.predictors.rules.tables import HeadTable, float_phi, phi, phi_slope
-from tests.predictors.rules.networks import head, largest_by_listing, on
+from boundcalc.predictors.data import Array
+from boundcalc.predictors.rules import heads
+from boundcalc.predictors.rules.heads import Directions, HeadOn, HeadTable, Inputs
+from boundcalc.predictors.rules.hidden import float_phi, offset, phi, phi_slope
+from tests.predictors.rules.networks import all_inputs
 
 T = 10
 ONE = Directions([[arb(1)]])
 
 
-def balls(w: Any) -> Directions:
-    """Rows of floats as directions."""
-    return Directions([[arb(float(a)) for a in row] for row in w])
+def balls(rows: Any) -> list[list[arb]]:
+    """Exact balls of rows of floats."""
+    return [[arb(float(a)) for a in row] for row in rows]
+
+
+def head(scores: Array, values: Array) -> HeadTable:
+    """A head from scores and values at 2 T + 1 places, without anything behind it."""
+    top, d = arb(float(scores.max())), values.shape[1]
+    return HeadTable([(arb(float(s)) - top).exp() for s in scores], balls(values), arb_mat(d, d))
+
+
+def largest_by_listing(scores: Array, values: Array, w: Array, inputs: Inputs) -> Array:
+    """The largest <w, p(x)> over the inputs, each listed, in extended precision; one per row of w."""
+    e, x = np.exp((scores - scores.max()).astype(np.longdouble)), all_inputs(T)
+    keep = np.all([x[:, t] == c for t, c in inputs.fixed], axis=0) if inputs.fixed else np.ones(len(x), dtype=bool)
+    ones = x[:, inputs.free].sum(1)
+    x = x[keep & (ones >= inputs.low) & (ones <= inputs.high)]
+    places = np.concatenate([np.arange(T) + T * x, np.full((len(x), 1), 2 * T)], 1)
+    mass, rows = e[places], values[places].astype(np.longdouble)
+    return ((mass[..., None] * rows).sum(1) / mass.sum(1)[:, None] @ w.T.astype(np.longdouble)).max(0)
+
+
+def holds(part: HeadOn, directions: Directions, values: Any, thetas: Any) -> list[bool]:
+    """Which of these bounds hold."""
+    return part.holds(directions, np.array(values), np.array(thetas), np.arange(len(values))).tolist()
 
 
 def case(seed: int, spread: float):
     """A random head, a set of inputs with counts and fixed positions, and directions."""
     g = np.random.default_rng(seed)
-    scores = spread * g.random((T, 2))
-    if seed % 3 == 0:  # two layers, far apart
-        scores = spread * np.round(g.random((T, 2)))
-    values, own_value = g.standard_normal((T, 2, 3)), g.standard_normal(3)
-    if seed % 4 == 0:
-        values = np.round(values)
+    scores = g.random(2 * T + 1)
+    scores = spread * (np.round(scores) if seed % 3 == 0 else scores)  # two layers, far apart
+    values = g.standard_normal((2 * T + 1, 3))
+    values = np.round(values) if seed % 4 == 0 else values
     fixed = tuple((int(t), int(g.integers(2))) for t in g.permutation(T)[: g.integers(0, 4)])
     n = T - len(fixed)
     low, high = sorted(g.integers(0, n + 1, 2).tolist())
     if seed % 2:
         low, high = 0, n
-    return (
-        scores,
-        values,
-        float(spread * g.random()),
-        own_value,
-        Inputs(T, fixed, low, high),
-        g.standard_normal((12, 3)),
-    )
+    return scores, values, Inputs(T, fixed, low, high), g.standard_normal((12, 3))
 
 
 @pytest.mark.parametrize("spread", [1.0, 20.0, 60.0, 150.0, 400.0, 800.0])
 def test_no_bound_lies_below_the_largest_value_of_all_inputs(spread: float):
     for seed in range(25):
-        scores, values, own_score, own_value, inputs, w = case(seed, spread)
-        truth = largest_by_listing(scores, values, own_score, own_value, w, inputs)
-        bound = np.array(on(*head(scores, values, own_score, own_value), inputs).bounds(balls(w)))
+        scores, values, inputs, w = case(seed, spread)
+        truth = largest_by_listing(scores, values, w, inputs)
+        bound = HeadOn(head(scores, values), inputs).bounds(Directions(balls(w)))
         assert np.isfinite(bound).all()
         assert (bound >= truth - 1e-15).all(), (seed, spread)
         if spread <= 300:
             assert (bound <= truth + 1e-8 * (1 + abs(truth))).all(), (seed, spread)
 
 
-def two_layers(gap: float):
+def two_layers(gap: float) -> HeadOn:
     """Zeros weigh 1 and are worth 0; ones weigh exp(-gap) and are worth 1; so does the row that is read."""
-    scores = np.zeros((T, 2))
-    scores[:, 1] = -gap
-    values = np.zeros((T, 2, 1))
-    values[:, 1] = 1.0
-    return scores, values, -gap, np.ones(1)
+    worth = np.repeat([0.0, 1.0], [T, T + 1])
+    return HeadOn(head(-gap * worth, worth[:, None]), Inputs(T, (), 0, T))
 
 
 @pytest.mark.parametrize("gap", [50.0, 400.0, 740.0, 760.0, 800.0])
 def test_all_ones_are_found_where_a_single_zero_hides_them(gap: float):
     """The search for the largest quotient stops at one zero among ones unless it looks a little higher."""
-    bound = on(*head(*two_layers(gap)), Inputs(T, (), 0, T)).bounds(ONE)[0]
+    bound = two_layers(gap).bounds(ONE)[0]
     assert 1.0 <= bound < math.inf
 
 
 @pytest.mark.parametrize("gap", [50.0, 760.0, 800.0])
 def test_a_value_below_the_truth_is_refused_however_small_the_weights(gap: float):
-    part = on(*head(*two_layers(gap)), Inputs(T, (), 0, T))
+    part = two_layers(gap)
     for value in (0.0, 1e-12, 0.5, 1 - 1e-9):
-        assert part.holds(ONE, [value], [0.0]) == [False]
-    assert part.holds(ONE, [1 + 1e-12], [0.0]) == [True]
+        assert holds(part, ONE, [value], [0.0]) == [False]
+    assert holds(part, ONE, [1 + 1e-12], [0.0]) == [True]
 
 
 def test_what_is_not_a_number_is_refused():
-    part = on(*head(*two_layers(1.0)), Inputs(T, (), 0, T))
+    part = two_layers(1.0)
     for value, theta in ((math.nan, 0.0), (math.inf, 0.0), (2.0, math.nan)):
-        assert part.holds(ONE, [value], [theta]) == [False]
-    assert part.holds(Directions([[arb.nan()]]), [2.0], [0.0]) == [False]
-    assert part.holds(Directions([[arb(1)], [arb(1)]]), [2.0, math.nan], [0.0, 0.0]) == [True, False]
-    assert part.bounds(Directions([[arb.nan()]])) == [math.inf]
+        assert holds(part, ONE, [value], [theta]) == [False]
+    assert holds(part, Directions([[arb.nan()]]), [2.0], [0.0]) == [False]
+    assert holds(part, Directions([[arb(1)], [arb(1)]]), [2.0, math.nan], [0.0, 0.0]) == [True, False]
+    assert part.bounds(Directions([[arb.nan()]])).tolist() == [math.inf]
 
 
 def test_any_multiplier_gives_a_bound_and_none_a_false_one():
     g = np.random.default_rng(5)
     for seed in range(20):
-        scores, values, own_score, own_value, inputs, w = case(2 * seed, 5.0)
-        truth = largest_by_listing(scores, values, own_score, own_value, w, inputs)
-        part = on(*head(scores, values, own_score, own_value), inputs)
-        directions = balls(w)
+        scores, values, inputs, w = case(2 * seed, 5.0)
+        truth = largest_by_listing(scores, values, w, inputs)
+        part, directions = HeadOn(head(scores, values), inputs), Directions(balls(w))
         for _ in range(5):
             below = truth - np.abs(g.standard_normal(len(w))) * 0.1 - 1e-12
-            assert not any(part.holds(directions, below.astype(float).tolist(), g.standard_normal(len(w)).tolist()))
+            assert not any(holds(part, directions, below.astype(float).tolist(), g.standard_normal(len(w)).tolist()))
 
 
 def ends(ball: arb) -> tuple[fmpq, fmpq]:
@@ -127,11 +135,10 @@ class Exact:
                 reach = sum((max(a * x for x in ends(b)) for a, b in zip(corner, value, strict=True)), fmpq(0))
                 return *ends(weight), reach
 
-            table, free = part.table, part.inputs.free
-            fixed = [(table.own_weight, table.own_value)]
-            fixed += [(table.weights[c][t], table.values[c][t]) for t, c in part.inputs.fixed]
-            sides = [[column(table.weights[c][t], table.values[c][t]) for t in free] for c in (0, 1)]
-            self.corners.append(([column(*each) for each in fixed], *sides))
+            free, fixed = part.inputs.places
+            zero, one = free[: len(free) // 2], free[len(free) // 2 :]
+            columns = list(map(column, part.table.weights, part.table.values))
+            self.corners.append([[columns[place] for place in places] for places in (fixed, zero, one)])
 
     def at(self, value: float, theta: float) -> fmpq:
         at, turn = (fmpq(*number.as_integer_ratio()) for number in (value, theta))
@@ -163,10 +170,8 @@ def wide(table: HeadTable, weights: float, values: float) -> HeadTable:
 
     return replace(
         table,
-        weights=tuple([widened(e, weights) for e in side] for side in table.weights),
-        values=tuple([[widened(x, values) for x in row] for row in side] for side in table.values),
-        own_weight=widened(table.own_weight, weights),
-        own_value=[widened(x, values) for x in table.own_value],
+        weights=[widened(e, weights) for e in table.weights],
+        values=[[widened(x, values) for x in row] for row in table.values],
     )
 
 
@@ -189,13 +194,12 @@ def test_what_floats_accept_is_true_in_fractions(
     accepted, false = 0, 0
     for seed in range(3 if any(radii) else 12):
         g = np.random.default_rng(seed)
-        scores, values, own_score, own_value, inputs, w = case(seed, spread)
-        table, floats = head(scores, values * 10.0 ** g.integers(-3, 4), own_score, own_value)
-        part = on(wide(table, *radii[:2]), floats, inputs)
+        scores, values, inputs, w = case(seed, spread)
+        part = HeadOn(wide(head(scores, values * 10.0 ** g.integers(-3, 4)), *radii[:2]), inputs)
         row = [arb(a, abs(a) * radii[2]) for a in (w[0] * 10.0 ** g.integers(-3, 4)).tolist()]
         directions, exact = Directions([row]), Exact(part, row)
         best = float(part.guesses(directions.floats)[1][0])
-        size = 9.0 * (1 + np.abs(directions.floats).sum() * np.abs(floats.v).max())
+        size = 9.0 * (1 + np.abs(directions.floats).sum() * np.abs(part.table.floats[2]).max())
         for theta in (best, 0.0, 1e6 * best + 1e4):
             if exact.at(size, theta) > 0:
                 continue
@@ -205,13 +209,13 @@ def test_what_floats_accept_is_true_in_fractions(
             true = np.array([exact.at(value, theta) <= 0 for value in tried.tolist()])
             at = np.broadcast_to(directions.floats, (len(tried), 3)), np.full(len(tried), theta)
             off = np.full(len(tried), directions.off[0])
-            taken = part._holds_in_floats(at[0], off, tried, at[1])
+            taken = part.holds_in_floats(at[0], off, tried, at[1])
             assert not (taken & ~true).any()
             accepted += int(taken.sum())
-            monkeypatch.setattr(support, "HALF", careless.get("half", support.HALF))
-            relative = careless.get("relative", part.table.rounded.relative)
-            monkeypatch.setattr(part.table.rounded, "relative", relative)
-            taken = part._holds_in_floats(at[0], off * careless.get("off", 1.0), tried, at[1])
+            relative, *others = part.table.rounded
+            monkeypatch.setattr(heads, "HALF", careless.get("half", heads.HALF))
+            monkeypatch.setitem(vars(part.table), "rounded", (careless.get("relative", relative), *others))
+            taken = part.holds_in_floats(at[0], off * careless.get("off", 1.0), tried, at[1])
             monkeypatch.undo()
             false += int((taken & ~true).sum())
     assert accepted > 5
@@ -221,8 +225,7 @@ def test_what_floats_accept_is_true_in_fractions(
 def test_wide_balls_are_left_to_ball_arithmetic():
     """The error of a product is proved for relative errors up to 1/8."""
     for radius, wide_ in ((0.06, False), (0.13, True)):
-        table = wide(head(*two_layers(1.0))[0], radius, 0)
-        assert math.isinf(table.rounded.relative) == wide_
+        assert math.isinf(wide(two_layers(1.0).table, radius, 0).rounded[0]) == wide_
 
 
 @pytest.mark.parametrize("name", ["gelu", "relu"])
@@ -234,9 +237,8 @@ def test_offsets_lie_below_and_touch(name: str):
         a = g * random.uniform(-0.5, 1.5, n)
         ends = np.sort(random.standard_normal((n, 2)) * random.choice([0.1, 2.0, 30.0], (n, 1)), 1)
         low, high = ends[:, 0], ends[:, 1]
-        found = np.array(
-            [float(b) for b in offsets(name, [arb(x) for x in g], a.tolist(), low.tolist(), high.tolist())]
-        )
+        units = zip(map(arb, g.tolist()), a.tolist(), low.tolist(), high.tolist(), strict=True)
+        found = np.array([float(offset(name, *unit)) for unit in units])
         z = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, 4001)
         least = (g[:, None] * float_phi(name, z) - a[:, None] * z).min(1)
         size = np.abs(g) + np.abs(a)
@@ -246,10 +248,10 @@ def test_offsets_lie_below_and_touch(name: str):
 
 def test_offsets_of_unknown_sign_and_of_what_is_no_interval():
     both = arb(0.0, 1e-3)
-    assert float(offsets("gelu", [both], [0.5], [-2.0], [4.0])[0].lower()) <= -2.0 - 4e-3 + 1e-9
+    assert float(offset("gelu", both, 0.5, -2.0, 4.0).lower()) <= -2.0 - 4e-3 + 1e-9
     for bad in ((math.nan, 0.0, 1.0), (0.0, math.nan, 1.0), (0.0, 0.0, math.inf), (0.0, 1.0, 0.0)):
         for name in ("gelu", "relu"):
-            assert not bool(offsets(name, [arb(1)], [bad[0]], [bad[1]], [bad[2]])[0] > -1e300)
+            assert not bool(offset(name, arb(1), *bad) > -1e300)
 
 
 def test_gelu_and_its_slope():
