@@ -19,7 +19,6 @@ from boundcalc.engine.growth import value_of
 from boundcalc.statements.strategies import STRATEGIES, Quantity
 
 if TYPE_CHECKING:
-    from boundcalc.engine.search import Needed as FirstLink
     from boundcalc.engine.why import Change, Why
     from boundcalc.setting import Setting
 
@@ -125,9 +124,6 @@ def _notes(report: Report) -> Iterator[str]:
             yield f"{value.name} refused: {value.refusal}"
     if any(value.kind == "proxy" for value in report.bounds):
         yield "~ marks proxies: numbers that lack constants or the union bound over what was tried, not bounds."
-    if far := [f"{value.name!r} {_distance(value.needed)}" for value in report.bounds if value.needed is not None]:
-        m = short(sample.n_train)
-        yield f"At m = {m} every cover is too large for a bound below 1: {'; '.join(far)}."
     if bits is not None:
         names = ", ".join(repr(value.name) for value in report.bounds if counts_stored(value))
         premise = f"each of the {short(report.weights)} stored weights is a number of {bits} bits, and that was fixed"
@@ -136,16 +132,6 @@ def _notes(report: Report) -> Iterator[str]:
     for needed in report.needed:
         if needed.m is None and needed.why_not not in refusals:
             yield f"No m is known to give {needed.quantity} <= {short(TARGET)}: {needed.why_not.rstrip('.')}."
-
-
-def _distance(needed: FirstLink) -> str:
-    """How far a covering argument that is vacuous at every radius is from a bound below 1."""
-    would = "no m up to 10^300 suffices"
-    if needed.n_train is not None:
-        size = upper(math.log10(needed.n_train))
-        whole = math.ceil(float(size))
-        would = f"m = {at_least(whole) if whole < 10**6 else size} suffices"
-    return f"needs a cover of log N = {upper(needed.log10_count)}, {would}"
 
 
 # -- what the best bound is made of

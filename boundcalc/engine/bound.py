@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ from boundcalc.base.rounding import upper
 from boundcalc.base.table import as_text
 from boundcalc.base.validate import choice
 from boundcalc.base.value import Kind
-from boundcalc.engine.search import Needed
 from boundcalc.proof.checker import Checked
 from boundcalc.setting import Setting
 
@@ -42,7 +41,6 @@ class BoundValue:
         setting: what is bounded.
         by_gap: the checked bound of the gap, or why there is none.
         by_risk: the checked bound of the risk, or why there is none.
-        needed: where the gap is trivial, the first link that would bring it below 1.
     """
 
     name: str
@@ -50,7 +48,6 @@ class BoundValue:
     setting: Setting
     by_gap: Checked | Refusal
     by_risk: Checked | Refusal
-    needed: Needed | None = field(default=None)
 
     @property
     def refusal(self) -> Refusal | None:
@@ -146,8 +143,6 @@ class BoundValue:
             dominant = self.dominant
             out |= {"gap": self.gap, "log10_gap": self.log10, "strategy": self.strategy}
             out["dominant"] = None if dominant is None else {"piece": dominant[0], "share": dominant[1]}
-        elif self.needed is not None:
-            out["needed"] = self.needed._asdict()
         if self.risk_refusal is not None:
             return out | {"risk_refusal": str(self.risk_refusal)}
         out |= {"risk_vacuous": self.risk_vacuous, "risk_trivial": self.risk_trivial}

@@ -106,15 +106,14 @@ class Evaluator:
                 if not gaps:
                     return BoundValue(name, self.kind, setting, error.refusal, error.refusal)
         by_gap, q = self.prove(gaps), setting.sample.train_error
-        needed = searches[0].first_link() if by_gap.trivial else None
         if self.risk_refusal is not None:
-            return BoundValue(name, self.kind, setting, by_gap, self.risk_refusal, needed)
+            return BoundValue(name, self.kind, setting, by_gap, self.risk_refusal)
         ways = [self.prove(margins)] if margins else []
         covering = gaps if not by_gap.trivial else [gap for gap in gaps if not gap.certificate.trivial]
         if covering:  # a gap proof that compares something, perhaps above the trivial one
             ways.append(self.prove(covering).bounding("risk", q))
         by_risk = min(ways, key=lambda way: way.log_value, default=by_gap.bounding("risk", q))
-        return BoundValue(name, self.kind, setting, by_gap, by_risk, needed)
+        return BoundValue(name, self.kind, setting, by_gap, by_risk)
 
     def prove(self, candidates: Sequence[Candidate]) -> Checked:
         """The least value the search claims that the checker confirms."""

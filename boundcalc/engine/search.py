@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from flint import arb
 
@@ -40,7 +40,6 @@ _EQUAL = 1e-12
 _FINER, _FARTHER = 0.05, 4.0
 """A first link is this much finer than the loss' range (log), and its cover at most e^4 times as large."""
 _BELOW_ONE = 0.998
-_LARGEST_LOG = 690.0
 
 Shared = dict[tuple[object, ...], Any]
 """What searches of one setting have in common, by what it depends on."""
@@ -57,18 +56,6 @@ class Candidate:
     def certificate(self) -> Certificate:
         """The same object each time."""
         return self._write()
-
-
-class Needed(NamedTuple):
-    """How far a statement is where the best bound is vacuous.
-
-    Attributes:
-        log10_count: base-10 logarithm of the log count (nats) of the cover that one link would need.
-        n_train: samples with which that link brings the gap below 1; None where that is more than 10^300.
-    """
-
-    log10_count: float
-    n_train: float | None
 
 
 class Search:
@@ -292,15 +279,6 @@ class Search:
         left = 2 * (_BELOW_ONE * start - scale)
         at_one = STRATEGIES[Chain.name].value(INTERVAL, inputs) - 2 * scale
         return 2 * upper_log(at_one / left) if left > 0 else math.inf
-
-    def first_link(self) -> Needed | None:
-        """The cover and the number of samples by which one link would bring the gap below 1."""
-        link = self.best_link()
-        if link is None:
-            return None
-        log_m, point = link
-        n_train = math.ceil(math.exp(log_m)) if log_m < _LARGEST_LOG else None
-        return Needed(point.log_count / math.log(10), n_train)
 
     # -- certificates
 

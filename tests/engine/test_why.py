@@ -109,15 +109,3 @@ def test_a_change_that_leaves_no_network_with_the_margin_is_no_advice() -> None:
     there = evaluate(changers(setting)["every norm"](0.7))
     assert there.gap < found["gap"].target
     assert there.risk_refusal is not None
-
-
-def test_the_first_link_of_a_trivial_gap_is_what_is_needed() -> None:
-    for setting in (SETTINGS["vacuous"], Setting.of(n_train=10**4), Setting.of("bert", depth=1, C=1.0)):
-        value = Evaluator(setting).value("T-free")
-        assert value.trivial
-        assert value.needed is not None
-        assert value.needed.n_train is not None
-        there = evaluate(setting.but(n_train=math.ceil(value.needed.n_train)), "T-free")
-        assert not there.trivial
-        assert there.gap < 1
-        assert evaluate(setting.but(n_train=round(value.needed.n_train / 4)), "T-free").trivial
