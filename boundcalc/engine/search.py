@@ -263,14 +263,12 @@ class Search:
 
     # -- first links
 
-    def best_link(self) -> tuple[float, Point] | None:
-        """The link from the loss' own range to a cover by which fewest samples (log) bring the gap below 1."""
+    def best_link(self) -> Point | None:
+        """The cover to which a link from the loss' own range brings the gap below 1 with fewest samples."""
         if self.closed is not None or not self.policy.lemmas or not self.has_uniform:
             return None
-        curve = self.curve
-        points = [point for point in curve.until(curve.first + _FARTHER) if point.log_scale < self.log_start - _FINER]
-        links = [(self._log_samples(point), point) for point in points]
-        return min(links, key=lambda link: link[0], default=None)
+        points = self.curve.until(self.curve.first + _FARTHER)
+        return min((p for p in points if p.log_scale < self.log_start - _FINER), key=self._log_samples, default=None)
 
     def _log_samples(self, point: Point) -> float:
         """Log of the m with which a link to a point brings the gap below 1: what it adds falls like 1/sqrt(m)."""

@@ -131,10 +131,9 @@ def hold(evaluator: Evaluator, value: BoundValue, quantity: Quantity) -> Checked
 
 
 def _first_link(evaluator: Evaluator, search: Search) -> Checked | None:
-    link = search.best_link()
-    if link is None:
+    point = search.best_link()
+    if point is None:
         return None
-    _, point = link
     level = Level(point.log_scale + slack(point.items), point.covers())
     return evaluator.check(Certificate(evaluator.paid, search.policy.name, Chain.name, (level,)))
 
