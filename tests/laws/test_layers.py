@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from boundcalc.lab.train.parameters import parameters
-from boundcalc.layers.base import KINDS, RowWise
-from boundcalc.layers.facts import PUBLISHED, Context, Facts
+from boundcalc.layers.base import KINDS
+from boundcalc.layers.facts import PUBLISHED
 from boundcalc.setting import (
     Activation,
-    Architecture,
     Attention,
     Budget,
     Layer,
     Linear,
     Norms,
     Pool,
-    SoftCap,
     Weight,
 )
 from boundcalc.statements.network import claimed as facts
 from boundcalc.testing import Cases, LayerExample, check_layer
 from boundcalc.testing.drawing import Dice, used
 from boundcalc.testing.layers import LAWS, Rule, claimed
-from tests.cases.layers import cases, changed
+from tests.cases.layers import cases
 
 KNOB = Norms(C=1.3)
 
@@ -60,42 +57,19 @@ def broken(at: LayerExample, rule: Rule = claimed) -> set[str]:
     return {each.law for each in check_layer("it", Cases([at], None, {}), rule=rule).complaints} - {"complete"}
 
 
-class Unmixed(Attention):
-    """A mixing layer that calls itself row-wise."""
-
-    __slots__ = ()
-
-    def rows_before(self, rows: int, seq_len: int) -> int:
-        return rows
-
-
-def of(layer: Layer) -> Rule:
-    return lambda _, at: facts(layer, at)
+@pytest.mark.parametrize("layer", [Attention(3, block=0), Pool("mean")])
+def test_a_mixing_layer_that_calls_itself_row_wise_is_seen(layer: Attention | Pool) -> None:
+    """A mean has no weights whose points could be counted: its rows are tried."""
+    assert broken(example(layer)) == set()
+    row_wise = {"__slots__": (), "rows_before": lambda self, rows, seq_len: 1}
+    wrong: Any = type("RowWise", (type(layer),), row_wise)(*(getattr(layer, field.name) for field in fields(layer)))
+    assert "reads_only_the_rows_it_says" in broken(example(wrong), lambda _, at: facts(layer, at))
 
 
-def test_each_law_sees_what_the_others_do_not() -> None:
-    """A layer that calls itself row-wise; points not counted."""
-    heads = Attention(3, block=0)
-    honest = example(heads)
-    assert broken(honest) == set()
-    assert "reads_only_the_rows_it_says" in broken(replace(honest, layer=Unmixed(3, block=0)), of(heads))
-    assert broken(honest, lambda layer, at: facts(layer, replace(at, seq_len=1))) == {
-        "maps_act_on_no_more_points_than_are_counted"
-    }
+def test_points_that_are_not_counted_are_seen() -> None:
+    found = broken(example(Attention(3, block=0)), lambda layer, at: facts(layer, replace(at, seq_len=1)))
+    assert found == {"maps_act_on_no_more_points_than_are_counted"}
     assert len(LAWS) == 8
-
-
-def test_a_mean_that_calls_itself_row_wise_is_seen() -> None:
-    """It has no weights whose points could be counted: its rows are tried."""
-
-    class First(Pool):
-        __slots__ = ()
-
-        def rows_before(self, rows: int, seq_len: int) -> int:
-            return 1
-
-    mean = example(Pool("mean"))
-    assert "reads_only_the_rows_it_says" in broken(replace(mean, layer=First("mean")), of(Pool("mean")))
 
 
 @pytest.mark.parametrize(
@@ -151,39 +125,3 @@ def test_what_is_drawn_lies_within_its_budget_and_touches_it(weight: Weight, bud
                 assert np.linalg.norm(longest) <= 0.3 * (1 + 1e-9)
     assert max(parts) <= 1 + 1e-9
     assert max(parts) >= 1 - 1e-9 or budget.op == 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Halved(RowWise):
-    """x -> x W / 2 + c: a layer with weights that nobody in the package knows."""
-
-    label: ClassVar[str] = "halved"
-    d: int
-
-    def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        return Weight("W", "matrix", (self.d, self.d)), Weight("c", "vector", (self.d,))
-
-    def widths(self) -> tuple[int | None, int | None]:
-        return self.d, self.d
-
-    def forward(self, x: Any, weights: Any, run: Any) -> Any:
-        return x @ weights("W") / 2 + weights("c")
-
-
-def halved(layer: Halved, at: Context) -> Facts:
-    here = facts(Linear("W", layer.d, layer.d, "c"), at)
-    of_w, of_c = here.slots
-    offset = at.weights.vector("c", None)[0]
-    slots = replace(of_w, sensitivity=of_w.sensitivity / 2), of_c
-    return replace(here, radius=(here.radius - offset) / 2 + offset, lipschitz=here.lipschitz / 2, slots=slots)
-
-
-def test_weights_of_a_layer_that_nobody_knows_are_drawn_and_trained() -> None:
-    layer = Halved(3)
-    at = example(layer)
-    assert broken(at, halved) == {"says_what_it_is"}  # no file can name it yet
-    lowered = changed(lambda here, _: replace(here, radius=0.95 * here.radius), halved)
-    assert "rows_stay_within_the_radius" in broken(at, lowered)
-    architecture = Architecture(layers=(layer, SoftCap(3, 1.0), Pool(), Linear("readout", 3, 1)), seq_len=2)
-    plain = replace(architecture, layers=(Linear("W", 3, 3, "c"), Pool(), Linear("readout", 3, 1)))
-    assert parameters(architecture) == parameters(plain)
