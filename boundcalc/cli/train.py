@@ -252,7 +252,7 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
     for block, mass in enumerate(result.get("attention", [])):
         say(
             f"attention on the true coordinates, block {block}: best head {percent(mass['best_head'])}, "
-            f"weighted by values {percent(mass['value_weighted'])}, mean {percent(mass['mean'])}"
+            f"mean {percent(mass['mean'])}"
         )
     say(
         f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "

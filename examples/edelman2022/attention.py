@@ -21,9 +21,8 @@ import torch
 from common import Values, run
 from numpy.typing import NDArray
 
-from boundcalc.lab.train.measure import head_sizes
-from boundcalc.lab.train.model import attended, weights_of_read
-from boundcalc.lab.train.parameters import Init, read_row
+from boundcalc.lab.train.model import attention_of_read
+from boundcalc.lab.train.parameters import Init
 from boundcalc.lab.train.source import NumpySource
 from boundcalc.lab.train.stack import with_read_row
 from boundcalc.lab.train.tasks import Task, task_from_json
@@ -132,9 +131,11 @@ def looked(outcome: Outcome, all_matter: bool = False) -> Looked:
     """The first block's attention over fresh sequences."""
     trial = outcome.trial
     tokens, places = _fresh(trial.task, outcome.result["world"] or {}, trial.seed)
-    layer, x = attended(trial.architecture, outcome.weights, tokens)[0]
-    mix = weights_of_read(layer, outcome.weights, x, read_row(trial.architecture))
-    sizes = head_sizes(layer, outcome.weights, mix, x).double().numpy()
+    layer, x, mix = attention_of_read(trial.architecture, outcome.weights, tokens)[0]
+    values, offset, out = (outcome.weights[f"{kind}[0]"] for kind in ("W_V", "b_V", "W_O"))
+    means = torch.einsum("nht,ntd,hdv->nhv", mix, x, values) + offset * mix.sum(-1, keepdim=True)
+    added = torch.einsum("nhv,hvd->nhd", means, out.unflatten(0, (layer.heads, layer.out)))
+    sizes = added.norm(dim=-1).mean(0).double().numpy()
     matter = tuple(range(1, trial.task.shape.rows)) if all_matter else places
     return Looked(mix.double().numpy(), sizes / max(sizes.sum(), 1e-300), matter)
 

@@ -7,6 +7,7 @@ and row-wise layers serve as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -80,19 +81,19 @@ def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0,
     return Forward(TORCH, _Source(weights), Fixed(row=read), query=query, trains=True)(layers, x)
 
 
-def weights_of_read(layer: Attention, weights: Weights, x: Tensor, read: int) -> Tensor:
-    """The attention weights (n, heads, T) of one row."""
-    run = Forward(TORCH, _Source(weights), query=read, trains=True)
-    return layer.mix(x, lambda kind: run.source(layer, kind), run).squeeze(-2)
-
-
-def attended(architecture: Architecture, weights: Weights, x: Tensor) -> list[tuple[Attention, Tensor]]:
-    """The attention layers, and the rows that each reads."""
-    steps: list[Step] = []
-    Forward(TORCH, _Source(weights), Fixed(row=read_row(architecture)), steps=steps, trains=True)(
-        architecture.stages, x
-    )
-    return [(step.layer, step.reads) for step in steps if isinstance(step.layer, Attention)]
+def attention_of_read(
+    architecture: Architecture, weights: Weights, x: Tensor
+) -> list[tuple[Attention, Tensor, Tensor]]:
+    """The attention layers, the rows (n, T, d) that each reads, and the weights (n, heads, T) of the read row."""
+    read, steps = read_row(architecture), list[Step]()
+    run = Forward(TORCH, _Source(weights), Fixed(row=read), steps=steps, trains=True)
+    run(architecture.stages, x)
+    run.query = read
+    return [
+        (step.layer, step.reads, step.layer.mix(step.reads, partial(run.source, step.layer), run).squeeze(-2))
+        for step in steps
+        if isinstance(step.layer, Attention)
+    ]
 
 
 class Transformer(nn.Module):

@@ -97,13 +97,13 @@ class _Training:
         self.active = list(range(len(trials)))
         self.recent = torch.zeros(len(trials), device=self.device)
         self.curves: list[list[dict[str, float]]] = [[] for _ in trials]
-        self.seconds = [0.0] * len(trials)
+        self.clock, self.share = time.process_time(), 0.0
         self.outcomes: dict[int, Outcome] = {}
         self.points = _curve_points(self.rule.steps, self.rule.curve_every)
         self._all: tuple[Tensor, Tensor] | None = None
 
     def run(self) -> list[Outcome]:
-        step, clock = 0, time.process_time()
+        step = 0
         self._point(0, range(len(self.active)))
         while self.active:
             loss = self._step()
@@ -116,13 +116,8 @@ class _Training:
                 self._check(step, done)
             if last:
                 done = dict.fromkeys(range(len(self.active)), "steps used up") | done
-            if done or point:
-                now = time.process_time()
-                for index in self.active:
-                    self.seconds[index] += (now - clock) / len(self.active)
-                if done:
-                    self._finish(done, step)
-                clock = time.process_time()
+            if done:
+                self._finish(done, step)
         return [self.outcomes[index] for index in range(len(self.trials))]
 
     def _batch(self) -> tuple[Tensor, Tensor]:
@@ -197,8 +192,10 @@ class _Training:
         return [p for p in positions if enough is not None and newest[p]["test_error"] <= enough]
 
     def _finish(self, done: Mapping[int, str], step: int) -> None:
-        started = time.process_time()
         positions = sorted(done)
+        now = time.process_time()
+        self.share += (now - self.clock) / len(self.active)  # of every trial that is not done yet
+        self.clock = now
         if self.curves[self.active[positions[0]]][-1]["step"] != step:
             self._point(step, positions)
         train = self._measure(positions, "train", _MOST_TRAINING)
@@ -208,9 +205,7 @@ class _Training:
             weights, reason = self.stack.one(position), done[position]
             result: dict[str, Any] = {"status": "diverged" if reason.startswith("diverged") else "done"}
             result |= {"reason": reason, "steps": step, **self._errors(*measured), **self._record(index, weights)}
-            now = time.process_time()
-            result["cpu_seconds"] = round(self.seconds[index] + now - started, 4)
-            started = now
+            result["cpu_seconds"] = round(self.share, 4)
             self.outcomes[index] = Outcome(self.trials[index], result, weights)
         left = [position for position in range(len(self.active)) if position not in done]
         kept = torch.tensor(left, dtype=torch.long, device=self.device)

@@ -64,7 +64,7 @@ def record(
             for s, e in ((0, 0.5), (100, 0.5), (200, 0.2), (250 + seed, 0.001))
         ],
         "norms": {"budgets": budgets, "measured": True},
-        "attention": [{"best_head": 0.9, "mean": 0.3 + 0.01 * seed, "value_weighted": 0.6}],
+        "attention": [{"best_head": 0.9, "mean": 0.3 + 0.01 * seed}],
     }
     config, text = canonical(trial.to_json()), canonical(result)
     return {

@@ -50,7 +50,7 @@ def test_conjunctions_are_learned_and_recorded() -> None:
         assert result["curves"][0]["step"] == 0
         assert result["curves"][-1]["step"] == result["steps"]
         assert len(result["world"]["coordinates"]) == 2
-        assert 0 < result["attention"][0]["value_weighted"] <= result["attention"][0]["best_head"] <= 1
+        assert 0 < result["attention"][0]["mean"] <= result["attention"][0]["best_head"] <= 1
         assert result["cpu_seconds"] > 0
         assert set(by_block(result)) >= {"W_QK[0]", "W_V[0]", "W_1[0]", "readout", "embedding", "positions"}
     assert sum(o.result["test"]["error"] < 0.02 for o in outcomes) >= 3
