@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 
 from boundcalc.lab.train.source import NumpySource, TorchSource, substream
-from boundcalc.lab.train.tasks import (
-    BooleanTask,
-    MaskedTokenTask,
-)
+from boundcalc.lab.train.tasks import BooleanTask, MaskedTokenTask
 
 SOURCES = ["numpy", *(["torch"] if importlib.util.find_spec("torch") else [])]
 N = 40_000
@@ -42,6 +39,7 @@ BOOLEAN = [
     BooleanTask(T=8, s=3, function="majority", law="natural"),
     BooleanTask(T=12, function="x0 & ~x5 | x9"),
     BooleanTask(T=6, function="0110"),
+    BooleanTask(T=13, s=11, function="majority", law="natural"),  # more bits than a byte counts
 ]
 
 
@@ -92,13 +90,6 @@ def test_masked_tokens_are_those_of_a_dirichlet_law(kind: str, alpha: float) -> 
     own = h[np.arange(len(y)), y]
     assert abs(own.mean() - np.square(h).sum(1).mean()) < 0.015  # calibrated: E h_y = E sum h^2
     assert abs((h.argmax(1) != y).mean() - task.bayes_risk().value) < 0.02
-
-
-@pytest.mark.parametrize("kind", SOURCES)
-def test_labels_of_many_fair_bits_are_those_of_the_function(kind: str) -> None:
-    task = BooleanTask(T=13, s=11, function="majority", law="natural")
-    world, x, y = drawn(task, kind, 2000)
-    assert (y == (x[:, world["coordinates"]].sum(1, dtype=int) > 5)).all()
 
 
 def test_longer_masked_inputs_tell_more_about_the_law() -> None:
