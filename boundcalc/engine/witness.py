@@ -59,7 +59,6 @@ _MEMORYLESS = (Linear, Hidden, Activation, Pool)
 class Entry(NamedTuple):
     """Non-zero entries of a weight: a map of two coordinates times a factor, where copies of them begin."""
 
-    before: Entry | None
     kind: str
     block: int | None
     shape: Shape
@@ -74,7 +73,7 @@ class State(NamedTuple):
         rows: a row of each input.
         width: entries of a row.
         start: which coordinates the inputs have.
-        last: the last of the weights so far.
+        entries: the weights so far.
         starts: where copies of the coordinates begin.
         own_row: whether the row that will be read is still 0 in every input, unlike the others.
         alone: whether rows that are not read differ from the one that is.
@@ -83,7 +82,7 @@ class State(NamedTuple):
     rows: tuple[Row, Row]
     width: int
     start: Shape
-    last: Entry | None = None
+    entries: tuple[Entry, ...] = ()
     starts: Sequence[int] = (0,)
     own_row: bool = False
     alone: bool = False
@@ -110,11 +109,11 @@ class State(NamedTuple):
         rows = [[(x - m) * f for x in row] for row, f, m in zip(self.rows, factors, mean, strict=True)]
         return self._replace(rows=tuple((a, b if self.width > 1 else 0.0, rest) for a, b, rest in rows))
 
-    def written(self, shape: Shape, factor: float, width: int, last: Entry, starts: Sequence[int] = (0,)) -> State:
+    def written(self, shape: Shape, factor: float, width: int, entry: Entry, starts: Sequence[int] = (0,)) -> State:
         """Behind a map of the two coordinates of every copy."""
         (a, b, c, d), factor = shape, factor * len(self.starts)
         rows = [(factor * (a * x + c * y), factor * (b * x + d * y), 0.0) for x, y, _ in self.rows]
-        return self._replace(rows=(rows[0], rows[1]), width=width, last=last, starts=starts)
+        return self._replace(rows=(rows[0], rows[1]), width=width, entries=(*self.entries, entry), starts=starts)
 
     def shapes(self, width: int) -> Iterator[Shape]:
         """The maps of its coordinates into rows of a width."""
@@ -179,7 +178,9 @@ class _Builder:
         totals = [nothing._replace(own_row=False, alone=state.own_row or state.alone)]
         for branch in layer.branches:
             ends = self.through(branch, [nothing if state.own_row and not branch else state])
-            totals = _best(_sum(total, end, state.last) for total in totals for end in ends if len(end.starts) == 1)
+            totals = _best(
+                _sum(total, end, len(state.entries)) for total in totals for end in ends if len(end.starts) == 1
+            )
         return totals
 
     def _layer(self, layer: Layer, state: State) -> Iterator[State]:
@@ -229,18 +230,17 @@ class _Builder:
     def _map(self, state: State, kind: str, block: int | None, width: int) -> Iterator[State]:
         for shape in state.shapes(width):
             factor = self._factor(state, shape, kind, block)
-            yield state.written(shape, factor, width, Entry(state.last, kind, block, shape, factor, state.starts))
+            yield state.written(shape, factor, width, Entry(kind, block, shape, factor, state.starts))
 
     def _gated(self, layer: GatedFeedForward, state: State) -> Iterator[State]:
         for shape in state.shapes(layer.d_ff):
-            last, units = state.last, list[State]()
-            for kind in ("W_1", "W_3"):
-                factor = self._factor(state, shape, kind, layer.block)
-                last = Entry(last, kind, layer.block, shape, factor)
-                units.append(state.written(shape, factor, layer.d_ff, last))
-            rows = zip(_entrywise(units[0], layer.activation).rows, units[1].rows, strict=True)
-            both = tuple(tuple(x * y for x, y in zip(*pair, strict=True)) for pair in rows)
-            yield from self._map(units[1]._replace(rows=both), "W_2", layer.block, layer.d)
+            gate, unit = (self._factor(state, shape, kind, layer.block) for kind in ("W_1", "W_3"))
+            gated = state.written(shape, gate, layer.d_ff, Entry("W_1", layer.block, shape, gate))
+            both = state.written(shape, unit, layer.d_ff, Entry("W_3", layer.block, shape, unit))
+            pairs = zip(_entrywise(gated, layer.activation).rows, both.rows, strict=True)
+            rows = tuple(tuple(x * y for x, y in zip(*pair, strict=True)) for pair in pairs)
+            both = both._replace(rows=rows, entries=(*gated.entries, both.entries[-1]))
+            yield from self._map(both, "W_2", layer.block, layer.d)
 
     def _attention(self, layer: Attention, state: State) -> Iterator[State]:
         mass = 0.0 if state.alone else _mass(layer, self.seq_len, own_row=state.own_row)
@@ -248,10 +248,10 @@ class _Builder:
         heads = range(layer.heads) if self.norms.headed else [None]
         for shape in state.shapes(layer.out):
             factor = min(self._factor(state, shape, "W_V", layer.block, head) for head in heads)
-            last = Entry(state.last, "W_V", layer.block, shape, factor)
+            entry = Entry("W_V", layer.block, shape, factor)
             starts = (0,) if summed else range(0, layer.heads * layer.out, layer.out)
             factor *= mass * (layer.heads if summed else 1)
-            yield state.written(shape, factor, layer.out * len(starts), last, starts)._replace(own_row=False)
+            yield state.written(shape, factor, layer.out * len(starts), entry, starts)._replace(own_row=False)
 
     def _normalised(self, layer: LayerNorm, state: State) -> Iterator[State]:
         gain = (self.norms.find(f"{layer.kind}.gain", layer.block).sup or 0.0) + layer.around_one if layer.gain else 1.0
@@ -283,20 +283,11 @@ def _mass(layer: Attention, seq_len: int, *, own_row: bool) -> float:
     return rows / (seq_len + 1) if name == "softmax1" else rows / (2 * seq_len) if name == "sigmoid" else 0.0
 
 
-def chosen(last: Entry | None, before: Entry | None = None) -> Iterator[Entry]:
-    """The weights up to the last one, back to the one before them."""
-    while last is not None and last is not before:
-        yield last
-        last = last.before
-
-
-def _sum(total: State, end: State, shared: Entry | None) -> State:
-    """Of two branches that begin with the same weights."""
+def _sum(total: State, end: State, shared: int) -> State:
+    """Of two branches that begin with so many shared weights."""
     rows = [tuple(x + y for x, y in zip(*both, strict=True)) for both in zip(total.rows, end.rows, strict=True)]
-    last = total.last
-    for entry in reversed(list(chosen(end.last, shared))):
-        last = entry._replace(before=last)
-    return end._replace(rows=tuple(rows), last=last, own_row=False, alone=total.alone)
+    entries = total.entries + end.entries[shared:]
+    return end._replace(rows=tuple(rows), entries=entries, own_row=False, alone=total.alone)
 
 
 def _margin(state: State, classes: int) -> float:

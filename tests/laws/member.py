@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boundcalc.engine.witness import State, best_state, chosen, first_token
+from boundcalc.engine.witness import State, best_state, first_token
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Embedding, Setting
 from boundcalc.testing.drawing import Array, Dice, Parameters, within
@@ -44,7 +44,7 @@ def member(setting: Setting) -> Member | None:
                 head = copy * part.copies // weight.copies if part.heads or part.copies > 1 else None
                 top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
                 weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
-    for entry in chosen(state.last):
+    for entry in state.entries:
         for (kind, block, _), array in weights.items():
             if (kind, block) == (entry.kind, entry.block):
                 for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
