@@ -7,38 +7,17 @@ machine that the limits in seconds are meant for.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
 import pytest
 
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import Budget, Norms, Setting
+from tests.benchmarks.timing import least
 
 pytestmark = pytest.mark.benchmark
 
-ROUNDS = 5
 YARDSTICK = 0.1
 """Seconds that `plain_python` is meant to take."""
-
-
-def seconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """The fastest of some runs: the others were disturbed."""
-    best = math.inf
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def paired(first: Callable[[], object], second: Callable[[], object], rounds: int = ROUNDS) -> tuple[float, float]:
-    """The fastest of each, taken in turns so that a busy machine slows both."""
-    best = [math.inf, math.inf]
-    for _ in range(rounds):
-        for i, run in enumerate((first, second)):
-            best[i] = min(best[i], seconds(run, 1))
-    return best[0], best[1]
 
 
 def plain_python() -> float:
@@ -74,7 +53,7 @@ def distinct_budgets() -> Setting:
 )
 def test_a_best_certificate_with_its_check(setting: Setting, limit: float) -> None:
     evaluate(setting)
-    yardstick, taken = paired(plain_python, lambda: evaluate(setting), 3)
+    yardstick, taken = least(plain_python, lambda: evaluate(setting), rounds=3)
     ratio = taken / yardstick
     report(
         f"best, depth 12, heads 12 (limit {limit:g} s where plain Python takes {YARDSTICK} s)",
@@ -88,12 +67,12 @@ def test_a_best_certificate_with_its_check(setting: Setting, limit: float) -> No
 def test_cost_is_linear_in_depth() -> None:
     shallow, deep = (Setting.of(depth=depth, n_train=10**9) for depth in (100, 1000))
     evaluate(shallow)
-    one, ten = paired(lambda: evaluate(shallow), lambda: evaluate(deep), 2)
+    one, ten = least(lambda: evaluate(shallow), lambda: evaluate(deep), rounds=2)
     report("best, depth 1000 over depth 100", ten, 15, ten / one)
     assert ten <= 15 * one
 
 
 def test_the_yardstick_and_the_clock() -> None:
     """A benchmark that cannot fail is none: ten times the yardstick is noticed."""
-    once, often = paired(plain_python, lambda: [plain_python() for _ in range(10)], 2)
+    once, often = least(plain_python, lambda: [plain_python() for _ in range(10)], rounds=2)
     assert 5 < often / once < 20

@@ -5,17 +5,12 @@ pytest tests/benchmarks/test_symbolic_speed.py -s
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from boundcalc.statements.gap import CLOSED_OFFSET
 from boundcalc.theorems import edelman2022
+from tests.benchmarks.timing import fresh, least
 
 POINTS = 10**6
 pytestmark = pytest.mark.benchmark
@@ -47,45 +42,24 @@ def by_hand(C: np.ndarray, T: np.ndarray, m: np.ndarray, D: np.ndarray, d: float
     return 2 * k * (CLOSED_OFFSET + np.maximum(0, np.log(1 / (2 * k)))) + np.sqrt(np.log(1 / delta) / (2 * m))
 
 
-def best_of(call: Callable[[], object], times: int = 5) -> float:
-    call()  # warm
-    elapsed: list[float] = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        elapsed.append(time.perf_counter() - start)
-    return min(elapsed)
-
-
 def test_a_sweep_of_the_closed_form_keeps_up_with_numpy_written_by_hand() -> None:
     sweep = edelman2022.gap.lambdify("C", "T", "m", "depth", d=64, heads=1, delta=0.05, gamma=1)
     rng = np.random.default_rng(0)
     C, D = rng.uniform(0.3, 3, POINTS), rng.integers(1, 12, POINTS).astype(float)
     T, m = rng.integers(1, 5000, POINTS).astype(float), rng.uniform(1e3, 1e12, POINTS)
     np.testing.assert_allclose(sweep(C, T, m, D), by_hand(C, T, m, D, 64.0, 0.05), rtol=1e-9)
-    ours, theirs = best_of(lambda: sweep(C, T, m, D)), best_of(lambda: by_hand(C, T, m, D, 64.0, 0.05))
+    ours, theirs = least(lambda: sweep(C, T, m, D), lambda: by_hand(C, T, m, D, 64.0, 0.05))
     print(f"\n10^6 points: generated {ours:.3f} s, by hand {theirs:.3f} s, ratio {ours / theirs:.2f}")
     assert ours <= 1.25 * theirs
 
 
-def cold(command: list[str]) -> float:
-    """Seconds of the fastest of three fresh interpreters."""
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    elapsed: list[float] = []
-    for _ in range(3):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *command], check=True, capture_output=True, env=environment)
-        elapsed.append(time.perf_counter() - start)
-    return min(elapsed)
-
-
 def test_derive_in_symbolic_depth_is_quick_from_cold() -> None:
-    seconds = cold(["-m", "boundcalc", "derive", "--depth", "D", "--T", "T"])
+    (seconds,) = least(fresh("-m", "boundcalc", "derive", "--depth", "D", "--T", "T"), rounds=3)
     print(f"\nboundcalc derive --depth D --T T: {seconds:.2f} s")
     assert seconds < 3
 
 
 def test_importing_the_theorems_is_quick() -> None:
-    seconds = cold(["-c", "import boundcalc.theorems"])
+    (seconds,) = least(fresh("-c", "import boundcalc.theorems"), rounds=3)
     print(f"\nimport boundcalc.theorems: {seconds:.2f} s")
     assert seconds < 0.5

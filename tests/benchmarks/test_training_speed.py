@@ -22,6 +22,7 @@ from boundcalc.lab.train.parameters import Init  # noqa: E402
 from boundcalc.lab.train.stack import Stack, losses  # noqa: E402
 from boundcalc.lab.train.tasks import BooleanTask  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, model_for  # noqa: E402
+from tests.benchmarks.timing import least  # noqa: E402
 
 pytestmark = pytest.mark.benchmark
 
@@ -29,21 +30,12 @@ D, HEADS, FF = 64, 16, 256
 STACK = {16: 16, 256: 16}
 
 
-ROUNDS = 6
-
-
 def in_turn(*sides: tuple[Callable[[], Any], int]) -> list[float]:
-    """CPU seconds per call of several things, measured in turn: the least of some rounds, as others only ever add."""
-    best = [float("inf")] * len(sides)
-    for step, _ in sides:
-        step()
-    for _ in range(ROUNDS):
-        for k, (step, repeats) in enumerate(sides):
-            start = time.process_time()
-            for _ in range(repeats):
-                step()
-            best[k] = min(best[k], (time.process_time() - start) / repeats)
-    return best
+    """CPU seconds per call of several things, each repeated so often."""
+    runs = [lambda step=step, repeats=repeats: [step() for _ in range(repeats)] for step, repeats in sides]
+    least(*runs, rounds=1)
+    times = least(*runs, rounds=6, clock=time.process_time)
+    return [seconds / repeats for seconds, (_, repeats) in zip(times, sides, strict=True)]
 
 
 def plain_loop(T: int, m: int) -> tuple[Callable[[], Any], int]:

@@ -23,6 +23,7 @@ import pytest
 
 from boundcalc.checkpoints import Want, audit
 from boundcalc.norms.matrix import as_stored, measure
+from tests.benchmarks.timing import least
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.filterwarnings("ignore")]
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -30,12 +31,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 def cost(action: Callable[[], Any], times: int = 1) -> float:
     """Least processor time of some runs."""
-    best = float("inf")
-    for _ in range(times):
-        start = time.process_time()
-        action()
-        best = min(best, time.process_time() - start)
-    return best
+    return least(action, rounds=times, clock=time.process_time)[0]
 
 
 @pytest.fixture(scope="module")
