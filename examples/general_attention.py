@@ -103,7 +103,7 @@ def chain(ns: NumberSystem, levels: int, m: int) -> Number:
         share = golden(lambda t, e=float(eps): log_count(FLOAT, e, t), 1e-6, 1 - 1e-6, 30)  # any share is valid
         counts.append(log_count(ns, eps, share))
     links = sum(gap.chain_links(ns, scales, counts, ns.number(m)), start=ns.number(0))
-    return gap.gap_chain(ns, scales[-1], links, ns.number(1), ns.log(1 / ns.number(DELTA)), ns.number(m))
+    return 2 * scales[-1] + links + gap.deviation(ns, ns.log(1 / ns.number(DELTA)), ns.number(m))
 
 
 def bound(m: int) -> float:

@@ -400,8 +400,16 @@ STATEMENTS = [
     ),
     Mutation("T9 without its ceiling", "statements/covers/lemmas.py", "ns.log(ns.ceil(y))", "ns.log(y)", _COVERS),
     Mutation("G1 without its 2", "statements/gap.py", "ns.sqrt(2 * count / m)", "ns.sqrt(count / m)", _GAPS),
-    Mutation("G2 with its residual once", "statements/gap.py", "return 2 * last +", "return last +", _GAPS),
-    Mutation("G2 without ghosts", "statements/gap.py", "else 1 + 1 / ns.number(ghosts)", "else ns.number(1)", _GAPS),
+    Mutation(
+        "G2 with its residual once",
+        "statements/strategies/theorems.py",
+        'Term("2 e_J", 2 * last',
+        'Term("2 e_J", last',
+        _GAPS,
+    ),
+    Mutation(
+        "G2 without ghosts", "statements/gap.py", "return 1 + 1 / ns.number(ghosts)", "return ns.number(1)", _GAPS
+    ),
     Mutation(
         "one uniform cover without delta",
         "statements/gap.py",

@@ -23,18 +23,9 @@ def deviation(ns: NumberSystem, log_inverse_delta: Number, m: Number) -> Number:
     return ns.sqrt(log_inverse_delta / (2 * m))
 
 
-def chain_factor(ns: NumberSystem, ghosts: int | None, *, uniform: bool) -> Number:
-    """What multiplies the links of G2: 1 for uniform covers, 2 by symmetrisation, 1 + 1/alpha by alpha ghosts each."""
-    if uniform:
-        return ns.number(1)
-    return ns.number(2) if ghosts is None else 1 + 1 / ns.number(ghosts)
-
-
-def gap_chain(
-    ns: NumberSystem, last: Number, links: Number, factor: Number, log_inverse_delta: Number, m: Number
-) -> Number:
-    """G2: 2 e_J + factor * (sum of links) + sqrt(log(1/delta)/(2m))."""
-    return 2 * last + factor * links + deviation(ns, log_inverse_delta, m)
+def chain_factor(ns: NumberSystem, ghosts: int) -> Number:
+    """What multiplies the links of G2 for covers of a sample with so many ghosts each; 1 is symmetrisation."""
+    return 1 + 1 / ns.number(ghosts)
 
 
 def gap_uniform_single(ns: NumberSystem, scale: Number, count: Number, log_inverse_delta: Number, m: Number) -> Number:
@@ -56,12 +47,6 @@ def chain_closed(ns: NumberSystem, capacity: Number, factor: Number, m: Number) 
     """
     k = factor / 2 * ns.exp(ns.number(1)) * ns.sqrt(2 * capacity / m)
     return 2 * k * (ns.number(CLOSED_OFFSET) + ns.maximum(ns.number(0), ns.log(1 / (2 * k))))
-
-
-def gap_closed(ns: NumberSystem, capacity: Number, log_inverse_delta: Number, m: Number) -> Number:
-    """A4 + G1 + G2 in one line, for log N(e) <= capacity/e^2 on 17 m samples."""
-    factor = chain_factor(ns, CLOSED_GHOSTS, uniform=False)
-    return chain_closed(ns, capacity, factor, m) + deviation(ns, log_inverse_delta, m)
 
 
 def complexity_published(ns: NumberSystem, capacity: Number, m: Number) -> Number:

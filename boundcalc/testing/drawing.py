@@ -53,7 +53,8 @@ def used(w: Array, budget: Budget) -> tuple[float, str]:
             parts.append((size / limit if limit else math.inf, name))
     if budget.schatten is not None and w.any():
         p, total = budget.schatten
-        size = float((np.linalg.svd(np.atleast_2d(w), compute_uv=False) ** p).sum())
+        values = np.linalg.svd(np.atleast_2d(w), compute_uv=False)
+        size = float((values[values > 1e-12 * values[0]] ** p).sum())  # a zero that is rounded has large small powers
         parts.append(((size / total) ** (1 / p) if total else math.inf, "schatten"))
     return max(parts)
 

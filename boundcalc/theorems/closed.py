@@ -69,8 +69,7 @@ def closed_form(setting: Setting, quantity: str = "gap", lemmas: Collection[str]
     main = derivation.named("C_F", lipschitz**2 * capacity)
     if of_output:
         return derivation.formula(quantity, main / symbol("epsilon") ** 2)
-    ghosts = gap.CLOSED_GHOSTS if quantity == "gap" else None
-    factor = gap.chain_factor(derivation.ns, ghosts, uniform=False)
+    factor = gap.chain_factor(derivation.ns, gap.CLOSED_GHOSTS if quantity == "gap" else 1)
     per_root = factor / 2 * sympy.E * sympy.sqrt(2 / m)
     scale = derivation.named("k", per_root * sympy.sqrt(main))
     chain = gap.chain_closed(derivation.ns, (scale / per_root) ** 2, factor, m)

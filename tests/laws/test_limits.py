@@ -6,7 +6,6 @@ The norms are computed here as docs/cli.md words them, not as the library draws 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pytest
@@ -91,9 +90,7 @@ def worst(layers: tuple[Layer, ...], weight: Weight, limit: str, words: Norm, rn
             w = drawn(weight.shape, rng).reshape(p[key].shape)
             size = words(w)
             p[key] = w / size if size > 0 else w
-        tokens = isinstance(layers[0], Embedding | Lookup)
-        x: Any = rng.integers(TOKENS, size=(ROWS, 1)) if tokens else dice.rows(ROWS, 3, 2.0)
-        network.run(p, x, check=parts)
+        network.run(p, network.inputs(dice), check=parts)
     return max(parts)
 
 

@@ -117,9 +117,7 @@ def _behind(ends: Sequence[Layer], classes: int) -> Setting:
 
 
 def _margin(network: Network, weights: Parameters, xs: list[Array]) -> float:
-    (x,), known = xs, iter(network.known)
-    for layer in network.layers:
-        x = np.atleast_2d(network.apply(layer, weights, x, next(known)[1], project=False))
+    x = network.run(weights, xs[0])
     return float(x[0, 0] if x.shape[1] == 1 else x[0, 0] - x[0, 1:].max())
 
 

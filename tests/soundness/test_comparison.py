@@ -29,6 +29,7 @@ from boundcalc.engine.search import Search
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second.checker import derive
+from boundcalc.proof.second.numbers import Refused
 from boundcalc.statements.comparison.closed import (
     LOWEST_QUARTER,
     closed,
@@ -44,7 +45,6 @@ from boundcalc.statements.comparison.sharp import (
     Strata,
     Tuning,
     inverse_of_mean,
-    kernel_holds,
     problem,
     series,
     sharp,
@@ -67,26 +67,6 @@ def certificates(about: Setting) -> list[Certificate]:
 
 
 # -- the value
-
-
-@pytest.mark.parametrize(
-    ("changes", "closed_form", "from_search"),
-    [
-        ({}, 0.0161966121233, 0.01068),
-        ({"depth": 2}, 0.050230424, 0.0275),
-        ({"depth": 4}, None, 0.13449),
-        ({"C": 0.5, "margin": 0.0625}, None, 0.00624),
-        ({"C": 0.5, "margin": 0.5**10, "depth": 4}, None, 0.0103),
-    ],
-)
-def test_values_of_the_proof(changes: dict[str, Any], closed_form: float | None, from_search: float) -> None:
-    """The closed form to the digits of an independent evaluation; the search at most what a coarser study found."""
-    about = setting(**changes)
-    values = {each.strategy: check(each).value for each in certificates(about)}
-    if closed_form is not None:
-        assert values["comparison-closed"] == pytest.approx(closed_form, rel=1e-5)
-    assert values["comparison"] <= from_search
-    assert values["comparison"] <= values["comparison-closed"]
 
 
 ONE = (1.0,) * 6
@@ -119,15 +99,6 @@ def test_a_dominant_column_from_the_text_of_the_theorem() -> None:
     tuning = Tuning(0.6, 0.2, Kernel(2.6, ()), (strata,))
     value = 0.0291651191209192158296834563637
     assert expected_gap(FLOAT, sharp(FLOAT, network(ONE, ONE), tuning), 2.0, 1e6) == pytest.approx(value, rel=1e-13)
-
-
-def test_it_knows_neither_width_nor_length_nor_heads() -> None:
-    plain = evaluate(setting(depth=2), "comparison")
-    for changes in ({"d": 700}, {"seq_len": 10**6}, {"d_head": 2}):
-        assert evaluate(setting(depth=2, **changes), "comparison").gap == plain.gap
-    shared = Norms(C=1.0, budgets={"W_V": Budget(op=0.25, two_one=0.25)})
-    by_heads = [evaluate(replace(setting(depth=2, heads=heads), norms=shared), "comparison").gap for heads in (1, 2)]
-    assert by_heads[1] > by_heads[0]  # the sum over heads counts, and columns are told apart in one head alone
 
 
 def test_rows_and_weights_may_be_rescaled() -> None:
@@ -219,53 +190,32 @@ def test_both_checkers_find_the_same() -> None:
             assert float(found.log_value) == pytest.approx(claimed.log_value, abs=1e-12)
 
 
-def test_budgets_that_grow_never_shrink_the_closed_form() -> None:
-    rng = random.Random(5)
-    for _ in range(200):
-        about = random_setting(rng)
-        if refusal(about) is not None:
-            continue
-        network = network_of(FLOAT, about)
-        here = closed(FLOAT, network)
-        for name in vars(network.blocks[0]):
-            larger = replace(network.blocks[0], **{name: getattr(network.blocks[0], name) * 1.1})
-            assert closed(FLOAT, replace(network, blocks=[larger, *network.blocks[1:]])) >= here * (1 - 1e-12)
-
-
 # -- forged numbers
 
 
-def forged(tuning: Tuning, **changes: Any) -> Tuning:
-    return replace(tuning, **changes)
-
-
 def test_forged_tunings_are_refused_by_both() -> None:
-    about = setting(depth=2)
-    tight = next(each for each in certificates(about) if each.strategy == "comparison")
+    tight = next(each for each in certificates(setting(depth=2)) if each.strategy == "comparison")
     certificate = loosened(tight)
     claimed, tuning = check(certificate).certificate, certificate.tuning
     assert tuning is not None
     (strata,) = tuning.strata
     assert strata is not None
-    shorter = replace(strata, stretch=tuple(0.99 * each for each in strata.stretch))
-    low = replace(strata, edges=(0.6, *strata.edges[1:]))
-    open_end = replace(strata, edges=(*strata.edges[:-1], 0.99))
-    cases = {
-        "kernel": forged(tuning, kernel=replace(tuning.kernel, bound=tuning.kernel.bound * 0.93)),
-        "fewer": forged(tuning, kernel=replace(tuning.kernel, weights=tuning.kernel.weights[:-3])),
-        "stretch": forged(tuning, strata=(shorter,)),
-        "low": forged(tuning, strata=(low,)),
-        "open": forged(tuning, strata=(open_end,)),
-        "too many": forged(tuning, strata=(strata, strata)),
-        "curvature": forged(tuning, curvature=1.5),
+    kernel = tuning.kernel
+    cases: dict[str, dict[str, Any]] = {
+        "kernel": {"kernel": replace(kernel, bound=kernel.bound * 0.93)},
+        "fewer": {"kernel": replace(kernel, weights=kernel.weights[:-3])},
+        "stretch": {"strata": (replace(strata, stretch=tuple(0.99 * each for each in strata.stretch)),)},
+        "low": {"strata": (replace(strata, edges=(0.6, *strata.edges[1:])),)},
+        "open": {"strata": (replace(strata, edges=(*strata.edges[:-1], 0.99)),)},
+        "too many": {"strata": (strata, strata)},
+        "curvature": {"curvature": 1.5},
     }
-    for name, each in cases.items():
-        wrong = replace(certificate, tuning=each)
+    for changes in cases.values():
+        forged = replace(tuning, **changes)
         with pytest.raises(CertificateError):
-            check(wrong)
-        with pytest.raises(Exception, match=r".") as refused:
-            derive(replace(claimed, tuning=each).to_json(), claims=True)
-        assert type(refused.value).__name__ == "Refused", name
+            check(replace(certificate, tuning=forged))
+        with pytest.raises(Refused):
+            derive(replace(claimed, tuning=forged).to_json(), claims=True)
 
 
 # -- the inequalities, attacked
@@ -538,35 +488,6 @@ def test_the_complexity_of_block_one_is_above_what_ascent_finds(size: float) -> 
         found.append(total / len(signs) / math.sqrt(m))
     assert max(found) <= tuning.kernel.bound * math.sqrt(math.pi / 2)
     assert max(found) >= 0.3 * tuning.kernel.bound  # the attack has power
-
-
-def test_a_class_that_is_larger_exceeds_it() -> None:
-    """Negative control: scores ten times as large as the budget says."""
-    network = network_of(FLOAT, setting(C=0.05))
-    tuning = tune(network)
-    assert tuning is not None
-    x = np.stack([np.stack([np.eye(3)[i], -np.eye(3)[i]]) for i in range(3)])
-    w = 10 * np.eye(3)
-    best = max(
-        float(np.array(s) @ forward(x, np.array(t) / math.sqrt(3), w))
-        for s in ((1, 1, 1), (1, 1, -1), (1, -1, -1))
-        for t in ((1, 1, 1), (1, 1, -1), (1, -1, -1))
-    )
-    assert best / math.sqrt(3) > 0.9
-    assert tuning.kernel.bound < 1.1
-
-
-def test_a_network_without_numbers_is_told_apart() -> None:
-    about = network_of(FLOAT, setting())
-    tuning = tune(about)
-    assert tuning is not None
-    assert problem(FLOAT, about, tuning, operator.le) is None
-    assert sharp(FLOAT, about, tuning) < closed(FLOAT, about)
-    assert tune(Network((replace(about.blocks[0], scores_fro=3.0),), 1.0, 1.0, 1)) is None
-    kernel = tuning.kernel
-    terms = series(FLOAT, 1.0, 1.0, (len(kernel.weights) - 2) // 3, tuning.curvature, tuning.split)
-    assert kernel_holds(FLOAT, terms, kernel, operator.le)
-    assert not kernel_holds(FLOAT, terms, replace(kernel, bound=kernel.bound * 0.985), operator.le)
 
 
 def test_what_the_search_claims_of_block_one_is_proved() -> None:

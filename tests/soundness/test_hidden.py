@@ -14,8 +14,9 @@ from scipy.optimize import minimize_scalar
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
+from boundcalc.checkpoints.forward import ACTIVATIONS
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.layers import hidden as rule
+from boundcalc.layers import merged as rule
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context
 from boundcalc.proof.checker import verify
@@ -24,8 +25,8 @@ from boundcalc.statements.network import claimed as facts
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
+from boundcalc.testing.drawing import projected
 from tests.proof import alone
-from tests.soundness.network import ACTIVATIONS, ball
 
 Array = NDArray[np.float64]
 Move = Callable[[str, int, float, float, float, float], float]
@@ -46,7 +47,7 @@ def cases(activation: str, units: int, reach: float) -> list[tuple[Array, Array]
     """Rows before the activation and columns v: at the kink or bend, at the edge of the ball, anywhere."""
     flat = np.ones(units) / math.sqrt(units)
     one = np.eye(units)[0]
-    anywhere = ball(RNG.standard_normal((1, units)) * reach, reach)[0]
+    anywhere = projected(RNG.standard_normal((1, units)) * reach, reach)[0]
     spread_out = RNG.standard_normal(units)
     return [
         (np.zeros(units), flat),
@@ -61,13 +62,13 @@ def cases(activation: str, units: int, reach: float) -> list[tuple[Array, Array]
 def too_often(activation: str, rule_of: Move) -> list[str]:
     """Where the noise moves the sum farther than is said with more than the chance that is said."""
     found: list[str] = []
-    act = ACTIVATIONS[activation] if activation != "quick_gelu" else (lambda x: x / (1 + np.exp(-1.702 * x)))
+    act = ACTIVATIONS[activation]
     for units in (2, 40):
         for reach in (0.5, 20.0):
             for seen in (0.02, 0.4):
                 for z, v in cases(activation, units, reach):
                     g = RNG.standard_normal((DRAWS // units, units))
-                    at = ball(act(z[None] + seen * g), reach) @ v - float((act(z[None]) @ v)[0])
+                    at = projected(act(z[None] + seen * g), reach) @ v - float((act(z[None]) @ v)[0])
                     for t in (0.5, 1.5, 2.5):
                         chance = 2 * math.exp(-(t**2) / 2)
                         share = float(np.mean(np.abs(at) > rule_of(activation, units, reach, 1.0, seen, t)))
@@ -94,7 +95,7 @@ def mean_moves(activation: str, units: int, reach: float, seen: float) -> float:
     worst = -math.inf
     for z, v in cases(activation, units, reach):
         g = RNG.standard_normal((DRAWS, units))
-        moved = ball(act(z[None] + seen * g), reach) @ v - float((act(z[None]) @ v)[0])
+        moved = projected(act(z[None] + seen * g), reach) @ v - float((act(z[None]) @ v)[0])
         noise = 4 * float(moved.std()) / math.sqrt(DRAWS)
         worst = max(worst, abs(float(moved.mean())) - noise - allowed)
     return worst

@@ -17,12 +17,16 @@ import pytest
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.checkpoints.forward import ACTIVATIONS
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context, Facts
+from boundcalc.layers.forward import Fixed
 from boundcalc.layers.heads import normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Normaliser, Norms
 from boundcalc.statements.weights import Weights
-from tests.soundness.network import ACTIVATIONS, Network, ball, rows
+from boundcalc.testing.drawing import projected
+from tests.cases.layers import computed
+from tests.soundness.network import rows
 
 Array = NDArray[np.float64]
 Run = Callable[[Array], Array]
@@ -166,14 +170,14 @@ def separate_score_ratios(seed: int, *, project: bool) -> list[float]:
     for case in range(2000):
         b, c_q, c_k = (float(z) for z in rng.uniform(0.3, 2, 3))
         d_head = int(rng.integers(1, 5))
-        q = ball(9 * rng.standard_normal((1, d_head)), b * c_q)
-        k = ball(9 * rng.standard_normal((1, d_head)), b * c_k)
+        q = projected(9 * rng.standard_normal((1, d_head)), b * c_q)
+        k = projected(9 * rng.standard_normal((1, d_head)), b * c_k)
         if case % 2:
             k = q * c_k / c_q
         eps_q, eps_k = (float(z) for z in rng.uniform(0, 2, 2))
         dq, dk = q / rows(q) * eps_q, k / rows(k) * eps_k
         sign = -1 if case % 4 == 3 else 1
-        k1 = ball(k + sign * dk, b * c_k) if project else k + sign * dk
+        k1 = projected(k + sign * dk, b * c_k) if project else k + sign * dk
         change = abs(float(((q + sign * dq) @ k1.T - q @ k.T)[0, 0])) / math.sqrt(d_head)
         slots = facts_of(Attention(1, d_head=d_head, qk="split"), b, W_Q=c_q, W_K=c_k).slots
         per_eps = {slot.kind: slot.sensitivity / b for slot in slots}
@@ -200,9 +204,9 @@ TIGHT, MOST = 0.95, 1 + SLACK
 
 def placed(layer: Layer, norms: Norms, x: Array, radius: float = 1.0) -> tuple[Callable[..., Array], Facts]:
     """A layer as a function of weights and rows, and what is claimed of it."""
-    network = Network([layer], norms, len(x), radius)
-    ((_, at, here),) = network.known
-    return lambda p, z=x: np.atleast_2d(network.apply(layer, p, z, at, project=False)), here
+    at = Context(Weights(FLOAT, norms), radius, len(x), len(x))
+    run, here = computed(layer, Fixed(bucket=lambda count: 1 - np.eye(count, dtype=int))), layer.facts(at)
+    return lambda p, z=x: np.atleast_2d(run(p, z)), here
 
 
 def extremal_stretch(kap: float, *, causal: bool, normaliser: str) -> float:

@@ -110,13 +110,6 @@ def products(larger: Setting, layers: tuple[Layer, ...], old: Parameters) -> Par
     return new
 
 
-def plainly(net: Network, p: Parameters, x: Array) -> Array:
-    """The network without the projections of covers."""
-    for layer, at, _ in net.known:
-        x = np.atleast_2d(net.apply(layer, p, x, at, project=False))
-    return x
-
-
 def norms(matrix: Array) -> MatrixNorms:
     values = np.linalg.svd(matrix, compute_uv=False)
     columns, rows = (float(np.linalg.norm(matrix, axis=axis).sum()) for axis in (0, 1))
@@ -129,13 +122,13 @@ def faults(base: Setting, rounds: int = 12) -> set[str]:
     larger = merged(base)
     assert larger is not None
     a, wrong = base.architecture, set[str]()
-    before, after = (Network(s.architecture.stages, s.norms, a.seq_len, a.input_radius) for s in (base, larger))
+    before, after = Network.of(base), Network.of(larger)
     for seed in range(rounds):
         dice = Dice(np.random.default_rng(seed), aligned=seed % 3 == 0)
         old = before.draw(dice)
         new = products(larger, a.stages, old)
         x = a.input_radius * dice.unit(a.seq_len, a.stages[0].widths()[0] or 4)
-        if np.abs(plainly(before, old, x) - plainly(after, new, x)).max() > 1e-10:
+        if np.abs(before.run(old, x) - after.run(new, x)).max() > 1e-10:
             wrong.add("another function")
         for weight in (w for layer in larger.architecture.stages for w in layer.weights(4)):
             for head in range(weight.copies) if weight.heads else (None,):

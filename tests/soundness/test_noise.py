@@ -33,7 +33,6 @@ from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
 from boundcalc.testing.drawing import Dice
 from boundcalc.theorems import POLICIES
 from tests.proof import alone
-from tests.soundness.network import tokens_or_rows
 from tests.soundness.test_networks import SETTINGS, Rival
 
 Spread = Callable[[Target, float], float]
@@ -212,8 +211,7 @@ def share_moved(setting: Setting, eta: float, louder: float = 1.0, draws: int = 
     moved = 0
     for step in range(draws):
         dice = Dice(rng, aligned=step % 2 == 0)
-        p = rival.plain(rival.network.draw(dice))
-        x = tokens_or_rows(dice, rival.network, rival.width, rival.vocabulary)
+        p, x = rival.network.draw(dice, whole=True), rival.network.inputs(dice)
         near = dict(p)
         for name, cover in rival.level.covers.items():
             kind, block, _ = place_of(name)

@@ -17,6 +17,7 @@ from scipy.stats import chi2
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
+from boundcalc.checkpoints.forward import ACTIVATIONS
 from boundcalc.engine.evaluate import Evaluator, evaluate
 from boundcalc.layers.facts import Context
 from boundcalc.proof.checker import check
@@ -46,7 +47,7 @@ from boundcalc.statements.noises import events, spread
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.weights import Weights
 from tests.proof import alone
-from tests.soundness.network import ACTIVATIONS, merged
+from tests.soundness.network import merged
 
 Array = NDArray[np.float64]
 Tokens = NDArray[np.int64]

@@ -92,7 +92,7 @@ class Closed(ClosedStrategy):
         return m * (1 + gap.CLOSED_GHOSTS)
 
     def terms(self, ns: NumberSystem, inputs: Known) -> list[Term]:
-        capacity, factor = self.capacity(inputs), gap.chain_factor(ns, gap.CLOSED_GHOSTS, uniform=False)
+        capacity, factor = self.capacity(inputs), gap.chain_factor(ns, gap.CLOSED_GHOSTS)
         chained = gap.chain_closed(ns, capacity.value, factor, inputs.m)
         line = f"2k ({gap.CLOSED_OFFSET} + max(0, log(1/(2k)))), k = (17/32) e sqrt(2 C_F/m)"
         return [capacity, Term(line, chained, "G1"), _deviation(ns, inputs)]
