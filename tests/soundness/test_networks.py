@@ -233,7 +233,7 @@ def alone(rival: Rival, name: str, seed: int, draws: int) -> float:
 
 
 TIGHT: Mapping[str, set[str]] = {
-    "edelman2022": {"W_QK[0]", "W_V[0]", "W_1[0]", "readout"},
+    "edelman2022": {"W_V[0]", "W_1[0]", "readout"},
     "edelman2022 heads": {"readout"},
     "bert": {"norm_ffn.offset[1]", "b_pool", "b_readout"},
     "gpt2": {"norm_final.offset", "b_readout"},
