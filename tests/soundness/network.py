@@ -22,7 +22,7 @@ from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 from boundcalc.testing.drawing import Array, Dice, Parameters, apart, drawn, farthest, joined, projected
-from tests.cases.layers import Arrays
+from boundcalc.testing.layers import Arrays
 
 
 def merged(setting: Setting) -> Setting | None:
@@ -74,7 +74,7 @@ class Network:
             p |= joined(layer, own, self.seq_len) if whole else own
         return p
 
-    def inputs(self, dice: Dice) -> Array:
+    def inputs(self, dice: Dice) -> Any:
         """Token numbers, or rows of the ball, often on its edge and often opposite or equal."""
         first: Any = self.layers[0]
         if first.widths()[0] == TOKENS:
@@ -91,7 +91,7 @@ class Network:
     ) -> Array:
         for layer in layers:
             if isinstance(layer, Residual):
-                x = sum(self._through(branch, p, x, known, check) for branch in layer.branches)
+                x = np.sum([self._through(branch, p, x, known, check) for branch in layer.branches], axis=0)
                 continue
             _, here = next(known)
             x = self.apply(layer, p, x)
@@ -100,7 +100,7 @@ class Network:
             x = projected(x, float(here.radius))
         return x
 
-    def apply(self, layer: Layer, p: Parameters, x: Array) -> Array:
+    def apply(self, layer: Any, p: Parameters, x: Array) -> Array:
         """One layer, its rows not projected."""
         buckets = getattr(layer, "buckets", None)
         fixed = Fixed(
@@ -109,7 +109,7 @@ class Network:
             bucket=None if buckets is None else lambda count: np.minimum(_apart(count), buckets - 1),
             row=-1,
         )
-        return np.atleast_2d(Forward(NUMPY, Arrays(p), fixed)((layer,), x[None])[0])
+        return np.atleast_2d(Forward(NUMPY, Arrays(p, self.seq_len), fixed)((layer,), x[None])[0])
 
 
 def moved(

@@ -25,7 +25,7 @@ from boundcalc.layers.heads import normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Normaliser, Norms
 from boundcalc.statements.weights import Weights
 from boundcalc.testing.drawing import projected
-from tests.cases.layers import computed
+from boundcalc.testing.layers import LayerExample, claimed
 from tests.soundness.network import rows
 
 Array = NDArray[np.float64]
@@ -204,9 +204,9 @@ TIGHT, MOST = 0.95, 1 + SLACK
 
 def placed(layer: Layer, norms: Norms, x: Array, radius: float = 1.0) -> tuple[Callable[..., Array], Facts]:
     """A layer as a function of weights and rows, and what is claimed of it."""
-    at = Context(Weights(FLOAT, norms), radius, len(x), len(x))
-    run, here = computed(layer, Fixed(bucket=lambda count: 1 - np.eye(count, dtype=int))), layer.facts(at)
-    return lambda p, z=x: np.atleast_2d(run(p, z)), here
+    fixed = Fixed(bucket=lambda count: 1 - np.eye(count, dtype=int))
+    at = LayerExample(layer, norms, radius, len(x), fixed)
+    return lambda p, z=x: np.atleast_2d(at.output(p, z)), at.claims(claimed)
 
 
 def extremal_stretch(kap: float, *, causal: bool, normaliser: str) -> float:
