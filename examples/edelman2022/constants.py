@@ -87,7 +87,7 @@ def ladder(setting: Setting) -> Iterator[tuple[str, str, float]]:
     )
     for policy, what, rests in rungs:
         search = Search(evaluator.paid, policy, log_union=evaluator.log_union, measured=evaluator.measured)
-        value = evaluator.value_of(policy.name, search, evaluator.setting)
+        value = evaluator.value(policy.name, search)
         if not value.trivial:
             yield what, rests, value.log10
     best = evaluator.value("best")
