@@ -8,5 +8,5 @@ from boundcalc.checkpoints.audit import audit as audit
 from boundcalc.checkpoints.errors import CheckpointError as CheckpointError
 from boundcalc.checkpoints.families import FAMILIES as FAMILIES
 from boundcalc.checkpoints.families import Options as Options
-from boundcalc.checkpoints.maps import Want as Want
 from boundcalc.checkpoints.readers import open_checkpoint as open_checkpoint
+from boundcalc.checkpoints.tasks import Want as Want

@@ -18,13 +18,12 @@ from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.read import NATIVE, read_mapping
-from boundcalc.checkpoints.maps import Found, Want, key_of
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.tasks import Plan
+from boundcalc.checkpoints.tasks import Measurements, Plan, Want
 from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.checkpoints.traced import Call
 from boundcalc.layers.attention import attentions
@@ -33,7 +32,7 @@ from boundcalc.norms.limits import budget as budget_of
 from boundcalc.norms.matrix import Floats, Measured
 from boundcalc.norms.rounding import up
 from boundcalc.setting import Architecture, Attention, Budget, Norms
-from boundcalc.setting.norms import place_of
+from boundcalc.setting.norms import place_named, place_of
 
 Progress = Callable[[str, int, int], None]
 """Receives the name of a finished task, and how many numbers of how many are done."""
@@ -119,7 +118,7 @@ class Audit:
                 apart = limits(kind, [(d, k, min(d, k, 2 * rank)) for d, k, rank in sizes[kind]])
                 limit = replace(limit, distance=budget_of(self.distances[key], apart, power))
             shared = head is not None and alike(heads[block])
-            name = key_of(kind, block) if shared else key
+            name = place_named(kind, block) if shared else key
             budgets[name] = budgets[name].join(limit) if name in budgets else limit
         return Norms(budgets=budgets | dict(self.products) | dict(extra or {}), measured=True, failure=self.failure)
 
@@ -225,15 +224,16 @@ def audit(
     def get(kind: str, block: int | None) -> Floats:
         return np.asarray(read(model.place(kind, block).tensor), np.float64)
 
-    norms: Found = {}
+    norms, distances = Measurements(), Measurements()
     entries = sum(task.entries for task in plan.tasks)
     reached = 0
     for index, task in enumerate(plan.tasks):
         with np.errstate(over="ignore", invalid="ignore"):
             results = task.run(np.random.default_rng([seed, index]))
-        if not all(m.finite for m in results.values()):
+        if not all(m.finite for part in results for m in part.values()):
             raise CheckpointError(f"{task.name}: a norm is larger than every float: these are no trained weights")
-        norms |= results
+        norms |= results[0]
+        distances |= results[1]
         reached += task.entries
         if progress is not None:
             progress(task.name, reached, entries)
@@ -241,8 +241,8 @@ def audit(
         where=model.checkpoint.where,
         family=model.family.name,
         architecture=architecture,
-        measured={key: m for key, m in norms.items() if not key.endswith("'")},
-        distances={key[:-1]: m for key, m in norms.items() if key.endswith("'")},
+        measured=norms,
+        distances=distances,
         account=account,
         missing=tuple(plan.missing),
         seed=seed,
@@ -265,7 +265,7 @@ def _refuse_idle(model: Model, plan: Plan) -> None:
     for (role, block), place in model.places.items() if model.family.described else ():
         if (role, block) not in plan.read and place.tensor.size:
             raise InvalidSetting(
-                f"the mapping says that {place.tensor.name} is {key_of(role, block)}, which the architecture it "
+                f"the mapping says that {place.tensor.name} is {place_named(role, block)}, which the architecture it "
                 "describes "
                 'has not: correct the architecture or the role, or list the tensor under "ignored" with the reason'
             )

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from boundcalc.checkpoints.maps import key_of
 from boundcalc.layers.products import FIRST_ROW, Beginning, beginning, ending
 from boundcalc.norms.matrix import Floats
 from boundcalc.norms.rounding import gamma, root, total, up
 from boundcalc.setting import Architecture, Budget
+from boundcalc.setting.norms import place_named
 
 
 def measured_products(architecture: Architecture, read: Callable[[str, int | None], Floats]) -> dict[str, Budget]:
@@ -26,7 +26,7 @@ def measured_products(architecture: Architecture, read: Callable[[str, int | Non
         budgets |= _tables(first, read)
     if last is not None:
         a, r = (read(layer.kind, layer.block) for layer in (last.last, last.readout))
-        budgets[key_of(last.kind, last.last.block)] = Budget(op=_frobenius(a @ r) + _rounded(a.shape[1], a, r))
+        budgets[place_named(last.kind, last.last.block)] = Budget(op=_frobenius(a @ r) + _rounded(a.shape[1], a, r))
     return budgets
 
 
@@ -72,7 +72,7 @@ def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict
     if first.output.bias is not None:
         offset = read(first.output.bias, first.output.block)
         added, room = added + offset, room + up(gamma(_ROUNDINGS) * _frobenius(offset), 2)
-    budgets[key_of(FIRST_ROW, first.output.block)] = Budget(op=_frobenius(added) + room)
+    budgets[place_named(FIRST_ROW, first.output.block)] = Budget(op=_frobenius(added) + room)
     return budgets
 
 

@@ -3,32 +3,62 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.checkpoints.account import FOLDED, KEY_BIAS
+from boundcalc.checkpoints.arrays import difference, heads_of, positions, vectors_of
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import TOKENS, Key, Model
-from boundcalc.checkpoints.maps import (
-    Found,
-    HeadMaps,
-    Task,
-    Want,
-    difference,
-    head_maps,
-    key_of,
-)
-from boundcalc.checkpoints.tensors import read
 from boundcalc.layers.base import flat
-from boundcalc.norms.matrix import Floats, Stored, as_stored, measure, vector
+from boundcalc.norms.heads import Heads, products
+from boundcalc.norms.matrix import Floats, Measured, as_stored, measure, vector
 from boundcalc.setting import Architecture, Attention, Layer, Weight
+from boundcalc.setting.norms import place_named
 
-_ROLES = ("matrix", "vector", "gain", "table", "rows")
-"""What a weight is that one tensor holds."""
+Measurements = dict[str, Measured]
+"""By key of norms files."""
+SPECTRUM_SIDE = 1024
+"""Matrices whose shorter side exceeds this get no spectrum by default."""
+_HEADS_BYTES = 32 << 20
+"""Maps of a group of heads take at most so much as float64."""
+_VECTORS = ("vector", "gain", "factor vector")
+
+
+@dataclass(frozen=True)
+class Want:
+    """What to measure.
+
+    Attributes:
+        spectra: singular values of every matrix: True, False, or None where they are cheap.
+        exact: spectral norms by Gram matrices only, however large.
+    """
+
+    spectra: bool | None = None
+    exact: bool = False
+
+    def spectrum(self, shape: Sequence[int]) -> bool:
+        """Whether to compute the singular values of a matrix."""
+        return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement.
+
+    Attributes:
+        name: of the weight, for the progress bar.
+        entries: numbers it reads, for the progress bar.
+        run: makes it, with a generator of its own: norms, and norms of the distance from the reference.
+    """
+
+    name: str
+    entries: int
+    run: Callable[[np.random.Generator], tuple[Measurements, Measurements]] = field(repr=False)
 
 
 class Plan:
@@ -53,197 +83,164 @@ class Plan:
                     self.read[weight.kind, None] = 0, "fixed before the data, as the architecture says its norm"
         self.tasks = tuple(task for layer in layers for task in self._of(layer))
 
-    def use(
-        self, role: str, block: int | None, *shapes: tuple[int, ...], entries: int | None = None, why: str = ""
-    ) -> int:
-        """Notes that a tensor of one of these shapes (of x -> x W) is read: so many entries, and why not all."""
-        tensor = self.model.place(role, block).tensor
-        shape = self.model.shape(role, block) if len(shapes[0]) == 2 and len(tensor.shape) != 3 else tensor.shape
-        shape = (tensor.size,) if len(shapes[0]) == 1 else shape
-        if shape not in shapes:
-            turned = len(shape) == 2 and shape[::-1] in shapes
-            why = "; it is stored the other way round: give its module (--compare module.py:make), or a mapping"
-            raise CheckpointError(f"{tensor.name}: {role} should be {shapes[0]}, the file has {shape}{why * turned}")
-        self.read[role, block] = tensor.size if entries is None else entries, why
-        return tensor.size
+    def _of(self, layer: Layer) -> Iterator[Task]:
+        """The measurements of every weight of a layer, and of what it stores besides a note that nothing reads it."""
+        weights = layer.weights(self.seq_len)
+        for weight in weights:
+            if isinstance(layer, Attention) and weight.factors and not self.model.has(weight.kind, weight.block):
+                yield from self._scores(layer, weight)
+            elif weight.kind == "positions":
+                yield self._positions(*weight.shape)
+            elif weight.kind != "readout" or self.model.has("readout") or self._tied(weight):
+                yield from self._weight(weight)
+        for weight in layer.stored(self.seq_len)[len(weights) :]:
+            if self.model.has(weight.kind, weight.block):
+                self._use(weight, 0, KEY_BIAS)
+
+    def _use(self, weight: Weight, entries: int | None = None, why: str = "") -> Key:
+        """Notes that the tensor of a weight is read: how many of its entries, and why not all; refuses other shapes."""
+        key, model = self.model.key(weight), self.model
+        tensor, shape = model.place(*key).tensor, (weight.copies, *weight.shape)
+        if weight.role in _VECTORS or key[0] in TOKENS:
+            right, stored = [(math.prod(shape),)], (tensor.size,)
+        else:
+            d, width = weight.shape
+            right, stored = [(d, weight.copies * width), *([shape] if weight.heads else [])], tensor.shape
+            stored = stored if len(stored) == 3 else model.shape(*key)
+        if stored not in right:
+            turned = len(stored) == 2 and stored[::-1] in right
+            hint = "; it is stored the other way round: give its module (--compare module.py:make), or a mapping"
+            raise CheckpointError(f"{tensor.name}: {key[0]} should be {right[0]}, the file has {stored}{hint * turned}")
+        if key[1] is None and weight.block is not None and key in self.read:
+            self.shared += weight.parameters  # one tensor for all blocks
+        self.read[key] = tensor.size if entries is None else entries, why
+        return key
+
+    def _refuse_scale(self, key: Key) -> None:
+        """Refuses a factor of a tensor that is read as one with others, as joint scores and folded tokens are."""
+        if self.model.factor(*key) != 1:
+            where = f"{self.model.checkpoint.where}: {place_named(*key)}"
+            raise CheckpointError(f"{where} has a scale, but is measured as one with others: scale it in the file")
 
     def _task(
         self,
-        name: str,
+        keys: Sequence[str],
         entries: int,
         get: Callable[[Model], Any],
-        norms: Callable[[Any, np.random.Generator], Found],
-        factors: Mapping[str, float],
+        norms: Callable[[Any, np.random.Generator], list[Measured]],
+        factor: float = 1.0,
+        apart: Callable[[Any, Any], Any] = difference,
     ) -> Task:
-        """Norms of what is read of the model, and of its distance from the reference, times what the model says."""
+        """Norms of what `get` reads of the model, and of its distance from the reference, times a constant."""
 
-        def run(rng: np.random.Generator) -> Found:
-            own = get(self.model)
-            results = norms(own, rng)
+        def certified(values: Any, rng: np.random.Generator) -> list[Measured]:
+            return [norm if factor == 1 else norm.times(factor) for norm in norms(values, rng)]
+
+        def run(rng: np.random.Generator) -> tuple[Measurements, Measurements]:
+            own, far = get(self.model), list[Measured]()
+            results = dict(zip(keys, certified(own, rng), strict=True))
             if self.reference is not None:
-                other = get(self.reference)
-                apart = own.minus(other) if isinstance(own, HeadMaps) else difference(own, other)
-                results |= {key + "'": norm.widened for key, norm in norms(apart, rng).items()}
-            by = {key: factors[key.partition("[")[0].removesuffix("'")] for key in results}
-            return {key: norm if by[key] == 1 else norm.times(by[key]) for key, norm in results.items()}
+                far = [norm.widened for norm in certified(apart(own, get(self.reference)), rng)]
+            return results, dict(zip(keys, far, strict=bool(far)))
 
-        return Task(name, entries, run)
+        return Task(keys[0].partition(",")[0], entries, run)
 
-    def _of(self, layer: Layer) -> Iterator[Task]:
-        """The measurements of every weight of a layer: in one tensor, in several, or in one for three maps."""
-        weights = layer.weights(self.seq_len)
-        if isinstance(layer, Attention):
-            if not self.model.has(layer.scores.kind, layer.block):
-                yield from self._heads(layer)
-                weights = tuple(layer.beside_heads())
-            elif any(layer.beside_heads()):
-                raise CheckpointError(
-                    "weights that heads share besides their maps are read where queries and keys are apart"
-                )
-        yield from map(self._weight, filter(self._stored, weights))
-
-    def _stored(self, weight: Weight) -> bool:
-        """Whether there is a tensor for it; a read-out may be the embedding table, or missing."""
-        if weight.kind != "readout" or self.model.has("readout"):
-            return True
-        self.shared += weight.parameters
-        d, classes = weight.shape
+    def _tied(self, readout: Weight) -> bool:
+        """Whether a read-out without a tensor is the embedding table; else it is missing."""
+        d, classes = readout.shape
         tied = classes > 1 and self.model.has("embedding") and self.model.shape("embedding") == (classes, d)
+        self.shared += readout.parameters
         self.missing += [] if tied else ["readout"]
         return tied
 
-    def _weight(self, weight: Weight) -> Task:
-        """The measurement of what one tensor holds, of the block or of all; heads in its first dimension."""
-        kind, shape, model = weight.kind, weight.shape, self.model
-        headed = isinstance(weight.heads, int) and (weight.heads > 0 or weight.copies > 1)
-        if weight.role not in (*_ROLES, *(("factor", "factor vector") if headed else ())):
+    def _weight(self, weight: Weight) -> Iterator[Task]:
+        """The measurements of one weight: a vector, a matrix, a table, or the maps of some heads at a time."""
+        kind, model = weight.kind, self.model
+        if weight.role not in ("matrix", "table", "rows", *_VECTORS) or (weight.copies > 1 and not weight.heads):
             what = f"{kind} of role {weight.role!r}"
-            raise Unsupported(Refusal("measuring norms", what, f"single weights: {', '.join(_ROLES)}"))
-        if kind == "positions":
-            return self._positions(*shape)
-        block = weight.block if model.has(kind, weight.block) or not model.has(kind) else None
-        if block is None and (kind, None) in self.read:
-            self.shared += weight.parameters  # one tensor for all blocks
-        key, one = partial(key_of, kind, weight.block), weight.role in ("vector", "gain", "factor vector")
-        spectrum = not one and self.want.spectrum(shape)
-        if headed or one:
-            whole = (weight.copies, *shape)
-            flat_shape = whole if len(whole) > 2 and headed else (math.prod(whole),)
-            entries = self.use(kind, block, flat_shape)
-
-            def arrays(model: Model) -> Any:
-                return read(model.place(kind, block).tensor).reshape(whole)
-
-            def norms(values: Any, rng: np.random.Generator) -> Found:
-                measured = (
-                    vector(w) if one else measure(as_stored(w), rng, spectrum=spectrum, exact=True) for w in values
+            raise Unsupported(Refusal("measuring norms", what, "single weights: matrices, vectors, gains, tables"))
+        key = model.key(weight) if kind == "readout" and not model.has(kind) else self._use(weight)
+        factor, numbers = model.factor(*key), weight.parameters
+        heads = range(weight.copies) if weight.heads else (None,)
+        keys = [place_named(kind, weight.block, head) for head in heads]
+        if weight.role in _VECTORS:
+            yield self._task(
+                keys, numbers, lambda model: vectors_of(model, weight), lambda rows, _: list(map(vector, rows)), factor
+            )
+        elif weight.heads:
+            step = max(1, _HEADS_BYTES // (8 * math.prod(weight.shape)))
+            for first in range(0, weight.copies, step):
+                part = slice(first, first + step)
+                yield self._task(
+                    keys[part],
+                    numbers * len(keys[part]) // weight.copies,
+                    lambda model, part=part: heads_of(model, *key, weight.copies, part),
+                    lambda maps, _: Heads.of(maps).measured(),
+                    factor,
                 )
-                return {key(h if headed else None): norm for h, norm in enumerate(measured)}
+        else:
+            options = {"op": weight.role == "matrix", "exact": self.want.exact}
+            options["spectrum"] = options["op"] and self.want.spectrum(weight.shape)
+            yield self._task(
+                keys,
+                numbers,
+                lambda model: model.matrix(*key),
+                lambda matrix, rng: [measure(matrix, rng, **options)],
+                factor,
+            )
 
-            return self._task(key(), entries, arrays, norms, {kind: model.factor(kind, block)})
+    def _scores(self, layer: Attention, weight: Weight) -> Iterator[Task]:
+        """The measurements of joint scores W_Q W_K^T, with the offsets that they read as a further row or column."""
+        if layer.d_head is None:
+            raise CheckpointError("scores of full rank need one tensor W_QK per block")
+        for part in weight.factors:
+            self._refuse_scale(self._use(part))
+        block, per_group = layer.block, layer.heads // layer.groups
+        factors = {part.kind: part for part in weight.factors}
+        step = max(1, _HEADS_BYTES // (8 * layer.d * layer.d_head * per_group))
 
-        def norms_of_matrix(matrix: Stored, rng: np.random.Generator) -> Found:
-            if matrix.shape != shape:
-                raise CheckpointError(f"{matrix.name}: {kind} should be {shape}, the file has {matrix.shape}")
-            if weight.role != "matrix":
-                return {key(): measure(matrix, rng, op=False).widened}
-            return {key(): measure(matrix, rng, spectrum=spectrum, exact=self.want.exact)}
+        def side(model: Model, kind: str, only: slice) -> Floats:
+            maps = heads_of(model, f"W_{kind}", block, factors[f"W_{kind}"].copies, only)
+            if f"b_{kind}" not in factors:
+                return maps
+            return np.concatenate([maps, vectors_of(model, factors[f"b_{kind}"])[only, :, None]], axis=2)
 
-        tied = kind == "readout" and not model.has(kind)
-        entries = weight.parameters if tied else self.use(kind, block, shape)
-        return self._task(
-            key(), entries, lambda model: model.matrix(kind, block), norms_of_matrix, {kind: model.factor(kind, block)}
-        )
+        def get(model: Model, first: int) -> tuple[Floats, Floats]:
+            last = min(first + step, layer.groups)
+            keys = side(model, "K", slice(first, last))
+            return side(model, "Q", slice(first * per_group, last * per_group)), np.repeat(keys, per_group, axis=0)
+
+        def apart(own: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            """Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
+            difference(own[0], other[0])  # refuses other shapes
+            return np.concatenate([own[0], -other[0]], 1), np.concatenate([own[1], other[1]], 1)
+
+        for first in range(0, layer.groups, step):
+            heads = range(first * per_group, min(first + step, layer.groups) * per_group)
+            yield self._task(
+                [place_named(weight.kind, block, head) for head in heads],
+                weight.parameters * len(heads) // layer.heads,
+                lambda model, first=first: get(model, first),
+                lambda maps, _: products(*map(Heads.of, maps)),
+                apart=apart,
+            )
 
     def _positions(self, seq_len: int, d: int) -> Task:
+        """The measurement of the rows of positions that are read, tokens before the input folded into them."""
         model = self.model
         rows, width = model.table_shape("positions")
         if width != d or rows < seq_len:
             raise CheckpointError(f"the table positions should be {(seq_len, d)}, the file has {(rows, width)}")
-        first = min(model.first_position, rows - seq_len)
         why = "positions that no row of the input has" if rows > seq_len else ""
         self.read["positions", None] = seq_len * d, why
         for row, token in enumerate(token for token in TOKENS if model.has(token)):
-            folded = ("positions", token, *(("b_patch",) if model.has("b_patch") else ()))
-            if scaled := next((role for role in folded if model.factor(role) != 1), None):
-                raise CheckpointError(
-                    f"{model.checkpoint.where}: {scaled} has a scale, which is not read where a token is folded into "
-                    f"the positions ({token}): leave the scale out, and scale the tensor in the file"
-                )
-            self.use(token, None, (d,), entries=0, why=f"{FOLDED} position {row} (families/blocks.py)")
-
-        def norms(table: Floats, rng: np.random.Generator) -> Found:
-            if len(table) != seq_len:
-                raise CheckpointError(f"the table positions should have {seq_len} rows, the file has {len(table)}")
-            return {"positions": measure(as_stored(table), rng, op=False).widened}
-
-        factors = {"positions": model.factor("positions")}
-        return self._task("positions", seq_len * d, lambda model: positions(model, first, seq_len), norms, factors)
-
-    # -- attention
-
-    def _heads(self, layer: Attention) -> Iterator[Task]:
-        """The measurements of heads whose maps lie side by side."""
-        if layer.d_head is None:
-            raise CheckpointError("scores of full rank need one tensor W_QK per block")
-        b, d, model, entries = layer.block, layer.d, self.model, 0
-        outputs = {"Q": (layer.heads, layer.d_head), "K": (layer.groups, layer.d_head), "V": (layer.groups, layer.out)}
-        needed = {"Q": layer.qk_bias, "K": layer.qk_bias, "V": layer.v_bias}
-        for kind, (count, out) in outputs.items():
-            entries += self.use(f"W_{kind}", b, (d, count * out), (count, d, out))
-            if needed[kind] and model.has(f"b_{kind}", b):
-                forgotten = kind == "K" and layer.qk != "split" and _forgets_keys(layer)
-                self.use(f"b_{kind}", b, (count * out,), entries=0 if forgotten else None, why=KEY_BIAS)
-        per_group = layer.heads // layer.groups
-        step = max(1, _HEADS_BYTES // (8 * d * max(layer.d_head, 1) * per_group))
-        factors = _norm_factors(model, layer)
-
-        def maps(groups: slice, model: Model) -> HeadMaps:
-            return head_maps(model, layer, slice(groups.start * per_group, groups.stop * per_group), groups)
-
-        def norms(groups: slice, own: HeadMaps, _: np.random.Generator) -> Found:
-            return own.norms(groups.start * per_group, groups.start)
-
-        for first in range(0, layer.groups, step):
-            part = slice(first, min(first + step, layer.groups))
-            share = entries * (part.stop - part.start) // layer.groups
-            yield self._task(f"heads[{b}]{first}", share, partial(maps, part), partial(norms, part), factors)
-
-
-def positions(model: Model, first: int, seq_len: int) -> Floats:
-    """The rows that are added to the input, tokens before it and the patch offset folded in.
-
-    Entries of the first rows are then rounded once, which `Measured.widened` allows for.
-    """
-    table = read(model.place("positions").tensor)
-    rows = np.array(table.reshape(table.shape[-2], table.shape[-1])[first : first + seq_len], np.float64)
-    for row, token in enumerate([token for token in TOKENS if model.has(token)][:seq_len]):
-        parts = [rows[row], np.asarray(model.vector(token), np.float64)]
-        if model.has("b_patch"):
-            parts.append(-np.asarray(model.vector("b_patch"), np.float64))
-        rows[row] = [math.fsum(entries) for entries in zip(*parts, strict=True)]
-    return rows
-
-
-_HEADS_BYTES = 32 << 20
-"""Maps of a group of heads take at most so much as float64."""
-
-
-def _forgets_keys(layer: Attention) -> bool:
-    """Whether the keys' offsets change nothing: what they add to all scores of a query alike, softmax takes away."""
-    return layer.normaliser.name == "softmax" and layer.cap is None
-
-
-def _norm_factors(model: Model, layer: Attention) -> dict[str, float]:
-    """The factor of each kind of norm: the constants of its maps. A joint score is one matrix, so has one."""
-    kinds = ("W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
-    factors = {kind: model.factor(kind, layer.block) for kind in kinds}
-    for kind in "" if layer.qk == "split" else "Q" if _forgets_keys(layer) else "QK":
-        if model.has(f"b_{kind}", layer.block) and factors[f"b_{kind}"] != factors[f"W_{kind}"]:
-            scales = f"W_{kind} has scale {factors[f'W_{kind}']:g} and b_{kind} {factors[f'b_{kind}']:g}"
-            raise CheckpointError(
-                f"{model.checkpoint.where}: {scales}, but joint scores hold both in one matrix: give both one scale, "
-                "or scale the tensors in the file"
+            self._refuse_scale(
+                self._use(Weight(token, "vector", (d,)), 0, f"{FOLDED} position {row} (families/blocks.py)")
             )
-    product = factors["W_Q"] * factors["W_K"]
-    return factors | {"W_QK": product if 1 in (factors["W_Q"], factors["W_K"]) else math.nextafter(product, math.inf)}
+            self._refuse_scale(("b_patch", None))
+        return self._task(
+            ["positions"],
+            seq_len * d,
+            lambda model: positions(model, seq_len),
+            lambda table, rng: [measure(as_stored(table), rng, op=False).widened.widened],
+        )

@@ -16,10 +16,10 @@ from boundcalc.checkpoints.data import Sequences
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
-from boundcalc.checkpoints.maps import Want
 from boundcalc.checkpoints.modules import FoundModule, bare, called, find_module
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
+from boundcalc.checkpoints.tasks import Want
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call, end_token, patch_map
 from boundcalc.lab.outputs import Outputs, token_before

@@ -71,14 +71,14 @@ def heads_only(path: Path) -> None:
     model = open_model(path)
     plan = Plan(model, model.architecture, Want())
     for task in plan.tasks:
-        if task.name.startswith("heads"):
+        if task.name.startswith(("W_QK", "W_V")):
             task.run(np.random.default_rng(0))
 
 
 def formed(path: Path, blocks: int) -> None:
     """A script that forms each head's d x d products and takes their singular values."""
+    from boundcalc.checkpoints.arrays import heads_of
     from boundcalc.checkpoints.audit import open_model
-    from boundcalc.checkpoints.maps import heads_of
 
     model = open_model(path)
     for block in range(blocks):

@@ -191,11 +191,11 @@ def test_a_file_that_is_no_mapping_is_refused(text: str, message: str, tmp_path:
 
 
 def test_wide_blocks_are_probed_and_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from boundcalc.checkpoints import Want, maps
+    from boundcalc.checkpoints import Want, tasks
     from boundcalc.norms import spectral
 
     monkeypatch.setattr(spectral, "EXACT_SIDE", 4)
-    monkeypatch.setattr(maps, "SPECTRUM_SIDE", 4)
+    monkeypatch.setattr(tasks, "SPECTRUM_SIDE", 4)
     t, config = tensors_of("bert")
     path = handmade.save(tmp_path / "m", t, config)
     found = audit(path, seed=3)

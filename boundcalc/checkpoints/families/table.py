@@ -18,7 +18,7 @@ from boundcalc.checkpoints.families.derived import Place, derived, heads_side_by
 from boundcalc.checkpoints.families.names import placed, stripped
 from boundcalc.checkpoints.tensors import Checkpoint, Tensor, read, stored
 from boundcalc.norms.matrix import Native, Stored
-from boundcalc.setting import Architecture
+from boundcalc.setting import Architecture, Weight
 
 Key = tuple[str, int | None]
 """A role and its block."""
@@ -233,6 +233,11 @@ class Model:
     def has(self, role: str, block: int | None = None) -> bool:
         """Whether a tensor, or part of one, plays a role."""
         return (role, block) in self.places
+
+    def key(self, weight: Weight) -> Key:
+        """Where the tensor of a weight is filed: under its block, or as one for all blocks."""
+        shared = not self.has(weight.kind, weight.block) and self.has(weight.kind)
+        return weight.kind, None if shared else weight.block
 
     def factor(self, role: str, block: int | None = None) -> float:
         """What the model multiplies a weight by: said of it, or of the tensor that holds it with others."""

@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("torch")
 
-from boundcalc.checkpoints.maps import key_of
 from boundcalc.checkpoints.products import measured_products as measure
 from boundcalc.engine.solve import solve
 from boundcalc.lab.train.bounds import setting_of
@@ -21,6 +20,7 @@ from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.layers.products import is_product, products_of
 from boundcalc.setting import Budget, Sample
+from boundcalc.setting.norms import place_named
 from tests.proof import alone
 
 TASK = task_from_json({"task": "conjunction", "T": 12, "s": 2})
@@ -38,7 +38,7 @@ def arrays(of: Trial) -> dict[str, np.ndarray]:
 
 def measured_products(of: Trial, w: dict[str, np.ndarray]) -> dict[str, Budget]:
     def read(kind: str, block: int | None) -> np.ndarray:
-        return w[key_of(kind, block)].astype(float)
+        return w[place_named(kind, block)].astype(float)
 
     return measure(of.model, read)
 

@@ -1,0 +1,97 @@
+"""The arrays of a model's weights as its forward pass multiplies by them: one road for norms and the forward check."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import TOKENS, Model
+from boundcalc.checkpoints.tensors import read
+from boundcalc.norms.matrix import Floats, Stored, check_finite
+from boundcalc.setting import Layer, Weight
+
+
+def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
+    """Maps of some of a block's heads: (heads, width, d), the transposes of x -> x W."""
+    tensor = model.place(kind, block).tensor
+    if len(tensor.shape) == 3:  # boundcalc's own: (heads, d, width)
+        return np.ascontiguousarray(np.asarray(read(tensor)[only], np.float64).transpose(0, 2, 1))
+    matrix = model.matrix(kind, block)
+    width, rest = divmod(matrix.shape[1], count)
+    if rest:
+        raise CheckpointError(f"{matrix.name}: {matrix.shape[1]} outputs do not make {count} heads")
+    first, last, _ = only.indices(count)
+    values = np.ascontiguousarray(matrix.block(slice(None), slice(first * width, last * width)).T, np.float64)
+    check_finite(values, matrix.name)  # as it lies in one piece, where that is quick
+    return values.reshape(last - first, -1, values.shape[1])
+
+
+def vectors_of(model: Model, weight: Weight) -> Floats:
+    """Offsets or gains of one weight, (copies, width)."""
+    return np.asarray(model.vector(*model.key(weight)), np.float64).reshape(weight.copies, -1)
+
+
+def positions(model: Model, seq_len: int) -> Floats:
+    """The rows that are added to the input, with their factor, tokens before it and the patch offset folded in.
+
+    Entries are then rounded at most twice, which `Measured.widened` allows for.
+    """
+    table, first = read(model.place("positions").tensor), model.first_position
+    rows = np.array(table.reshape(table.shape[-2:])[first : first + seq_len], np.float64) * model.factor("positions")
+    if len(rows) != seq_len:
+        raise CheckpointError(f"the table positions should have {seq_len} rows, the file has {len(rows)}")
+    for row, token in enumerate([token for token in TOKENS if model.has(token)][:seq_len]):
+        parts = [rows[row], np.asarray(model.vector(token), np.float64)]
+        if model.has("b_patch"):
+            parts.append(-np.asarray(model.vector("b_patch"), np.float64))
+        rows[row] = [math.fsum(entries) for entries in zip(*parts, strict=True)]
+    return rows
+
+
+def difference(a: Any, b: Any) -> Any:
+    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
+    if a.shape != b.shape:
+        raise CheckpointError(f"the reference has an array of shape {b.shape} where the model has {a.shape}")
+    if not isinstance(a, Stored):
+        return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+    if a.base is not None and b.base is not None:
+        return difference(a.base, b.base).turned
+    return Stored(a.shape, lambda rows, columns: difference(a.finite(rows, columns), b.finite(rows, columns)))
+
+
+class Arrays:
+    """The arrays of layers, as a forward pass asks for them."""
+
+    def __init__(self, model: Model, seq_len: int) -> None:
+        self.model, self.seq_len = model, seq_len
+
+    def has(self, layer: Layer, kind: str) -> bool:
+        """Whether there is a tensor of its own for them."""
+        return self.model.has(kind, layer.where())
+
+    def __call__(self, layer: Layer, kind: str) -> Floats:
+        """The array of one kind, times the constant that the model multiplies it by."""
+        model = self.model
+        weight = next((part for own in layer.weights(self.seq_len) for part in own.all if part.kind == kind), None)
+        if weight is None:
+            return self._not_trained(kind)
+        if kind == "positions":
+            return positions(model, self.seq_len)
+        key = model.key(weight)
+        if weight.role in ("vector", "gain", "factor vector"):
+            values = vectors_of(model, weight) if weight.heads else vectors_of(model, weight)[0]
+        elif weight.heads:
+            values = heads_of(model, *key, weight.copies).swapaxes(1, 2)
+        else:
+            values = np.asarray(model.matrix(*key).finite(slice(None), slice(None)), np.float64)
+        return values * model.factor(*key)
+
+    def _not_trained(self, kind: str) -> Floats:
+        tensor = self.model.place(kind).tensor if self.model.has(kind) else self.model.checkpoint.tensors.get(kind)
+        if tensor is None:
+            raise InvalidSetting(f"{self.model.checkpoint.where} does not hold the fixed {kind} it was trained with")
+        return np.asarray(read(tensor).reshape(tensor.shape[-2:]), np.float64)[: self.seq_len]
