@@ -133,7 +133,7 @@ def fixed_of(module: Any, row: int = 0) -> Fixed:
         rotate=None if kind == "bloom" else _rotation(module, config),
         added=(lambda count: _alibi(config, count)) if kind == "bloom" else None,
         window=_window(config),
-        bucket=(lambda count: _buckets(module, count)) if kind in ("t5", "mpnet") else None,
+        bucket=(lambda count: _buckets(module, count)) if kind == "t5" else None,
         row=row,
     )
 
@@ -203,19 +203,13 @@ def _window(config: Any) -> Callable[[int | None, int], NDArray[np.bool_]] | Non
 
 
 def _buckets(module: Any, count: int) -> NDArray[np.int64]:
-    """The numbers of pairs of positions of T5 and MPNet."""
+    """The numbers of pairs of positions of T5."""
     import torch
 
-    place, many = torch.arange(count), module.config.relative_attention_num_buckets
-    apart, name = place[None] - place[:, None], "_relative_position_bucket"
-    if module.config.model_type == "mpnet":
-        part = next(part for part in module.modules() if hasattr(part, name[1:]))
-        return part.relative_position_bucket(apart, num_buckets=many).numpy()
-    part, far = (
-        next(part for part in module.modules() if hasattr(part, name)),
-        module.config.relative_attention_max_distance,
-    )
-    return part._relative_position_bucket(apart, num_buckets=many, max_distance=far).numpy()
+    place, name, config = torch.arange(count), "_relative_position_bucket", module.config
+    part = next(part for part in module.modules() if hasattr(part, name))
+    sizes = config.relative_attention_num_buckets, config.relative_attention_max_distance
+    return getattr(part, name)(place[None] - place[:, None], True, *sizes).numpy()
 
 
 def _alibi(config: Any, count: int) -> Rows:

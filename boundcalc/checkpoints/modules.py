@@ -96,7 +96,7 @@ def as_arrays(x: Any) -> Any:
     return torch.tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
 
 
-_ANSWERS = ("logits", "prediction_logits", "image_embeds", "text_embeds", "last_hidden_state")
+_ANSWERS = ("logits", "prediction_logits", "image_embeds", "last_hidden_state")
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
 
@@ -106,10 +106,8 @@ def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None
 
     out = module(x) if call is None else call(module, x)
     logits = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
-    kind = getattr(getattr(bare(module), "config", None), "model_type", "")
-    names = ("pooler_output",) if kind == "siglip_text_model" else _ANSWERS  # whose read-out is part of the tower
-    fields = out if isinstance(out, dict) else {name: getattr(out, name) for name in names if hasattr(out, name)}
-    logits = next((fields[name] for name in names if name in fields), logits)
+    fields = out if isinstance(out, dict) else {name: getattr(out, name) for name in _ANSWERS if hasattr(out, name)}
+    logits = next((fields[name] for name in _ANSWERS if name in fields), logits)
     if isinstance(logits, torch.Tensor):
         return logits
     raise InvalidSetting(
@@ -278,7 +276,9 @@ def _loaded(folder: Path, name: str, checkpoint: Checkpoint) -> Any:
                 empty = cls(config)
             count = sum(value.numel() for value in (*empty.parameters(), *empty.buffers()))
             if count > 2 * checkpoint.size + _SPARE:
-                raise ValueError(f"its config.json makes a model of {count:,} numbers, the files have less")
+                raise ValueError(
+                    f"its config.json makes a model of {count:,} numbers, the files have {checkpoint.size:,}"
+                )
             if any(name.startswith("module.") or "_orig_mod." in name for name in checkpoint.tensors):
                 return with_weights(cls(config), checkpoint)  # names that the library does not know as its own
             wide = any(tensor.dtype == "float64" for tensor in checkpoint.tensors.values())

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families import FAMILIES, Family, Model
 from boundcalc.checkpoints.families.table import compiled
-from boundcalc.checkpoints.forward import Tensors
+from boundcalc.checkpoints.arrays import Arrays
 from boundcalc.layers.base import flat, place_named
 from boundcalc.testing.drawing import Parameters, joined
 from boundcalc.testing.report import Cases
@@ -32,7 +32,7 @@ MODELS["falcon"] = ZOO["falcon groups"]
 
 def maps_of(seen: Model) -> dict[str, NDArray[Any]]:
     """Every map x -> x W, offset and gain by its key in an audit, from the arrays that the forward check runs."""
-    a, arrays = seen.architecture, Tensors(seen, seen.architecture)
+    a, arrays = seen.architecture, Arrays(seen, seen.architecture.seq_len)
     maps: Parameters = {}
     for layer in (layer for layer in flat(a.stages) if not layer.branches):
         own: Parameters = {}

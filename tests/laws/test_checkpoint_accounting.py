@@ -89,7 +89,7 @@ def _library() -> Any:
     return zoo
 
 
-NAMES = ("bert", "roberta", "electra mlm", "gpt2", "opt narrow", "gpt_neox", "llama", "granite", "vit", "bloom")
+NAMES = ("bert", "roberta", "electra mlm", "gpt2", "opt", "gpt_neox", "llama", "granite", "vit", "bloom")
 NAMES += ("falcon", "gemma2", "modernbert", "olmo2", "t5 gated", "phi3")
 
 

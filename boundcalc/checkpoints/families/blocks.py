@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
@@ -31,11 +30,10 @@ class Blocks:
 
     `style`: "pre" (or true) where the normalisation comes before each sublayer; what a sublayer adds is normalised too
     where the file has gains for that ("norm_attention_out", "norm_ffn_out"). `bare`: a sublayer without gains has no
-    normalisation; `plain`: it has one without gains. `replaced`: the normalised rows, not those before, are what a
-    sublayer adds to. `parallel`: attention and feed-forward part read the same rows, each through a normalisation or
-    both through one. `normalisation`: "layernorm" or "rmsnorm", with `eps`; `around_one`: its gains are 1 + w.
-    `rope`: queries and keys turn with positions; `alibi`: fixed numbers are added to scores; `cap`: the scores' soft
-    cap.
+    normalisation; `plain`: it has one without gains. `parallel`: attention and feed-forward part read the same rows,
+    each through a normalisation or both through one. `normalisation`: "layernorm" or "rmsnorm", with `eps`;
+    `around_one`: its gains are 1 + w. `rope`: queries and keys turn with positions; `alibi`: fixed numbers are added to
+    scores; `cap`: the scores' soft cap.
     """
 
     def __init__(self, model: Model) -> None:
@@ -74,8 +72,6 @@ class Blocks:
                 branch = (*branch, self.norm(f"{kind}_out", index))
             if not self.pre:
                 yield from (Residual(branch), *norm)
-            elif model.flag("replaced"):
-                yield from (*norm, Residual(branch))
             else:
                 yield Residual((*norm, *branch))
 
@@ -198,8 +194,7 @@ def stack(model: Model) -> Architecture:
     """Tables or patches, blocks of one shape, perhaps a last normalisation, and a read-out."""
     blocks, roles = Blocks(model), set(model.family.tensors.values())
     limit = model.setting_of("longest")
-    narrow = model.shape("embedding")[1] if "embedding" in roles else blocks.d
-    table = model.table_shape("positions")[1] if model.has("positions") else narrow
+    table = model.shape("embedding")[1] if "embedding" in roles else blocks.d
     name = model.family.reads.get("longest", ("longest",))[0]
     front, seq_len = tables(model, table, None if limit is None else size(name, limit))
     layers: list[Layer] = [front] if front.vocabulary or front.positions != "none" or front.segments else []
@@ -207,19 +202,12 @@ def stack(model: Model) -> Architecture:
         layers = [blocks.linear("W_patch", *model.shape("W_patch")), *layers]
     if "norm_embedding.gain" in roles:
         layers.append(blocks.norm("norm_embedding", d=table))
-    if model.has("W_in"):  # tables that are narrower than a row: all of them, or the tokens alone
-        into, out = model.shape("W_in")
-        wider = blocks.linear("W_in", into, out)
-        apart = [Embedding(front.vocabulary, narrow), wider, replace(front, vocabulary=0)]
-        layers = apart if table != narrow else [*layers, wider]
+    if model.has("W_in"):  # tables that are narrower than a row
+        layers.append(blocks.linear("W_in", *model.shape("W_in")))
     layers += blocks
     if blocks.pre and ("norm_final.gain" in roles or blocks.plain):
         layers.append(blocks.norm("norm_final"))
-    d = blocks.d
-    if model.has("W_out"):
-        d = model.shape("W_out")[1]
-        layers.append(Linear("W_out", blocks.d, d))
-    tail, classes = read_out(model, blocks, d)
+    tail, classes = read_out(model, blocks, blocks.d)
     radius = 1.0
     if not front.vocabulary:
         pixels = model.has("W_patch") and len(model.place("W_patch").tensor.shape) == 4  # in [-1, 1]

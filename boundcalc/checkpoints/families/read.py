@@ -72,8 +72,6 @@ def _scale(said: str | float) -> Callable[[Model], float]:
         return lambda _: float(said)
     if said == "root of width":
         return _root_of_width
-    if said == "root of head":
-        return lambda model: math.nextafter(math.sqrt(model.head_width(model.shape("W_O", 0)[0])), math.inf)
     if said.startswith("1/"):
         return lambda model: math.nextafter(1 / model.number(said[2:]), math.inf)
     return lambda model: model.number(said)
@@ -96,10 +94,10 @@ _MAPS = [f"W_{at}" for at in ("Q", "K", "V", "QKV", "O", "1", "2", "3", "13", "3
 _GAINS = [f"norm_{at}.gain" for at in ("embedding", "attention", "ffn", "attention_out", "ffn_out", "final")]
 _ROLES = {role for name in (*_MAPS, *_GAINS, "readout") for role in (name, offset_of(name))}
 _ROLES |= {"embedding", "positions", "segments", "score_offsets", *TOKENS}
-_ROLES |= {"W_out", "norm_Q.gain", "norm_K.gain", "outputs_of.W_O", "outputs_of.W_2"}
+_ROLES |= {"norm_Q.gain", "norm_K.gain", "outputs_of.W_O", "outputs_of.W_2"}
 """What a tensor of a mapping may be (docs/weights.md)."""
 _SIZES = ("eps", "cap", "final_cap", "qk_eps", "score_scale", "score_root", "input_radius")
-_FLAGS = ("causal", "plain", "replaced", "parallel", "around_one", "alibi", "by_group", "tied")
+_FLAGS = ("causal", "plain", "parallel", "around_one", "alibi", "by_group", "tied")
 _WORDS = {"style": ("pre", "post"), "normalisation": ("layernorm", "rmsnorm"), "readout": ("cls", "mean")}
 _COUNTS = ("heads", "longest", "skipped", "depth")
 _PARAMETERS = (*_WORDS, *_COUNTS, *_SIZES, *_FLAGS, "activation", "pooler", "position_radius")
