@@ -19,10 +19,10 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.read import read_mapping
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import ALL_AGREE, Parity, agreeing, compare_passes
+from boundcalc.checkpoints.parity import Parity, compare_passes, pass_apart
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.trace_roles import mappings
-from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, trace_of
+from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, some_inputs
 
 _Change = Mapping[str, Any]
 
@@ -31,31 +31,32 @@ def describe(
     module: Any, checkpoint: Checkpoint, *, inputs: Any = None, heads: int | None = None, call: Call | None = None
 ) -> tuple[dict[str, Any], Parity]:
     """A mapping of the module that agrees with it, and how closely; refuses where none does."""
+    recorded = record(module, some_inputs(bare(module)) if inputs is None else [inputs], call)
+    if recorded.trace.refusal:
+        raise CheckpointError(recorded.trace.refusal)
     reasons: list[str] = []
-    for mapping in mappings(trace_of(module, inputs, call), checkpoint):
+    for mapping in mappings(recorded.trace, checkpoint):
         try:
-            return _agreeing(module, checkpoint, mapping, inputs, heads, call)
+            return _agreeing(recorded, checkpoint, mapping, heads)
         except CheckpointError as error:
             reasons.append(str(error))
     raise CheckpointError(reasons[0])
 
 
 def _agreeing(
-    module: Any, checkpoint: Checkpoint, mapping: dict[str, Any], inputs: Any, heads: int | None, call: Call | None
+    recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], heads: int | None
 ) -> tuple[dict[str, Any], Parity]:
     """The mapping with what no operation says, as it agrees with the module."""
-    choices = _choices(bare(module), checkpoint, mapping, heads)
+    choices = _choices(bare(recorded.module), checkpoint, mapping, heads)
     mapping = _changed(mapping, [options[0] for options in choices.values()])
-    seen = _seen(checkpoint, mapping)
-    recorded, said = record(module, seen, seen.architecture, inputs, call=call), mapping["architecture"]
-    if patch_map(seen) and recorded.x.ndim < 5 and "input_radius" not in said:
-        rows = rows_read(seen, recorded.x, recorded.trace)
-        if rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
-            said["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
-            said |= {"longest": rows.shape[1]} if "longest" in said else {}
+    model, said = _model(checkpoint, mapping), mapping["architecture"]
+    rows = rows_read(model, recorded.x, recorded.trace)
+    if patch_map(model) and rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
+        said["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
+        said |= {"longest": rows.shape[1]} if "longest" in said else {}
     best = _best_description(recorded, checkpoint, mapping, choices)
     try:
-        return best, compare_passes(recorded, _seen(checkpoint, best))
+        return best, compare_passes(recorded, _model(checkpoint, best))
     except CheckpointError as error:
         raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
 
@@ -68,7 +69,7 @@ def _best_description(
     early = [name for name in ("scales", "style", "attention") if name in choices]
     best, score = mapping, _score(recorded, checkpoint, mapping)
     for group in (*alone, *alone, early, *alone):
-        if score == ALL_AGREE:
+        if score == math.inf:
             break
         for changes in itertools.product(*(choices[name] for name in group)):
             tried = _changed(best, changes)
@@ -78,15 +79,16 @@ def _best_description(
     return best
 
 
-def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> int:
+def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> float:
     """How many places agree before the first that does not; -1 where the description does not fit."""
     try:
-        return agreeing(recorded, _seen(checkpoint, mapping))
+        place = pass_apart(recorded, _model(checkpoint, mapping))[0].first_difference
     except (BoundcalcError, ValueError, KeyError):
         return -1
+    return math.inf if place is None else place
 
 
-def _seen(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> Model:
+def _model(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> Model:
     return Model(checkpoint, read_mapping(mapping))
 
 

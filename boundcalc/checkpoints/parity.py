@@ -20,7 +20,7 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.forward import Network, Rows, fixed_of
 from boundcalc.checkpoints.modules import called
-from boundcalc.checkpoints.traced import Call, Recorded, Trace, record, rows_read, tokens_before
+from boundcalc.checkpoints.traced import Call, Recorded, Trace, example_inputs, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
 from boundcalc.layers.forward import Fixed, Step
@@ -101,7 +101,7 @@ def compare(
 ) -> Parity:
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
     body = _as_far_as_stored(model, architecture)
-    recorded = record(module, model, body, inputs, call=call)
+    recorded = record(module, [example_inputs(model, body) if inputs is None else inputs], call)
     answers = recorded.outputs
     if body is not architecture and answers is not None and answers.shape[-1] != body.classes:
         recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
@@ -121,20 +121,11 @@ def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
     return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
 
 
-ALL_AGREE = 10**9
-
-
-def agreeing(recorded: Recorded, model: Model) -> int:
-    """How many places agree before the first that does not; `ALL_AGREE` where the outputs do too."""
-    at = _pass_apart(recorded, model, model.architecture, None)[0].first_difference
-    return ALL_AGREE if at is None else at
-
-
 def compare_passes(
     recorded: Recorded, model: Model, architecture: Architecture | None = None, fixed: Fixed | None = None
 ) -> Parity:
     """A recorded pass against the architecture's."""
-    parity, steps = _pass_apart(recorded, model, architecture or model.architecture, fixed)
+    parity, steps = pass_apart(recorded, model, architecture, fixed)
     at, places = parity.first_difference, parity.places
     if at is None:
         return parity
@@ -147,26 +138,26 @@ def compare_passes(
     )
 
 
-def _pass_apart(
-    recorded: Recorded, model: Model, architecture: Architecture, fixed: Fixed | None
+def pass_apart(
+    recorded: Recorded, model: Model, architecture: Architecture | None = None, fixed: Fixed | None = None
 ) -> tuple[Parity, list[Step]]:
     """How far the two passes are apart, and the steps of the architecture's."""
+    module, architecture = recorded.module, architecture or model.architecture
     rows = rows_read(model, recorded.x, recorded.trace)
-    network = Network(model, architecture, fixed_beside(recorded.module, model) if fixed is None else fixed)
+    network = Network(model, architecture, fixed_beside(module, model) if fixed is None else fixed)
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     ours, steps = network.trace(rows, every_row=every_row)
     output, row = None, None
     if recorded.outputs is not None:
         output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
     places, unseen = _inside(model, steps, recorded.trace, row)
-    single = recorded.single or (model.family.rotate is not None and _single_tables(recorded.module))
-    tolerance, size = SINGLE if single else ROUNDING, (len(rows), rows.shape[1])
-    return Parity(output, tuple(places), unseen, tolerance, size, row, called(recorded.module)), steps
+    turns = model.family.rotate is not None  # by cos and sin that a module often holds in single precision
+    single = turns and any(str(value.dtype) in _NARROW for _, value in module.named_buffers())
+    tolerance, size = SINGLE if single or recorded.single else ROUNDING, (len(rows), rows.shape[1])
+    return Parity(output, tuple(places), unseen, tolerance, size, row, called(module)), steps
 
 
-def _single_tables(module: Any) -> bool:
-    """Whether a module holds numbers computed in single precision, as the cos and sin of rotations often are."""
-    return any(str(value.dtype) in ("torch.float32", "torch.complex64") for _, value in module.named_buffers())
+_NARROW = ("torch.float32", "torch.complex64")
 
 
 def fixed_beside(module: Any, model: Model) -> Fixed:

@@ -25,7 +25,6 @@ Call = Callable[[Any, Any], Any]
 
 _PRODUCTS = ("matmul", "rmatmul", "bmm", "einsum", "baddbmm")
 _SUMS = ("add", "radd", "iadd")
-_NONE = frozenset[int]()
 
 
 @dataclass(eq=False)
@@ -41,7 +40,6 @@ class Step:
         parts: of an attention the steps that made queries, keys and values; of a map or a normalisation what it
             reads.
         scale: of a map what its outputs are multiplied by, one by one.
-        width: of what it makes.
         centred: of a normalisation, whether it is known to take away the mean.
         heads: of an attention.
         eps: of a normalisation, where the module says it.
@@ -59,25 +57,41 @@ class Step:
     eps: float | None = None
     tokens: bool = False
     scale: tuple[str, ...] = ()
-    width: int = 0
     centred: bool = False
     reads: Any = field(default=None, repr=False)
     makes: Any = field(default=None, repr=False)
 
 
 @dataclass
+class Origin:
+    """Where a tensor comes from.
+
+    Attributes:
+        names: of the parameter that it is a view of.
+        turned: whether as its transpose.
+        steps: the last steps with a weight on its way, by their numbers.
+        scores: of scores, and of what is made of them, the steps that made their two factors.
+        heads: how many heads there are, of the weights of an attention.
+        rows: rows that it is, each less or times a number of its own, as in LayerNorm.
+    """
+
+    names: tuple[str, ...] = ()
+    turned: bool = False
+    steps: frozenset[int] = frozenset()
+    scores: tuple[frozenset[int], ...] = ()
+    heads: int = 0
+    rows: Any = None
+
+
+@dataclass
 class Trace:
-    """What was noted of one forward pass, and of every tensor by its identity what made it.
+    """What was noted of one forward pass.
 
     Attributes:
         x: what the module reads.
         steps: in their order.
         active: activations, by the step they were applied to.
-        linked: names of the parameter that a tensor is a view of, and whether it is turned.
-        made_by: steps that a tensor comes from, each the last with a weight on its way.
-        scores: steps that made the two factors of scores.
-        heads: how many heads the weights of an attention have.
-        divided: rows that a tensor is, each less or times a number of its own, as in LayerNorm.
+        origins: of every tensor, by its identity.
         kept: every tensor, so that none takes another's identity.
         refusal: the first operation on a parameter that no layer here does.
     """
@@ -85,11 +99,7 @@ class Trace:
     x: Any
     steps: list[Step] = field(default_factory=list[Step])
     active: dict[int, str] = field(default_factory=dict[int, str])
-    linked: dict[int, tuple[tuple[str, ...], bool]] = field(default_factory=dict[int, Any])
-    made_by: dict[int, frozenset[int]] = field(default_factory=dict[int, Any])
-    scores: dict[int, tuple[frozenset[int], ...]] = field(default_factory=dict[int, Any])
-    heads: dict[int, int] = field(default_factory=dict[int, int])
-    divided: dict[int, Any] = field(default_factory=dict[int, Any])
+    origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
     kept: list[Any] = field(default_factory=list[Any])
     refusal: str = ""
 
@@ -97,124 +107,124 @@ class Trace:
         """The steps of these kinds with a parameter of one of these names."""
         return [step for step in self.steps if step.kind in kinds and names & {*step.weight}]
 
-    def names(self, tensor: Any) -> tuple[str, ...]:
-        """Of the parameter that a tensor is a view of."""
-        return self.linked.get(id(tensor), ((), False))[0]
+    def of(self, tensor: Any) -> Origin:
+        """Where a tensor comes from."""
+        return self.origins.get(id(tensor), Origin())
 
-    def only_step(self, tensor: Any) -> Step | None:
+    def only_step(self, origins: frozenset[int]) -> Step | None:
         """The one step that a tensor comes from."""
-        return self._only(self.made_by.get(id(tensor), _NONE))
-
-    def _only(self, origins: frozenset[int]) -> Step | None:
         return self.steps[min(origins)] if len(origins) == 1 else None
 
     def note(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
         """One call of a torch function."""
         tensors, outs = _tensors([*args, *kwargs.values()]), _tensors([out])
         self.kept += [*tensors, *outs]
-        weights = [tensor for tensor in tensors if id(tensor) in self.linked]
-        if outs and weights and len(weights) == len(tensors):
-            self._view(name, weights, outs)
-        if not outs or len(weights) == len(tensors):
+        if not tensors or not outs:
             return
-        step = self._step(name, args, kwargs, tensors, weights, outs[0])
-        if step is not None:
-            step.width, step.makes = outs[0].shape[-1], outs[0].clone()
+        weights = [tensor for tensor in tensors if self.of(tensor).names]
+        if len(weights) == len(tensors):
+            made = self._view(name, weights, outs)
+        elif (step := self._step(name, args, kwargs, tensors, weights, outs[0])) is not None:
+            step.makes = outs[0].clone()
             self.steps.append(step)
-            self.made_by |= {id(tensor): frozenset([len(self.steps) - 1]) for tensor in outs}
-            return
-        origins = _NONE.union(*(self.made_by.get(id(tensor), _NONE) for tensor in tensors))
-        scores = next((self.scores[id(tensor)] for tensor in tensors if id(tensor) in self.scores), None)
-        heads = next((self.heads[id(tensor)] for tensor in tensors if id(tensor) in self.heads), None)
+            made = Origin(steps=frozenset([len(self.steps) - 1]))
+        else:
+            made = self._joined(name, tensors, outs[0])
+            if name in ACTIVATIONS and len(made.steps) == 1:
+                kind = "gelu_tanh" if kwargs.get("approximate") == "tanh" else ACTIVATIONS[name]
+                self.active.setdefault(min(made.steps), kind)
+        self.origins |= {id(tensor): made for tensor in outs}
+
+    def _view(self, name: str, weights: Sequence[Any], outs: Sequence[Any]) -> Origin:
+        """Part of a parameter, or the parameter turned."""
+        first = self.of(weights[0])
+        if any(self.of(tensor).names != first.names for tensor in weights):
+            raise CheckpointError(f"{name} joins {first.names[0]} with another parameter before any row meets them")
+        back, there = outs[0].stride()[::-1], weights[0].stride()
+        turns = outs[0].ndim == 2 and back == there != there[::-1] and outs[0].shape[::-1] == weights[0].shape
+        return Origin(first.names, first.turned != turns)
+
+    def _joined(self, name: str, tensors: Sequence[Any], out: Any) -> Origin:
+        """Where the result of an operation without a weight comes from."""
+        before = [self.of(tensor) for tensor in tensors]
+        made = Origin(
+            steps=frozenset[int]().union(*(origin.steps for origin in before)),
+            scores=next((origin.scores for origin in before if origin.scores), ()),
+            heads=max(origin.heads for origin in before),
+            rows=before[0].rows if out is tensors[0] else None,
+        )
         ends = [tensor.shape[-1] if tensor.ndim > 1 else 0 for tensor in tensors]
         if name in ("mul", "rmul", "sub", "div", "truediv") and len(ends) == 2 and 1 in ends:
             rows = tensors[ends[0] == 1]
-            self.divided[id(outs[0])] = self.divided[id(rows)] if id(rows) in self.divided else rows.clone()
-        if name in _PRODUCTS and scores is None and len(tensors) == 2:
-            scores = tuple(self.made_by.get(id(tensor), _NONE) for tensor in tensors)
-        if name == "softmax" and scores is not None:
-            heads = outs[0].shape[1] if outs[0].ndim == 4 else 1
-        for tensor in outs:
-            self.made_by[id(tensor)] = origins
-            if scores is not None:
-                self.scores[id(tensor)] = scores
-            if heads is not None:
-                self.heads[id(tensor)] = heads
-        if name in ACTIVATIONS and len(origins) == 1:
-            kind = "gelu_tanh" if kwargs.get("approximate") == "tanh" else ACTIVATIONS[name]
-            self.active.setdefault(min(origins), kind)
-
-    def _view(self, name: str, weights: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Part of a parameter, or the parameter turned."""
-        names, turned = self.linked[id(weights[0])]
-        if any(self.names(tensor) != names for tensor in weights):
-            raise CheckpointError(f"{name} joins {names[0]} with another parameter before any row meets them")
-        back, there = outs[0].stride()[::-1], weights[0].stride()
-        turns = outs[0].ndim == 2 and back == there != there[::-1] and outs[0].shape[::-1] == weights[0].shape
-        self.linked |= {id(tensor): (names, turned != turns) for tensor in outs}
+            made.rows = rows.clone() if self.of(rows).rows is None else self.of(rows).rows
+        if name in _PRODUCTS and not made.scores and len(tensors) == 2:
+            made.scores = tuple(origin.steps for origin in before)
+        if name == "softmax" and made.scores:
+            made.heads = out.shape[1] if out.ndim == 4 else 1
+        return made
 
     def _step(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Any, weights: Any, out: Any
     ) -> Step | None:
         """The step that a call is; None where no parameter enters it."""
-        first, source = tensors[0], (self.only_step(tensors[0]),)
+        before = [self.of(tensor) for tensor in tensors]
+        parts = tuple(self.only_step(origin.steps) for origin in before)
+        first, heads = tensors[0], before[0].heads
         if name == "normalize":
             raise CheckpointError("it divides rows by their norm, and x / |x| has no Lipschitz constant near 0")
         if name == "multi_head_attention_forward":
             return self._torch_attention(args)
         if name == "scaled_dot_product_attention":
-            parts = tuple(map(self.only_step, tensors[:3]))
-            return Step("attention", parts=parts, heads=first.shape[1] if first.ndim == 4 else 1)
-        if name in _PRODUCTS and id(first) in self.heads and not weights and len(tensors) == 2:
-            origins = (*self.scores[id(first)], self.made_by.get(id(tensors[1]), _NONE))
-            return Step("attention", parts=tuple(map(self._only, origins)), heads=self.heads[id(first)])
+            return Step("attention", parts=parts[:3], heads=first.shape[1] if first.ndim == 4 else 1)
+        if name in _PRODUCTS and heads and not weights and len(tensors) == 2:
+            made_of = tuple(map(self.only_step, before[0].scores))
+            return Step("attention", parts=(*made_of, parts[1]), heads=heads)
+        names = [self.of(weight).names for weight in weights]
         if name in ("layer_norm", "rms_norm"):
-            gain, offset = (*map(self.names, weights), (), ())[:2]
+            gain, offset = (*names, (), ())[:2]
             eps = kwargs.get("eps", args[-1] if isinstance(args[-1], float) else None)
-            return Step("norm", gain, offset, parts=source, eps=eps, centred=name == "layer_norm", reads=first.clone())
+            reads, centred = first.clone(), name == "layer_norm"
+            return Step("norm", gain, offset, parts=parts[:1], eps=eps, centred=centred, reads=reads)
         if not weights:
             return None
-        names, turned = self.linked[id(weights[0])]
         shape = tuple(weights[0].shape)
         wide = bool(shape) and math.prod(shape) == shape[-1] > 1
+        rows = next(tensor for tensor in tensors if not self.of(tensor).names)
         if name == "embedding" or (name == "getitem" and len(tensors) > len(weights)):
             index = next(tensor for tensor in tensors if not tensor.is_floating_point())
             tokens = index.shape == self.x.shape and bool((index == self.x).all())
-            return Step("table" if tokens or bool(index.any()) else "segments", names, tokens=tokens)
+            return Step("table" if tokens or bool(index.any()) else "segments", names[0], tokens=tokens)
         if name == "linear" or (name == "conv2d" and len(shape) == 4):
-            offset = self.names(weights[1]) if len(weights) > 1 else ()
-            kind = "map" if name == "linear" else "patches"
-            return Step(kind, names, offset, not turned, source, reads=first.clone())
+            kind, turned = "map" if name == "linear" else "patches", not self.of(weights[0]).turned
+            return Step(kind, names[0], names[1] if len(names) > 1 else (), turned, parts[:1], reads=first.clone())
         if name in ("matmul", "rmatmul", "addmm") and len(weights[-1].shape) == 2:
-            names, turned = self.linked[id(weights[-1])]
-            read = next((tensor for tensor in tensors if id(tensor) not in self.linked), first).clone()
-            return Step("map", names, self.names(weights[0]) if len(weights) > 1 else (), turned, reads=read)
+            offset = names[0] if len(names) > 1 else ()
+            return Step("map", names[-1], offset, self.of(weights[-1]).turned, reads=rows.clone())
         last = self.steps[-1] if self.steps else None
-        before = next((step for tensor in tensors if (step := self.only_step(tensor)) is not None), None)
         if name in ("mul", "rmul") and wide:
-            rows = next((tensor for tensor in tensors if id(tensor) not in self.linked), first)
             direct = last is not None and last.kind == "map" and rows.shape == last.makes.shape
-            if last is None or not direct or shape[-1] < last.width or not bool((rows == last.makes).all()):
-                return Step("norm", names, parts=(before,), reads=self.divided.get(id(rows)))
-            if shape[-1] == last.width and not last.scale:
-                last.scale = names
+            if last is None or not direct or shape[-1] < last.makes.shape[-1] or not bool((rows == last.makes).all()):
+                source = next((part for part in parts if part is not None), None)
+                return Step("norm", names[0], parts=(source,), reads=self.of(rows).rows)
+            if not last.scale:
+                last.scale = names[0]
                 return None
-        latest = max(max(self.made_by.get(id(tensor), (-1,)), default=-1) for tensor in tensors)
+        latest = max(max(origin.steps, default=-1) for origin in before)
         if name in _SUMS and wide and last is not None and latest == len(self.steps) - 1 and not last.offset:
-            last.offset, last.makes = names, out.clone()
+            last.offset, last.makes = names[0], out.clone()
             return None
         if (name in _SUMS and len(shape) > 1) or name in ("cat", "concat"):
-            return Step("added" if name in _SUMS else "put", names)
-        raise CheckpointError(f"{names[0]} enters {name}: no layer here does that with a weight")
+            return Step("added" if name in _SUMS else "put", names[0])
+        raise CheckpointError(f"{names[0][0]} enters {name}: no layer here does that with a weight")
 
     def _torch_attention(self, args: Sequence[Any]) -> Step:
         """torch.nn.MultiheadAttention: its fused map, the attention, and W_O as the last step."""
-        heads, fused, offset, out, its = (args[at] for at in (4, 5, 6, 11, 12))
-        if not self.names(fused) or args[7] is not None:
+        fused, offset, out, its = (self.of(args[at]).names for at in (5, 6, 11, 12))
+        if not fused or args[7] is not None:
             raise CheckpointError("its attention has keys of another width, or rows of keys that are trained")
-        step = Step("map", self.names(fused), self.names(offset), turned=True)
-        self.steps += [step, Step("attention", parts=(step,) * 3, heads=heads)]
-        return Step("map", self.names(out), self.names(its), turned=True)
+        step = Step("map", fused, offset, turned=True)
+        self.steps += [step, Step("attention", parts=(step,) * 3, heads=args[4])]
+        return Step("map", out, its, turned=True)
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:
@@ -235,44 +245,28 @@ class Recorded:
     single: bool
 
 
-def record(
-    module: Any, model: Model, architecture: Architecture | None, inputs: Any = None, *, call: Call | None = None
-) -> Recorded:
-    """A module's forward pass in double precision; without inputs on some that the architecture reads."""
-    x = np.asarray(inputs) if architecture is None or inputs is not None else example_inputs(model, architecture)
-    try:
-        return _followed(module, x, call)
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        raise NotRun(
-            f"the module does not take inputs of shape {x.shape} ({x.dtype}): {' '.join(str(error).split())[:200]}; "
-            "give some of its own (--data, inputs=), or call=lambda module, x: ..."
-        ) from error
-
-
-def trace_of(module: Any, inputs: Any, call: Call | None = None) -> Trace:
-    """The steps of a forward pass; refused where a parameter does what no layer here does."""
-    why = ": no table or map shows its inputs; give some (--data, inputs=)"
-    for batch in _some_inputs(module) if inputs is None else [inputs]:
+def record(module: Any, batches: Sequence[Any], call: Call | None = None) -> Recorded:
+    """A module's forward pass in double precision, on the first of some batches that it takes."""
+    copy, why = double_precision_copy(module), "no table or map shows its inputs"
+    for batch in map(np.asarray, batches):
         try:
-            trace = _followed(module, batch, call).trace
+            outputs, trace, single = _followed(copy, as_arrays(batch), call)
+            return Recorded(module, batch, outputs, trace, single)
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
-            why = f": {' '.join(str(error).split())[:200]}"
-            continue
-        if trace.refusal:
-            raise CheckpointError(trace.refusal)
-        return trace
-    raise CheckpointError(f"its forward pass was not followed{why}")
+            text = " ".join(str(error).split())[:200]
+            why = f"the module does not take inputs of shape {batch.shape} ({batch.dtype}): {text}"
+    raise NotRun(f"{why}; give some of its own (--data, inputs=), or call=lambda module, x: ...")
 
 
-def _followed(module: Any, inputs: Any, call: Call | None) -> Recorded:
+def _followed(module: Any, x: Any, call: Call | None) -> tuple[Rows, Trace, bool]:
+    """A forward pass: outputs, what was noted, and whether a step was below double precision."""
     import torch
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    copy, x, narrow = double_precision_copy(module), as_arrays(inputs), list[str]()
-    trace = Trace(x)
-    for name, value in copy.named_parameters(remove_duplicate=False):
-        trace.linked[id(value)] = (*trace.names(value), name), False
+    trace, narrow = Trace(x), list[str]()
+    for name, value in module.named_parameters(remove_duplicate=False):
+        trace.origins[id(value)] = Origin((*trace.of(value).names, name))
         trace.kept.append(value)
 
     class Note(TorchFunctionMode):
@@ -293,8 +287,8 @@ def _followed(module: Any, inputs: Any, call: Call | None) -> Recorded:
             return out
 
     with ready(), Watch(), Note():
-        outputs = answer(copy, x, call)
-    return Recorded(module, np.asarray(inputs), outputs, trace, bool(narrow))
+        outputs = answer(module, x, call)
+    return outputs, trace, bool(narrow)
 
 
 def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 32) -> Rows:
@@ -318,19 +312,19 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
     return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
 
 
-def _some_inputs(module: Any) -> list[Any]:
-    """Tokens that every table of the module has; else images of as many patches as a table has rows, or rows."""
-    sizes = [part.num_embeddings for part in module.modules() if hasattr(part, "num_embeddings")]
+def some_inputs(module: Any) -> list[Any]:
+    """Batches that a module may take: tokens that its tables have; else images of as many patches as rows, or rows."""
+    rng, sizes = np.random.default_rng(0), [p.num_embeddings for p in module.modules() if hasattr(p, "num_embeddings")]
     if sizes:
-        return [np.arange(8).reshape(2, 4) % min(sizes)]
-    rng, first = np.random.default_rng(0), next((part for part in module.modules() if hasattr(part, "weight")), None)
+        return [rng.integers(0, top, (4, rows)) for top in (max(sizes), min(sizes)) for rows in (32, 8, 4)]
+    first = next((part for part in module.modules() if hasattr(part, "weight")), None)
     shape = () if first is None else tuple(first.weight.shape)
     if len(shape) == 4:
-        d, (_, channels, tall, wide) = shape[0], shape
+        d, channels, tall, wide = shape
         tables = [value.shape[-2] for value in module.parameters() if value.ndim > 1 and value.shape[-1] == d]
         sides = sorted({math.isqrt(rows) for rows in tables} - {1})
-        return [rng.uniform(-1, 1, (2, channels, side * tall, side * wide)) for side in sides]
-    return [rng.standard_normal((2, 4, shape[1])) / math.sqrt(shape[1])] if len(shape) == 2 else []
+        return [rng.uniform(-1, 1, (4, channels, side * tall, side * wide)) for side in sides]
+    return [rng.standard_normal((4, 8, shape[1])) / math.sqrt(shape[1])] if len(shape) == 2 else []
 
 
 def patch_map(model: Model) -> str | None:

@@ -187,7 +187,7 @@ class Outputs:
         """What the description reads where the model is given x."""
         if self.live is None or patch_map(model) is None:
             return rows_of_images(model, x) if x.ndim == 4 else x
-        return rows_read(model, np.asarray(x), record(self.live, model, None, x, call=self.call).trace)
+        return rows_read(model, np.asarray(x), record(self.live, [x], self.call).trace)
 
     def _check_images(self, x: Any) -> None:
         if (
