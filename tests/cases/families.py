@@ -15,10 +15,10 @@ from typing import Any
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from boundcalc.checkpoints.arrays import Arrays
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families import FAMILIES, Family, Model
 from boundcalc.checkpoints.families.table import compiled
-from boundcalc.checkpoints.arrays import Arrays
 from boundcalc.layers.base import flat, place_named
 from boundcalc.testing.drawing import Parameters, joined
 from boundcalc.testing.report import Cases
