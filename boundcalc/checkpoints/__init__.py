@@ -9,4 +9,3 @@ from boundcalc.checkpoints.errors import CheckpointError as CheckpointError
 from boundcalc.checkpoints.families import FAMILIES as FAMILIES
 from boundcalc.checkpoints.families import Options as Options
 from boundcalc.checkpoints.readers import open_checkpoint as open_checkpoint
-from boundcalc.checkpoints.tasks import Want as Want

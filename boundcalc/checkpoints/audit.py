@@ -23,7 +23,7 @@ from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.tasks import Measurements, Plan, Want
+from boundcalc.checkpoints.tasks import Measurements, Plan
 from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.checkpoints.traced import Call
 from boundcalc.layers.attention import attentions
@@ -38,7 +38,7 @@ Progress = Callable[[str, int, int], None]
 """Receives the name of a finished task, and how many numbers of how many are done."""
 
 
-DEFAULTS, CHEAP = Options(), Want()
+DEFAULTS = Options()
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def audit(
     mapping: str | Path | Mapping[str, Any] | None = None,
     heads: int | None = None,
     options: Options = DEFAULTS,
-    want: Want = CHEAP,
+    exact: bool = False,
     reference: object | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -195,7 +195,7 @@ def audit(
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
     `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the
-    option.
+    option. `exact`: spectral norms by Gram matrices only, however large.
 
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
@@ -211,7 +211,7 @@ def audit(
     architecture = model.architecture
     model.refuse_unread_options()
     other = None if reference is None else open_model(reference, model.family, options)
-    plan = Plan(model, architecture, want, other)
+    plan = Plan(model, architecture, exact, other)
     _refuse_idle(model, plan)
     live = bare(source) if compare and parity is None else None
     if hasattr(live, "forward"):

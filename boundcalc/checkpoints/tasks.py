@@ -22,28 +22,9 @@ from boundcalc.setting.norms import place_named
 
 Measurements = dict[str, Measured]
 """By key of norms files."""
-SPECTRUM_SIDE = 1024
-"""Matrices whose shorter side exceeds this get no spectrum by default."""
 _HEADS_BYTES = 32 << 20
 """Maps of a group of heads take at most so much as float64."""
 _VECTORS = ("vector", "gain", "factor vector")
-
-
-@dataclass(frozen=True)
-class Want:
-    """What to measure.
-
-    Attributes:
-        spectra: singular values of every matrix: True, False, or None where they are cheap.
-        exact: spectral norms by Gram matrices only, however large.
-    """
-
-    spectra: bool | None = None
-    exact: bool = False
-
-    def spectrum(self, shape: Sequence[int]) -> bool:
-        """Whether to compute the singular values of a matrix."""
-        return min(shape) <= SPECTRUM_SIDE if self.spectra is None else self.spectra
 
 
 @dataclass(frozen=True)
@@ -71,8 +52,8 @@ class Plan:
         missing: kinds that the architecture has and the checkpoint has not (a read-out yet to be trained).
     """
 
-    def __init__(self, model: Model, architecture: Architecture, want: Want, reference: Model | None = None) -> None:
-        self.model, self.want, self.reference, self.seq_len = model, want, reference, architecture.seq_len
+    def __init__(self, model: Model, architecture: Architecture, exact: bool, reference: Model | None = None) -> None:
+        self.model, self.exact, self.reference, self.seq_len = model, exact, reference, architecture.seq_len
         self.read: dict[Key, tuple[int, str]] = {}
         self.shared = 0
         self.missing: list[str] = []
@@ -179,13 +160,11 @@ class Plan:
                     factor,
                 )
         else:
-            options = {"op": weight.role == "matrix", "exact": self.want.exact}
-            options["spectrum"] = options["op"] and self.want.spectrum(weight.shape)
             yield self._task(
                 keys,
                 numbers,
                 lambda model: model.matrix(*key),
-                lambda matrix, rng: [measure(matrix, rng, **options)],
+                lambda matrix, rng: [measure(matrix, rng, op=weight.role == "matrix", exact=self.exact)],
                 factor,
             )
 

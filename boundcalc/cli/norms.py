@@ -185,7 +185,7 @@ def take_audit(model: str, options: dict[str, Any], *, lacking: str | None = Non
     `lacking`: what to say of one without a read-out where no option describes it.
     """
     one_thread()
-    from boundcalc.checkpoints import Options, Want
+    from boundcalc.checkpoints import Options
     from boundcalc.checkpoints.audit import chosen_family
     from boundcalc.lab.reading import read_model, reject_incomplete
 
@@ -197,7 +197,7 @@ def take_audit(model: str, options: dict[str, Any], *, lacking: str | None = Non
             options["compare"],
             family=chosen_family(options["family"], options["mapping"]),
             options=Options(**sizes, settings=assignments(options["settings"], "--set")),
-            want=Want(None, options["exact"]),
+            exact=options["exact"],
             reference=options["reference"],
             seed=options["seed"],
             inspect=reject_incomplete(model, unnamed) if refused else None,

@@ -11,7 +11,7 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.audit import CHEAP, Audit, Progress, audit
+from boundcalc.checkpoints.audit import Audit, Progress, audit
 from boundcalc.checkpoints.data import Sequences
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
@@ -19,7 +19,6 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.modules import FoundModule, bare, called, find_module
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.tasks import Want
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call, patch_map
 from boundcalc.lab.outputs import Outputs, token_before
@@ -36,7 +35,7 @@ def read_model(
     *,
     family: str | Family | None = None,
     options: Options,
-    want: Want = CHEAP,
+    exact: bool = False,
     reference: Any = None,
     seed: int | None = None,
     inputs: Any = None,
@@ -55,7 +54,7 @@ def read_model(
         module: with a path, the module of these weights (see `checkpoints.modules`).
         family: of the model, or None to recognise it.
         options: what the user says beyond the files.
-        want: what to measure.
+        exact: spectral norms by Gram matrices only, however large.
         reference: weights fixed before the data, to measure the distance from.
         seed: of random probes.
         inputs: a batch of the model's own inputs, for the forward check.
@@ -82,7 +81,7 @@ def read_model(
             checkpoint,
             family=chosen,
             options=options,
-            want=want,
+            exact=exact,
             reference=reference,
             seed=seed,
             progress=progress,

@@ -38,7 +38,7 @@ class Heads:
 
     def measured(self) -> list[Measured]:
         """The norms of every head."""
-        norms = (measure(as_stored(w), np.random.default_rng(0), spectrum=True, exact=True) for w in self.transposed)
+        norms = (measure(as_stored(w), np.random.default_rng(0), exact=True) for w in self.transposed)
         return [norm.transpose.unscaled(self.scale) for norm in norms]
 
     @cached_property

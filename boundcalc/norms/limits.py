@@ -48,7 +48,7 @@ def budget(measured: Measured, names: Iterable[str], power: float | None = None)
     if power is not None and "schatten" in names and len(measured.shape) == 2 and measured.spectrum is None:
         raise InvalidSetting(
             f"--schatten needs the singular values of a matrix of shape {measured.shape}, which were not computed: add "
-            "--spectra (slow for wide matrices), or leave out --schatten"
+            "--exact (slow for wide matrices), or leave out --schatten"
         )
     whole = measured.budget(power)
     return Budget(**{name: getattr(whole, name) for name in names})

@@ -185,24 +185,22 @@ def as_stored(array: Native, name: str = "matrix") -> Stored:
     return Stored(array.shape, lambda rows, columns: array[rows, columns], name)  # type: ignore[arg-type]
 
 
-def measure(
-    matrix: Stored, rng: np.random.Generator, *, op: bool = True, spectrum: bool = False, exact: bool = False
-) -> Measured:
+def measure(matrix: Stored, rng: np.random.Generator, *, op: bool = True, exact: bool = False) -> Measured:
     """The norms of a matrix.
 
     `exact` takes the Gram matrix whatever the size; else matrices whose shorter side exceeds `EXACT_SIDE` get their
-    spectral norm from random probes.
+    spectral norm from random probes, and no singular values.
     """
     if matrix.base is not None:  # read as it is stored
-        return measure(matrix.base, rng, op=op, spectrum=spectrum, exact=exact).transpose
+        return measure(matrix.base, rng, op=op, exact=exact).transpose
     if 0 in matrix.shape:
-        return Measured(matrix.shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, () if spectrum else None)
-    by_gram = (op or spectrum) and (exact or spectrum or min(matrix.shape) <= spectral.EXACT_SIDE)
+        return Measured(matrix.shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, ())
+    by_gram = op and (exact or min(matrix.shape) <= spectral.EXACT_SIDE)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is scaled and summed again
         sums = _Sums(matrix, 1.0, by_gram)
     if sums.largest > _LARGE or 0 < sums.largest < _SMALL:
         sums = _Sums(matrix, scale_for(sums.largest), by_gram)
-    return sums.finish(rng, op=op, spectrum=spectrum)
+    return sums.finish(rng, op=op)
 
 
 class _Sums:
@@ -239,7 +237,7 @@ class _Sums:
         self.across = ups(across, longest + slabs + 1)
         self.absolute = ups(np.concatenate(absolute), self.short)
 
-    def finish(self, rng: np.random.Generator, *, op: bool, spectrum: bool) -> Measured:
+    def finish(self, rng: np.random.Generator, *, op: bool) -> Measured:
         """The norms of the matrix as it was stored."""
         square = total(self.along)
         fro = root(square)
@@ -248,8 +246,7 @@ class _Sums:
         if self.gram is not None:
             margin = self.gram.error * square
             approximate = spectral.eigenvalues(self.gram.matrix)
-            if spectrum:
-                values = tuple(_lifted(approximate, margin).tolist())
+            values = tuple(_lifted(approximate, margin).tolist())
             top = root(spectral.cholesky_upper(self.gram.matrix, max(float(approximate[0]), 0.0)) + margin)
         elif op:
             top = spectral.chebyshev_upper(lambda: self.matrix.slabs(self.scale), self.short, square, rng)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.checkpoints import Want, audit
+from boundcalc.checkpoints import audit
 from boundcalc.norms.matrix import as_stored, measure
 from tests.benchmarks.timing import least
 
@@ -58,7 +58,7 @@ def test_an_audit_against_weightwatcher(name: str, models: dict[str, tuple[Path,
     import weightwatcher
 
     path, model = models[name]
-    ours = cost(lambda: audit(path, want=Want(spectra=True)), times=3)
+    ours = cost(lambda: audit(path), times=3)
     theirs = cost(lambda: weightwatcher.WeightWatcher(model=model).analyze(plot=False), times=2)
     print(f"\n{name}: audit {ours:.2f} s, WeightWatcher {theirs:.2f} s, ratio {theirs / ours:.1f}")
     assert theirs > 3 * ours
@@ -69,7 +69,7 @@ def heads_only(path: Path) -> None:
     from boundcalc.checkpoints.tasks import Plan
 
     model = open_model(path)
-    plan = Plan(model, model.architecture, Want())
+    plan = Plan(model, model.architecture, exact=False)
     for task in plan.tasks:
         if task.name.startswith(("W_QK", "W_V")):
             task.run(np.random.default_rng(0))

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.checkpoints import FAMILIES, Audit, CheckpointError, Want, audit
+from boundcalc.checkpoints import FAMILIES, Audit, CheckpointError, audit
 from boundcalc.checkpoints.families import NOT_YET
 from tests.checkpoints import handmade
 
 SEED = 0
-QUICK = Want(spectra=False)
 
 
 def other(value: object, rng: np.random.Generator) -> list[Any]:
@@ -45,22 +44,20 @@ def reading(found: Audit) -> Any:
 @pytest.mark.parametrize("name", handmade.SMALL)
 def test_a_changed_tensor_is_read_or_said_to_be_unread(name: str, tmp_path: Path) -> None:
     t, config = handmade.SMALL[name](np.random.default_rng(SEED))
-    before = audit(handmade.save(tmp_path / "before", t, config), want=QUICK, seed=1)
+    before = audit(handmade.save(tmp_path / "before", t, config), seed=1)
     for tensor, values in t.items():
         if values.dtype.kind != "f":
             continue
-        after = audit(handmade.save(tmp_path / "after", {**t, tensor: 1000 * values}, config), want=QUICK, seed=1)
+        after = audit(handmade.save(tmp_path / "after", {**t, tensor: 1000 * values}, config), seed=1)
         line = next(line for line in after.account.lines if line.tensor == tensor)
         assert reading(before) != reading(after) or (line.used == 0 and line.reason), tensor
         try:
             less = {key: value for key, value in t.items() if key != tensor}
-            after = audit(handmade.save(tmp_path / "less", less, config), want=QUICK, seed=1)
+            after = audit(handmade.save(tmp_path / "less", less, config), seed=1)
         except CheckpointError:
             continue
         assert reading(before) != reading(after) or after.account.doubts or line.used == 0, tensor
-    more = audit(
-        handmade.save(tmp_path / "more", {**t, "bert.extra.weight": np.ones((2, 2))}, config), want=QUICK, seed=1
-    )
+    more = audit(handmade.save(tmp_path / "more", {**t, "bert.extra.weight": np.ones((2, 2))}, config), seed=1)
     assert more.account.unknown == ["bert.extra.weight"]
 
 

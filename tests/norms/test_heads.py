@@ -36,7 +36,7 @@ PAIRS: dict[str, tuple[Floats, Floats]] = {
 def explicit(a: Floats, b: Floats) -> list[Measured]:
     """By forming every d x d product and measuring it."""
     forms = (as_stored(np.ascontiguousarray(x.T @ y)) for x, y in zip(a, b, strict=True))
-    return [measure(w, np.random.default_rng(0), spectrum=True) for w in forms]
+    return [measure(w, np.random.default_rng(0)) for w in forms]
 
 
 def disagreements(found: list[Measured], a: Floats, b: Floats, close: float = 1e-10) -> list[str]:
@@ -104,7 +104,7 @@ def test_factors_that_nearly_cancel_stay_close(power: float, close: float) -> No
 def test_single_heads_agree_with_whole_matrices() -> None:
     a = draw(20, 4, 6, 30)
     for m, w in zip(Heads.of(a).measured(), a, strict=True):
-        whole = measure(as_stored(np.ascontiguousarray(w.T)), np.random.default_rng(0), spectrum=True)
+        whole = measure(as_stored(np.ascontiguousarray(w.T)), np.random.default_rng(0))
         for name in ("op", "fro", "two_one", "two_one_t", "one_one", "row", "column", "sup"):
             assert getattr(m, name) == pytest.approx(getattr(whole, name), rel=1e-11)
         assert m.shape == whole.shape == (30, 6)

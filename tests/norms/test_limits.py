@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def test_no_limit_is_paid_for_that_follows_from_the_others() -> None:
 
 
 def test_a_schatten_sum_without_singular_values_is_refused() -> None:
-    found = measure(as_stored(np.eye(3)), np.random.default_rng(0), spectrum=False)
+    found = replace(measure(as_stored(np.eye(3)), np.random.default_rng(0)), spectrum=None)
     assert budget(found, ("op", "schatten")).schatten is None
-    with pytest.raises(InvalidSetting, match="add --spectra"):
+    with pytest.raises(InvalidSetting, match="add --exact"):
         budget(found, ("op", "schatten"), 1.0)

@@ -74,7 +74,7 @@ def violations(found: Measured, w: Floats, close: float = 1e-10) -> list[str]:
 @pytest.mark.parametrize("name", MATRICES)
 def test_norms_agree_with_lapack_and_are_never_below(name: str) -> None:
     w = MATRICES[name]
-    found = measure(as_stored(w), RNG(0), spectrum=True)
+    found = measure(as_stored(w), RNG(0))
     assert violations(found, w) == []
     assert violations(measure(as_stored(w.T), RNG(0)).transpose, w) == []
     assert found.spectrum is not None
@@ -103,7 +103,7 @@ def test_the_checker_rejects_lower_bounds() -> None:
 @pytest.mark.parametrize("n", [2, 16, 128])
 def test_norms_known_exactly(n: int) -> None:
     h = hadamard(n)  # singular values all sqrt(n), entries +-1
-    found = measure(as_stored(h), RNG(0), spectrum=True)
+    found = measure(as_stored(h), RNG(0))
     exact = {"op": math.sqrt(n), "fro": n, "two_one": n**1.5, "two_one_t": n**1.5, "one_one": n * n, "sup": 1}
     for name, value in exact.items():
         assert value <= getattr(found, name) <= value * (1 + 1e-12)
@@ -114,7 +114,7 @@ def test_norms_known_exactly(n: int) -> None:
 
 def test_norms_at_the_end_of_the_floats() -> None:
     """No warning, and inf where the norm is larger than every float."""
-    found = measure(as_stored(np.full((40, 30), 1.5e308)), RNG(0), spectrum=True)
+    found = measure(as_stored(np.full((40, 30), 1.5e308)), RNG(0))
     assert (found.sup, found.fro, found.one_one) == (1.5e308, math.inf, math.inf)
     wide = measure(as_stored(np.array([[1e308, 1e-308]])), RNG(0))
     assert 1e308 <= (wide.op or 0) <= 1.0000001e308
@@ -123,7 +123,7 @@ def test_norms_at_the_end_of_the_floats() -> None:
 
 
 def test_zero_and_empty_matrices() -> None:
-    found = measure(as_stored(np.zeros((7, 5))), RNG(0), spectrum=True)
+    found = measure(as_stored(np.zeros((7, 5))), RNG(0))
     assert (found.op, found.fro, found.two_one, found.one_one, found.rank) == (0, 0, 0, 0, 0)
     assert measure(as_stored(np.zeros((0, 5))), RNG(0)).op == 0
     assert vector(np.zeros(3)).op == 0
@@ -154,7 +154,7 @@ def test_schatten_sums() -> None:
     for p in (0.1, 0.5, 1.0, 2.0):
         exact = math.fsum(float(s) ** p for s in sigma)
         assert exact <= schatten_sum(sigma, p) <= exact * (1 + 1e-13)
-    budget = measure(as_stored(MATRICES["gauss"]), RNG(0), spectrum=True).budget(power=1.0)
+    budget = measure(as_stored(MATRICES["gauss"]), RNG(0)).budget(power=1.0)
     assert budget.schatten is not None
     assert budget.schatten[1] >= np.linalg.svd(MATRICES["gauss"], compute_uv=False).sum()
 
@@ -185,7 +185,7 @@ def test_spectra_known_exactly(name: str, n: int) -> None:
         assert (w == np.rint(w)).all()
         if not np.array_equal(w, exactly(KNOWN[name](n))):
             continue  # these integers do not fit float32
-        found = measure(as_stored(w), RNG(0), spectrum=True)
+        found = measure(as_stored(w), RNG(0))
         assert found.spectrum is not None
         got = np.array(found.spectrum)
         assert (got >= exact).all()

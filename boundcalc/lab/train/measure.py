@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from boundcalc.checkpoints import Want, audit, open_checkpoint
+from boundcalc.checkpoints import audit, open_checkpoint
 from boundcalc.lab.train.model import Weights, attention_of_read
 from boundcalc.setting import Architecture, Norms
 
@@ -22,7 +22,7 @@ def measured_norms(architecture: Architecture, weights: Weights, seed: int = 0) 
     Only spectral norms of matrices with both sides above 1024 depend on the seed.
     """
     saved = replace(open_checkpoint(weights), config={"architecture": architecture.to_json()})
-    return audit(saved, want=Want(spectra=False), seed=seed).norms()
+    return audit(saved, seed=seed).norms()
 
 
 def attention_mass(
