@@ -29,7 +29,7 @@ from tests.laws.kinds.tasks import LAWS as TASK_LAWS
 from tests.laws.kinds.tasks import check_task
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", MODELS)
 def test_families(name: str) -> None:
     check_family(FAMILIES[name], families.cases(name)).raise_if_broken()
 
