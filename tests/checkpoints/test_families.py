@@ -106,7 +106,7 @@ def tell(**values: Any) -> Callable[[dict[str, Any], dict[str, Any]], None]:
         (tell(num_attention_heads=3), "8 outputs do not make 3 heads"),
         (tell(hidden_act="tropical"), "activation 'tropical' has no Lipschitz constant"),
         (tell(num_attention_heads=None), "comes without the number of heads"),
-        (tell(model_type="hyena"), "type 'hyena'; known:.*Describe it with --mapping"),
+        (tell(model_type="hyena"), "type 'hyena', and families read only .*with a mapping"),
     ],
 )
 def test_incomplete_and_contradictory_checkpoints(change: Any, message: str, tmp_path: Path) -> None:

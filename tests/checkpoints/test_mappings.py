@@ -95,24 +95,6 @@ def test_what_wrappers_put_before_names_is_left_out(wrapper: str) -> None:
     assert audit(state, mapping=mapping).norms().to_json() == want
 
 
-def test_a_head_without_an_offset_beside_maps_that_have_them() -> None:
-    """It once could not be mapped at all."""
-    found = audit(made("nanoGPT"), mapping=MADE)
-    kinds = {key.partition("[")[0] for key in found.measured}
-    assert {"b_O", "b_1", "b_2"} <= kinds
-    assert "b_readout" not in kinds
-
-
-def test_fused_maps_in_both_layouts() -> None:
-    module = made("names of its own")
-    mapping, _ = described("names of its own")
-    assert mapping["architecture"]["by_group"]
-    mapping = mapping | {"architecture": mapping["architecture"] | {"by_group": False}}
-    seen = open_model(module, read_mapping(mapping))
-    with pytest.raises(CheckpointError, match="differ in"):
-        compare(module, seen, seen.architecture)
-
-
 def _with(**change: Any) -> dict[str, Any]:
     found = deepcopy(MADE)
     for part, value in change.items():
@@ -152,14 +134,6 @@ def test_everything_mapped_can_be_mapped_from_python(tmp_path: Path) -> None:
     assert audit(module, mapping=headless, heads=4).norms().to_json() == want
     with pytest.raises(CheckpointError, match="--heads 2, but heads is 4"):
         audit(module, mapping=MADE, heads=2)
-
-
-def test_scales_are_measured() -> None:
-    module = made("x-transformers")
-    mapping, _ = described("x-transformers")
-    plain = {key: value for key, value in mapping.items() if key != "scales"}
-    scaled, raw = (audit(module, mapping=m, compare=False).measured["positions"].row or 0 for m in (mapping, plain))
-    assert scaled == pytest.approx(raw / 4, rel=1e-12)
 
 
 @pytest.mark.parametrize("pairs", [True, False])

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc import Architecture, Budget, Certificate, Norms, Sample, Setting, compare, evaluate, verify
-from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
+from boundcalc import Budget, Certificate, Norms, Sample, Setting, compare, evaluate, verify
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.lab.train.parameters import parameters
-from boundcalc.setting import Attention, Embedding, Linear, Pool
 from boundcalc.statements.posthoc import (
     correct_for_selection,
     margin_down,
@@ -115,14 +113,6 @@ def test_the_chance_that_probed_norms_are_too_small_is_taken_from_delta() -> Non
         Norms(C=1.0, failure=0.1)
 
 
-def test_measured_names_only_what_can_be_seen_on_a_sample() -> None:
-    with pytest.raises(InvalidSetting, match="measured must be one of margin, train_error"):
-        setting(measured=("delta",))
-    with pytest.raises(InvalidSetting):
-        setting(measured="margin")
-    assert Setting.from_json(setting(measured=("margin",)).to_json()).sample.measured == ("margin",)
-
-
 def test_errors_are_counted_without_strictness_and_rounded_up() -> None:
     margins = Margins(np.array([2.0, -0.5, 1.0, 1.0, 0.25]))
     assert margins.error(-1) == 0
@@ -150,10 +140,3 @@ def test_the_best_margin_has_the_smallest_risk_on_the_grid() -> None:
     assert len(risks) > 1
     with pytest.raises(InvalidSetting, match="no margin is positive"):
         best_margin(start, Margins(np.array([-1.0, 0.0])))
-
-
-def test_segments_are_not_trained_here() -> None:
-    """They would be left out of the model silently."""
-    layers = (Embedding(10, 4, "learned", segments=2), Attention(4), Pool(), Linear("readout", 4, 1))
-    with pytest.raises(Unsupported, match="a table of segments"):
-        parameters(Architecture(layers=layers, seq_len=8))

@@ -13,9 +13,8 @@ import pytest
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.describe import describe
-from boundcalc.checkpoints.families.names import shortened
 from boundcalc.checkpoints.readers import open_checkpoint
-from tests.checkpoints.layouts import TimmViT, nn, torch
+from tests.checkpoints.layouts import nn, torch
 from tests.checkpoints.live import SMALL, hf, seeded
 from tests.lab.certify import models
 
@@ -229,18 +228,6 @@ def test_parameters_without_modules() -> None:
         audit(module, mapping=mapping)
 
 
-def test_patterns_stand_for_blocks_that_a_number_tells_apart() -> None:
-    roles = {
-        "h.0.q.weight": "W_Q[0].T",
-        "h.1.q.weight": "W_Q[1].T",
-        "odd.weight": "W_O[0]",
-        "h.1.o.weight": "W_O[1]",
-        "e": "embedding",
-    }
-    short = shortened(roles, 2)
-    assert short == {"h.{b}.q.weight": "W_Q.T"} | {name: roles[name] for name in ("odd.weight", "h.1.o.weight", "e")}
-
-
 class Within(nn.Module):
     """A layer between a table and a read-out."""
 
@@ -265,9 +252,3 @@ def test_what_is_not_described_says_why(layer: Callable[[], Any], reason: str) -
     module = seeded(lambda: Within(layer))
     with pytest.raises(CheckpointError, match=reason):
         describe(module, open_checkpoint(module), inputs=TOKENS)
-
-
-@pytest.mark.parametrize(("image", "side"), [(8, 4), (12, 2)])
-def test_images_are_drawn_where_none_are_given(image: int, side: int) -> None:
-    module = seeded(lambda: TimmViT(image, side))
-    assert describe(module, open_checkpoint(module))[1].outputs is not None

@@ -65,7 +65,6 @@ ZOO: dict[str, Kind] = {
     "bert": Kind("BertForSequenceClassification", "BertConfig", SMALL | {"num_labels": 3}),
     "bert mlm": Kind("BertForMaskedLM", "BertConfig", SMALL),
     "bert decoder": Kind("BertLMHeadModel", "BertConfig", SMALL | {"is_decoder": True}, last=True),
-    "bert untied": Kind("BertForMaskedLM", "BertConfig", SMALL | {"tie_word_embeddings": False}),
     "roberta": Kind("RobertaForSequenceClassification", "RobertaConfig", SMALL | {"num_labels": 3}),
     "roberta mlm": Kind("RobertaForMaskedLM", "RobertaConfig", SMALL | {"hidden_act": "relu"}),
     "distilbert": Kind("DistilBertForSequenceClassification", "DistilBertConfig", DISTIL),

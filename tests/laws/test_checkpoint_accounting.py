@@ -66,12 +66,10 @@ def test_a_family_reads_no_other_type(kind: str, tmp_path: Path) -> None:
     """cases.md F3: Gemma and Granite were read as Llama by --family llama, without a word."""
     t, config = handmade.llama(np.random.default_rng(0))
     path = handmade.save(tmp_path / "m", t, config | {"model_type": kind})
-    with pytest.raises(CheckpointError, match=rf"model_type '{kind}'.*reads only llama, mistral, qwen2: ") as caught:
+    with pytest.raises(CheckpointError, match=rf"model_type '{kind}'.*reads only llama, mistral, qwen2") as caught:
         audit(path, family="llama")
     text = str(caught.value)
     assert "\n" not in text
-    assert ("--family granite" in text) == (kind == "granite")
-    assert ("--family gemma" in text) == (kind == "gemma")
     assert NOT_YET.get(kind, "") in text
 
 

@@ -23,7 +23,7 @@ from boundcalc.layers.base import flat, weights_of
 from boundcalc.setting import Architecture
 
 _FOLDER = Path(__file__).parent
-_TABLES = ("tensors", "reads", "architecture", "ignored", "gives_way", "scales")
+_TABLES = ("tensors", "reads", "architecture", "ignored", "scales")
 
 _BUFFERS = ("*attn.bias", "*attention.bias", "*masked_bias", "*inv_freq", "*embed_positions")
 """Names of masks and rotations in files of language models, where a family says that its files have `buffers`."""
@@ -61,7 +61,6 @@ def _family(name: str, data: Mapping[str, Any]) -> Family:
         tuple(data.get("prefixes", ())),
         reads={name: (said[0], said[1] if len(said) > 1 else None) for name, said in data["reads"].items()},
         parameters=data["architecture"],
-        gives_way=data["gives_way"],
         scales={role: _scale(said) for role, said in data["scales"].items()},
     )
 

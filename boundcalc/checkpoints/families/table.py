@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
@@ -44,7 +46,6 @@ class Family:
         prefixes: parts that some checkpoints put before every name.
         reads: parameter of `build` -> the field of config.json that says it, and the library's default.
         parameters: further ones, which the library's code has as constants.
-        gives_way: tensor -> why it is not read where another tensor has the same role.
         scales: role -> what the model multiplies such a weight by.
         described: whether a mapping describes the model completely, so that config.json is not read.
         rotate: how queries and keys turn with their position, where the table says so; no bound reads it.
@@ -58,16 +59,14 @@ class Family:
     prefixes: tuple[str, ...] = ()
     reads: Mapping[str, tuple[str, Any]] = field(default_factory=dict[str, Any])
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    gives_way: Mapping[str, str] = field(default_factory=dict[str, str])
     scales: Mapping[str, Callable[[Model], float]] = field(default_factory=dict[str, Any])
     described: bool = False
     rotate: Callable[[Any, int | None], Any] | None = None
 
 
 class _Claim(NamedTuple):
-    """A tensor for a role: its name without prefixes, whether it is stored as the transpose, and of which head."""
+    """A tensor for a role: whether it is stored as the transpose, and of which head."""
 
-    plain: str
     tensor: Tensor
     turned: bool
     head: int | None
@@ -152,7 +151,7 @@ class Model:
             if role is not None and tensor.is_float:
                 match, (kind, block, head, turned) = role
                 block = int(match["b"]) if "b" in match.re.groupindex else block
-                claims.setdefault((kind, block), []).append(_Claim(plain, tensor, turned, head))
+                claims.setdefault((kind, block), []).append(_Claim(tensor, turned, head))
                 continue
             why = next((why for regex, why in reasons if regex.fullmatch(plain)), None)
             if why is None and (name in self.checkpoint.buffers or not tensor.is_float):
@@ -172,18 +171,12 @@ class Model:
             if sorted(heads) != list(range(len(heads))) or not alike:
                 raise CheckpointError(f"{first.name} and its like are no heads 0, 1, ... of one shape for {role}")
             return Place(heads_side_by_side([heads[at] for at in range(len(heads))], turned), turned)
-        own = [claims[0]]
         for claim in claims[1:]:
-            if claim.tensor.storage == first.storage:
-                self.ignored[claim.tensor.name] = f"the same parameter as {first.name}"
-            else:
-                own.append(claim)
-        kept = [claim for claim in own if claim.plain not in self.family.gives_way] or own
-        self.ignored.update({c.tensor.name: self.family.gives_way[c.plain] for c in own if c not in kept})
-        if len(kept) > 1:
-            names = " and ".join(claim.tensor.name for claim in kept[:2])
-            raise CheckpointError(f"{names} both look like {role} of {self.family.name}")
-        return Place(kept[0].tensor, kept[0].turned)
+            other = claim.tensor
+            if other.storage != first.storage and not np.array_equal(other.fetch(), first.fetch()):
+                raise CheckpointError(f"{first.name} and {other.name} both look like {role} of {self.family.name}")
+            self.ignored[other.name] = f"the same parameter as {first.name}"
+        return Place(first, turned)
 
     def _fold(self) -> None:
         """Weights that are not one tensor: parts of one, those that a vector scales, and gains that are 1 + w."""
