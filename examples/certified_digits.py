@@ -98,7 +98,7 @@ def measure(task: str, m: int, seed: int, steps: int = 700) -> list[dict[str, An
             name="certified_digits.py:make",
             optimiser=lambda weights: torch.optim.AdamW(weights, lr=2e-3, weight_decay=0.02),
         )
-        learned = pick_to_learn(learner, data, plan, DELTA, method=method)
+        learned = pick_to_learn(learner, data, plan, DELTA)
         error = count_wrong(learner.scores(learned.state, rest), len(rest)) / len(rest)
         entry = {**learned.certificate.summary(), "method": method, "test_error": error}
         seconds = round(time.process_time() - started, 1)

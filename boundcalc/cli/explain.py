@@ -66,7 +66,7 @@ def command(name: str | None) -> None:
 
 def entries(group: str) -> Iterator[tuple[str, str, str]]:
     """Name, title and source (or what else is to be known) of everything in a group."""
-    from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
+    from boundcalc.predictors.certificate import known_statements
     from boundcalc.setting import PRESETS, Setting
     from boundcalc.statements.strategies import STRATEGIES
     from boundcalc.statements.texts import STATEMENTS
@@ -85,7 +85,7 @@ def entries(group: str) -> Iterator[tuple[str, str, str]]:
     elif group == "strategies":
         yield from ((s.name, f"{s.quantity}: {s.title}", " ".join(s.uses)) for s in STRATEGIES.values())
     else:
-        of_one = {name: one.entry for name, one in ABOUT_ONE.items() if name not in STATEMENTS}
+        of_one = {name: one.entry for name, one in known_statements().items() if name not in STATEMENTS}
         for entry in (of_one if group == "certificates" else STATEMENTS).values():
             if group == "certificates" or (entry.name[0] in "TLS") == (group == "lemmas"):
                 yield entry.name, entry.title, entry.source.short
@@ -93,10 +93,10 @@ def entries(group: str) -> Iterator[tuple[str, str, str]]:
 
 def _statement(name: str) -> list[tuple[str, str]]:
     """A statement, as the page has it."""
-    from boundcalc.predictors.statements import STATEMENTS as ABOUT_ONE
+    from boundcalc.predictors.certificate import known_statements
     from boundcalc.statements.texts import STATEMENTS
 
-    one = ABOUT_ONE.get(name)
+    one = known_statements().get(name)
     entry = STATEMENTS.get(name) or (one and one.entry)
     if entry is None:
         return []

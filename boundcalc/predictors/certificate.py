@@ -1,8 +1,4 @@
-"""A certificate of one predictor: its claim and facts as JSON, and the reader, which trusts none.
-
-Every field is accounted for: what a certificate has and its method does not know is refused, and so are duplicate
-names, NaN and infinities.
-"""
+"""Certificates of one predictor: claims and facts as JSON, a reader that trusts none, and `verify_predictor`."""
 
 from __future__ import annotations
 
@@ -10,27 +6,34 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from boundcalc.base import files
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
-from boundcalc.base.schema import write
+from boundcalc.base.schema import ClosedShare, Count, Share, check_fields, write
 from boundcalc.base.value import Value
-from boundcalc.predictors.statements import PredictorStatement, read_as, real
+from boundcalc.predictors.statements import PredictorStatement, read_as
 
-_FORMAT = "boundcalc-predictor-certificate/3"
-
-T = TypeVar("T")
+_FORMAT = "boundcalc-predictor-certificate/4"
 _TOLERANCE = 1e-6
 """By how much, relative to it, a claim may exceed the value of its facts: another version may search a little
 better."""
+LearnerOf = Callable[[Mapping[str, Any]], Any]
+"""Makes a learner, or a network, from a recipe."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What was fixed before the data and shares delta: its part of it, and in subclasses what it is."""
+
+    delta: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,11 @@ class Method:
         name: as on the command line.
         statements: what its certificates may be based on, a user's own too.
         certified: which predictor the number is about.
-        evidence: a dataclass of what a certificate has besides the facts, read by its annotations.
-        alternative: how one of the alternatives that share delta is read.
+        evidence: a dataclass of what a certificate has besides the facts.
         consistent: what does not fit between facts, evidence and the alternative that was taken, or None.
         establish: establishes the facts again from the examples: says what was done, or raises. The last argument makes
             a learner from a recipe, where the method needs one.
+        alternative: a dataclass of one of the alternatives that share delta, with its part "delta".
         prove: what is shown of the predictor without examples, from what the last argument makes of the recipe.
     """
 
@@ -53,10 +56,10 @@ class Method:
     statements: tuple[PredictorStatement, ...]
     certified: str
     evidence: type
-    alternative: Callable[[Mapping[str, Any]], object]
     consistent: Callable[[PredictorCertificate], str | None]
-    establish: Callable[[PredictorCertificate, Any, Callable[[Mapping[str, Any]], Any]], str]
-    prove: Callable[[PredictorCertificate, Callable[[Mapping[str, Any]], Any]], str] | None = None
+    establish: Callable[[PredictorCertificate, Any, LearnerOf], str]
+    alternative: type = Alternative
+    prove: Callable[[PredictorCertificate, LearnerOf], str] | None = None
 
     def statement_named(self, name: object) -> PredictorStatement:
         """The statement of that name, if its certificates may be based on it."""
@@ -88,6 +91,11 @@ def known_methods() -> Registry[Method]:
     return METHODS
 
 
+def known_statements() -> dict[str, PredictorStatement]:
+    """Every statement about one predictor by name."""
+    return {statement.name: statement for method in known_methods().values() for statement in method.statements}
+
+
 @dataclass(frozen=True, slots=True)
 class PredictorCertificate:
     """With probability at least 1 - delta over the examples, the risk of one predictor is at most `risk`.
@@ -106,11 +114,40 @@ class PredictorCertificate:
     method: str
     statement: str
     facts: Mapping[str, Any]
-    delta: float
+    delta: Share
     alternatives: tuple[Mapping[str, Any], ...]
-    chosen: int
-    risk: float
+    chosen: Count
+    risk: ClosedShare
     evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together; whether the risk follows is for `verify_predictor`."""
+        try:
+            check_fields(self)
+        except InvalidSetting as error:
+            raise CertificateError(str(error)) from None
+        method = known_methods().get(self.method)
+        if method is None:
+            raise CertificateError(f"unknown method {self.method!r}; known: {', '.join(METHODS)}")
+        object.__setattr__(self, "facts", vars(method.statement_named(self.statement).read(self.facts)))
+        read_as(method.evidence, "evidence", self.evidence)
+        self._check_alternatives(method)
+        if (wrong := method.consistent(self)) is not None:
+            raise CertificateError(wrong)
+
+    def _check_alternatives(self, method: Method) -> None:
+        shares = [read_as(method.alternative, "an alternative", entry).delta for entry in self.alternatives]
+        spent = sum(map(Fraction, shares))
+        if spent > Fraction(self.delta) or 0 in shares:
+            raise CertificateError(
+                f"the alternatives spend {float(spent)!r} of failure probability, but delta is {self.delta!r}"
+            )
+        if len({digest_of({**entry, "delta": 0}) for entry in self.alternatives}) != len(shares):
+            raise CertificateError("one alternative is listed twice")
+        if self.chosen >= len(shares):
+            raise CertificateError(
+                f"chosen must be a place in the list of {len(shares)} alternatives, got {self.chosen!r}"
+            )
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name} {self.facts[name]}" for name in SHORT if name in self.facts)
@@ -118,14 +155,19 @@ class PredictorCertificate:
         return f"PredictorCertificate({what}: {facts})"
 
     @property
-    def share(self) -> float:
-        """The part of delta that the alternative taken has."""
-        return float(self.alternatives[self.chosen]["delta"])
+    def taken(self) -> dict[str, Any]:
+        """The alternative it is about as JSON, without its part of delta."""
+        return {name: value for name, value in self.alternatives[self.chosen].items() if name != "delta"}
 
     @property
-    def taken(self) -> dict[str, Any]:
-        """The alternative it is about, without its part of delta."""
-        return _without_delta(self.alternatives[self.chosen])
+    def share(self) -> float:
+        """The part of delta that the alternative taken has."""
+        return self.alternatives[self.chosen]["delta"]
+
+    @property
+    def alternative(self) -> Any:
+        """The alternative it is about, of the type that its method declares."""
+        return read_as(known_methods()[self.method].alternative, "an alternative", self.alternatives[self.chosen])
 
     @property
     def certified(self) -> str:
@@ -138,9 +180,8 @@ class PredictorCertificate:
         return Value.of(self.statement, "risk", "bound", self.risk, self.method, always=1.0, proof=self)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object, with a digest of all of it: against damage, not against forgery."""
-        body = write({name: getattr(self, name) for name in self.__slots__})
-        return sealed({"format": _FORMAT, "certified": self.certified, **body})
+        """The JSON object."""
+        return {"format": _FORMAT, **write(self, complete=True)}
 
     def summary(self) -> dict[str, Any]:
         """One entry of `certificates` in the JSON of a command."""
@@ -149,33 +190,13 @@ class PredictorCertificate:
         return {**own, "errors": 0, **facts, "certified": self.certified}
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
-        """Write the JSON file; `force` replaces a file there that is no such certificate, or was edited."""
+        """Write the JSON file; `force` replaces an existing file."""
         write_json(path, self.to_json(), force=force)
-
-    def checked(self) -> PredictorCertificate:
-        """The same with its facts read; raises `CertificateError` where something does not fit."""
-        method = known_methods().get(self.method) if isinstance(self.method, str) else None
-        if method is None:
-            raise CertificateError(f"unknown method {self.method!r}; known: {', '.join(known_methods())}")
-        statement = method.statement_named(self.statement)
-        delta, risk = _probability("delta", self.delta), _probability("risk", self.risk, one=True)
-        alternatives = _alternatives(method, self.alternatives, self.chosen, delta)
-        read_as(method.evidence, "evidence", self.evidence)
-        facts = vars(statement.read(self.facts))
-        certificate = replace(self, facts=facts, delta=delta, alternatives=alternatives, risk=risk)
-        wrong = method.consistent(certificate)
-        if wrong is not None:
-            raise CertificateError(wrong)
-        return certificate
 
     @classmethod
     def from_json(cls, data: object) -> PredictorCertificate:
         """A certificate from its JSON object; raises `CertificateError` on anything that does not fit."""
-        raw = unsealed("a certificate", data, _FORMAT, (*cls.__slots__, "certified"))
-        certificate = cls(*(raw[name] for name in cls.__slots__)).checked()
-        if raw["certified"] != certificate.certified:
-            raise CertificateError(f"{certificate.method} certifies the predictor {certificate.certified!r}")
-        return certificate
+        return read_as(cls, "a certificate", of_format("a certificate", data, _FORMAT))
 
     @classmethod
     def load(cls, path: Path | str) -> PredictorCertificate:
@@ -205,14 +226,14 @@ def issue(
     facts: Mapping[str, Any],
     *,
     delta: float,
-    alternatives: tuple[Mapping[str, Any], ...],
+    alternatives: tuple[Any, ...],
     chosen: int,
     evidence: Mapping[str, Any],
 ) -> PredictorCertificate:
-    """A certificate whose claim is what its statement gives, checked as one that is read."""
-    risk = known_methods()[method].statement_named(statement).risk(facts, float(alternatives[chosen]["delta"]))
-    fixed = tuple(write(alternatives))
-    return PredictorCertificate(method, statement, write(facts), delta, fixed, chosen, risk, write(evidence)).checked()
+    """A certificate whose claim is what its statement gives."""
+    listed, facts = tuple(write(alternatives, complete=True)), write(facts)
+    risk = known_methods()[method].statement_named(statement).risk(facts, listed[chosen]["delta"])
+    return PredictorCertificate(method, statement, facts, delta, listed, chosen, risk, write(evidence, complete=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,22 +241,18 @@ class Verified:
     """What a check did.
 
     Attributes:
-        certificate: what was checked.
-        risk: the value of its facts, in ball arithmetic.
+        risk: the value of the facts, in ball arithmetic.
         established: how the facts were established again, or None: then they were taken as they stand.
         proved: what was shown of the predictor itself, where its method can and something makes it.
     """
 
-    certificate: PredictorCertificate
     risk: float
     established: str | None = None
     proved: str | None = None
 
 
 def verify_predictor(
-    certificate: PredictorCertificate,
-    data: Any = None,
-    learner_of: Callable[[Mapping[str, Any]], Any] | None = None,
+    certificate: PredictorCertificate, data: Any = None, learner_of: LearnerOf | None = None
 ) -> Verified:
     """Re-derive the number from the facts; with the examples, establish the facts again too.
 
@@ -259,98 +276,27 @@ def verify_predictor(
         )
     if data is None:
         shown = None if learner_of is None or method.prove is None else method.prove(certificate, learner_of)
-        return Verified(certificate, value, proved=shown)
+        return Verified(value, proved=shown)
 
     def none(recipe: Mapping[str, Any]) -> Any:
         raise CertificateError(
             f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}"
         )
 
-    return Verified(certificate, value, method.establish(certificate, data, learner_of or none))
+    return Verified(value, method.establish(certificate, data, learner_of or none))
 
 
 def digest_of(value: object) -> str:
     """Sha256 of the canonical JSON of a value."""
-    try:
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (ValueError, TypeError) as error:
-        raise CertificateError(f"a certificate holds plain finite JSON only: {error}") from None
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def sealed(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON object of a file with a digest of all of it: against damage, not against forgery."""
-    return {**body, "sha256": digest_of(body)}
-
-
-def unsealed(what: str, data: object, form: str, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """Such an object of this format with exactly these fields, as it was written."""
-    raw = object_of(what, data, ("format", *names, "sha256"))
-    if raw["format"] != form:
-        raise CertificateError(f"not {what} of this version: format {raw['format']!r}, need {form!r}")
-    if raw["sha256"] != digest_of({name: value for name, value in raw.items() if name != "sha256"}):
-        raise CertificateError("the file was changed after it was written: its sha256 differs from its content's")
-    return raw
-
-
-def object_of(what: str, data: object, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """A JSON object with exactly these names."""
-    raw = json_object(what, data)
-    for name in raw:
-        if name not in names:
-            raise CertificateError(f"{what} has a field {name!r} that nothing reads; known: {', '.join(names)}")
-    for name in names:
-        if name not in raw:
-            raise CertificateError(f"{what} has no field {name!r}")
-    return raw
-
-
-def sha256_text(name: str, value: object) -> str:
-    """A sha256 in hexadecimal digits."""
-    if not isinstance(value, str) or len(value) != 64 or set(value) - set("0123456789abcdef"):
-        raise CertificateError(f"{name} must be a sha256 of 64 hexadecimal digits, got {value!r}")
-    return value
-
-
-def json_object(name: str, value: object) -> Mapping[str, Any]:
-    """Any JSON object."""
-    if not isinstance(value, Mapping):
-        raise CertificateError(f"{name} must be a JSON object, got {type(value).__name__}")
-    return cast("Mapping[str, Any]", value)
-
-
-def _probability(name: str, value: object, *, one: bool = False) -> float:
-    probability = real(name, value)
-    if not 0 < probability < 1 and not (one and probability in (0, 1)):
-        raise CertificateError(f"{name} must lie between 0 and 1, got {probability!r}")
-    return probability
-
-
-def _alternatives(method: Method, data: object, chosen: object, delta: float) -> tuple[Mapping[str, Any], ...]:
-    if not isinstance(data, list | tuple) or not data:
-        raise CertificateError("alternatives must be a list of everything that shares delta, the one taken among them")
-    alternatives = tuple(json_object("an alternative", entry) for entry in cast("list[object]", data))
-    for entry in alternatives:
-        if "delta" not in entry:
-            raise CertificateError("an alternative has no field 'delta': its part of the failure probability")
-        _probability("delta of an alternative", entry["delta"])
-        method.alternative(_without_delta(entry))
-    spent = sum(Fraction(float(entry["delta"])) for entry in alternatives)
-    if spent > Fraction(delta):
-        raise CertificateError(
-            f"the alternatives spend {float(spent)!r} of failure probability, but delta is {delta!r}"
-        )
-    if len({digest_of(_without_delta(entry)) for entry in alternatives}) != len(alternatives):
-        raise CertificateError("one alternative is listed twice")
-    if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < len(alternatives):
-        raise CertificateError(
-            f"chosen must be a place in the list of {len(alternatives)} alternatives, got {chosen!r}"
-        )
-    return alternatives
-
-
-def _without_delta(alternative: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in alternative.items() if name != "delta"}
+def of_format(what: str, data: object, form: str) -> dict[str, Any]:
+    """The fields of a JSON object of this format; refuses others."""
+    if not isinstance(data, Mapping) or data.get("format") != form:
+        written = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+        raise CertificateError(f"not {what} of this version: format {written!r}, need {form!r}")
+    return {str(name): value for name, value in data.items() if name != "format"}
 
 
 def equal_shares(delta: float, count: int) -> float:

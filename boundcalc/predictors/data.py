@@ -15,7 +15,7 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.npz import read_arrays
 from boundcalc.base.output import writing
 from boundcalc.base.schema import Size
-from boundcalc.predictors.certificate import PredictorCertificate, sha256_text
+from boundcalc.predictors.certificate import PredictorCertificate
 
 Array = np.ndarray[Any, Any]
 
@@ -85,7 +85,13 @@ def named(data: Any) -> dict[str, Any]:
     return {"sha256": data.sha256, "examples": len(data)}
 
 
-Digest = Annotated[str, sha256_text]
+def _digest(name: str, value: object) -> str:
+    if not isinstance(value, str) or len(value) != 64 or set(value) - set("0123456789abcdef"):
+        raise InvalidSetting(f"{name} must be a sha256 of 64 hexadecimal digits, got {value!r}")
+    return value
+
+
+Digest = Annotated[str, _digest]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ Decoding needs NumPy alone; counting errors needs the network.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,12 +17,13 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import write
 from boundcalc.predictors.certificate import (
     METHODS,
+    Alternative,
     Certified,
+    LearnerOf,
     Method,
     PredictorCertificate,
     equal_shares,
     issue,
-    object_of,
 )
 from boundcalc.predictors.data import (
     Answers,
@@ -101,64 +102,45 @@ def certify_message(
         delta=delta,
         alternatives=tuple({**write(tried, complete=True), "delta": share} for tried in (code, *others)),
         chosen=0,
-        evidence=evidence_of(data, network, message=message.to_json(), weights=digest_of_arrays(weights)),
+        evidence=evidence_of(data, network, message=message, weights=digest_of_arrays(weights)),
     )
     return Certified(certificate, weights)
 
 
 @dataclass(frozen=True)
 class _Evidence(EvidenceHere):
-    message: Mapping[str, Any]
+    message: Message
 
 
-def _code_of(entry: Mapping[str, Any]) -> Code:
-    return read_as(Code, "a code", entry)
+@dataclass(frozen=True)
+class _Tried(Code, Alternative):
+    """An alternative: a code."""
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    bits = _code_of(certificate.taken).bits(Message.from_json(certificate.evidence["message"]))
-    claimed = certificate.facts["bits"]
+    message = read_as(_Evidence, "evidence", certificate.evidence).message
+    bits, claimed = certificate.alternative.bits(message), certificate.facts["bits"]
     if not bits <= claimed <= bits * (1 + 1e-9):
         return f"the message takes {bits!r} bits in its code, {claimed!r} are claimed"
     return of_another_count(certificate)
 
 
-def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
+def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
     network = network_of(certificate.evidence["recipe"])
-    message = Message.from_json(certificate.evidence["message"])
-    weights = _code_of(certificate.taken).weights(message, network.checkpoint)
+    message = read_as(_Evidence, "evidence", certificate.evidence).message
+    weights = certificate.alternative.weights(message, network.checkpoint)
     errors = errors_again(certificate, data, digest_of_arrays(weights), lambda x: network.scores(weights, x))
     return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
-METHODS.register(
-    Method(
-        "occam",
-        (G7,),
-        "decoded from the message",
-        _Evidence,
-        _code_of,
-        _consistent,
-        _establish,
-    )
-)
+METHODS.register(Method("occam", (G7,), "decoded from the message", _Evidence, _consistent, _establish, _Tried))
 
 
-def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
+def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: LearnerOf) -> str:
     """Establish that the same predictor makes the same errors; `learner_of` gives its `weights` and `scores`."""
     predictor = learner_of(certificate.evidence["recipe"])
     errors_again(certificate, data, predictor.weights, predictor.scores)
     return "the same weights answered the same examples: the same errors"
 
 
-METHODS.register(
-    Method(
-        "held-out",
-        (H,),
-        "given, with its weights",
-        Evidence,
-        lambda entry: object_of("an alternative of a given predictor", entry, ()),
-        of_another_count,
-        _answers_alike,
-    )
-)
+METHODS.register(Method("held-out", (H,), "given, with its weights", Evidence, of_another_count, _answers_alike))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -20,11 +21,13 @@ from flint import arb, fmpz
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.intervals import upper_float
-from boundcalc.base.schema import write
+from boundcalc.base.intervals import certainly_le, upper_float
+from boundcalc.base.schema import Count, write
 from boundcalc.predictors.certificate import (
     METHODS,
+    Alternative,
     Certified,
+    LearnerOf,
     Method,
     PredictorCertificate,
     digest_of,
@@ -42,7 +45,39 @@ from boundcalc.predictors.data import (
 )
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import G6_PRIME, count, read_as
+from boundcalc.predictors.statements import ErrorCount, PredictorStatement, read_as
+from boundcalc.predictors.tails import binomial_mass, root, rounded_up
+
+# -- G6': PAC-Bayes for weights drawn once from a posterior and tested on the examples the posterior was made from
+
+
+@dataclass(frozen=True)
+class _DrawnErrors(ErrorCount):
+    nats: float = field(metadata={"words": "log of dQ_S/dP at the weights drawn, and log of the draws made"})
+
+
+def _log_weight(errors: int) -> arb:
+    """Log of q(e) = 6 / (pi (e + 1))^2, a law on the counts fixed before any data."""
+    return (6 / (arb.pi() * (errors + 1)) ** 2).log()
+
+
+def _single_draw(facts: _DrawnErrors, delta: float) -> float:
+    errors, n = facts.errors, facts.n
+    if errors >= n:
+        return 1.0
+    level = arb(delta).log() + _log_weight(errors) - arb(facts.nats)
+    high = root(lambda p: float(binomial_mass(errors, n, p).log() - level), errors / n)
+
+    def holds(p: float) -> bool:
+        beyond = certainly_le(arb(errors), arb(p) * n)  # from there on the mass falls
+        return beyond and certainly_le(binomial_mass(errors, n, p).log(), level)
+
+    return rounded_up(high, holds)
+
+
+G6_PRIME = PredictorStatement("G6'", _DrawnErrors, _single_draw)
+
+# -- laws on a lattice
 
 _REACH = 12
 """Deviations within which a lattice law lives."""
@@ -85,16 +120,10 @@ class LatticeLaw:
         """The k that the place (of 2^96 equal ones in [0, 1)) lies in."""
         sums = _sums(self)
         target = arb(fmpz(place)) * arb(2) ** -_BITS * sums[-1]
-        low, high = 0, len(sums) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if bool(target < sums[middle]):
-                high = middle
-            elif bool(target >= sums[middle]):
-                low = middle + 1
-            else:
-                raise CertificateError("a draw lies too near to the end of its place: take another seed")
-        return self.ends[0] + low
+        k = bisect_right(sums, target)
+        if not target < sums[k] or (k and not sums[k - 1] <= target):
+            raise CertificateError("a draw lies too near to the end of its place: take another seed")
+        return self.ends[0] + k
 
 
 @lru_cache(maxsize=4096)
@@ -178,10 +207,10 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class _Drawn(Prior):
+class _Drawn(Prior, Alternative):
     """An alternative: a prior, and the seed of a draw."""
 
-    draw: int
+    draw: Count
 
 
 def draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
@@ -210,32 +239,21 @@ def certify_draws(
         facts = {"errors": wrong, "n": len(data), "nats": upper_float(log_ratio(posterior, prior.laws, drawn))}
         outcomes.append((G6_PRIME.risk(facts, share), seed, facts, weights))
     _, chosen, facts, weights = min(outcomes, key=lambda outcome: outcome[:2])
-    laws = [[law.centre, law.deviation] for law in posterior]
     certificate = issue(
         "pac-bayes",
-        G6_PRIME.name,
+        "G6'",
         facts,
         delta=delta,
         alternatives=tuple({**fixed, "draw": seed, "delta": share} for seed in range(draws)),
         chosen=chosen,
-        evidence=evidence_of(data, network, posterior=laws, weights=digest_of_arrays(weights)),
+        evidence=evidence_of(data, network, posterior=tuple(posterior), weights=digest_of_arrays(weights)),
     )
     return Certified(certificate, weights)
 
 
 @dataclass(frozen=True)
 class _Evidence(EvidenceHere):
-    posterior: tuple[tuple[float, float], ...]
-
-    def __post_init__(self) -> None:
-        for law in self.posterior:
-            LatticeLaw(*law)
-
-
-def _alternative(entry: Mapping[str, Any]) -> _Drawn:
-    prior = read_as(_Drawn, "an alternative", entry)
-    count("seed of a draw", prior.draw)
-    return prior
+    posterior: tuple[LatticeLaw, ...]
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
@@ -246,14 +264,14 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     for drawn in seeds.values():
         if [seed for seed, _ in drawn] != list(range(len(drawn))) or len({share for _, share in drawn}) > 1:
             return "draws from one prior have the seeds 0, 1, 2, .. and equal shares of delta: none can be left out"
-    laws, size = len(certificate.evidence["posterior"]), sum(_alternative(certificate.taken).sizes)
+    laws, size = len(certificate.evidence["posterior"]), sum(certificate.alternative.sizes)
     if laws != size:
         return f"{laws} laws in the posterior, {size} in the prior"
     return of_another_count(certificate)
 
 
-def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
-    prior, posterior = _alternative(certificate.taken), [LatticeLaw(*law) for law in certificate.evidence["posterior"]]
+def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
+    prior, posterior = certificate.alternative, read_as(_Evidence, "evidence", certificate.evidence).posterior
     drawn = draw_weights(posterior, prior.draw)
     nats = upper_float(log_ratio(posterior, prior.laws, drawn))
     claimed = certificate.facts["nats"]
@@ -268,13 +286,5 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Callabl
 
 
 METHODS.register(
-    Method(
-        "pac-bayes",
-        (G6_PRIME,),
-        "drawn once from the posterior",
-        _Evidence,
-        _alternative,
-        _consistent,
-        _establish,
-    )
+    Method("pac-bayes", (G6_PRIME,), "drawn once from the posterior", _Evidence, _consistent, _establish, _Drawn)
 )

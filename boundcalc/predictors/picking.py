@@ -18,10 +18,11 @@ import numpy as np
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.output import write_text
-from boundcalc.base.schema import Count, write
+from boundcalc.base.schema import Count, Size, read_complete, write
 from boundcalc.predictors.certificate import (
     METHODS,
     Certified,
+    LearnerOf,
     Method,
     PredictorCertificate,
     digest_of,
@@ -31,14 +32,15 @@ from boundcalc.predictors.data import (
     Answers,
     Array,
     Data,
+    Digest,
     EvidenceHere,
     digest_of_arrays,
     evidence_of,
     fixed_order,
-    named,
+    refuse_other_examples,
 )
-from boundcalc.predictors.plans import Member
-from boundcalc.predictors.statements import G10R, STATEMENTS, H
+from boundcalc.predictors.plans import G10R, Member
+from boundcalc.predictors.statements import H
 
 _OTHERS = 64
 """Examples besides the picks that a replay meets."""
@@ -84,9 +86,9 @@ class Learner(Answers, Protocol):
 class Stop:
     """Where a run stands: its picks, how many of the others are wrong, and the digest of the weights."""
 
-    picks: tuple[int, ...]
-    wrong: int
-    weights: str
+    picks: tuple[Count, ...]
+    wrong: Count
+    weights: Digest
 
 
 @dataclass
@@ -147,6 +149,11 @@ class Run:
         self.left = np.delete(self.left, order)
         self._learn()
 
+    def leads_to(self, member: Member) -> bool:
+        """Whether the member is this stop of the run, or a later one."""
+        same = (self.prefix, self.seed) == (member.prefix, member.seed)
+        return same and member.batches[: len(self.batches)] == self.batches
+
     def stop(self) -> Stop:
         """Where it stands."""
         return Stop(tuple(self.picks), self.wrong, digest_of_arrays(self.learner.weights(self.state)))
@@ -160,52 +167,31 @@ class Run:
         return run
 
 
+@dataclass(frozen=True)
 class _Unfinished:
-    """The stops that were reached and the run under way; in a file of one learner, data set and plan, if there is one.
+    """The file of a run that was stopped: whose it is, the stops it reached by their members' places, where it is."""
 
-    Attributes:
-        stops: by the place of their member in the plan.
-        run: the trajectory under way.
-    """
+    owner: Digest
+    stops: Mapping[str, Stop]
+    prefix: Count
+    seed: Count
+    picks: tuple[Count, ...]
+    batches: tuple[Size, ...]
+    state: str
 
-    def __init__(self, path: Path | None, learner: Learner, data: Data, plan: Sequence[Any]) -> None:
-        self.path, self.learner, self.data = path, learner, data
-        self.stops: dict[int, Stop] = {}
-        self.run: Run | None = None
-        self.owner = "" if path is None else digest_of([write(learner.recipe), data.sha256, *plan])
-        if path is None or not path.exists():
-            return
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-            owner, stops, (prefix, seed, picks, batches, state) = document["of"], document["stops"], document["run"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
-        if owner != self.owner:
-            raise InvalidSetting(f"{path} is of another run: name another file, or remove it")
-        self.stops = {int(index): Stop(tuple(places), *rest) for index, (places, *rest) in stops.items()}
-        state, candidates = learner.restore(b64decode(state)), np.arange(prefix, len(data))
-        self.run = Run(learner, data, prefix, seed, candidates, picks, tuple(batches), state)
 
-    def towards(self, member: Member) -> Run:
-        """The run under way, where the member is a later stop of it; else a new one."""
-        run = self.run
-        if (
-            run is None
-            or (run.prefix, run.seed) != (member.prefix, member.seed)
-            or (member.batches[: len(run.batches)] != run.batches)
-        ):
-            candidates = np.arange(member.prefix, len(self.data))
-            run = self.run = Run(self.learner, self.data, member.prefix, member.seed, candidates)
-        return run
-
-    def keep(self) -> None:
-        """Write it, whole or not at all."""
-        if self.path is None or self.run is None:
-            return
-        run, state = self.run, b64encode(self.learner.dump(self.run.state)).decode()
-        stops = {index: [list(stop.picks), stop.wrong, stop.weights] for index, stop in self.stops.items()}
-        document = {"of": self.owner, "stops": stops, "run": [run.prefix, run.seed, run.picks, run.batches, state]}
-        write_text(self.path, json.dumps(document), force=True)
+def _resume(path: Path, owner: str, learner: Learner, data: Data) -> tuple[dict[int, Stop], Run]:
+    """The stops that were reached and the run under way, from the file of one learner, data set and plan."""
+    try:
+        saved = read_complete(_Unfinished, json.loads(path.read_text(encoding="utf-8")), "state")
+        stops, state = {int(index): stop for index, stop in saved.stops.items()}, b64decode(saved.state)
+    except (ValueError, RecursionError):
+        raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
+    if saved.owner != owner:
+        raise InvalidSetting(f"{path} is of another run: name another file, or remove it")
+    candidates = np.arange(saved.prefix, len(data))
+    picks, state = list(saved.picks), learner.restore(state)
+    return stops, Run(learner, data, saved.prefix, saved.seed, candidates, picks, saved.batches, state)
 
 
 def pick_to_learn(
@@ -214,11 +200,10 @@ def pick_to_learn(
     members: Sequence[Member],
     delta: float,
     *,
-    method: str = "p2l",
     progress: Callable[[Mapping[str, Any]], None] | None = None,
     resume: Path | None = None,
 ) -> Certified:
-    """Run Pick-to-Learn: the best certificate of a list of members that share delta.
+    """Run Pick-to-Learn: the best certificate of a list of members that share delta; holdout where none picks.
 
     Members are left out where not even no errors left would make them the best: what is not computed is not claimed.
 
@@ -227,25 +212,30 @@ def pick_to_learn(
         data: all examples: prefixes and candidates.
         members: everything that shares delta, fixed before the data.
         delta: failure probability of the whole list.
-        method: name in the certificate: p2l, or holdout where no member picks.
         progress: called after every round.
         resume: where to keep the state of an unfinished run, to go on from there.
 
     Returns:
         The certificate, and the weights it is about.
     """
-    places = fixed_order(len(data))
+    m, places = len(data), fixed_order(len(data))
     ordered = data.take(places)
     for member in members:
-        if member.prefix + member.stop >= len(data):
+        if member.prefix + member.stop >= m:
             raise InvalidSetting(
-                f"a prefix of {member.prefix} and {member.stop} picks leave none of {len(data)} examples to test on"
+                f"a prefix of {member.prefix} and {member.stop} picks leave none of {m} examples to test on"
             )
-    alternatives = tuple(write(member, complete=True) for member in members)
-    work = _Unfinished(resume, learner, ordered, [alternatives, delta])
+    owner = digest_of([write(learner.recipe), ordered.sha256, write(members, complete=True), delta])
+    stops: dict[int, Stop] = {}
+    run: Run | None = None
+    if resume is not None and resume.exists():
+        stops, run = _resume(resume, owner, learner, ordered)
 
     def report(run: Run) -> None:
-        work.keep()
+        if resume is not None:
+            listed, state = {str(index): stop for index, stop in stops.items()}, b64encode(learner.dump(run.state))
+            saved = _Unfinished(owner, listed, run.prefix, run.seed, tuple(run.picks), run.batches, state.decode())
+            write_text(resume, json.dumps(write(saved, complete=True)), force=True)
         if progress is not None:
             sizes = {"picks": len(run.picks), "wrong": run.wrong, "others": len(run.left)}
             progress({"prefix": run.prefix, "seed": run.seed, **sizes})
@@ -253,20 +243,19 @@ def pick_to_learn(
     best: tuple[float, int, Stop] | None = None
     for index in sorted(range(len(members)), key=lambda i: (members[i].prefix, members[i].seed, members[i].batches)):
         member, least = members[index], 1.0 if best is None else best[0]
-        if _risk(member, 0, len(data)) >= least:
+        if _risk(member, 0, m) >= least:
             continue
-        if index not in work.stops:
-            before, run = work.run, work.towards(member)
-            if run is not before:
+        if index not in stops:
+            if run is None or not run.leads_to(member):
+                run = Run(learner, ordered, member.prefix, member.seed, np.arange(member.prefix, m))
                 report(run)
             for size in member.batches[len(run.batches) :]:
                 run.round(size)
                 report(run)
-            work.stops[index] = run.stop()
-        stop = work.stops[index]
-        risk = _risk(member, stop.wrong, len(data))
+            stops[index] = run.stop()
+        risk = _risk(member, stops[index].wrong, m)
         if risk < least:
-            best = risk, index, stop
+            best = risk, index, stops[index]
     if best is None:
         raise InvalidSetting("no member of the plan can certify a risk below 1, even without errors: plan fewer picks")
     _, index, stop = best
@@ -275,46 +264,15 @@ def pick_to_learn(
     if resume is not None:
         resume.unlink(missing_ok=True)
     certificate = issue(
-        method,
-        member.statement,
-        _facts(member, stop.wrong, len(data)),
+        "p2l" if any(member.batches for member in members) else "holdout",
+        member.statement.name,
+        _facts(member, stop.wrong, m),
         delta=delta,
-        alternatives=alternatives,
+        alternatives=tuple(members),
         chosen=index,
         evidence=evidence_of(data, learner, picks=places[list(stop.picks)].tolist(), weights=stop.weights),
     )
     return Certified(certificate, state)
-
-
-def rerun(learner: Learner, data: Data, certificate: PredictorCertificate) -> Any:
-    """Establish a certificate's facts again: the same run on the same data; the learner's state at the end.
-
-    Raises `NotReproduced` with what differs.
-    """
-    evidence = certificate.evidence
-    if evidence["data"] != named(data):
-        raise NotReproduced(
-            f"these are not the examples of the certificate: {len(data)} with sha256 {data.sha256[:12]}.., "
-            f"it is about {evidence['data']['examples']} with {str(evidence['data']['sha256'])[:12]}.."
-        )
-    if write(learner.recipe) != evidence["recipe"]:
-        raise NotReproduced("the learner's recipe is not that of the certificate")
-    member, places = Member.from_json(certificate.taken), fixed_order(len(data))
-    run = Run.to_stop(learner, data.take(places), member, np.arange(member.prefix, len(data)))
-    stop = run.stop()
-    differs: list[str] = []
-    if places[list(stop.picks)].tolist() != list(evidence["picks"]):
-        differs.append("other examples are picked")
-    if stop.wrong != certificate.facts["errors"]:
-        differs.append(f"{stop.wrong} errors, not {certificate.facts['errors']}")
-    if stop.weights != evidence["weights"]:
-        differs.append("the weights are not equal to the bit")
-    if differs:
-        here, there = write(learner.environment), evidence["environment"]
-        names = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
-        why = f" (here {', '.join(names)} differ: run it here and issue a certificate of its own)" if names else ""
-        raise NotReproduced(f"trained again, {' and '.join(differs)}{why}")
-    return run.state
 
 
 def _facts(member: Member, wrong: int, m: int) -> dict[str, Any]:
@@ -323,7 +281,7 @@ def _facts(member: Member, wrong: int, m: int) -> dict[str, Any]:
 
 
 def _risk(member: Member, wrong: int, m: int) -> float:
-    return STATEMENTS[member.statement].risk(_facts(member, wrong, m), member.delta)
+    return member.statement.risk(_facts(member, wrong, m), member.delta)
 
 
 def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
@@ -344,27 +302,38 @@ def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    member, facts = Member.from_json(certificate.taken), certificate.facts
+    member, facts = certificate.alternative, certificate.facts
     examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
     if len(set(picks)) != len(picks) or any(place >= examples for place in picks):
         return f"the picks are not different places of the {examples} examples"
-    if certificate.statement != member.statement or len(picks) != member.stop:
-        return f"the alternative taken is one of {member.statement} and stops at {member.stop} picks"
+    if certificate.statement != member.statement.name or len(picks) != member.stop:
+        return f"the alternative taken is one of {member.statement.name} and stops at {member.stop} picks"
     if facts != (expected := _facts(member, facts["errors"], examples)):
         return f"the facts are not those of the alternative taken, which are {expected}"
     return None
 
 
-def _holdout(certificate: PredictorCertificate) -> str | None:
-    if any(entry["batches"] for entry in certificate.alternatives):
-        return "holdout picks no examples: a list with picks is method p2l"
-    return _consistent(certificate)
-
-
-def _establish(certificate: PredictorCertificate, data: Any, learner_of: Callable[[Mapping[str, Any]], Any]) -> str:
-    rerun(learner_of(certificate.evidence["recipe"]), data, certificate)
-    picks = len(certificate.evidence["picks"])
-    what = f"the same {picks} picks" if picks else "the same split"
+def _establish(certificate: PredictorCertificate, data: Any, learner_of: LearnerOf) -> str:
+    """Run again on the same data: the same picks, errors and bits, or `NotReproduced` says what differs."""
+    evidence, member, places = certificate.evidence, certificate.alternative, fixed_order(len(data))
+    refuse_other_examples(certificate, data)
+    learner = learner_of(evidence["recipe"])
+    if write(learner.recipe) != evidence["recipe"]:
+        raise NotReproduced("the learner's recipe is not that of the certificate")
+    stop = Run.to_stop(learner, data.take(places), member, np.arange(member.prefix, len(data))).stop()
+    differs: list[str] = []
+    if places[list(stop.picks)].tolist() != evidence["picks"]:
+        differs.append("other examples are picked")
+    if stop.wrong != certificate.facts["errors"]:
+        differs.append(f"{stop.wrong} errors, not {certificate.facts['errors']}")
+    if stop.weights != evidence["weights"]:
+        differs.append("the weights are not equal to the bit")
+    if differs:
+        here, there = write(learner.environment), evidence["environment"]
+        names = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
+        why = f" (here {', '.join(names)} differ: run it here and issue a certificate of its own)" if names else ""
+        raise NotReproduced(f"trained again, {' and '.join(differs)}{why}")
+    what = f"the same {member.stop} picks" if member.stop else "the same split"
     return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 
 
@@ -373,6 +342,7 @@ class _Evidence(EvidenceHere):
     picks: tuple[Count, ...]
 
 
-METHODS.register(Method("holdout", (H,), "trained on the prefix", _Evidence, Member.from_json, _holdout, _establish))
-_PICKED = "trained on the prefix and the picks"
-METHODS.register(Method("p2l", (H, G10R), _PICKED, _Evidence, Member.from_json, _consistent, _establish))
+METHODS.register(Method("holdout", (H,), "trained on the prefix", _Evidence, _consistent, _establish, Member))
+METHODS.register(
+    Method("p2l", (H, G10R), "trained on the prefix and the picks", _Evidence, _consistent, _establish, Member)
+)

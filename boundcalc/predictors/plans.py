@@ -1,17 +1,118 @@
-"""What is fixed before the examples: members of a list that shares delta."""
+"""Plans of Pick-to-Learn: what is fixed before the examples and shares delta, and what G10r promises of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+
+from flint import arb
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.intervals import certainly_le
+from boundcalc.base.schema import ClosedShare, Count, Size, check_fields
 from boundcalc.predictors.certificate import equal_shares
-from boundcalc.predictors.statements import count, read_as, shares
+from boundcalc.predictors.statements import ErrorCount, H, PredictorStatement
+from boundcalc.predictors.tails import binomial_tail, limit, rounded_up
 
-_References = tuple[tuple[int, float], ...]
+_References = tuple[tuple[Count, ClosedShare], ...]
+"""Numbers of errors that a bound is made for, each with its share of delta."""
+
+
+def _check_references(references: _References) -> None:
+    """Refuse shares that are 0 or exceed 1 together (exactly, as floats), and a number of errors twice."""
+    if any(share == 0 for _, share in references) or sum(Fraction(share) for _, share in references) > 1:
+        raise InvalidSetting(f"the shares of references must be positive and come to at most 1, got {references}")
+    if len({errors for errors, _ in references}) != len(references):
+        raise InvalidSetting(f"references name a number of errors twice: {references}")
+
+
+# -- G10r: predictors that learned from few picked examples and answer for all the others
+
+_GRID = 96
+_CELLS = 6000
+"""Cells after which a candidate is given up."""
+
+
+@dataclass(frozen=True)
+class _Picked(ErrorCount):
+    picks: Count = field(metadata={"words": "examples that were picked and learned from"})
+    references: _References = field(
+        metadata={"words": "numbers of errors the bound was made for, with shares of delta, fixed beforehand"}
+    )
+
+    def __post_init__(self) -> None:
+        _check_references(self.references)
+        others, most = self.n - self.picks, max((errors for errors, _ in self.references), default=self.n)
+        if self.errors > others:
+            raise InvalidSetting(f"{self.errors} errors among the {others} examples that were not picked")
+        if 0 < others <= most:
+            raise InvalidSetting(f"references of less than {others} errors are needed: there are as many others")
+
+
+def _few_picks(facts: _Picked, delta: float) -> float:
+    return _joint_limit(facts.errors, facts.n, facts.picks, facts.references, delta)
+
+
+G10R = PredictorStatement("G10r", _Picked, _few_picks)
+
+
+@lru_cache(maxsize=4096)
+def _joint_limit(errors: int, n: int, picks: int, references: _References, delta: float) -> float:
+    """G10r's bound of the risk, rounded up; references are (errors, share of delta)."""
+    others = n - picks
+    if picks + errors >= n:
+        return 1.0
+    if picks == 0:
+        return limit(errors, n, arb(delta).log())
+    levels = [(e, limit(picks + e, n, (arb(share) * arb(delta)).log())) for e, share in references]
+    if len(levels) == 1 and levels[0][0] == errors:
+        return levels[0][1]
+    top = min(level for _, level in levels)
+
+    def holds(value: float) -> bool:
+        return _covers(value, errors, others, levels, top)
+
+    return rounded_up(_guess(errors, others, levels, top), holds, step=5e-4, most=0.2)
+
+
+def _covers(value: float, errors: int, others: int, levels: list[tuple[int, float]], top: float) -> bool:
+    """Whether phi + (1 - phi) CP(e; n - k; d(phi)) <= value for every phi below `top`; d is 1 from there on.
+
+    On a cell [x, y] d is at least d(x), and the rest grows with phi: so CP(e; n - k; d(x)) <= (value - y)/(1 - y) will
+    do, that is P(Bin(n - k, (value - y)/(1 - y)) <= e) <= d(x).
+    """
+    if value <= top:
+        return False
+    cells, tried = [(top * i / 16, top * (i + 1) / 16) for i in range(16)], 0
+    while cells:
+        low, high = cells.pop()
+        high, tried = min(high, top), tried + 1
+        if tried > _CELLS:
+            return False
+        spent = sum((binomial_tail(e, others, (arb(level) - low) / (1 - arb(low))) for e, level in levels), arb(0))
+        if certainly_le(binomial_tail(errors, others, (arb(value) - high) / (1 - arb(high))), spent):
+            continue
+        middle = (low + high) / 2
+        if not low < middle < high or high - low < 1e-9 * top:
+            return False
+        cells += [(low, middle), (middle, high)]
+    return True
+
+
+def _guess(errors: int, others: int, levels: list[tuple[int, float]], top: float) -> float:
+    """The same supremum in floats, on a grid that is finer near both ends."""
+    import numpy as np
+    from scipy.special import bdtr, betainccinv
+
+    phi = top * (1 - np.cos(np.pi * np.arange(_GRID) / _GRID)) / 2
+    spent = sum(bdtr(e, others, (level - phi) / (1 - phi)) for e, level in levels)
+    return float(np.max(phi + (1 - phi) * betainccinv(errors + 1, others - errors, np.minimum(spent, 1.0))))
+
+
+# -- members of a plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +127,17 @@ class Member:
         delta: its part of the failure probability; 0 until `shared`.
     """
 
-    prefix: int = 0
-    batches: tuple[int, ...] = ()
-    seed: int = 0
+    prefix: Count = 0
+    batches: tuple[Size, ...] = ()
+    seed: Count = 0
     references: _References = ()
-    delta: float = 0.0
+    delta: ClosedShare = 0.0
 
     def __post_init__(self) -> None:
-        count("prefix", self.prefix)
-        count("seed", self.seed)
-        for batch in self.batches:
-            count("a batch", batch, 1)
+        check_fields(self)
         if bool(self.references) != bool(self.batches):
             raise InvalidSetting("references belong to runs with picks: give both, batches and references, or none")
-        if self.references:
-            shares("references", self.references)
+        _check_references(self.references)
 
     @property
     def stop(self) -> int:
@@ -48,14 +145,9 @@ class Member:
         return sum(self.batches)
 
     @property
-    def statement(self) -> str:
+    def statement(self) -> PredictorStatement:
         """What its number follows from."""
-        return "G10r" if self.batches else "H"
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Member:
-        """A member from an alternative without its delta."""
-        return read_as(cls, "an alternative", {**data, "delta": 0})
+        return G10R if self.batches else H
 
 
 def shared(members: Iterable[Member], delta: float) -> tuple[Member, ...]:

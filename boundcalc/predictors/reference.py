@@ -6,14 +6,14 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.predictors.certificate import sha256_text
-from boundcalc.predictors.data import Array, digest_of_arrays
+from boundcalc.base.schema import Size, check_fields
+from boundcalc.predictors.data import Array, Digest, digest_of_arrays
 
-_LAWS = ("uniform", "normal", "constant")
 _MOST = 2**31
 
 
@@ -27,15 +27,14 @@ class Law:
         scale: see law.
     """
 
-    shape: tuple[int, ...]
-    law: str
+    shape: tuple[Size, ...]
+    law: Literal["uniform", "normal", "constant"]
     scale: float
 
     def __post_init__(self) -> None:
-        if self.law not in _LAWS:
-            raise InvalidSetting(f"a law of a tensor is one of {', '.join(_LAWS)}, got {self.law!r}")
-        if not self.shape or min(self.shape) < 1 or math.prod(self.shape) > _MOST:
-            raise InvalidSetting(f"a tensor has sizes from 1 and at most {_MOST} numbers, got {self.shape}")
+        check_fields(self)
+        if not self.shape or math.prod(self.shape) > _MOST:
+            raise InvalidSetting(f"a tensor has at least one size and at most {_MOST} numbers, got {self.shape}")
 
     def draw(self, label: str) -> Array:
         """The tensor: whole numbers out of SHAKE-256 of a label, and float64 operations that round in one way only."""
@@ -60,17 +59,15 @@ class Reference:
     """
 
     laws: Mapping[str, Law]
-    checkpoint: str | None = None
+    checkpoint: Digest | None = None
 
     def __post_init__(self) -> None:
         if not self.laws:
             raise InvalidSetting("a reference lists its tensors")
-        if self.checkpoint is not None:
-            sha256_text("the checkpoint of the reference", self.checkpoint)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the tensors, by name."""
+        """The shapes of the tensors, by name."""
         return {name: law.shape for name, law in self.laws.items()}
 
     def weights(self, seed: int, arrays: Mapping[str, Array] | None = None) -> dict[str, Array]:

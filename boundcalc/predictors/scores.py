@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from flint import arb
@@ -20,30 +20,22 @@ from numpy.typing import NDArray
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_json
 from boundcalc.base.rounding import confidence, down, up
-from boundcalc.base.schema import ClosedShare, Length, write
-from boundcalc.predictors.certificate import json_object, object_of, sealed, unsealed
+from boundcalc.base.schema import ClosedShare, Count, Length, Share, Size, check_fields, write
+from boundcalc.predictors.certificate import of_format
 from boundcalc.predictors.data import fixed_order
-from boundcalc.predictors.statements import count, positive_count, read_as, real
-from boundcalc.predictors.tails import binomial_tail, limit, rounded_up, turn
+from boundcalc.predictors.statements import ErrorCount, read_as
+from boundcalc.predictors.tails import binomial_tail, limit, root, rounded_up
 
-_FORMAT = "boundcalc-score/2"
+_FORMAT = "boundcalc-score/3"
 _FRACTION = 0.8
 """Of delta, what S2 spends on which of the two errs where one does; the rest goes to how often."""
 _BOLDEST = 0.9
 """The largest share of its capital that S3 puts on one example."""
-_Some = Annotated[int, count]
-_Many = Annotated[int, positive_count]
 
 
 @dataclass(frozen=True)
-class _Errors:
-    errors: _Some
-    n: _Many
+class _Errors(ErrorCount):
     statement: ClassVar[str] = "S1"
-
-    def __post_init__(self) -> None:
-        if self.errors > self.n:
-            raise InvalidSetting(f"{self.errors} errors among {self.n} examples")
 
     @property
     def value(self) -> float:
@@ -60,9 +52,9 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Pairs:
-    first: _Some
-    second: _Some
-    n: _Many
+    first: Count
+    second: Count
+    n: Size
     statement: ClassVar[str] = "S2"
 
     def __post_init__(self) -> None:
@@ -124,6 +116,22 @@ _KINDS: Mapping[str, type] = {"error": _Errors, "difference": _Pairs, "loss": _L
 
 
 @dataclass(frozen=True)
+class _Claims:
+    statement: str
+    upper: float
+    interval: tuple[float, float]
+    p_value: float | None
+
+    def exceed(self, least: _Claims) -> bool:
+        """Whether they are wider than the least that can be claimed, by a relative 1e-6 at most."""
+        if (self.statement, self.p_value is None) != (least.statement, least.p_value is None):
+            return False
+        pairs = [(self.upper, least.upper), (self.interval[1], least.interval[1])]
+        pairs += [(-self.interval[0], -least.interval[0]), (self.p_value or 0.0, least.p_value or 0.0)]
+        return all(value <= claimed <= value + 1e-6 * max(abs(value), 1e-9) for claimed, value in pairs)
+
+
+@dataclass(frozen=True)
 class Score:
     """An interval of the true value, with probability at least 1 - delta, and an upper limit that holds as often.
 
@@ -138,26 +146,24 @@ class Score:
         evidence: names of predictors and data, with their digests.
     """
 
-    kind: str
+    kind: Literal["error", "difference", "loss", "graded difference"]
     facts: Mapping[str, Any]
-    delta: float = 0.05
-    looks: int = 1
+    delta: Share = 0.05
+    looks: Size = 1
     evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise CertificateError(f"a score is of the kind {', '.join(_KINDS)}, got {self.kind!r}")
-        if not 0 < real("delta", self.delta) < 1:
-            raise CertificateError(f"delta must lie between 0 and 1, got {self.delta!r}")
-        positive_count("looks", self.looks)
-        json_object("evidence", self.evidence)
+        try:
+            check_fields(self)
+        except InvalidSetting as error:
+            raise CertificateError(str(error)) from None
         _ = self._facts
 
     @cached_property
     def _facts(self) -> Any:
         form = _KINDS[self.kind]
         absent = {"weights": [], "largest": 0.0} if form is _Losses else {}
-        return read_as(form, f"facts of the kind {self.kind!r}", absent | dict(json_object("facts", self.facts)))
+        return read_as(form, f"facts of the kind {self.kind!r}", absent | dict(self.facts))
 
     @property
     def statement(self) -> str:
@@ -222,10 +228,13 @@ class Score:
         what = "error" if self.kind == "error" else f"{'weighted ' * ('weights' in self.facts)}mean loss"
         return f"{what} at most {up(self.upper)}, {sure} (between {down(low)} and {up(high)} likewise)"
 
+    @property
+    def _claims(self) -> _Claims:
+        return _Claims(self.statement, self.upper, self.interval, self.p_value)
+
     def to_json(self) -> dict[str, Any]:
-        """The certificate, with a digest of all of it: against damage, not against forgery."""
-        claims = {"upper": self.upper, "interval": list(self.interval), "p_value": self.p_value}
-        return sealed({"format": _FORMAT, "statement": self.statement, "claims": claims, **write(self, complete=True)})
+        """The certificate."""
+        return {"format": _FORMAT, "claims": write(self._claims, complete=True), **write(self, complete=True)}
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file."""
@@ -234,23 +243,11 @@ class Score:
     @classmethod
     def from_json(cls, data: object) -> Score:
         """A certificate whose claims follow from its facts; all others raise `CertificateError`."""
-        own = ("kind", "facts", "delta", "looks", "evidence")
-        raw = unsealed("a score", data, _FORMAT, ("statement", "claims", *own))
-        score = cls(*(raw[name] for name in own))
-        if raw["statement"] != score.statement:
-            raise CertificateError(f"a score of these facts follows from {score.statement}")
-        claims = object_of("claims", raw["claims"], ("upper", "interval", "p_value"))
-        if not isinstance(claims["interval"], list) or len(claims["interval"]) != 2:
-            raise CertificateError("the claimed interval is a pair of numbers")
-        if (score.p_value is None) != (claims["p_value"] is None):
-            raise CertificateError("a p-value is claimed of a difference, and of nothing else")
-        low, high = claims["interval"]
-        pairs = [(claims["upper"], score.upper), (high, score.interval[1])]
-        pairs += [(-real("a limit", low), -score.interval[0])]
-        pairs += [] if score.p_value is None else [(claims["p_value"], score.p_value)]
-        for claimed, value in pairs:  # to a relative 1e-6, outwards
-            if not value <= real("a claim", claimed) <= value + 1e-6 * max(abs(value), 1e-9):
-                raise CertificateError(f"the claim does not follow: {claimed!r}, these facts give {value!r}")
+        raw = of_format("a score", data, _FORMAT)
+        claims = read_as(_Claims, "claims", raw.pop("claims", None))
+        score = read_as(cls, "a score", raw)
+        if not claims.exceed(score._claims):
+            raise CertificateError(f"the claim does not follow: {claims} is claimed, these facts give {score._claims}")
         return score
 
 
@@ -267,22 +264,15 @@ def _upper_mean(losses: Sequence[float], weights: Sequence[float], largest: floa
     spread = (0.25 + _sums((u * (x - mean)) ** 2)) / np.arange(1, n + 1)
     bets = np.minimum(_BOLDEST, np.sqrt(2 * float(needed) / (n * spread)) * (1 - mean))
 
-    def rich(m: float) -> bool:
-        return float(np.log1p(bets * u * (m - x) / (1 - m)).sum()) >= float(needed)
+    def lacking(m: float) -> float:
+        return float(needed) - float(np.log1p(bets * u * (m - x) / (1 - m)).sum())
 
     def certainly(m: float) -> bool:
-        capital = arb(1)
-        wealth, whole = arb(0), (1 - arb(m)) * arb(largest)
-        for t, weight, loss in zip(bets.tolist(), w.tolist(), x.tolist(), strict=True):
-            capital *= 1 + arb(t) * arb(weight) * (arb(m) - arb(loss)) / whole
-            if not bool(capital < 1e100) or not bool(capital > 1e-100):
-                wealth, capital = wealth + capital.log(), arb(1)
-        return bool(wealth + capital.log() >= needed)
+        scale = 1 / ((1 - arb(m)) * arb(largest))
+        examples = zip(bets.tolist(), w.tolist(), x.tolist(), strict=True)
+        return bool(sum(((arb(t) * v * (arb(m) - loss) * scale).log1p() for t, v, loss in examples), arb(0)) >= needed)
 
-    top = 1 - 2.0**-40
-    if not rich(top):
-        return 1.0
-    return rounded_up(turn(lambda m: not rich(m), 0.0, top), certainly, step=1e-12)
+    return rounded_up(root(lacking, 0.0), certainly, step=1e-12)
 
 
 def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,20 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from flint import arb
 
-from boundcalc.base.errors import CertificateError
+from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import upper_float
+from boundcalc.base.schema import Count
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.statements import count, read_as
 
 _Entries = Mapping[int, int]
 """Whole numbers other than 0 by their places."""
-_Pairs = tuple[tuple[int, int], ...]
-_Shapes = Mapping[str, tuple[int, ...]]
 _UNITS = 3
 """Odds against 1 that all numbers of an update are 1 or -1."""
 _FARTHEST = 1000
@@ -42,60 +39,26 @@ class Update:
     def __post_init__(self) -> None:
         for name, side in (("rows", self.rows), ("columns", self.columns)):
             if side is not None:
-                object.__setattr__(self, name, dict(sorted(side.items())))
+                if not all(str(place).isdecimal() and value for place, value in side.items()):
+                    raise InvalidSetting(f"{name} of an update are numbers other than 0 by their places from 0")
+                object.__setattr__(self, name, dict(sorted((int(place), value) for place, value in side.items())))
 
     def dense(self, shape: tuple[int, ...]) -> Array:
         """As an array of this shape, exact: powers of two times whole numbers."""
-        flat = np.zeros(math.prod(shape))
-        width = matrix(shape)[1]
-        for row, value in self.rows.items():
-            if self.columns is None:
-                flat[row] = math.ldexp(value, self.exponent)
-            else:
-                for column, factor in self.columns.items():
-                    flat[row * width + column] = math.ldexp(value * factor, self.exponent)
-        return flat.reshape(shape)
-
-
-@dataclass(frozen=True)
-class _Written:
-    """The JSON object of a message."""
-
-    seed: int
-    updates: Mapping[str, tuple[int, _Pairs, _Pairs | None]]
+        array, rows = np.zeros(matrix(shape)), np.ldexp([float(value) for value in self.rows.values()], self.exponent)
+        if self.columns is None:
+            array.flat[list(self.rows)] = rows
+        else:
+            array[np.ix_(list(self.rows), list(self.columns))] = np.outer(rows, list(self.columns.values()))
+        return array.reshape(shape)
 
 
 @dataclass(frozen=True)
 class Message:
-    """What a certificate says of its weights."""
+    """What a certificate says of its weights; `message_bits` checks that it fits."""
 
-    seed: int
+    seed: Count
     updates: Mapping[str, Update] = field(default_factory=dict[str, Update])
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object: an update is [exponent, rows, columns or null], entries are [place, number]."""
-        updates = {
-            name: [u.exponent, *(None if side is None else [*map(list, side.items())] for side in (u.rows, u.columns))]
-            for name, u in self.updates.items()
-        }
-        return {"seed": self.seed, "updates": updates}
-
-    @classmethod
-    def from_json(cls, data: object) -> Message:
-        """Read strictly; `message_bits` checks that it fits."""
-        raw = read_as(_Written, "a message", data)
-        updates = {
-            name: Update(exponent, _entries(rows), None if columns is None else _entries(columns))
-            for name, (exponent, rows, columns) in raw.updates.items()
-        }
-        return cls(count("seed of a message", raw.seed), updates)
-
-
-def _entries(pairs: _Pairs) -> dict[int, int]:
-    places = [place for place, _ in pairs]
-    if places != sorted(set(places)) or any(value == 0 for _, value in pairs):
-        raise CertificateError("the entries of an update are numbers other than 0 at places in rising order")
-    return dict(pairs)
 
 
 def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -103,7 +66,7 @@ def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     return (math.prod(shape), 1) if len(shape) < 2 else (math.prod(shape[:-1]), shape[-1])
 
 
-def message_bits(message: Message, shapes: _Shapes, exponent: int) -> float:
+def message_bits(message: Message, shapes: Mapping[str, tuple[int, ...]], exponent: int) -> float:
     """-log2 of the probability of a message, rounded up; raises `CertificateError` for what the code cannot say.
 
     Args:
@@ -162,8 +125,6 @@ def _log(value: int) -> arb:
 
 def _choose(size: int, chosen: int) -> arb:
     """Nats of which of so many, all alike."""
-    if chosen > size:
-        raise CertificateError(f"{chosen} of {size} cannot be chosen")
     return arb.bin_uiui(size, chosen).log()
 
 

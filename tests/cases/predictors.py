@@ -180,9 +180,9 @@ def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta:
 # -- certificates
 
 
-def _run(data: Data, other: Data, members: Sequence[Member], worlds: Iterator[World], **more: Any) -> PredictorExample:
+def _run(data: Data, other: Data, members: Sequence[Member], worlds: Iterator[World]) -> PredictorExample:
     def make() -> PredictorCertificate:
-        return pick_to_learn(Threshold(robust=True), data, shared(members, 0.05), 0.05, **more).certificate
+        return pick_to_learn(Threshold(robust=True), data, shared(members, 0.05), 0.05).certificate
 
     return PredictorExample(make, data, other, lambda recipe: Threshold(recipe["robust"]), tuple(worlds))
 
@@ -192,11 +192,11 @@ def _noisy() -> tuple[Data, Data]:
 
 
 def _holdout() -> Iterator[PredictorExample]:
-    yield _run(*_noisy(), splits([30, 60]), _fixed(), method="holdout")
+    yield _run(*_noisy(), splits([30, 60]), _fixed())
 
 
 def _p2l() -> Iterator[PredictorExample]:
-    yield _run(*_noisy(), splits([40]), _fixed())
+    yield _run(*_noisy(), [*splits([40]), *stops(80, [30], [30], prefix=40)], _fixed())
     yield _run(*_noisy(), stops(120, [2] * 5, [4, 10]), _picked())
 
 

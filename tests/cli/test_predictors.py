@@ -34,7 +34,7 @@ def test_certificates_are_made_written_and_verified(run: Run, tmp_path: Path) ->
     file.write_text(json.dumps(forged))
     refused = run("verify", str(file))
     assert refused.exit_code == 1
-    assert "was changed" in one_line(refused)
+    assert "does not follow" in one_line(refused)
 
 
 def test_codes_and_draws_are_made_written_and_verified(run: Run, tmp_path: Path) -> None:
@@ -52,8 +52,9 @@ def test_codes_and_draws_are_made_written_and_verified(run: Run, tmp_path: Path)
         assert again.exit_code == 0, again.stderr
         assert fact in again.stdout
         assert "equal to the bit" in " ".join(again.stdout.split())
-    refused = run(*line, *methods, "--prefix", "0.5", "--format", "json")
-    assert all("--prefix" in entry["refused"] for entry in json.loads(refused.stdout)["certificates"])
+    refused = run(*line, *methods, "--prefix", "0.5")
+    assert refused.exit_code in (1, 2)
+    assert "--prefix" in refused.stderr
 
 
 def test_options_of_certificates_need_a_method(run: Run, tmp_path: Path) -> None:

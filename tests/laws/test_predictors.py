@@ -88,16 +88,11 @@ def test_answers_that_are_counted_as_right_without_being_above_zero_are_seen() -
 def test_an_order_that_an_author_may_choose_is_seen() -> None:
     """As the split once was: evidence that facts follow from, in no alternative. The forger counts its facts anew."""
     held_out = METHODS["held-out"]
-
-    def tested(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
-        own = {name: value for name, value in certificate.evidence.items() if name != "order"}
-        return held_out.establish(replace(certificate, evidence=own), data, learner_of)
-
     evidence = make_dataclass("Ordered", [("order", int)], bases=(held_out.evidence,), frozen=True)
     (example,) = cases("held-out").examples
     made = example.certificate
     ordered = replace(example, make=lambda: replace(made, evidence={**made.evidence, "order": 0}))
-    free = replace(held_out, evidence=evidence, establish=tested)
+    free = replace(held_out, evidence=evidence)
     found = check_predictor(free, Cases([ordered], None, {"none": free}))
     assert [c.law for c in found.complaints if c.law != "wrong"] == ["forged_evidence_is_refused_on_the_examples"]
 

@@ -13,8 +13,7 @@ import pytest
 
 from boundcalc.base.answers import clopper_pearson
 from boundcalc.base.rounding import up
-from boundcalc.predictors.plans import shared, stops
-from boundcalc.predictors.statements import STATEMENTS
+from boundcalc.predictors.plans import G10R, shared, stops
 from tests.examples.scripts import load as load_script
 
 ROOT = Path(__file__).parents[2]
@@ -81,5 +80,5 @@ def test_what_the_planned_vision_transformer_would_certify() -> None:
     for stop, errors, shown in ((1024, 0, "0.028"), (256, 2000, "0.060")):
         (member,) = [member for member in plan if member.stop == stop]
         facts = {"errors": errors, "n": 40_000, "picks": stop, "references": member.references}
-        assert up(STATEMENTS["G10r"].risk(facts, member.delta), 2) in (shown, shown.rstrip("0"))
+        assert up(G10R.risk(facts, member.delta), 2) in (shown, shown.rstrip("0"))
         assert shown in PAGE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.predictors.certificate import Certified
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.picking import NotReproduced, Run, pick_to_learn, rerun
+from boundcalc.predictors.picking import NotReproduced, Run, pick_to_learn
 from boundcalc.predictors.plans import (
     Member,
     default_picks,
@@ -190,7 +191,9 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, members: tuple[Member
 
 def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     where = tmp_path / "state.json"
-    where.write_text('{"of": "x", "stops": {}, "run": [0, 0, [], [], ""]}')
+    where.write_text(
+        json.dumps({"owner": "0" * 64, "stops": {}, "prefix": 0, "seed": 0, "picks": [], "batches": [], "state": ""})
+    )
     with pytest.raises(InvalidSetting, match="another run"):
         pick_to_learn(Threshold(), draw(1, 50), shared(splits([10]), 0.05), 0.05, resume=where)
     where.write_text("not JSON")
@@ -213,12 +216,12 @@ def test_a_plan_that_leaves_nothing_to_test_on_is_refused() -> None:
 
 def test_what_is_established_again_is_the_same_run() -> None:
     data = draw(2, 100, 0.1)
-    made: Certified = pick_to_learn(Threshold(robust=True), data, shared(stops(100, [2] * 4, [4, 8]), 0.05), 0.05)
-    assert rerun(Threshold(robust=True), data, made.certificate) == made.state
-    with pytest.raises(NotReproduced, match="not the examples"):
-        rerun(Threshold(robust=True), draw(3, 100, 0.1), made.certificate)
+    made = pick_to_learn(Threshold(robust=True), data, shared(stops(100, [2] * 4, [4, 8]), 0.05), 0.05).certificate
+    assert verify_predictor(made, data, lambda _: Threshold(robust=True)).established
+    with pytest.raises(CertificateError, match="not the examples"):
+        verify_predictor(made, draw(3, 100, 0.1), lambda _: Threshold(robust=True))
     with pytest.raises(NotReproduced, match="recipe"):
-        rerun(Threshold(), data, made.certificate)
+        verify_predictor(made, data, lambda _: Threshold())
 
     class Other(Threshold):
         @property
@@ -229,4 +232,4 @@ def test_what_is_established_again_is_the_same_run() -> None:
             return {"threshold": np.array([state + 1e-9])}
 
     with pytest.raises(NotReproduced, match=r"not equal to the bit.*numpy differ"):
-        rerun(Other(robust=True), data, made.certificate)
+        verify_predictor(made, data, lambda _: Other(robust=True))

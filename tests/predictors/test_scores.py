@@ -16,7 +16,6 @@ from scipy.stats import binom, binomtest, multinomial
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.needed import plan_difference, plan_held_out
 from boundcalc.predictors.scores import Score
-from tests.laws.kinds.predictors import sealed
 
 CASES = 1000
 
@@ -176,7 +175,7 @@ def test_limits_of_means_come_near_the_exact_ones_of_errors() -> None:
 
 
 def forged(score: Score, change: dict[str, Any]) -> dict[str, Any]:
-    return sealed({**score.to_json(), **change})
+    return {**score.to_json(), **change}
 
 
 def test_what_a_file_claims_is_what_follows() -> None:
@@ -195,7 +194,7 @@ def test_what_a_file_claims_is_what_follows() -> None:
         {"looks": 10},
         {"looks": 0},
         {"kind": "error"},
-        {"statement": "S1"},
+        {"claims": {**claims, "statement": "S1"}},
         {"facts": {"first": 40, "second": 961, "n": 1000}},
         {"facts": {"first": True, "second": 2, "n": 1000}},
         {"more": 1},
@@ -203,8 +202,6 @@ def test_what_a_file_claims_is_what_follows() -> None:
     ):
         with pytest.raises(CertificateError):
             Score.from_json(forged(score, change))
-    with pytest.raises(CertificateError, match="changed after"):
-        Score.from_json({**score.to_json(), "looks": 2})
     for losses in ([], [0.5, 1.1], [float("nan")], [-0.1], "0.5"):
         with pytest.raises(CertificateError):
             Score("loss", {"losses": losses})

@@ -49,15 +49,7 @@ class Evidence:
     environment: Mapping[str, Any]
 
 
-METHOD = Method(
-    "poll",
-    (HOEFFDING,),
-    "asked once",
-    Evidence,
-    lambda entry: entry,
-    lambda certificate: None,
-    established,
-)
+METHOD = Method("poll", (HOEFFDING,), "asked once", Evidence, lambda certificate: None, established)
 
 
 def made() -> PredictorCertificate:

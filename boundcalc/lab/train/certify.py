@@ -97,7 +97,7 @@ def _certify(
     if method in ("holdout", "p2l"):
         learner = ModelLearner.of(trial)
         plan = (default_picks if method == "p2l" else default_splits)(len(data), delta, seed=seed)
-        return pick_to_learn(learner, data, plan, delta, method=method, progress=progress, resume=resume), learner, {}
+        return pick_to_learn(learner, data, plan, delta, progress=progress, resume=resume), learner, {}
     if method == "occam":
         return occam.search(network, data, delta, seed=seed, progress=progress), network, {}
     if method == "pac-bayes":

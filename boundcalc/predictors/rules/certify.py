@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,20 +14,21 @@ import numpy as np
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.output import write_bytes
 from boundcalc.base.rounding import confidence, down, up
-from boundcalc.base.schema import Positive, write
+from boundcalc.base.schema import Count, Positive, write
 from boundcalc.base.validate import known_keys
 from boundcalc.predictors.certificate import (
     METHODS,
+    Alternative,
+    LearnerOf,
     Method,
     PredictorCertificate,
     issue,
-    object_of,
 )
 from boundcalc.predictors.data import Array, Data, EvidenceHere, digest_of_arrays, named, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
-from boundcalc.predictors.statements import G15, G15P, count
+from boundcalc.predictors.statements import G15, G15P
 from boundcalc.setting import Architecture
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def certificate_of(
         "G15p" if prefix else "G15",
         facts if prefix else {**facts, "bits": rule.price()[1]},
         delta=delta,
-        alternatives=({"prefix": prefix, "delta": delta} if prefix else {"code": CODE, "delta": delta},),
+        alternatives=(_Fixed(delta, "" if prefix else CODE, prefix),),
         chosen=0,
         evidence={
             "data": named(data),
@@ -187,13 +188,16 @@ class _Evidence(EvidenceHere):
             raise InvalidSetting("the recipe of a rule is a stored network")
 
 
-def _alternative(raw: Mapping[str, Any]) -> object:
-    if "prefix" in raw:
-        if count("a prefix", object_of("a prefix", raw, ("prefix",))["prefix"]) == 0:
-            raise CertificateError("a rule that is read off a prefix needs one of at least one example")
-    elif object_of("a code", raw, ("code",))["code"] != CODE:
-        raise CertificateError(f"there is one code of rules, {CODE!r}, got {raw['code']!r}")
-    return raw
+@dataclass(frozen=True)
+class _Fixed(Alternative):
+    """The code of rules, or the examples before those that test, which a rule is read off."""
+
+    code: str
+    prefix: Count
+
+    def __post_init__(self) -> None:
+        if self.code != ("" if self.prefix else CODE):
+            raise InvalidSetting(f"a rule is of the code {CODE!r}, or read off a prefix; got {self}")
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
@@ -201,12 +205,10 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
     if not 0 <= proof.low <= proof.high <= rule.T:
         return f"{proof.low} to {proof.high} ones among {rule.T} bits"
-    prefix, examples = certificate.taken.get("prefix", 0), evidence["data"]["examples"]
+    prefix, examples = certificate.taken["prefix"], evidence["data"]["examples"]
     if facts["n"] != examples - prefix:
         return f"{facts['n']} examples are claimed, the data have {examples} and a prefix of {prefix}"
-    if certificate.statement != ("G15p" if prefix else "G15") or any(
-        ("prefix" in entry) != bool(prefix) for entry in certificate.alternatives
-    ):
+    if certificate.statement != ("G15p" if prefix else "G15"):
         return "G15 is based on the code of rules, G15p on a prefix that the rule is read off"
     if not prefix:
         bits = rule.price()[1]
@@ -215,7 +217,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
     return None
 
 
-def _prove(certificate: PredictorCertificate, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
+def _prove(certificate: PredictorCertificate, network_of: LearnerOf) -> str:
     """Shows again, from the stored weights, that the network follows the rule."""
     evidence = certificate.evidence
     network = StoredNetwork.of(network_of(evidence["recipe"]))
@@ -230,7 +232,7 @@ def _prove(certificate: PredictorCertificate, network_of: Callable[[Mapping[str,
     return f"the network {in_words(rule, proof, proved.margin)}, {function_of(proved.rounding, proved.margin)}"
 
 
-def _establish(certificate: PredictorCertificate, data: Any, network_of: Callable[[Mapping[str, Any]], Any]) -> str:
+def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
     refuse_other_examples(certificate, data)
     rule, n = Rule.from_json(certificate.evidence["rule"]), certificate.facts["n"]
     errors = rule.errors(np.asarray(data.x)[-n:], np.asarray(data.y)[-n:])
@@ -245,9 +247,9 @@ METHODS.register(
         (G15, G15P),
         "as trained, with its own weights",
         _Evidence,
-        _alternative,
         _consistent,
         _establish,
+        _Fixed,
         _prove,
     )
 )

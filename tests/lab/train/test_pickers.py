@@ -112,12 +112,8 @@ def test_a_state_that_was_put_away_goes_on_the_same(name: str) -> None:
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task["task"])
 def test_a_certificate_is_made_again_from_its_recipe(task: dict[str, object]) -> None:
     learner, data = model(task_from_json(task)), examples(task_from_json(task))
-    plans = (
-        ("holdout", shared(splits([30, 60]), 0.05)),
-        ("p2l", shared(stops(60, [4, 4], [0, 8], prefix=30), 0.05)),
-    )
-    for method, members in plans:
-        made = pick_to_learn(learner, data, members, 0.05, method=method)
+    for members in (shared(splits([30, 60]), 0.05), shared(stops(60, [4, 4], [0, 8], prefix=30), 0.05)):
+        made = pick_to_learn(learner, data, members, 0.05)
         again = verify_predictor(made.certificate, data, ModelLearner.from_recipe)
         assert again.established is not None
         assert "equal to the bit" in again.established

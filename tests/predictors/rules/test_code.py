@@ -15,7 +15,7 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.rules import code
 from boundcalc.predictors.rules.code import NAMES, WINDOWS, Rule, Tree, window_bounds
-from boundcalc.predictors.statements import STATEMENTS
+from boundcalc.predictors.statements import G15
 from tests.predictors.rules.networks import all_inputs
 
 DEFINED = {"AND": min, "OR": max, "XOR": lambda b: sum(b) % 2, "MAJ": lambda b: int(2 * sum(b) > len(b))}
@@ -131,7 +131,7 @@ def test_a_conjunction_of_three_among_128_bits():
     for kind, (about, m) in expected.items():
         assert abs(bits[kind] - about) < 5e-4
         for examples, enough in ((m, True), (m - 1, False)):
-            risk = STATEMENTS["G15"].risk({"errors": 0, "n": examples, "bits": bits[kind]}, 0.05)
+            risk = G15.risk({"errors": 0, "n": examples, "bits": bits[kind]}, 0.05)
             assert (risk <= 0.1) == enough
 
 
