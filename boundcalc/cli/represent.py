@@ -78,7 +78,7 @@ def _show(representation: Representation, worst: Worst | None) -> None:
         say(f"Tried all {worst.tried} inputs: least sign(f) F = {down(worst.score)}")
     say(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
-        f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.risk_strategy})\n\n"
+        f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.of('risk').form})\n\n"
         f"Function      {built.function.describe()}\n"
         f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}\n"
         f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}\n"

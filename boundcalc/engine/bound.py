@@ -88,11 +88,9 @@ class BoundValue:
     log_risk = _part("risk", "log_value", "Logarithm of the risk bound, uncapped.")
     log10_risk = _part("risk", "log10", "Base-10 logarithm of the risk bound, for print.")
     trivial = _part("gap", "trivial", "Whether every covering argument gives a gap bound above 1.")
-    risk_trivial = _part("risk", "trivial", "Whether the risk bound is based on a trivial gap.")
     vacuous = _part("gap", "vacuous", "Whether the gap bound is 1 (within a thousandth), or trivial.")
     risk_vacuous = _part("risk", "vacuous", "Whether the risk bound is 1, or is based on a trivial gap.")
     strategy = _part("gap", "form", "The theorem of G that bounds the gap.")
-    risk_strategy = _part("risk", "form", "The theorem of G that bounds the risk.")
     dominant = _part("gap", "dominant", "The piece that costs most of the gap bound, and its part.")
     breakdown = _part("gap", "breakdown", "The proof of the gap bound taken apart, as it was checked.")
     certificate = _part("gap", "certificate", "What the checker re-derives the gap bound from.")
@@ -138,39 +136,37 @@ class BoundValue:
         out: dict[str, Any] = {"name": self.name, "kind": self.kind} | dict.fromkeys(FIELDS)
         if self.refusal is not None:
             return out | {"refusal": str(self.refusal)}
-        out |= {"vacuous": self.vacuous, "trivial": self.trivial}
-        if not self.trivial:
-            dominant = self.dominant
-            out |= {"gap": self.gap, "log10_gap": self.log10, "strategy": self.strategy}
-            out["dominant"] = None if dominant is None else {"piece": dominant[0], "share": dominant[1]}
-        if self.risk_refusal is not None:
-            return out | {"risk_refusal": str(self.risk_refusal)}
-        out |= {"risk_vacuous": self.risk_vacuous, "risk_trivial": self.risk_trivial}
-        if not self.risk_trivial:
-            out |= {"risk": self.risk, "log10_risk": self.log10_risk, "risk_strategy": self.risk_strategy}
+        for prefix, quantity in (("", "gap"), ("risk_", "risk")):
+            if quantity == "risk" and self.risk_refusal is not None:
+                return out | {"risk_refusal": str(self.risk_refusal)}
+            proof = self.of(quantity)
+            out |= {f"{prefix}vacuous": proof.vacuous, f"{prefix}trivial": proof.trivial}
+            if not proof.trivial:
+                out |= {quantity: proof.value, f"log10_{quantity}": proof.log10, f"{prefix}strategy": proof.form}
+        if not self.trivial and self.dominant is not None:
+            out["dominant"] = {"piece": self.dominant[0], "share": self.dominant[1]}
         return out
 
-    @property
-    def _cells(self) -> tuple[str, str]:
-        """Gap and risk as a table shows them."""
-        mark = "~" if self.kind == "proxy" else ""
-        gap = "trivial" if self.trivial else mark + upper(self.log10)
-        if self.risk_refusal is not None:
-            return gap, "refused"
-        return gap, "trivial" if self.risk_trivial else mark + upper(self.log10_risk)
+    def _cell(self, quantity: Quantity) -> str:
+        """A quantity as a table shows it."""
+        if quantity == "risk" and self.risk_refusal is not None:
+            return "refused"
+        proof = self.of(quantity)
+        return "trivial" if proof.trivial else "~" * (self.kind == "proxy") + upper(proof.log10)
 
     @property
     def row(self) -> tuple[str, ...]:
         """Its row in a table of bounds: name, kind, gap, risk, theorem."""
         if self.refusal is not None:
             return self.name, self.kind, "refused", "refused", str(self.refusal).partition(".")[0]
-        return self.name, self.kind, *self._cells, self.strategy
+        return self.name, self.kind, self._cell("gap"), self._cell("risk"), self.strategy
 
     def __str__(self) -> str:
         if self.refusal is not None:
             return f"{self.name}: refused: {self.refusal}"
         gap, risk = (
-            text if text in ("trivial", "refused") else f"<= {text}".replace("<= ~", "~ ") for text in self._cells
+            text if text in ("trivial", "refused") else f"<= {text}".replace("<= ~", "~ ")
+            for text in (self._cell("gap"), self._cell("risk"))
         )
         return f"{self.name} ({self.kind}): gap {gap}, risk {risk}{'' if self.trivial else f', by {self.strategy}'}"
 

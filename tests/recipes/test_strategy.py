@@ -81,7 +81,7 @@ def test_the_search_offers_it_and_the_checker_follows(registered: Looser) -> Non
 
 
 def test_the_least_proof_is_still_the_best(registered: Looser) -> None:
-    assert Evaluator(SETTING).value("best").risk_strategy != registered.name
+    assert Evaluator(SETTING).value("best").of("risk").form != registered.name
 
 
 def test_lists_and_explanations_know_it(registered: Looser) -> None:

@@ -104,7 +104,7 @@ def test_the_value_is_that_of_the_statement() -> None:
     setting = SMALL.but(train_error=0.01)
     value = evaluate(setting)
     nats = sum(stored_weights(setting).values()) * 4 * math.log(2) - math.log(0.05)
-    assert (value.strategy, value.risk_strategy) == ("stored-gap", "stored-margin")
+    assert (value.strategy, value.of("risk").form) == ("stored-gap", "stored-margin")
     assert value.gap == pytest.approx(math.sqrt(nats / (2 * 10**5)), rel=1e-12)
     assert {"G13", "G3"} <= set(check(value.risk_certificate).breakdown.statements)
     assert not value.trivial
@@ -140,7 +140,7 @@ def test_forgeries_are_refused(checker: Any) -> None:
 
 def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
     value = evaluate(SMALL.but(measured=("train_error",), train_error=0.01))
-    assert value.risk_strategy == "stored-margin"
+    assert value.of("risk").form == "stored-margin"
     data = value.risk_certificate.to_json()
     assert data["looked_at"]["sample"]["candidates"] == 4
     data["looked_at"]["sample"]["candidates"] = 3

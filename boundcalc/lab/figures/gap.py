@@ -116,7 +116,7 @@ def _height(value: Any, quantity: str) -> tuple[float | None, str]:
     refusal = value.refusal or (value.risk_refusal if quantity == "risk" else None)
     if refusal is not None:
         return None, str(refusal)
-    if value.trivial if quantity == "gap" else value.risk_trivial:
+    if value.of(quantity).trivial:
         return None, f"the {quantity} bound of {value.name!r} is vacuous at every covering radius"
     log10 = value.log10 if quantity == "gap" else value.log10_risk
     return (10.0**log10, "") if log10 < math.log10(_LARGEST) else (None, "beyond 10^300")
