@@ -13,6 +13,7 @@ from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements.premise import no_member
 from boundcalc.theorems import POLICIES
+from tests.laws.settings import settings
 
 EXTREMES: dict[str, dict[str, Any]] = {
     "everything large": {"depth": 30, "C": 50.0, "d": 12288, "seq_len": 10**9, "n_train": 10**15},
@@ -50,20 +51,32 @@ def test_every_policy_has_a_finite_checked_value(name: str) -> None:
             assert name in SPEAK_OF_NONE
 
 
-@pytest.mark.parametrize("name", EXTREMES)
-def test_the_search_knows_what_the_checker_finds(name: str) -> None:
-    """Relative to the logarithm where that is large: beyond 10^300 a log carries its own rounding."""
-    setting = Setting.of(**EXTREMES[name])
+def misjudged(setting: Setting) -> list[str]:
+    """Strategies of candidates of which the checker finds another value than the search, or none.
+
+    Relative to the logarithm where that is large: beyond 10^300 a log carries its own rounding.
+    """
+    wrong: list[str] = []
     for policy in (each for each in POLICIES.values() if each.refuses(setting) is None):
         search = Search(setting, policy)
         for found in (*search.candidates("gap"), *search.candidates("risk")):
             if not math.isfinite(found.log_value):
                 continue  # a risk too large for floats is only known to be vacuous
             checked = check(found.certificate).log_value
-            noisy = found.certificate.strategy == "noise-margin"  # lgammas of 10^8 parameters cancel in floats
+            noisy = found.certificate.strategy == "noise-margin" and min(setting.architecture.d, 10**8) > 10**4
             room = (NOISE_DIFFERENCE if noisy else LARGEST_DIFFERENCE) * max(1.0, abs(checked))
-            assert checked <= found.log_value + room
-            assert checked >= found.log_value - room
+            if abs(checked - found.log_value) > room:  # lgammas of 10^8 parameters cancel in floats
+                wrong.append(found.certificate.strategy)
+    return wrong
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_the_search_knows_what_the_checker_finds(name: str) -> None:
+    assert misjudged(Setting.of(**EXTREMES[name])) == []
+
+
+def test_the_search_knows_so_of_random_settings() -> None:
+    assert [text for setting in settings(10, 35) for text in misjudged(setting)] == []
 
 
 @pytest.mark.parametrize("depth", [300, pytest.param(1000, marks=pytest.mark.slow)])
