@@ -250,7 +250,7 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     report = ask(question, options["bounds"], solve=not options["no_solve"], why=options["why"])
     best = report.best()
     bounds = () if best is None else (best.recording(audit.compared),)
-    certification = Certification(audit.where, tuple(map(of_bound, bounds)), sample.delta, audit, setting, bounds)
+    certification = Certification(audit.where, tuple(map(of_bound, bounds)), sample.delta, bounds=bounds)
     written = [] if folder is None else certification.save(folder)
     if folder is not None and not written:
         raise click.ClickException("every bound is trivial: there is no proof to write")

@@ -12,7 +12,6 @@ from typing import Any
 from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.base.table import fitted, folded
-from boundcalc.base.value import Value
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.engine.bound import BoundValue
@@ -23,6 +22,7 @@ from boundcalc.setting import Setting
 
 _WIDE = 120
 """Columns of the table on a terminal, where it can be so narrow."""
+_UNMET = "examples that the model has not met (test=, --test)"
 
 
 @dataclass(frozen=True)
@@ -31,60 +31,37 @@ class Line:
 
     Attributes:
         method: how it was come by.
-        values: what it bounds: the probability of a wrong answer, and (of norm bounds) the gap of that and the share of
-            training margins at most gamma.
-        quantity: what is bounded, in a word.
+        risk: a bound of the probability of a wrong answer; None where the line has none.
+        gap: of norm bounds, a bound of that less the share of training margins at most gamma.
         based_on: the statement, and what it was given.
         certifies: which predictor it is about.
         refusal: why there is nothing.
+        quantity: what is bounded, in a word.
+        trivial: which of risk and gap have a proof that is about no network.
     """
 
     method: str
-    values: tuple[Value, ...] = ()
+    risk: float | None = None
+    gap: float | None = None
     based_on: str = ""
     certifies: str = ""
     refusal: str | None = None
     quantity: str = "Error"
-
-    def of(self, quantity: str) -> Value | None:
-        """Its bound of the risk or of the gap."""
-        return next((value for value in self.values if value.quantity == quantity), None)
-
-    @property
-    def risk(self) -> float | None:
-        """The bound of the risk; None where the line has none."""
-        return self._number("risk")
-
-    @property
-    def gap(self) -> float | None:
-        """The bound of the gap; None where the line has none."""
-        return self._number("gap")
-
-    def _number(self, quantity: str) -> float | None:
-        value = self.of(quantity)
-        return None if value is None or value.trivial else value.value
+    trivial: tuple[str, ...] = ()
 
     def cell(self, quantity: str) -> str:
         """The risk or the gap as it is shown, rounded up."""
-        value = self.of(quantity)
+        value = getattr(self, quantity)
+        if quantity in self.trivial:
+            return "trivial"
         if value is None:
             return "" if quantity == "gap" else "-"
-        if value.trivial:
-            return "trivial"
-        return "1" if float(shown := up(value.value, 4)) >= 1 else shown
+        return "1" if float(shown := up(value, 4)) >= 1 else shown
 
     def to_json(self) -> dict[str, Any]:
         """One of the `lines` of a document."""
-        trivial = [value.quantity for value in self.values if value.trivial]
-        return {
-            "method": self.method,
-            "risk": self.risk,
-            "gap": self.gap,
-            "based_on": self.based_on,
-            "certifies": self.certifies,
-            "refusal": self.refusal,
-            "trivial": trivial,
-        }
+        names = ("method", "risk", "gap", "based_on", "certifies", "refusal")
+        return {name: getattr(self, name) for name in names} | {"trivial": list(self.trivial)}
 
 
 @dataclass(frozen=True)
@@ -95,14 +72,12 @@ class Certification:
         model: what was certified.
         lines: the table.
         delta: failure probability of each line.
-        audit: norms, and where every tensor went; None where the model is not described.
-        setting: the architecture, its norms and the sample of the norm bounds, likewise.
+        setting: the architecture, its norms and the sample of the norm bounds; None where the model is not described.
         bounds: the norm bounds, with their checked certificates.
         certificates: of the predictor, by method.
         scores: of test examples, by what they are of: "error" (or "loss"), "difference".
         errors: wrong answers among the training sequences, and how many these are; None where none were given.
         notes: what else must be said.
-        mapping: how the model was described, where no family was known for it.
         states: the weights of certified predictors that are not the trained network, by method.
         outputs: what answers; certificates are established again with it (held-out) or `GivenNetwork.of` it (occam).
     """
@@ -110,16 +85,19 @@ class Certification:
     model: str
     lines: tuple[Line, ...]
     delta: float
-    audit: Audit | None = None
     setting: Setting | None = None
     bounds: tuple[BoundValue, ...] = ()
     certificates: Mapping[str, PredictorCertificate] = field(default_factory=dict[str, PredictorCertificate])
     scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
     errors: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
-    mapping: Mapping[str, Any] | None = field(default=None, repr=False)
     states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
     outputs: Outputs | None = field(default=None, repr=False)
+
+    @property
+    def audit(self) -> Audit | None:
+        """Norms, and where every tensor went; None where the model is not described."""
+        return None if self.outputs is None else self.outputs.audit
 
     @property
     def parity(self) -> Parity | None:
@@ -147,22 +125,16 @@ class Certification:
     @property
     def verdict(self) -> str:
         """The best that is proved, in one sentence."""
-        risks = [(line.risk, line) for line in self.lines if line.risk is not None]
-        sure = f"with probability {confidence(self.delta)}"
-        risk, best = min(risks, key=lambda pair: pair[0], default=(1.0, None))
-        if best is None or risk >= 1:
-            return f"Nothing below an error of 1 is proved of {self.model}: {self._why_nothing}"
-        others = sum(line is not best and bool(line.values) for line in self.lines)
+        bounded = [line for line in self.lines if line.risk is not None or line.gap is not None or line.trivial]
+        best = min((line for line in bounded if line.risk is not None), key=lambda line: line.risk or 0.0, default=None)
+        if best is None or best.risk is None or best.risk >= 1:
+            tested = any(line.method == "held-out" and line.refusal is None for line in self.lines)
+            why = "too many errors for so few examples" if tested else f"give {_UNMET}"
+            return f"Nothing below an error of 1 is proved of {self.model}: {why}."
+        others = len(bounded) - 1
         less = f"; 0 of {others} other methods give less" if others else ""
-        limit = percent(risk, 3, by=up)
+        limit, sure = percent(best.risk, 3, by=up), f"with probability {confidence(self.delta)}"
         return f"{best.quantity} of {self.model} at most {limit} {sure}, by {best.method} ({best.based_on}){less}."
-
-    @property
-    def _why_nothing(self) -> str:
-        tested = "held-out" in {line.method for line in self.lines if line.refusal is None}
-        return (
-            "too many errors for so few examples." if tested else "give examples that it has not met (test=, --test)."
-        )
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -189,7 +161,7 @@ class Certification:
         """What to do for a smaller number."""
         score = self.scores.get("error")
         if score is None:
-            return "" if self.scores else "Next: give examples that the model has not met (test=, --test)."
+            return "" if self.scores else f"Next: give {_UNMET}."
         if score.kind != "error":
             return (
                 "Next: with four times as many test examples the limit lies about half as far above the observed error."
@@ -206,36 +178,29 @@ class Certification:
     def table(self) -> tuple[tuple[str, ...], ...]:
         """Headings and rows, as text; values are rounded up. Methods that one reason keeps out share a row."""
         rows = [("method", "risk <=", "gap <=", "certifies", "based on")]
-        alike: dict[str, list[str]] = {}
-        for line in self.lines:
-            if line.refusal is not None:
-                alike.setdefault(line.refusal, []).append(line.method)
-        for line in self.lines:
-            if line.refusal is not None:
-                if methods := alike.pop(line.refusal, None):
-                    rows.append((", ".join(methods), "-", "-", "", line.refusal))
-                continue
-            rows.append((line.method, line.cell("risk"), line.cell("gap"), line.certifies, line.based_on))
+        refusals = [line.refusal for line in self.lines]
+        for at, line in enumerate(self.lines):
+            if line.refusal is None:
+                rows.append((line.method, line.cell("risk"), line.cell("gap"), line.certifies, line.based_on))
+            elif line.refusal not in refusals[:at]:
+                alike = ", ".join(other.method for other in self.lines if other.refusal == line.refusal)
+                rows.append((alike, "-", "-", "", line.refusal))
         return tuple(rows)
 
     def text(self, width: int = _WIDE) -> str:
         """For a terminal of such a width: the verdict, the table, and how to read it."""
-        rows = self.table
-        widths = fitted(rows, width)
-        lines = [line for row in rows for line in folded(row, widths)]
-        lines.insert(1, "-" * max(map(len, lines)))
-        words = [*self.details, self.foot, *filter(None, [self.next_step])]
-        wrapped = [part for word in words for part in textwrap.wrap(word, width, subsequent_indent="  ")]
-        return "\n".join([*textwrap.wrap(self.verdict, width), "", *lines, "", *wrapped])
-
-    @property
-    def foot(self) -> str:
-        """How the lines are to be read together."""
-        return (
+        foot = (
             f"Each line holds by itself with probability at least {confidence(self.delta)}, for independent examples; "
             "choosing the smallest afterwards is not covered (delta divided by the number of lines is). Values are "
             "rounded up."
         )
+        rows = self.table
+        widths = fitted(rows, width)
+        lines = [line for row in rows for line in folded(row, widths)]
+        lines.insert(1, "-" * max(map(len, lines)))
+        words = [*self.details, foot, *filter(None, [self.next_step])]
+        wrapped = [part for word in words for part in textwrap.wrap(word, width, subsequent_indent="  ")]
+        return "\n".join([*textwrap.wrap(self.verdict, width), "", *lines, "", *wrapped])
 
     def __str__(self) -> str:
         return self.text()
@@ -263,18 +228,14 @@ def of_bound(value: BoundValue) -> Line:
     method = f"norms: {value.name}"
     if value.refusal is not None:
         return Line(method, refusal=str(value.refusal))
-    values = [value.of("gap")] + ([value.of("risk")] if value.risk_refusal is None else [])
-    rests = [f"risk by {part.form}" if part.quantity == "risk" else part.form for part in values if not part.trivial]
-    if value.risk_refusal is not None:
-        rests.append(f"no risk bound: {value.risk_refusal}")
-    if any(part.trivial for part in values):
-        rests.append("trivial: every covering argument gives a bound above 1 at this m")
-    return Line(
-        method,
-        tuple(values),
-        "; ".join(["norms, corrected for having been measured (P1)", *rests]),
-        "the trained network",
-    )
+    parts = {"gap": value.of("gap")} | ({"risk": value.of("risk")} if value.risk_refusal is None else {})
+    numbers = {name: part.value for name, part in parts.items() if not part.trivial}
+    rests = [f"risk by {parts[name].form}" if name == "risk" else parts[name].form for name in numbers]
+    rests += [f"no risk bound: {value.risk_refusal}"] if value.risk_refusal is not None else []
+    trivial = tuple(name for name in parts if name not in numbers)
+    rests += ["trivial: every covering argument gives a bound above 1 at this m"] if trivial else []
+    based_on = "; ".join(["norms, corrected for having been measured (P1)", *rests])
+    return Line(method, numbers.get("risk"), numbers.get("gap"), based_on, "the trained network", trivial=trivial)
 
 
 def of_score(method: str, score: Score) -> Line:
@@ -282,25 +243,22 @@ def of_score(method: str, score: Score) -> Line:
     low, high = score.interval
     interval, facts = f"{percent(low, 3, by=down)} to {percent(high, 3, by=up)}", score.facts
     if score.compares:
-        seen = ""
-        if "first" in facts:
-            seen = f"{facts['first']} errors of the first alone, {facts['second']} of the second alone, "
+        words = "{first} errors of the first alone, {second} of the second alone, "
+        alone = words.format(**facts) if "first" in facts else ""
         test = "" if score.p_value is None else f", exact paired test p = {up(score.p_value, 3)}"
-        based_on = f"{score.statement}: {seen}{score.n} examples: the first errs more often by {interval}{test}"
+        based_on = f"{score.statement}: {alone}{score.n} examples: the first errs more often by {interval}{test}"
         better = "the second is better" if low > 0 else "the first is better" if high < 0 else "which is better is open"
-        return Line(method, (), based_on, better, quantity="Difference")
-    value = Value.of(score.statement, "risk", "bound", score.upper, method, always=1.0, proof=score)
-    weighted, quantity = "weights" in facts, "error"
+        return Line(method, None, None, based_on, better, quantity="Difference")
+    weighted, quantity = "weighted " * ("weights" in facts), "error"
     if score.kind == "error":
         seen = f"{_errors(facts['errors'])} of {score.n}"
     else:
         groups = " groups" * (score.evidence.get("groups") is not None)
-        seen = f"{'weighted ' * weighted}mean {near(score.value, 3)} of {score.n}{groups}"
+        seen = f"{weighted}mean {near(score.value, 3)} of {score.n}{groups}"
         quantity = "error" if weighted and set(facts["losses"]) <= {0, 1} else "mean loss"
     looks = f", 1 of {score.looks} looks" if score.looks > 1 else ""
-    quantity = f"{'weighted ' * weighted}{quantity}".capitalize()
     based_on = f"{score.statement}: {seen}{looks}; two-sided {interval}"
-    return Line(method, (value,), based_on, "the predictor", quantity=quantity)
+    return Line(method, score.upper, None, based_on, "the predictor", quantity=f"{weighted}{quantity}".capitalize())
 
 
 def _errors(count: int) -> str:
@@ -309,25 +267,14 @@ def _errors(count: int) -> str:
 
 def of_predictor(method: str, certificate: PredictorCertificate) -> Line:
     """The line of a certificate of one predictor."""
-    facts = certificate.summary()
+    facts, certifies = certificate.summary(), certificate.certified
     if "bits" in facts and certificate.risk >= 1:
-        return Line(
-            method,
-            (certificate.bound,),
-            f"{certificate.statement}: no description is short enough",
-            certificate.certified,
-        )
+        said = "no description is short enough"
+        return Line(method, certificate.risk, None, f"{certificate.statement}: {said}", certifies)
     cost = f"{facts['picks']} picks, " if "picks" in facts else ""
-    cost += f"{math.ceil(facts['bits']):,} bits{_start(certificate)}, " if "bits" in facts else ""
-    return Line(
-        method,
-        (certificate.bound,),
-        f"{certificate.statement}: {cost}{_errors(facts['errors'])} of {facts['n']}",
-        "the trained network" if method == "held-out" else certificate.certified,
-    )
-
-
-def _start(certificate: PredictorCertificate) -> str:
-    """What the bits are relative to, where it is not zeros."""
-    relative = certificate.taken.get("reference", {}).get("checkpoint") is not None
-    return f" from {certificate.evidence['recipe']['reference']} on" if relative else ""
+    if "bits" in facts:
+        relative = certificate.taken.get("reference", {}).get("checkpoint") is not None
+        start = f" from {certificate.evidence['recipe']['reference']} on" if relative else ""
+        cost += f"{math.ceil(facts['bits']):,} bits{start}, "
+    based_on = f"{certificate.statement}: {cost}{_errors(facts['errors'])} of {facts['n']}"
+    return Line(method, certificate.risk, None, based_on, "the trained network" if method == "held-out" else certifies)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from boundcalc.base.answers import count_wrong, wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.validate import choice
 from boundcalc.checkpoints.audit import Audit, chosen_family
-from boundcalc.checkpoints.data import READS, Sequences, sequences
+from boundcalc.checkpoints.data import READS, sequences
 from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.families.read import NATIVE
@@ -29,7 +29,7 @@ from boundcalc.engine.evaluate import compare
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
 from boundcalc.lab.given import GivenNetwork
 from boundcalc.lab.outputs import Examples, Outputs, token_before
-from boundcalc.lab.reading import TRIED, brief, check_data, read_model, reject_incomplete
+from boundcalc.lab.reading import TRIED, check_data, read_model, reject_incomplete
 from boundcalc.lab.scores import (
     Judged,
     certify_function,
@@ -39,7 +39,6 @@ from boundcalc.lab.scores import (
     overlapping,
     score_lines,
 )
-from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.certificate import Certified, PredictorCertificate, equal_shares, issue
 from boundcalc.predictors.data import Data, named
@@ -47,9 +46,6 @@ from boundcalc.predictors.scores import Score
 from boundcalc.predictors.shorten import MOST, shorten
 from boundcalc.setting import Sample, Setting
 from boundcalc.setting.setting import MARGIN
-
-METHODS = ("norms", "held-out", "occam", "rule", "p2l")
-"""What `certify` can use."""
 
 
 def certify(
@@ -130,11 +126,15 @@ def certify(
         raise InvalidSetting(f"{model!r} is no trained model: give an object of the class, or a path")
     if not isinstance(model, str | Path | Mapping) and not hasattr(model, "state_dict"):
         return certify_function(model, data, test, against, groups, looks, delta)
-    wanted, say = _wanted(methods, data, test, make), progress or (lambda _: None)
+    say = progress or (lambda _: None)
+    wanted, refused = _wanted(methods, {"data": data, "test": test, "make": make})
     if groups is not None and test is None:
         raise InvalidSetting("groups are of test examples: give some (test=, --test)")
+    if fixed_gamma and gamma is None:
+        raise InvalidSetting("fixed_gamma (--fixed-gamma) needs the gamma that was fixed")
     column = groups if isinstance(groups, str) else None
-    training, tests = None if data is None else sequences(data), None if test is None else sequences(test, column)
+    training = None if data is None else Examples.of(sequences(data))
+    tests = None if test is None else Examples.of(sequences(test, column))
     say("reading the model")
     chosen, examples = chosen_family(family, mapping), [part for part in (training, tests) if part is not None]
     outputs = read_model(
@@ -152,219 +152,207 @@ def certify(
         say=say,
     )
     say("margins")
-    outputs, why_not, (margins, test_margins) = _margins(outputs, training, tests)
-    audit, members = outputs.audit, groups if tests is None or tests.groups is None else tests.groups
+    outputs, (margins, test_margins) = _margins(outputs, training, tests)
+    members = groups if tests is None or tests.groups is None else tests.groups
     notes = [*examples[0].notes, *_notes(outputs, training, tests, grouped=members is not None)]
-    setting, values, lines = None, tuple[BoundValue, ...](), list[Line]()
-    if "norms" in wanted and audit is None:
-        lines.append(Line("norms: best", refusal=f"not described: {why_not or outputs.why_not}"))
-    elif audit is not None and margins is not None:
-        say("norm bounds")
-        if fixed_gamma and gamma is None:
-            raise InvalidSetting("fixed_gamma (--fixed-gamma) needs the gamma that was fixed")
-        start, seen = MARGIN if gamma is None else gamma, ("train_error",) if fixed_gamma else ("margin", "train_error")
-        sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
-        setting = Setting(audit.architecture, audit.norms(), sample)
-        if "norms" in wanted:
-            setting, values, lines = _norm_bounds(setting, margins, audit, gamma, bounds)
-    scores: dict[str, Score] = {}
+    setting, bound_values, lines = None, tuple[BoundValue, ...](), list[Line]()
     certificates: dict[str, PredictorCertificate] = {}
+    scores: dict[str, Score] = {}
     states: dict[str, Mapping[str, Any]] = {}
-    if tests is not None and test_margins is not None:
-        say("held-out")
-        certificate, scores, more = _held_out(outputs, tests, test_margins, delta, members, against, looks)
-        certificates |= {} if certificate is None else {"held-out": certificate}
-        lines += more
-    ways: dict[str, Callable[[Sequences], Certified | PredictorCertificate]] = {
-        "occam": lambda examples: _in_few_bits(outputs, examples, delta, reference, make, seed or 0),
-        "rule": lambda examples: _by_rule(outputs, examples, delta),
-        "p2l": lambda examples: _picked(outputs, examples, delta, make, seed or 0),
-    }
-    for method, way in ways.items():
-        if method not in wanted or training is None:
-            continue
+    if outputs.audit is not None and margins is not None:
+        setting = _setting_of(outputs.audit, margins, delta, gamma, fixed_gamma=fixed_gamma)
+    for method in wanted:
         say(method)
         try:
-            certificate = way(training)
+            if method == "norms":
+                if setting is None or margins is None:
+                    raise InvalidSetting(f"not described: {outputs.why_not}")
+                setting, bound_values = _norm_bounds(setting, margins, outputs, gamma, bounds)
+                lines += map(of_bound, bound_values)
+            elif method == "held-out":
+                assert tests is not None and test_margins is not None  # noqa: S101, PT018 - it is wanted where there are some
+                own = _judged(outputs, tests, test_margins, members)
+                scores, more = score_lines(own, _other(against, tests, members), delta, looks)
+                if members is None:
+                    certificates[method] = _held_out(outputs, tests, own, delta, looks)
+                    based_on = f"H: {more[0].based_on.partition(': ')[2]}"
+                    more[0] = replace(of_predictor(method, certificates[method]), based_on=based_on)
+                lines += more
+            else:
+                assert training is not None  # noqa: S101 - likewise
+                certificate = _WAYS[method](outputs, training, delta, reference, make, seed or 0)
+                if isinstance(certificate, Certified):
+                    certificate, states[method] = certificate.certificate, certificate.state
+                certificates[method] = certificate
+                lines.append(of_predictor(method, certificate))
         except BoundcalcError as error:
-            lines.append(Line(method, refusal=str(error)))
-            continue
-        if isinstance(certificate, Certified):
-            certificate, states[method] = certificate.certificate, certificate.state
-        certificates[method] = certificate
-        lines.append(of_predictor(method, certificate))
-    for method, why in _WHY_NOT.items():
-        if method not in wanted:
-            lines.append(Line(method, refusal=why if training else "it needs the training data"))
+            if method == "held-out":
+                raise
+            lines.append(Line("norms: best" if method == "norms" else method, refusal=str(error)))
+    wrong_answers = None if margins is None else (count_wrong(margins.values, len(margins.values)), len(margins.values))
     return Certification(
         outputs.where,
-        tuple(lines),
+        (*lines, *refused),
         delta,
-        audit,
         setting,
-        values,
+        bound_values,
         certificates,
         scores,
-        None if margins is None else (count_wrong(margins.values, len(margins.values)), len(margins.values)),
+        wrong_answers,
         tuple(notes),
-        outputs.mapping,
         states,
         outputs,
     )
 
 
+METHODS = {"norms": ("data",), "held-out": ("test",), "occam": ("data",), "rule": ("data",), "p2l": ("data", "make")}
+"""What `certify` can use, and the arguments that each needs."""
+_ARGUMENTS = {
+    "data": "the training data: data= (--data FILE)",
+    "test": "sequences that the model has not met: test= (--test FILE)",
+    "make": "what makes modules to train: make= (--compare module.py:make)",
+}
 _WHY_NOT = {
-    "norms": "not requested (methods=, --by)",
     "held-out": "no examples that the model has not met (test=, --test)",
     "p2l": "not run: it trains a module of its own (make=, --by p2l with --compare module.py:make)",
-    "occam": "not requested (methods=, --by)",
-    "rule": "not requested (methods=, --by)",
     "pac-bayes": "its posterior must be trained (boundcalc train TASK --certify pac-bayes)",
 }
 _SECONDS = 10.0
 """Of the search for a rule, next to the other methods."""
-_BITS = 3
-"""Rows of the token table of a network on bits: 0, 1 and the row that is read."""
 
 
-def _wanted(methods: Sequence[str] | None, data: Any, test: Any, make: Any) -> tuple[str, ...]:
-    """The requested methods, or all that the arguments allow."""
-    if data is None and test is None:
+def _wanted(methods: Sequence[str] | None, arguments: Mapping[str, Any]) -> tuple[list[str], list[Line]]:
+    """The requested methods, or all that the arguments allow; and why there is nothing by the others."""
+    if arguments["data"] is None and arguments["test"] is None:
         raise InvalidSetting("give training data (data=, --data), or examples that it has not met (test=, --test)")
-    lacking = {method: "the training data: data= (--data FILE)" for method in METHODS if data is None}
-    if test is None:
-        lacking["held-out"] = "sequences that the model has not met: test= (--test FILE)"
-    else:
-        lacking.pop("held-out", None)
-    if make is None:
-        lacking["p2l"] = "what makes modules to train: make= (--compare module.py:make)"
-    if methods is None:
-        return tuple(method for method in METHODS if method not in lacking)
-    wanted = tuple(dict.fromkeys(choice("method", method, METHODS) for method in methods))
-    for method in wanted:
-        if method in lacking:
+    lacking = {
+        method: _ARGUMENTS[name]
+        for method, needs in METHODS.items()
+        for name in reversed(needs)
+        if arguments[name] is None
+    }
+    requested = [choice("method", method, tuple(METHODS)) for method in methods or METHODS]
+    for method in lacking if methods is not None else ():
+        if method in requested:
             raise InvalidSetting(f"method {method} needs {lacking[method]}")
-    if test is not None and "held-out" not in wanted:
+    wanted = [method for method in METHODS if method in requested and method not in lacking]
+    if arguments["test"] is not None and "held-out" not in wanted:
         raise InvalidSetting("held-out sequences are given, and method held-out is not among those requested")
-    return wanted
+    rest = [method for method in ("norms", "held-out", "p2l", "occam", "rule", "pac-bayes") if method not in wanted]
+    reasons = {} if arguments["data"] is not None else dict.fromkeys(rest, "it needs the training data")
+    reasons |= {} if reasons else _WHY_NOT
+    return wanted, [Line(method, refusal=reasons.get(method, "not requested (methods=, --by)")) for method in rest]
 
 
 def _margins(
-    outputs: Outputs, training: Sequences | None, tests: Sequences | None
-) -> tuple[Outputs, str, list[Margins | None]]:
+    outputs: Outputs, training: Examples | None, tests: Examples | None
+) -> tuple[Outputs, list[Margins | None]]:
     """Margins of both; of a module that is not what was described, without the description, and why."""
     both = (training, tests)
     try:
         for examples in both:
             if examples is not None and outputs.audit is not None:
                 check_data(examples, outputs.audit, outputs.model, live=outputs.live is not None)
-        return outputs, "", [None if part is None else outputs.margins_of_function(part) for part in both]
+        return outputs, [None if part is None else outputs.margins_of_function(part) for part in both]
     except BoundcalcError as error:
         if outputs.audit is None or outputs.live is None or isinstance(error, NoFunction):
             raise
-        plain = replace(outputs, model=None, audit=None)
-        return plain, str(error), [None if part is None else plain.margins_of_function(part) for part in both]
+        plain = replace(outputs, model=None, audit=None, why_not=str(error))
+        return plain, [None if part is None else plain.margins_of_function(part) for part in both]
 
 
-def _notes(outputs: Outputs, training: Sequences | None, tests: Sequences | None, *, grouped: bool) -> list[str]:
-    """What must be said of the examples and of the description."""
-    audit = outputs.audit
-    notes = [] if training is None or tests is None else _shared(training, tests)
+def _notes(outputs: Outputs, training: Examples | None, tests: Examples | None, *, grouped: bool) -> list[str]:
+    """What must be said of the examples; refuses held-out sequences that are the training ones."""
+    notes: list[str] = []
+    if training is not None and tests is not None:
+        if training.words != tests.words:
+            raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
+        if len({note for examples in (training, tests) for note in examples.notes if note.startswith(READS)}) > 1:
+            raise InvalidSetting(
+                "training and test table have other columns, or the same in another order: sort them alike"
+            )
+        if training.sha256 == tests.sha256:
+            raise InvalidSetting(
+                "the held-out sequences are the training ones: give sequences that the model has not met"
+            )
+        met = {(x.tobytes(), int(y)) for x, y in zip(training.x, training.y, strict=True)}
+        again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
+        notes += [
+            f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes "
+            "that they are draws of their own"
+        ] * bool(again)
     notes += [] if tests is None or grouped else overlapping(tests.x)
-    put = None if audit is None or training is None else token_before(training, audit)
-    if put is not None:
-        notes.append(f"token {put} is put before every sequence: it is what the row that is read shows")
-    if outputs.mapping is not None and audit is not None:
-        notes.append(f"described as {brief(outputs.mapping)}")
-    return notes
+    put = None if outputs.audit is None or training is None else token_before(training, outputs.audit)
+    return (
+        notes
+        if put is None
+        else [*notes, f"token {put} is put before every sequence: it is what the row that is read shows"]
+    )
 
 
-def _shared(training: Sequences, tests: Sequences) -> list[str]:
-    """Whether held-out sequences were met after all."""
-    if training.words != tests.words:
-        raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
-    if len({note for examples in (training, tests) for note in examples.notes if note.startswith(READS)}) > 1:
-        raise InvalidSetting(
-            "training and test table have other columns, or the same in another order: sort them alike"
-        )
-    met = {(x.tobytes(), int(y)) for x, y in zip(training.x, training.y, strict=True)}
-    again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
-    if not again:
-        return []
-    if Examples.of(training).sha256 == Examples.of(tests).sha256:
-        raise InvalidSetting("the held-out sequences are the training ones: give sequences that the model has not met")
-    return [
-        f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes "
-        "that they are draws of their own"
-    ]
+# -- by method
+
+
+def _setting_of(audit: Audit, margins: Margins, delta: float, gamma: float | None, *, fixed_gamma: bool) -> Setting:
+    """The model's norms, with the margin and the training error of its examples."""
+    start, seen = MARGIN if gamma is None else gamma, ("train_error",) if fixed_gamma else ("margin", "train_error")
+    sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
+    return Setting(audit.architecture, audit.norms(), sample)
 
 
 def _norm_bounds(
-    setting: Setting, margins: Margins, audit: Audit, gamma: float | None, bounds: Sequence[str]
-) -> tuple[Setting, tuple[BoundValue, ...], list[Line]]:
+    setting: Setting, margins: Margins, outputs: Outputs, gamma: float | None, bounds: Sequence[str]
+) -> tuple[Setting, tuple[BoundValue, ...]]:
     """The bounds by norms, at the margin that is given or the best."""
-    best: BoundValue | None = None
+    best = None
     if gamma is None:
-        try:
-            setting, best = best_margin(setting, margins)
-        except InvalidSetting as error:
-            return setting, (), [Line("norms: best", refusal=str(error))]
-    values = tuple(compare(setting, list(bounds))) if best is None or tuple(bounds) != ("best",) else (best,)
-    values = tuple(value.recording(audit.compared) for value in values)
-    return setting, values, [of_bound(value) for value in values]
+        setting, best = best_margin(setting, margins)
+    values = compare(setting, list(bounds)) if best is None or tuple(bounds) != ("best",) else (best,)
+    compared = None if outputs.audit is None else outputs.audit.compared
+    return setting, tuple(value.recording(compared) for value in values)
 
 
-def _held_out(
-    outputs: Outputs, tests: Sequences, margins: Margins, delta: float, groups: Any, against: Any, looks: int
-) -> tuple[PredictorCertificate | None, dict[str, Score], list[Line]]:
-    """The certificate of a test set (with groups, of their votes), the scores, and the lines."""
+def _judged(outputs: Outputs, tests: Examples, margins: Margins, groups: Any) -> Judged:
+    """The test examples that are answered wrongly."""
+    losses = wrong(margins.values).astype(np.float64)
+    return Judged(outputs.where, losses, tuple(map(str, tests.y)), group_names(groups, len(tests)))
 
-    def judged(by: Outputs, margins: Margins) -> Judged:
-        losses = wrong(margins.values).astype(np.float64)
-        return Judged(by.where, losses, tuple(map(str, tests.y)), group_names(groups, len(tests)))
 
-    own, other = judged(outputs, margins), None
+def _other(against: Any, tests: Examples, groups: Any) -> Judged | None:
+    """The same of the model that it is compared with."""
     if hasattr(against, "state_dict"):
         from boundcalc.checkpoints.readers import open_checkpoint
 
         by = Outputs(open_checkpoint(against), type(against).__name__, against)
-        other = judged(by, by.margins_of_function(tests))
-    elif against is not None:
-        other = judge(against, list(tests.x), tests.y, "the other")
-    scores, lines = score_lines(own, other, delta, looks)
-    if groups is not None:
-        return None, scores, lines
-    certificate = issue(
+        return _judged(by, tests, by.margins_of_function(tests), groups)
+    return None if against is None else judge(against, list(tests.x), tests.y, "the other")
+
+
+def _held_out(outputs: Outputs, tests: Examples, own: Judged, delta: float, looks: int) -> PredictorCertificate:
+    """The certificate of a test set."""
+    return issue(
         "held-out",
         "H",
         {"errors": int(own.losses.sum()), "n": len(tests)},
         delta=delta,
         alternatives=({"delta": equal_shares(delta, looks)},),
         chosen=0,
-        evidence={
-            "data": named(Examples.of(tests)),
-            "recipe": {"kind": "given", **outputs.recipe},
-            "weights": outputs.weights,
-        },
+        evidence={"data": named(tests), "recipe": {"kind": "given", **outputs.recipe}, "weights": outputs.weights},
     )
-    evidence = lines[0].based_on.partition(": ")[2]
-    lines[0] = replace(of_predictor("held-out", certificate), based_on=f"H: {evidence}")
-    return certificate, scores, lines
 
 
-def _in_few_bits(
-    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
-) -> Certified:
+def _in_few_bits(outputs: Outputs, examples: Examples, delta: float, reference: Any, make: Any, seed: int) -> Certified:
     """The weights in few bits: rounded, written down, read again and counted."""
     size = sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float)
     if size > MOST:
         raise InvalidSetting(f"its {size:,} numbers are more than the {MOST:,} of which a rounding is looked for")
-    network = GivenNetwork.of(outputs, reference, make, seed)
-    data: Any = Examples.of(examples)  # of any lengths, where Data are arrays
+    network, data = GivenNetwork.of(outputs, reference, make, seed), cast("Data", examples)  # of any lengths
     return shorten(network, network.codes, network.trained, data, delta)
 
 
-def _picked(outputs: Outputs, examples: Sequences, delta: float, make: Any, seed: int) -> PredictorCertificate:
+def _picked(
+    outputs: Outputs, examples: Examples, delta: float, reference: Any, make: Any, seed: int
+) -> PredictorCertificate:
     """The certificate of a module trained on few picked sequences."""
     from boundcalc.checkpoints.modules import answering
     from boundcalc.lab.train.pickers import ModuleLearner
@@ -378,23 +366,20 @@ def _picked(outputs: Outputs, examples: Sequences, delta: float, make: Any, seed
     return pick_to_learn(learner, data, default_picks(len(y), delta, seed=seed), delta).certificate
 
 
-def _by_rule(outputs: Outputs, examples: Sequences, delta: float) -> PredictorCertificate:
+def _by_rule(
+    outputs: Outputs, examples: Examples, delta: float, reference: Any, make: Any, seed: int
+) -> PredictorCertificate:
     """The certificate of a rule that a network on bits provably follows (G15)."""
-    from boundcalc.predictors.rules.certify import StoredNetwork
     from boundcalc.predictors.rules.search import explain_network
 
     audit = outputs.audit
-    if audit is None:
-        raise InvalidSetting("it reads the architecture, and the model is not described")
-    tables = token_tables(audit.architecture.stages)
-    if not tables or tables[0].vocabulary > _BITS:
-        reads = f"tokens of {tables[0].vocabulary:,} kinds" if tables else "rows of numbers"
-        raise InvalidSetting(f"it explains networks on bits; this one reads {reads}")
-    if audit.family != NATIVE.name:
-        raise InvalidSetting("it reads files of boundcalc train")
+    if audit is None or audit.family != NATIVE.name:
+        raise InvalidSetting("it explains networks on bits, in files of boundcalc train")
     weights = {name: tensor.fetch() for name, tensor in outputs.checkpoint.tensors.items()}
-    network, data = StoredNetwork(audit.architecture, weights), Data(*examples.arrays)
-    certificate = explain_network(network, data, delta=delta, seconds=_SECONDS).certificate
-    if certificate is None:
+    explained = explain_network((audit.architecture, weights), Data(*examples.arrays), delta=delta, seconds=_SECONDS)
+    if explained.certificate is None:
         raise InvalidSetting(f"no rule was proved of it within {_SECONDS} seconds; --by rule alone searches longer")
-    return certificate
+    return explained.certificate
+
+
+_WAYS = {"occam": _in_few_bits, "rule": _by_rule, "p2l": _picked}

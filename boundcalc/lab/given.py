@@ -52,15 +52,7 @@ class GivenNetwork:
     def of(
         cls, outputs: Outputs, reference: Any = None, make: Callable[[], Any] | None = None, seed: int = 0
     ) -> GivenNetwork:
-        """The network of a model that was read.
-
-        Args:
-            outputs: what answers.
-            reference: a checkpoint fixed before the data.
-            make: makes a fresh module: where there is no checkpoint, one of this seed is what updates may be relative
-                to.
-            seed: see make.
-        """
+        """The network of a model that was read; updates are relative to a reference, or a fresh module of a seed."""
         checkpoint, model = outputs.checkpoint, outputs.model
         tensors = {name: tensor for name, tensor in checkpoint.tensors.items() if tensor.is_float and tensor.size}
         short, one = stripped(list(checkpoint.tensors)), _one_parameter(outputs.live)
@@ -146,17 +138,17 @@ def _before(
     trained: Mapping[str, Array], reference: Any, make: Callable[[], Any] | None, seed: int
 ) -> tuple[Mapping[str, Array] | None, str]:
     """Weights that were there before the data, and what they are."""
-    if reference is not None:
+    if reference is None and make is None:
+        return None, ""
+    if make is None or reference is not None:
         start = open_checkpoint(reference)
         what = f"the checkpoint {Path(start.where).name}"
-    elif make is not None:
+    else:
         import torch
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             start, what = open_checkpoint(make()), f"a fresh module of torch's seed {seed}"
-    else:
-        return None, ""
     names = {short: name for name, short in stripped(list(start.tensors)).items()}
     mine = stripped(list(trained))
     arrays: dict[str, Array] = {}

@@ -49,7 +49,7 @@ class Examples(Sequences):
     def of(cls, data: Sequences | Data) -> Examples:
         """Any examples."""
         examples = sequences((data.x, data.y)) if isinstance(data, Data) else data
-        return examples if isinstance(examples, Examples) else cls(examples.x, examples.y, examples.notes)
+        return examples if isinstance(examples, Examples) else cls(**vars(examples))
 
     @property
     def sha256(self) -> str:
@@ -129,9 +129,14 @@ class Outputs:
 
     def margins(self, data: Sequences) -> Margins:
         """Margins, less what rounding may have added to them."""
-        out = self(data)
-        tolerance = ROUNDING if self.parity is None else self.parity.tolerance
-        return margins_of(out, data.y, 2 * tolerance * float(np.abs(out).max(initial=0)))
+        return self._margins(self(data), data)
+
+    def _margins(self, out: Any, data: Sequences) -> Margins:
+        return margins_of(out, data.y, 2 * self._tolerance * float(np.abs(out).max(initial=0)))
+
+    @property
+    def _tolerance(self) -> float:
+        return ROUNDING if self.parity is None else self.parity.tolerance
 
     def __call__(self, data: Sequences) -> Any:
         return self._run(self._described() if self.live is None else self._module(), data)
@@ -152,24 +157,23 @@ class Outputs:
 
         Up to 64 random examples are answered again, one by one and in another batch, and by the description.
         """
-        margins = self.margins(data)
+        answers = self(data)
         if self.live is None:
-            return margins
+            return self._margins(answers, data)
         places = np.random.default_rng(0).permutation(len(data))[:AGAIN]
-        few = Examples.of(data).take(places)
-        answers, run = self(data)[places], self._module()
-        work = self.checkpoint.size * max(len(x) for x in few.x)
-        described = few.take(range(max(4, min(len(few), _WORK // work)))) if len(few) > 4 else few
-        ways: dict[str, Callable[[], Any]] = {
-            "asked one by one": lambda: self._run(run, few, most=1),
+        few, run = Examples.of(data).take(places), self._module()
+        ways = {
+            "one by one": lambda: self._run(run, few, most=1),
             "in another batch": lambda: self._run(run, few),
         }
         if self.parity is not None and self.parity.outputs is not None:
-            ways["by the description"] = lambda: self._run(self._described(), described)
-        tolerance = ROUNDING if self.parity is None else self.parity.tolerance
+            count = max(4, _WORK // (self.checkpoint.size * max(len(x) for x in few.x)))
+            ways["by the description"] = lambda: self._run(self._described(), few.take(range(min(len(few), count))))
+        finite = answers[np.isfinite(answers)]
+        tolerance = self._tolerance * float(np.abs(finite).max(initial=0))
         for how, ask in ways.items():
             again = ask()
-            off = ~np.isclose(again, answers[: len(again)], rtol=0, atol=tolerance * _size(answers), equal_nan=True)
+            off = ~np.isclose(again, answers[places[: len(again)]], rtol=0, atol=tolerance, equal_nan=True)
             which = off.reshape(len(off), -1).any(-1)
             if how == "by the description" and which.any() and which.mean() < _CHANGED:
                 raise CheckpointError(
@@ -181,7 +185,7 @@ class Outputs:
                     f"{how}: it is no function of one example (of the batch, of earlier calls, or of what it wrote "
                     "into its input), so that nothing here is about it"
                 )
-        return margins
+        return self._margins(answers, data)
 
     def _rows(self, model: Model, x: Any) -> Any:
         """What the description reads where the model is given x."""
@@ -190,11 +194,9 @@ class Outputs:
         return rows_read(model, np.asarray(x), record(self.live, [x], self.call).trace)
 
     def _check_images(self, x: Any) -> None:
-        if (
-            self.model is None
-            or self.audit is None
-            or (x.ndim != 4 and (self.live is None or not patch_map(self.model)))
-        ):
+        if self.model is None or self.audit is None:
+            return
+        if x.ndim != 4 and (self.live is None or not patch_map(self.model)):
             return
         rows = self._rows(self.model, x)
         longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.audit.architecture.input_radius
@@ -237,10 +239,6 @@ class Outputs:
                 ) from error
 
         return run
-
-
-def _size(answers: Any) -> float:
-    return float(np.abs(answers[np.isfinite(answers)]).max(initial=0))
 
 
 def token_before(data: Sequences, audit: Audit) -> int | None:

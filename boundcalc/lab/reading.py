@@ -11,7 +11,7 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.audit import Audit, Progress, audit
+from boundcalc.checkpoints.audit import Audit, audit
 from boundcalc.checkpoints.data import Sequences
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
@@ -35,17 +35,13 @@ def read_model(
     *,
     family: str | Family | None = None,
     options: Options,
-    exact: bool = False,
-    reference: Any = None,
-    seed: int | None = None,
     inputs: Any = None,
-    inspect: Callable[[str, Any, tuple[str, ...]], None] | None = None,
     described_only: bool = True,
     fixed: Fixed | None = None,
     call: Call | None = None,
     bits: int | None = None,
-    progress: Progress | None = None,
     say: Callable[[str], None] = lambda _: None,
+    **measuring: Any,
 ) -> Outputs:
     """The tensors, the module where there is one, how the model is described, and its norms.
 
@@ -54,17 +50,13 @@ def read_model(
         module: with a path, the module of these weights (see `checkpoints.modules`).
         family: of the model, or None to recognise it.
         options: what the user says beyond the files.
-        exact: spectral norms by Gram matrices only, however large.
-        reference: weights fixed before the data, to measure the distance from.
-        seed: of random probes.
         inputs: a batch of the model's own inputs, for the forward check.
-        inspect: asked before anything is measured; may raise.
         described_only: whether a model that is not described is refused; else its module answers all the same.
         fixed: what is fixed before the data, where the module does not say it.
         call: how the module is called, where module(x) is not it.
         bits: of every stored weight, fixed before the data (G13).
-        progress: receives what is measured.
         say: receives a message when a forward pass begins.
+        measuring: what is measured and how (see `checkpoints.audit`).
     """
     checkpoint, hand, name = opened(source, module)
     live = hand.module
@@ -77,17 +69,7 @@ def read_model(
         if parity is None and not (chosen.described or hand.requested):
             doubt = f"no forward pass was compared with its description{f' ({why_not})' if why_not else ''}: {_COMPARE}"
             checkpoint = replace(checkpoint, doubts=(*checkpoint.doubts, doubt))
-        audited = audit(
-            checkpoint,
-            family=chosen,
-            options=options,
-            exact=exact,
-            reference=reference,
-            seed=seed,
-            progress=progress,
-            inspect=inspect,
-            parity=parity,
-        )
+        audited = audit(checkpoint, family=chosen, options=options, parity=parity, **measuring)
         audited = audited if bits is None else audited.with_bits(bits)
         audited = replace(audited, where=name, why_not=why_not)
         return Outputs(checkpoint, name, live, seen, audited, fixed, call, mapping)
@@ -174,32 +156,13 @@ def held_against(
         return None, None, str(error)
 
 
-def brief(mapping: Mapping[str, Any] | None) -> str:
-    """A description in few words."""
-    said = (mapping or {}).get("architecture", {})
-    words = [
-        f"{name} {value}"
-        for name, value in said.items()
-        if name in ("style", "depth", "d", "heads", "activation", "eps")
-    ]
-    words += [name for name in ("causal", "residual", "gated") if said.get(name)]
-    extra = [f"{role} times {factor:g}" for role, factor in (mapping or {}).get("scales", {}).items()]
-    return ", ".join([*words, *extra])
+_ROWS = ", so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
 
 
-def reject_incomplete(
-    name: str,
-    lacking: str
-    | None = ", so it answers with rows and no labels: certify the classifier that you put behind it (test=)",
-) -> Callable[[str, Any, tuple[str, ...]], None]:
-    """A check that refuses a model that is not, or not surely, the one that would be bounded.
+def reject_incomplete(name: str, lacking: str | None = _ROWS) -> Callable[[str, Any, tuple[str, ...]], None]:
+    """What `checkpoints.audit` is to ask: refuses a model that is not, or not surely, the one that would be bounded.
 
-    Args:
-        name: of the model.
-        lacking: what to say of one without a read-out; None takes it.
-
-    Returns:
-        What `checkpoints.audit` is to ask.
+    `lacking` is what to say of one without a read-out; None takes it.
     """
 
     def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:

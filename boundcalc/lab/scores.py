@@ -55,12 +55,6 @@ class Judged:
     weights: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if not len(self.losses):
-            raise InvalidSetting(f"{self.name} has no examples")
-        if not ((self.losses >= 0) & (self.losses <= 1)).all():
-            raise InvalidSetting(
-                f"{self.name}: losses lie between 0 and 1; divide them by the largest that is possible"
-            )
         if self.groups is not None and self.weights is not None:
             raise InvalidSetting(
                 "groups have one vote each, and examples here have weights: no largest weight of a whole group is "
@@ -93,11 +87,10 @@ def score(first: Judged, second: Judged | None = None, delta: float = 0.05, look
         losses = np.bincount(which, losses) / np.bincount(which)
         evidence["groups"] = len(losses)
     if first.weights is None and np.isin(losses, (-1, 0, 1)).all():
-        wrong, n = int((losses == 1).sum()), len(losses)
+        wrong, right, n = int((losses == 1).sum()), int((losses == -1).sum()), len(losses)
         if second is None:
             return Score("error", {"errors": wrong, "n": n}, delta, looks, evidence)
-        facts = {"first": wrong, "second": int((losses == -1).sum()), "n": n}
-        return Score("difference", facts, delta, looks, evidence)
+        return Score("difference", {"first": wrong, "second": right, "n": n}, delta, looks, evidence)
     losses = losses if second is None else np.clip((1 + losses) / 2, 0, 1)
     kind = "loss" if second is None else "graded difference"
     return Score(kind, {"losses": losses.tolist(), **(first.weights or {})}, delta, looks, evidence)
@@ -116,30 +109,36 @@ def read_predictions(
     """
     columns = read_columns(Path(path))
     table = {name: ["" if cell is None else str(cell).strip() for cell in cells] for name, cells in columns.items()}
-    label = next((name for name in _LABELS if name in table), None)
-    named = answers or next((name for name in (*_ANSWERS, "scores", *_GRADES) if name in table), None)
-    parts = sorted((name for name in table if name.startswith("score_")), key=lambda name: (len(name), name))
-    there = f"it has {', '.join(table)}"
-    if named not in table and not (named is None and parts):
-        raise InvalidSetting(f"{path} has no column {repr(answers) if answers else 'answer, scores or loss'}: {there}")
-    if label is None and named not in _GRADES:
-        raise InvalidSetting(f"{path} has no column {', '.join(_LABELS[:4])}: {there}")
+
+    def first(*names: str | None) -> str | None:
+        return next((name for name in names if name in table), None)
+
+    label, column = first(*_LABELS), first(answers) if answers else first(*_ANSWERS, "scores", *_GRADES)
+    lacking = repr(answers) if answers else "answer, scores or loss"
+    if column is not None and label is None and column not in _GRADES:
+        column, lacking = None, ", ".join(_LABELS[:4])
     if groups is not None and groups not in table:
-        raise InvalidSetting(f"{path} has no column {groups!r} of groups: {there}")
-    labels = tuple(table[label]) if label else tuple(map(str, range(len(next(iter(table.values()))))))
+        column, lacking = None, f"{groups!r} of groups"
+    if column is None:
+        raise InvalidSetting(f"{path} has no column {lacking}: it has {', '.join(table)}")
+    labels = tuple(table[label]) if label else tuple(map(str, range(len(table[column]))))
     if "" in labels:
         raise InvalidSetting(f"{path}: line {labels.index('') + 2} has no label: leave such examples out")
-    if named in _GRADES:
-        grades = _numbers_of(path, named, [str(_WORDS.get(cell.lower(), cell)) for cell in table[named]])
-        losses = 1 - grades if named in ("correct", "score") else grades
-    elif named is None or named == "scores":
-        rows = zip(*(table[part] for part in parts), strict=True) if named is None else map(_cells, table["scores"])
-        losses = _losses_of_scores(path, rows, labels)
+    if column in _GRADES:
+        grades = _numbers_of(path, column, [str(_WORDS.get(cell.lower(), cell)) for cell in table[column]])
+        losses = 1 - grades if column in ("correct", "score") else grades
+    elif column == "scores":
+        losses = _losses(path, map(_cells, table["scores"]), labels)
     else:
-        losses = np.array([not _equal(a, b) for a, b in zip(table[named], labels, strict=True)], np.float64)
-    notes = () if groups is not None else _repeated(table)
-    members = None if groups is None else tuple(table[groups])
-    return Judged(Path(path).name, losses, labels, members, table, notes, _weights(path, table, largest))
+        losses = _losses(path, table[column], labels)
+    notes, members = [], None if groups is None else tuple(table[groups])
+    key = first(*_INPUTS)
+    if groups is None and key is not None and (again := len(table[key]) - len(set(table[key]))):
+        notes = [
+            f"{again} of {len(labels)} examples repeat an earlier {key}: they are no independent draws; give each one "
+            f"vote with --groups {key}"
+        ]
+    return Judged(Path(path).name, losses, labels, members, table, tuple(notes), _weights(path, table, largest))
 
 
 def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
@@ -152,19 +151,33 @@ def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
         raise InvalidSetting(
             f"a {type(predictor).__name__} answers nothing: give a function, an estimator or a torch module"
         )
-    labels, n = np.asarray(y).reshape(-1), len(y)
+    labels, n = [str(label) for label in np.asarray(y).reshape(-1)], len(y)
     if len(x) != n or not n:
         raise InvalidSetting(f"{len(x)} examples and {n} labels: need as many, and at least one")
     name = name or getattr(predictor, "__name__", type(predictor).__name__)
-    losses = _losses(name, ask(x), labels)
-    some = np.random.default_rng(0).permutation(n)[:_AGAIN]
-    again = np.array([_losses(name, ask(_take(x, [int(i)])), labels[[i]])[0] for i in some])
-    if (again != losses[some]).any():
+
+    def losses_of(places: list[int] | None) -> Floats:
+        array = ask(x if places is None else _take(x, places))
+        array = np.asarray(array.detach().cpu().numpy() if hasattr(array, "detach") else array)
+        words = labels if places is None else [labels[place] for place in places]
+        if len(array) != len(words) or array.ndim > 2:
+            raise InvalidSetting(f"{name} answers with an array of shape {array.shape} to {len(words)} examples")
+        scored = array.ndim == 2 and array.shape[1] > 1
+        if not scored and array.dtype.kind == "f" and not (array == np.round(array)).any() and np.isfinite(array).any():
+            raise InvalidSetting(
+                f"{name} answers with {array.flat[0]:.4g}, which is no label: give labels or scores of classes"
+            )
+        return _losses(name, array if scored else map(str, array.reshape(-1)), words)
+
+    losses = losses_of(None)
+    some = np.random.default_rng(0).permutation(n)[:_AGAIN].tolist()
+    again = sum(losses_of([place])[0] != losses[place] for place in some)
+    if again:
         raise InvalidSetting(
-            f"{name} answers {int((again != losses[some]).sum())} of {len(some)} examples otherwise when they are "
-            "asked one by one: it is no function of one example, so that no certificate is about it"
+            f"{name} answers {again} of {len(some)} examples otherwise when they are asked one by one: it is no "
+            "function of one example, so that no certificate is about it"
         )
-    return Judged(name, losses, tuple(str(label) for label in labels))
+    return Judged(name, losses, tuple(labels))
 
 
 def _take(x: Any, places: list[int]) -> Any:
@@ -173,25 +186,19 @@ def _take(x: Any, places: list[int]) -> Any:
     return [x[i] for i in places] if isinstance(x, list | tuple) else x[places]
 
 
-def _losses(name: str, answers: Any, labels: NDArray[Any]) -> Floats:
-    array = np.asarray(answers.detach().cpu().numpy() if hasattr(answers, "detach") else answers)
-    if len(array) != len(labels) or array.ndim > 2:
-        raise InvalidSetting(f"{name} answers with an array of shape {array.shape} to {len(labels)} examples")
-    words = list(map(str, labels))
-    if array.ndim == 2 and array.shape[1] > 1:
-        return _losses_of_scores(name, array, words)
-    if array.dtype.kind == "f" and not (array == np.round(array)).any() and np.isfinite(array).any():
-        raise InvalidSetting(
-            f"{name} answers with {array.flat[0]:.4g}, which is no label: give labels or scores of classes"
-        )
-    return np.array([not _equal(str(a), b) for a, b in zip(array.reshape(-1), words, strict=True)], np.float64)
+def _losses(where: object, answers: Any, labels: Sequence[str]) -> Floats:
+    """0 where the answer is the label, or the label's score is above all others; else 1.
 
-
-def _losses_of_scores(where: object, rows: Any, labels: Sequence[str]) -> Floats:
-    """0 where the label's score is above all others; ties, and scores that are no numbers, are wrong."""
+    Ties, and scores that are no numbers, are wrong. An answer is the label's text, or the same number (1 and 1.0).
+    """
     losses: list[bool] = []
-    for at, (row, label) in enumerate(zip(rows, labels, strict=True), 1):
-        scores, number = np.array([_number(str(cell)) for cell in row]), _number(label)
+    for at, (answer, label) in enumerate(zip(answers, labels, strict=True), 1):
+        number = _number(label)
+        if isinstance(answer, str):
+            given = answer.strip()
+            losses.append(given.lower() in ("", "nan") or (given != label.strip() and _number(given) != number))
+            continue
+        scores = np.array([_number(str(cell)) for cell in answer])
         if number not in range(len(scores)):
             raise InvalidSetting(
                 f"{where}: label {label!r} of example {at} is none of the {len(scores)} scores' numbers 0, 1, ..."
@@ -213,31 +220,13 @@ def _weights(path: object, table: Mapping[str, Sequence[str]], largest: float | 
     column = next((name for name in _WEIGHTS if name in table), None)
     if column is None and largest is None:
         return None
-    if column is None:
-        raise InvalidSetting(f"{path} has no column {', '.join(_WEIGHTS)}: leave out the largest weight")
-    if largest is None:
+    if column is None or largest is None:
         raise InvalidSetting(
-            f"{path} has a column {column!r}: say the largest weight that an example can have, fixed before the "
-            "examples were drawn (--largest-weight, largest_weight=); the largest of those that were drawn bounds "
-            "nothing. Or leave the column out"
+            f"{path} has {'no column of weights' if column is None else f'a column {column!r}'}: leave out the largest "
+            "weight, or give both. It is the largest that an example can have, fixed before the examples were drawn "
+            "(--largest-weight, largest_weight=); the largest of those that were drawn bounds nothing"
         )
-    if not 0 < largest < math.inf:
-        raise InvalidSetting(f"the largest weight is a number above 0, got {largest:g}")
-    weights = _numbers_of(path, column, table[column], largest)
-    if not weights.any():
-        raise InvalidSetting(f"{path}: every example has weight 0")
-    return {"weights": weights.tolist(), "largest": float(largest)}
-
-
-def _repeated(table: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    named = next((name for name in _INPUTS if name in table), None)
-    again = 0 if named is None else len(table[named]) - len(set(table[named]))
-    if named is None or not again:
-        return ()
-    return (
-        f"{again} of {len(table[named])} examples repeat an earlier {named}: they are no independent draws; give each "
-        f"one vote with --groups {named}",
-    )
+    return {"weights": _numbers_of(path, column, table[column], largest).tolist(), "largest": float(largest)}
 
 
 def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
@@ -277,12 +266,6 @@ def _number(text: str) -> float:
     except ValueError:
         return math.nan
     return value if math.isfinite(value) else math.nan
-
-
-def _equal(answer: str, label: str) -> bool:
-    """Whether an answer is the label: the same text, or the same number (1 and 1.0)."""
-    a, b = answer.strip(), label.strip()
-    return bool(a) and a.lower() != "nan" and (a == b or _number(a) == _number(b))
 
 
 # -- what they prove
