@@ -12,7 +12,7 @@ from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
 from boundcalc.base.rounding import confidence, down, near, percent, short, up
-from boundcalc.cli.files import FileCommand, output_file
+from boundcalc.cli.files import FileCommand, Output, output_file
 from boundcalc.cli.options import NUMBER, WHOLE, all_of, form_option, option, refuse_given, several, write_json
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.text import Live, say, write_table
@@ -40,17 +40,11 @@ certify_options = all_of(
 """What is certified of what a trial's data teach, as `methods`, `delta` and `prefix`."""
 
 
-def _certificate_files(file: Path | None, methods: Sequence[str]) -> dict[str, Path]:
-    """Where the certificate of each method goes: to the file named, or next to it where there are several."""
-    chosen = wanted(methods)
-    stem = "" if file is None else file.stem
-    return {name: file if len(chosen) == 1 else file.with_stem(f"{stem}-{name}") for name in chosen} if file else {}
-
-
-def _outputs(file: Path, values: Mapping[str, Any]) -> list[Path]:
-    """The certificates, and the weights that a rule is proved of."""
-    files = _certificate_files(file, values["methods"])
-    return [*files.values(), *(path.with_suffix(".safetensors") for name, path in files.items() if name == "rule")]
+def _outputs(folder: Path, values: Mapping[str, Any]) -> list[Path]:
+    """The certificates, the weights that a rule is proved of, the examples."""
+    methods = wanted(values["methods"])
+    rule = ["rule.safetensors"] * ("rule" in methods)
+    return [folder / name for name in (*(f"{method}.json" for method in methods), *rule, "examples.npz")]
 
 
 @click.command(
@@ -60,7 +54,7 @@ Examples:
   boundcalc train conjunction --T 64 --m 64
   boundcalc train boolean --set "task.function=x0 & ~x1 | x2" --T 32 --m 200 --set task.law=natural
   boundcalc train data.npz --m 500 --depth 2
-  boundcalc train conjunction --T 128 --m 1000 --certify all --certificate risk.json --examples examples.npz
+  boundcalc train conjunction --T 128 --m 1000 --certify all --certificates proofs
   boundcalc train conjunction --m 64 --set 'train.balls={"W_V": ["21", 4]}' -o model.safetensors""",
 )
 @click.argument("task")
@@ -77,38 +71,26 @@ Examples:
 @option("-o --out save", output_file(), "Write the model (safetensors).")
 @option("--store store_path", output_file(appends=True), "Keep the result.")
 @certify_options
-@option("--certificate", output_file(_outputs), "Write the certificate (JSON).")
-@option("--examples", output_file(), "Write the training examples (.npz).")
+@option("--certificates", Output(_outputs, file_okay=False), "Folder for the certificates and the training examples.")
 @form_option("table", "json")
-def command(
-    save: Path | None,
-    store_path: Path | None,
-    methods: tuple[str, ...],
-    certificate: Path | None,
-    examples: Path | None,
-    prefix: float,
-    form: str,
-    gamma: float,
-    delta: float,
-    **options: Any,
-) -> None:
+def command(save: Path | None, store_path: Path | None, certificates: Path | None, form: str, **options: Any) -> None:
     """Train one model on TASK (a task, a file of examples, or module.py:MyTask), then print its gap and all bounds.
 
     Bounds are a posteriori: they hold for the norms that were measured, corrected for choosing them after training.
     """
+    methods, gamma, delta = options["methods"], options["gamma"], options["delta"]
     validate.positive("gamma", gamma)
     validate.fraction("delta", delta, ends=False)
     if save is not None:
         output.safetensors_name(save)
     if not methods:
-        refuse_given("without --certify, which says by which method, such as p2l", "certificate", "prefix")
+        refuse_given("without --certify, which says by which method, such as p2l", "certificates", "prefix")
     if options["m"] == 0:
         why = "without a training sample (--m 0), which bounds need"
         refuse_given(why, "gamma", *([] if methods else ["delta"]))
     trial = _trial(options)  # its mistakes are reported before torch is imported, which takes seconds
-    for file in (save, examples):
-        if file is not None:
-            output.check(file)  # again, now that the files the task reads are known
+    if save is not None:
+        output.check(save)  # again, now that the files the task reads are known
 
     import torch
 
@@ -129,20 +111,16 @@ def command(
 
         with Store(store_path) as store:
             store.add(trial, outcome.result)
-    if examples is not None:
-        from boundcalc.lab.train.certify import examples_of
-
-        examples_of(trial)[0].save(examples)
-    certificates = _certified(trial, [Request(name, delta, prefix) for name in wanted(methods)], certificate)
+    entries = _certified(trial, [Request(name, delta, options["prefix"]) for name in wanted(methods)], certificates)
     values = _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         document = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
-        document |= {"certificates": certificates} if methods else {}
+        document |= {"certificates": entries} if methods else {}
         write_json({**document, "bounds": [value.to_json() for value in values]})
     else:
         _show(trial, outcome.result, values, gamma, delta)
-        if certificates:
-            show_certificates(certificates, delta)
+        if entries:
+            show_certificates(entries, delta)
     if outcome.result["status"] == "diverged":
         raise click.ClickException(f"training {outcome.result['reason']} after {outcome.result['steps']} steps")
 
@@ -186,15 +164,15 @@ def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) ->
     return compare(setting_of(trial, result, margin=gamma, delta=delta), list(POLICIES))
 
 
-def _certified(trial: Trial, requests: list[Request], file: Path | None) -> list[dict[str, Any]]:
+def _certified(trial: Trial, requests: list[Request], folder: Path | None) -> list[dict[str, Any]]:
     """One entry per method: its certificate in short, what was measured, and the file it was written to.
 
-    Where certificates are written, a run of picks that is killed goes on from FILE.run when the command is given again.
+    Where certificates are written, a run of picks that is killed goes on when the command is given again.
     """
-    from boundcalc.lab.train.certify import certify_trial
+    from boundcalc.lab.train.certify import certify_trial, examples_of
 
-    files = _certificate_files(file, [request.method for request in requests])
-    runs = {name: files[name].with_name(f"{files[name].name}.run") for name in ("holdout", "p2l") if name in files}
+    if folder is not None:
+        examples_of(trial)[0].save(output.make_folder(folder) / "examples.npz")
     entries: list[dict[str, Any]] = []
     with Live() as live:
 
@@ -203,13 +181,17 @@ def _certified(trial: Trial, requests: list[Request], file: Path | None) -> list
                 state = f"prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
             live.show(f"{name}: {state}")
 
-        for issued in certify_trial(trial, requests, tell=tell, resume=runs.get):
-            target = files.get(issued.request.method) if issued.certificate is not None else None
-            if issued.certificate is not None and target is not None:
-                issued.certificate.save(target)
+        def unfinished(name: str) -> Path | None:
+            return folder / f"{name}.run" if folder is not None and name in ("holdout", "p2l") else None
+
+        for issued in certify_trial(trial, requests, tell=tell, resume=unfinished):
+            file = None
+            if issued.certificate is not None and folder is not None:
+                file = folder / f"{issued.request.method}.json"
+                issued.certificate.save(file)
                 if issued.network is not None:
-                    issued.network.save(target.with_suffix(".safetensors"))
-            entries.append({**issued.entry, "file": target and str(target)})
+                    issued.network.save(file.with_suffix(".safetensors"))
+            entries.append({**issued.entry, "file": file and str(file)})
     return entries
 
 
@@ -279,19 +261,19 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
         f"bounds of the gap (ramp loss of margin {short(gamma)}, delta {short(delta)}, share of training margins at "
         f"most gamma: {short(sample.train_error)}), corrected for norms chosen after training"
     )
-    telling = [value for value in values if value.refusal is None and value.kind != "proxy"]
-    if telling and all(value.vacuous for value in telling):
-        say(f"none of {len(telling)} is below 1 at m = {sample.n_train}")
-    rows: list[tuple[str, ...]] = []
+    numbers = [value for value in values if value.refusal is None and value.kind != "proxy"]
+    if numbers and all(value.vacuous for value in numbers):
+        say(f"none of {len(numbers)} is below 1 at m = {sample.n_train}")
+    rows: list[tuple[str, str, str]] = []
     for value in values:
         if value.refusal is not None:
-            rows.append((value.name, NO_MEMBER, "", f"needs {value.refusal.needs}"))
-            continue
-        note = "every covering argument gives a bound above 1 here" if value.trivial else ""
-        gap = "~" * (value.kind == "proxy") + (VACUOUS if value.trivial else amount(value.log10))
-        rows.append((value.name, gap, value.kind.replace("_", " "), note))
+            rows.append((value.name, NO_MEMBER, f"needs {value.refusal.needs}"))
+        elif value.trivial:
+            rows.append((value.name, VACUOUS, "every covering argument gives a bound above 1 here"))
+        else:
+            rows.append((value.name, "~" * (value.kind == "proxy") + amount(value.log10), ""))
     say()
-    write_table(("bound", "gap <=", "kind", "note"), rows)
+    write_table(("bound", "gap <=", "note"), rows)
 
 
 def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> None:
@@ -304,19 +286,16 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         if entry["risk"] is None:
             rows.append((method, NO_MEMBER, "", "", entry["refused"]))
             continue
-        risk, bits, named = entry["risk"], entry.get("bits", 0), entry.get("function") != entry.get("unnamed")
+        risk, facts = entry["risk"], {name: entry[name] for name in ("picks", "nats", "draws", "bits") if name in entry}
         if "rule" in entry:
             margin = f"proved from the weights, least margin {down(entry['margin'], 3)}"
             notes.append(f"{method}: computes {entry['rule']} on {entry['inputs']} ({margin})")
-        if named:
+        if entry.get("function") != entry.get("unnamed"):
             name = f"by the name {entry['function']}, which the code of tasks has"
-            notes.append(f"{method}: {name}: {fact_shown(bits)} bits, risk <= {up(risk, 4)}")
-            risk, bits = entry["risk_unnamed"], entry["bits_unnamed"]
-        facts = {name: entry[name] for name in ("picks", "nats", "draws") if name in entry}
-        facts |= {"bits": bits} if "bits" in entry else {}
+            notes.append(f"{method}: {name}: {fact_shown(entry['bits'])} bits, risk <= {up(risk, 4)}")
+            risk, facts["bits"] = entry["risk_unnamed"], entry["bits_unnamed"]
         of = entry["draws"] * entry["tested"] if "draws" in entry else entry["n"] - entry.get("picks", 0)
-        words = [f"{fact_shown(fact)} {name}" for name, fact in facts.items()]
-        words.append(f"{entry['errors']} errors of {of}")
+        words = [*(f"{fact_shown(fact)} {name}" for name, fact in facts.items()), f"{entry['errors']} errors of {of}"]
         measured = "" if entry["test_error"] is None else near(entry["test_error"])
         rows.append((method, up(risk, 4), measured, entry["statement"], f"{', '.join(words)}; {entry['certified']}"))
         notes += [f"{method}: {entry['file']}"] * bool(entry["file"])

@@ -15,9 +15,9 @@ QUIET = ("--set", "n_test=200")
 
 def test_certificates_are_made_written_and_verified(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    file, examples = tmp_path / "risk.json", tmp_path / "examples.npz"
-    line = (*TRAIN, *QUIET, "--certify", "holdout", "--certify", "p2l", "--certificate", str(file))
-    made = run(*line, "--examples", str(examples), "--format", "json")
+    examples = tmp_path / "examples.npz"
+    line = (*TRAIN, *QUIET, "--certify", "holdout", "--certify", "p2l", "--certificates", str(tmp_path))
+    made = run(*line, "--format", "json")
     assert made.exit_code == 0, made.stderr
     entries = json.loads(made.stdout)["certificates"]
     assert [entry["method"] for entry in entries] == ["holdout", "p2l"]
@@ -31,18 +31,18 @@ def test_certificates_are_made_written_and_verified(run: Run, tmp_path: Path) ->
         assert "equal to the bit" in " ".join(again.stdout.split())
     forged = json.loads(Path(entries[0]["file"]).read_text())
     forged["risk"] /= 2
-    file.write_text(json.dumps(forged))
-    refused = run("verify", str(file))
+    Path(entries[0]["file"]).write_text(json.dumps(forged))
+    refused = run("verify", entries[0]["file"])
     assert refused.exit_code == 1
     assert "does not follow" in one_line(refused)
 
 
 def test_codes_and_draws_are_made_written_and_verified(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    file, examples = tmp_path / "risk.json", tmp_path / "examples.npz"
+    examples = tmp_path / "examples.npz"
     line = ("train", "conjunction", "--T", "8", "--m", "200", "--d", "8", "--heads", "1", "--steps", "10", *QUIET)
     methods = ("--certify", "occam", "--certify", "pac-bayes")
-    made = run(*line, *methods, "--certificate", str(file), "--examples", str(examples), "--format", "json")
+    made = run(*line, *methods, "--certificates", str(tmp_path), "--format", "json")
     assert made.exit_code == 0, made.stderr
     entries = json.loads(made.stdout)["certificates"]
     assert [entry["method"] for entry in entries] == ["occam", "pac-bayes"]
@@ -59,7 +59,7 @@ def test_codes_and_draws_are_made_written_and_verified(run: Run, tmp_path: Path)
 
 def test_options_of_certificates_need_a_method(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    outcome = run(*TRAIN, *QUIET, "--certificate", str(tmp_path / "c.json"))
+    outcome = run(*TRAIN, *QUIET, "--certificates", str(tmp_path))
     assert outcome.exit_code in (1, 2)
     assert "--certify" in outcome.stderr
 

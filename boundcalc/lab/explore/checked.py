@@ -178,7 +178,7 @@ def _compared(setting: Setting, values: Values) -> list[Point]:
 def _gap(evaluator: Evaluator, policy: str, setting: Setting) -> BoundValue:
     """The checked gap bound of one policy, without the others and the risk."""
     search = evaluator.search(policy).with_samples(setting.sample.n_train)
-    return evaluator.value_of(policy, search, setting)
+    return evaluator.value(policy, search, risks=False)
 
 
 def _covered(setting: Setting, values: Mapping[str, Any]) -> list[Point]:

@@ -171,9 +171,9 @@ def test_a_downloaded_model_needs_no_training_data() -> None:
 def test_a_network_on_bits_gets_its_rule(tmp_path: Path) -> None:
     from boundcalc.cli import main
 
-    place, data = str(tmp_path / "rule.safetensors"), str(tmp_path / "bits.npz")
+    place, data = str(tmp_path / "rule.safetensors"), str(tmp_path / "examples.npz")
     words = ["train", "conjunction", "--T", "24", "--m", "200", "--certify", "rule"]
-    made = CliRunner().invoke(main, [*words, "--certificate", str(tmp_path / "rule.json"), "--examples", data])
+    made = CliRunner().invoke(main, [*words, "--certificates", str(tmp_path)])
     assert made.exit_code == 0
     found = boundcalc.certify(place, data)
     assert found["rule"].risk == PredictorCertificate.load(tmp_path / "rule.json").risk

@@ -334,13 +334,13 @@ def test_a_folder_of_the_library_is_loaded_and_compared(tmp_path: Path) -> None:
 def test_a_model_of_this_package_meets_its_examples_as_it_was_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`train --examples` leaves out the row that is read, which shows token 2 in every example."""
+    """`train --certificates` leaves out the row that is read, which shows token 2 in every example."""
     monkeypatch.chdir(tmp_path)
-    line = "train conjunction --T 8 --s 2 --m 60 -o m.safetensors --certify holdout --examples ex.npz"
+    line = "train conjunction --T 8 --s 2 --m 60 -o m.safetensors --certify holdout --certificates out"
     done = CliRunner().invoke(main, line.split())
     assert done.exit_code == 0, done.output
-    x, y = (np.load("ex.npz")[name] for name in "xy")
-    found = boundcalc.certify("m.safetensors", "ex.npz", methods=["norms"])
+    x, y = (np.load("out/examples.npz")[name] for name in "xy")
+    found = boundcalc.certify("m.safetensors", "out/examples.npz", methods=["norms"])
     assert found.errors == (0, 60)  # as training, which ended when all were right
     assert "token 2 is put before every sequence" in str(found)
     whole = np.insert(x.astype(int), 0, 2, axis=1)

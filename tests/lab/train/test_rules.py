@@ -122,7 +122,7 @@ def run(*words: str) -> Any:
 def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     words = ["train", "conjunction", "--T", "24", "--m", "200", "--certify", "rule"]
-    made = run(*words, "--certificate", "rule.json", "--examples", "examples.npz", "--format", "json")
+    made = run(*words, "--certificates", ".", "--format", "json")
     entry = json.loads(made.stdout)["certificates"][0]
     assert entry["method"] == "rule"
     assert entry["statement"] == "G15"
@@ -153,7 +153,7 @@ def test_train_certify_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_rule_read_off_a_prefix(tmp_path: Path):
     file = tmp_path / "rule.json"
     words = ["train", "conjunction", "--T", "24", "--m", "160", "--certify", "rule"]
-    made = run(*words, "--prefix", "0.5", "--certificate", str(file), "--format", "json")
+    made = run(*words, "--prefix", "0.5", "--certificates", str(tmp_path), "--format", "json")
     entry = json.loads(made.stdout)["certificates"][0]
     assert entry["statement"] == "G15p"
     assert entry["n"] == 80
