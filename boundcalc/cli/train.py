@@ -44,7 +44,8 @@ def _outputs(folder: Path, values: Mapping[str, Any]) -> list[Path]:
     """The certificates, the weights that a rule is proved of, the examples."""
     methods = wanted(values["methods"])
     rule = ["rule.safetensors"] * ("rule" in methods)
-    return [folder / name for name in (*(f"{method}.json" for method in methods), *rule, "examples.npz")]
+    names = (*(f"{method}.json" for method in methods), *rule, "examples.npz")
+    return [folder / name for name in names] if folder.exists() else []
 
 
 @click.command(
@@ -88,6 +89,7 @@ def command(save: Path | None, store_path: Path | None, certificates: Path | Non
     if options["m"] == 0:
         why = "without a training sample (--m 0), which bounds need"
         refuse_given(why, "gamma", *([] if methods else ["delta"]))
+    requests = [Request(name, delta, options["prefix"]) for name in wanted(methods)]
     trial = _trial(options)  # its mistakes are reported before torch is imported, which takes seconds
     if save is not None:
         output.check(save)  # again, now that the files the task reads are known
@@ -111,7 +113,7 @@ def command(save: Path | None, store_path: Path | None, certificates: Path | Non
 
         with Store(store_path) as store:
             store.add(trial, outcome.result)
-    entries = _certified(trial, [Request(name, delta, options["prefix"]) for name in wanted(methods)], certificates)
+    entries = _certified(trial, requests, certificates)
     values = _bounds(trial, outcome.result, gamma, delta)
     if form == "json":
         document = {"trial": trial.to_json(), "hash": trial.hash, "result": outcome.result}
