@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -90,7 +89,7 @@ def command(file: Path, noise: float | None, norm: float | None, form: str, **op
 
 def _cell(name: str, x: Any) -> str:
     """A number by four digits, "-" for none."""
-    if x is None or not isinstance(x, float):
+    if not isinstance(x, float):
         return "-" if x is None else str(x)
     return up(x) if name == "X3k" else near(x)
 
@@ -99,14 +98,15 @@ def _array(path: Path) -> Any:
     """The array in a .npy file, or in a .csv file of numbers."""
     import numpy as np
 
-    text = "" if path.suffix == ".npy" else read_text(path, more="write the array as .npy")
-    if path.suffix != ".npy" and not text.strip():
-        raise InvalidSetting(f"{path} is empty: give one row per line, numbers separated by commas")
     try:
-        array = np.load(path) if path.suffix == ".npy" else np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
+        if path.suffix == ".npy":
+            array = np.asarray(np.load(path))
+        else:
+            text = read_text(path, more="write the array as .npy")
+            array = np.array([[float(x) for x in line.split(",")] for line in text.splitlines() if line.strip()])
     except (ValueError, EOFError) as error:
         raise InvalidSetting(f"{path} is not an array of numbers (.npy, or .csv with commas): {error}") from None
-    if getattr(array, "dtype", np.dtype(object)).kind not in "biuf" or not np.isfinite(array).all():
+    if array.dtype.kind not in "biuf" or not array.size or not np.isfinite(array).all():
         raise InvalidSetting(f"{path} must hold real and finite numbers")
     return array.astype(float)
 
@@ -118,13 +118,11 @@ def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, nor
     for name, size in (("--value-noise", noise), ("--rkhs-norm", norm)):
         validate.positive(name, size, zero=True)
     least = least_norm(keys, values, kernel, noise)
-    within = f"within --value-noise {short(noise)} of these values"
-    if math.isinf(least):
-        raise InvalidSetting(f"X3k has an empty premise: no function in the {kernel.name} kernel's space is {within}")
     if least > norm:
         raise InvalidSetting(
-            f"X3k has an empty premise: means {within} have a norm of at least {down(least)} in the {kernel.name} "
-            f"kernel's space, got --rkhs-norm {short(norm)}; raise one of the two"
+            f"X3k has an empty premise: means within --value-noise {short(noise)} of these values have norm "
+            f"{down(least)} or more in the {kernel.name} kernel's space, got --rkhs-norm {short(norm)}; raise one of the "
+            "two"
         )
 
 

@@ -16,8 +16,6 @@ from boundcalc.base.validate import hint
 
 _USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
 _SHORT_LIST = 12
-_LONG = 1000
-"""Letters of a word that is no name or path."""
 
 
 class LazyGroup(click.Group):
@@ -58,11 +56,9 @@ class LazyGroup(click.Group):
         typed = list(sys.argv[1:] if args is None else args)
         debug = "--debug" in typed
         warnings.formatwarning = lambda message, *_, **__: f"boundcalc: {_one_line(str(message))}\n"
-        typed = [word for word in typed if word != "--debug"]
-        if not options.pop("standalone_mode", True):
-            return super().main(typed, *positional, standalone_mode=False, **options)
         try:
-            code = super().main(typed, *positional, standalone_mode=False, **options)
+            words = [word for word in typed if word != "--debug"]
+            code = super().main(words, *positional, **{**options, "standalone_mode": False})
             sys.stdout.flush()
         except SystemExit as error:  # of click, where the reader of the output went away
             code = _BROKEN_PIPE if isinstance(error.__context__, BrokenPipeError) else error.code
@@ -114,5 +110,5 @@ def _message(error: Exception) -> tuple[str, int]:
 
 
 def _one_line(text: str) -> str:
-    """The text without line breaks, its very long words cut."""
-    return " ".join(word if len(word) < _LONG else f"{word[: _LONG // 4]}...{word[-20:]}" for word in text.split())
+    """The text without line breaks."""
+    return " ".join(text.split())

@@ -119,12 +119,10 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
         raise InvalidSetting("--template describes a module by its forward pass: add --compare module.py:make")
     mapping, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
     output.write_json(out, mapping)
-    say(f"{out}: {len(mapping['tensors'])} names")
     ignored = {name: f"ignored: {why}" for name, why in mapping.get("ignored", {}).items()}
-    for name, role in (mapping["tensors"] | ignored).items():
-        say(f"  {name:<44} {role}")
+    write_table(("parameter", "role"), list((mapping["tensors"] | ignored).items()))
     say(", ".join(f"{name} {value}" for name, value in mapping["architecture"].items()))
-    say(f"{parity.text[0].upper()}{parity.text[1:]}.")
+    say(f"{out}: {parity.text}.")
 
 
 def _write_setting(audit: Audit, norms: Any, file: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,6 @@ from boundcalc.lab.train.trial import Request, wanted
 
 _STORE = "boundcalc-runs.db"
 _COLUMNS = ("task", "T", "m", "seed", "status", "test_error", "gap")
-
-
-def default_store() -> Path:
-    """Where trials are kept by default."""
-    return Path(os.environ.get("BOUNDCALC_STORE", _STORE))
 
 
 @click.command(
@@ -46,13 +40,7 @@ Interrupt it whenever you like: run it again and it goes on. A store is one SQLi
 with any program that reads SQLite.""",
 )
 @click.argument("what", metavar="[PRESET|FILE]", type=NAME_OR_FILE, required=False)
-@option(
-    "--store store_path",
-    output_file(appends=True),
-    "SQLite file of results.",
-    default_store,
-    show_default=f"$BOUNDCALC_STORE or {_STORE}",
-)
+@option("--store store_path", output_file(appends=True), "SQLite file of results.", _STORE, envvar="BOUNDCALC_STORE")
 @option("--jobs", int, "Processes (-1: one per core).", 1)
 @option("--backend", str, "Back end of joblib: loky (the default), ray, dask, ...")
 @option("--seeds", click.IntRange(1), "Seeds per point, instead of those of the sweep.")
@@ -83,13 +71,10 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], **opti
         ran = run_sweep(sweep, store, jobs=jobs, backend=backend, tell=tell)
         if plans and not ran.errors:
             certified = certify_sweep(sweep.trials, store, plans, jobs=jobs, backend=backend, tell=tell)
-    for name, done, failed in (
-        (f"sweep {sweep.name}: {ran.present} trials", ran, "diverged"),
-        (f"certificates: {certified.present if certified else 0}", certified, "refused"),
-    ):
+    for name, done, failed in ((f"sweep {sweep.name}", ran, "diverged"), ("certificates", certified, "refused")):
         if done is not None:
             bad = f", {done.failed} of them {failed}" if done.failed else ""
-            click.echo(f"{name} were there, {done.added} added{bad}")
+            click.echo(f"{name}: {done.present} were there, {done.added} added{bad}")
     click.echo(f"see `boundcalc sweep --store {store_path}`")
     if ran.errors:
         raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
@@ -109,27 +94,20 @@ def _list(store: Any) -> None:
 
 
 def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
-    import copy
-
     from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
 
     if what in PRESETS:
-        data: Any = {"name": what, **copy.deepcopy(PRESETS[what])}
+        data: Any = {"name": what, **PRESETS[what]}
     elif what.endswith(".json") or Path(what).exists():
         data = read_json(Path(what), "the sweep file")
     else:
         raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
     if isinstance(data, dict):
-        data |= {} if seeds is None else {"seeds": seeds}
+        data = data | ({} if seeds is None else {"seeds": seeds})
         for name, value in changes.items():
             part, _, field = name.partition(".")
-            if field and part in ("task", "model", "init", "train", "grid"):
-                if not isinstance(data.setdefault(part, {}), dict):
-                    raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file")
-                data[part][field] = value
-            elif name in ("m", "n_test", "seeds", "name"):
-                data[name] = value
-            else:
-                parts = "task., model., init., train. or grid. and a field, or m, n_test"
-                raise InvalidSetting(f"--set takes {parts}; got {name!r}")
+            inner = data.get(part, {})
+            if field and not isinstance(inner, dict):
+                raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file")
+            data[part] = {**inner, field: value} if field else value
     return sweep_from_json(data, name=Path(what).stem)

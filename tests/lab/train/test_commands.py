@@ -34,7 +34,7 @@ def test_train_prints_gap_norms_and_bounds(run: Any) -> None:
     code, out, err = run(*words, "--store", "runs.db", "--out", "model.safetensors", "--set", "n_test=128")
     assert code == 0
     assert "CPU-s" in err
-    for text in ("gap", "W_QK[0]", "best head", "a posteriori", "vacuous"):
+    for text in ("gap", "W_QK[0]", "best head", "chosen after training", "vacuous"):
         assert text in out
     with Store("runs.db", create=False) as store:
         assert len(store.records()) == 1
@@ -66,6 +66,6 @@ def test_sweep_runs_lists_and_continues(run: Any) -> None:
     Path("mine.json").write_text(json.dumps(spec))
     code, out, err = run("sweep", "mine.json", "--seeds", "1")
     assert code == 0
-    assert "0 trials were there, 2 added" in out
+    assert "0 were there, 2 added" in out
     assert "2 of 2 trials" in err
-    assert "2 trials were there, 2 added" in run("sweep", "mine.json")[1]
+    assert "2 were there, 2 added" in run("sweep", "mine.json")[1]
