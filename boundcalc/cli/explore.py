@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
+import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,8 @@ import click
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli.files import FILE, FileCommand, output_file
-from boundcalc.cli.options import option, pairs, points_options, refuse_given, runs_of, runs_option
+from boundcalc.cli.files import FileCommand, output_file
+from boundcalc.cli.options import option, points_option
 from boundcalc.cli.setting import ENTRIES, Question, picture_options, take_setting
 from boundcalc.cli.text import Live
 
@@ -23,82 +26,39 @@ Examples:
   boundcalc explore
   boundcalc explore -o explore.html
   boundcalc explore --points mine.csv
-  boundcalc explore --store runs.db --runs task=conjunction --runs T=128
 
-Without -o the page opens in your browser, every point checked as you move; a file opens without network. --points puts
-your own runs into the picture (m, train, test, n_test).""",
+--points puts your own runs into the picture (m, train, test, n_test).""",
 )
-@option("-o --out file", output_file(), "Write the page to this file.")
-@option("--serve", bool, "Serve the page on this machine without opening a browser.")
-@points_options
-@option("--store", FILE, "Measured points: a store of trials, or a JSON export of one.")
-@runs_option
+@option("-o --out file", output_file(), "Write the page to this file, and do not open it.")
+@points_option
 @picture_options
-def command(
-    file: Path | None,
-    serve: bool,
-    points: tuple[str, ...],
-    columns: tuple[str, ...],
-    store: str | None,
-    runs: tuple[str, ...],
-    **options: Any,
-) -> None:
+def command(file: Path | None, points: tuple[str, ...], **options: Any) -> None:
     """Show how floor and bounds of the gap depend on m, T, C, depth, d, heads and gamma.
 
-    The page is served on this machine and opened in a browser, where every point is checked as you move. With -o, or
-    where no browser can be opened, it is one file with a grid of checked points. Nothing is ever sent to another
-    machine.
+    The page is one file with a grid of checked points, and opens in your browser. It needs no network.
     """
-    from boundcalc.lab.explore.content import FIELDS, from_files, from_store, letters
+    from boundcalc.lab.explore import page
+    from boundcalc.lab.explore.content import FIELDS, from_files, letters
 
     starts = {"--preset": options["preset"], "--setting": options["setting_file"]}
     words = [f"{name} {value}" for name, value in starts.items() if value is not None]
     question = take_setting(options)
-    if serve:
-        refuse_given("with --serve: a page that is served is not written", "file")
-    if store is None:
-        refuse_given("without --store, among whose trials it chooses", "runs")
-    if not points:
-        refuse_given("without --points, whose columns it names", "columns")
     letters(question.setting)  # refuses what the page cannot show
-    measured = from_files(points, pairs("--column", columns, "test=eval/error")) if points else []
-    measured += [] if store is None else from_store(store, runs_of(runs))
-    base = _base(question, words, {field.field for field in FIELDS.values()})
-    browser = None if serve or file is not None else _browser()
-    if serve or browser is not None:
-        _serve(question.setting, measured, base, browser)
-    else:
-        _write(file or Path("explore.html"), question.setting, measured, base)
-
-
-def _browser() -> Any:
-    """The user's browser, or None where none can be opened."""
-    import os
-    import webbrowser
-
-    if os.environ.get("CI") or not sys.stdout.isatty():
-        return None
-    try:
-        return webbrowser.get()
-    except webbrowser.Error:
-        return None
-
-
-def _write(path: Path, setting: Any, measured: list[dict[str, Any]], base: str) -> None:
-    """Check a grid of settings and write the page."""
-    from boundcalc.lab.explore import page
-
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
-    output.check(path)  # before anything is computed
+    if file is not None and file.suffix.lower() not in (".html", ".htm"):
+        raise InvalidSetting(f"a page is written as .html, got {file.name!r}: use -o explore.html")
+    measured = from_files(points) if points else []
     with Live(every=10.0) as live:
 
         def progress(done: int, total: int) -> None:
             live.show(f"{done} of {total} settings are checked")
 
-        text = page.build(setting, own=measured, base=base, progress=progress)
+        base = _base(question, words, {field.field for field in FIELDS.values()})
+        text = page.build(question.setting, own=measured, base=base, progress=progress)
+    path = file or Path(tempfile.mkdtemp()) / "explore.html"
     output.write_text(path, text)
     click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")
+    if file is None and sys.stdout.isatty() and not os.environ.get("CI"):
+        webbrowser.open(path.as_uri())
 
 
 def _base(question: Question, words: list[str], own: set[str]) -> str:
@@ -109,16 +69,3 @@ def _base(question: Question, words: list[str], own: set[str]) -> str:
             value = getattr(setting.architecture, entry.field, None)
             words.append(entry.typed(getattr(setting.sample, entry.field, None) if value is None else value))
     return "".join(f"{word} " for word in words)
-
-
-def _serve(setting: Any, measured: list[dict[str, Any]], base: str, browser: Any) -> None:
-    """Serve the page until Ctrl-C; open it where there is a browser."""
-    from boundcalc.lab.explore import page
-    from boundcalc.lab.explore.serve import Server
-
-    server = Server(page.build(setting, own=measured, served=True, base=base), setting)
-    click.echo(f"{server.url}  (Ctrl-C ends it)")
-    if browser is not None:
-        browser.open(server.url)
-    with server:
-        server.serve_forever()

@@ -121,8 +121,8 @@ def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, nor
     if least > norm:
         raise InvalidSetting(
             f"X3k has an empty premise: means within --value-noise {short(noise)} of these values have norm "
-            f"{down(least)} or more in the {kernel.name} kernel's space, got --rkhs-norm {short(norm)}; raise one of the "
-            "two"
+            f"{down(least)} or more in the {kernel.name} kernel's space, got --rkhs-norm {short(norm)}; raise one "
+            "of the two"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import click
@@ -123,21 +123,7 @@ def write_json(document: Any, **options: Any) -> None:
 
 bounds_option = several("--bound bounds", "Only this bound (repeatable).")
 why_option = option("--why", bool, "What the best bound is made of, what it depends on, which change helps most.")
-points_options = all_of(
-    several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE),
-    several("--column columns", "Which column of --points holds what (repeatable).", "NAME=COLUMN"),
-)
-runs_option = several("--runs", "Which trials: task, T, m, depth, sweep (repeatable).", "NAME=VALUE")
-"""Of a command that chooses among stored trials."""
-
-
-def runs_of(texts: Sequence[str]) -> dict[str, Any]:
-    """What --runs chooses trials by: numbers where values are numbers."""
-    chosen: dict[str, Any] = {}
-    for name, text in pairs("--runs", texts, "task=conjunction or T=128").items():
-        value = number(text) if name not in ("task", "sweep", "status", "law") else None
-        chosen[name] = text if value is None else int(value) if value == int(value) else value
-    return chosen
+points_option = several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE)
 
 
 # -- options without effect

@@ -16,13 +16,12 @@ from boundcalc.base.files import is_name
 from boundcalc.cli.files import FILE, FileCommand, output_file
 from boundcalc.cli.options import (
     bounds_option,
+    number,
     option,
     pairs,
-    points_options,
+    points_option,
     refuse_given,
     refuse_others,
-    runs_of,
-    runs_option,
     several,
 )
 from boundcalc.cli.setting import SAMPLE, picture_options, take_setting
@@ -38,13 +37,9 @@ FIGURES: Mapping[str, str] = {
 """What `boundcalc plot` draws of a setting or a store."""
 
 
-def _with_numbers(image: Path, values: Mapping[str, Any]) -> list[Path]:
-    return [image] if _drawn_again(image, values["source"]) else [image, image.with_suffix(".json")]
-
-
-def _drawn_again(image: Path, source: str | None) -> bool:
-    """Whether the numbers of an image are the file it is drawn from, which then stays as it is."""
-    return source is not None and image.with_suffix(".json").resolve() == Path(source).resolve()
+def _outputs(image: Path, values: Mapping[str, Any]) -> list[Path]:
+    """The image, and its numbers unless they are what it is drawn from."""
+    return [image] if values["source"] else [image, image.with_suffix(".json")]
 
 
 @click.command(
@@ -62,14 +57,14 @@ Examples:
 Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.""",
 )
 @click.argument("what", metavar="FIGURE", required=False)
-@option("-o --out out", output_file(_with_numbers), "The image: .png, .pdf or .svg.  [default: FIGURE.png]")
+@option("-o --out out", output_file(_outputs), "The image: .png, .pdf or .svg.  [default: FIGURE.png]")
 @option("--from source", FILE, "Draw a figure's JSON again, without computing anything.")
 @option("--sweep axis", str, "Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.", metavar="AXIS")
 @bounds_option
 @several("--quantity quantities", "gap (default) or risk; repeated: a panel each.", kind=click.Choice(("gap", "risk")))
-@points_options
+@points_option
 @option("--store", FILE, "A store of trials.")
-@runs_option
+@several("--runs", "Which trials: task, T, m, depth, sweep (repeatable).", "NAME=VALUE")
 @option("--norms-from", click.Choice(("setting", "runs")), "Bounds for norms up to the trials' largest.")
 @picture_options
 def command(what: str | None, out: Path | None, source: str | None, axis: str | None, **options: Any) -> None:
@@ -82,8 +77,7 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
 
     if source is not None:
         refuse_others("with --from, which draws the numbers as they were", ("source", "out"))
-        figure, target = read(Path(source)), out or Path(source).with_suffix(".png")
-        _save(figure, target, numbers=not _drawn_again(target, source))
+        _save(read(Path(source)), out or Path(source).with_suffix(".png"), numbers=False)
         return
     if what is None:
         raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
@@ -95,7 +89,7 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         )
     overlay, of_runs = what == "overlay", options["norms_from"] == "runs"
     _refuse(overlay, of_runs, options)
-    question = take_setting(options)
+    chosen, question = _chosen(options.pop("runs")), take_setting(options)
     letter = "m" if overlay else what.removeprefix("gap-vs-")
     field = AXES[letter].field
     question.refuse(field, f"{what} runs over {letter}, see --sweep")
@@ -103,7 +97,7 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         for name in question.origin:
             if name not in SAMPLE:
                 question.refuse(name, "bounds at the norms of trials take the trials' network")
-    values, chosen = _values(axis, field) if axis else (), runs_of(options.pop("runs"))
+    values = _values(axis, field) if axis else ()
     if overlay:
         from boundcalc.lab.figures import overlay as of_overlay
         from boundcalc.lab.figures import trials
@@ -123,11 +117,9 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
 def _refuse(overlay: bool, of_runs: bool, options: Mapping[str, Any]) -> None:
     """Refuse options that would change nothing."""
     if overlay:
-        refuse_given("on overlay, which is of the risk of trials", "points", "columns", "norms_from", "quantities")
+        refuse_given("on overlay, which is of the risk of trials", "points", "norms_from", "quantities")
     if options["points"]:
         refuse_given("with --points: either your own measurements or trials of this library", "store")
-    else:
-        refuse_given("without --points, whose columns it names", "columns")
     if options["store"] is None:
         refuse_given("without --store, among whose trials it chooses", "runs")
         if of_runs or overlay:
@@ -147,7 +139,7 @@ def _gap(
             validate.choice("bound", name, KNOWN)
     quantities = options["quantities"] or ("gap",)
     if store is None:
-        measured = read_csv(points, pairs("--column", options["columns"], "test=eval/error")) if points else []
+        measured = read_csv(points) if points else []
         return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, measured)
     records = trials.select(Path(store), chosen)
     trials.refuse_mixture(records, {letter, "m"} if letter == "m" else {letter})
@@ -176,7 +168,16 @@ def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
     from boundcalc.lab.figures import canvas
 
     canvas.save(figure, drawing(figure), target, numbers=numbers)
-    click.echo(f"{figure.title}\n{target} and {target.with_suffix('.json')}")
+    click.echo(f"{figure.title}\n{target}" + f" and {target.with_suffix('.json')}" * numbers)
+
+
+def _chosen(texts: Sequence[str]) -> dict[str, Any]:
+    """What --runs chooses trials by: numbers where values are numbers."""
+    chosen: dict[str, Any] = {}
+    for name, text in pairs("--runs", texts, "task=conjunction or T=128").items():
+        value = number(text) if name not in ("task", "sweep", "law") else None
+        chosen[name] = text if value is None else int(value) if value == int(value) else value
+    return chosen
 
 
 def _values(text: str, field: str) -> list[Any]:

@@ -5,14 +5,12 @@ A mark is a comment on a line of its own between a block and what stands before 
     <!-- file: NAME -->               the block is a file, written before anything runs
     <!-- run -->                      what shell blocks are without a mark
     <!-- smaller: START: OPTIONS -->  lines that begin with START run with these options in place of theirs, or besides
-    <!-- not run: REASON -->          it is parsed, and no more
     <!-- command: NAME -->, <!-- output: ... -->, <!-- python -->   README.md, reading.md: .ci/run and tests/readme run
     these
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -20,11 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner
 from markdown_it import MarkdownIt
 
-from boundcalc.cli import main
-from tests.docs.commands import parsed
 from tests.tutorials.walk import run as run_line
 
 PLAIN = ("text", "math")
@@ -34,7 +29,6 @@ DIRECTIVES = ("{toctree}", "{include}", "{eval-rst}", "{thumbnails}", "{fields}"
 AT_BUILD = ("{run}", "{command}")
 """What the site's build executes too, to show what it prints."""
 _MARK = re.compile(r"<!-- ([\w ]+?)(?:: (.*?))? -->")
-_COMPLETION = re.compile(r'^(?:eval "\$\((?P<bash>.*)\)"|(?P<fish>.*) \| source)$')
 
 
 class Broken(AssertionError):
@@ -99,8 +93,6 @@ class Page:
     def __init__(self, text: str, folder: Path, name: str = "page", given: dict[str, Any] | None = None) -> None:
         self.blocks, self.folder, self.name = blocks(name, text), folder, name
         self.space: dict[str, Any] = {"__name__": name.removesuffix(".md"), **(given or {})}
-        self.not_run: list[Block] = []
-        """Blocks that are only parsed."""
 
     def walk(self) -> None:
         """Every block, in order; files first, as commands may name them before the page shows them."""
@@ -127,19 +119,11 @@ class Page:
             for line in block.lines:
                 self._line(block, line)
         elif block.language in ("python", "{run}"):
-            code = compile(block.text, block.place, "exec")
-            if not self._only_parsed(block):
-                exec(code, self.space)
+            exec(compile(block.text, block.place, "exec"), self.space)
         else:
             raise Broken(
                 f"{block.place}: a block of {block.language!r} that nothing runs: mark it, or say its language"
             )
-
-    def _only_parsed(self, block: Block) -> bool:
-        if block.mark("not run") is None:
-            return False
-        self.not_run = list(dict.fromkeys([*self.not_run, block]))
-        return True
 
     def _is_read(self, block: Block) -> None:
         """A file is read by a command, imported by another file, or typeset from what commands wrote."""
@@ -159,30 +143,15 @@ class Page:
             start, _, options = value.partition(": ")
             if kind == "smaller" and line.startswith(start):
                 line = smaller(line, options)
-        inner = _COMPLETION.match(line)
-        if inner is not None:
-            self._completes(inner["bash"] or inner["fish"])
-            return
         program = shlex.split(line)[0]
         if program not in ("boundcalc", "python"):
             raise Broken(f"{block.place}: {program!r} is no program that is run here")
-        if not self._only_parsed(block):
-            run_line(line, self.folder)
-        elif program == "boundcalc":
-            parsed(line)
-
-    def _completes(self, line: str) -> None:
-        """What a start-up file of a shell takes in: `_BOUNDCALC_COMPLETE=..._source boundcalc`."""
-        setting, program = line.split()
-        name, _, value = setting.partition("=")
-        done = CliRunner(env={name: value}).invoke(main, [], prog_name=program)
-        if done.exit_code or "boundcalc" not in done.output or os.environ.get(name):
-            raise Broken(f"{line}: {done.output}")
+        run_line(line, self.folder)
 
 
 def unused_marks(page: Page) -> Iterator[str]:
     """Marks that say nothing: of a kind that is not known, or `smaller` for a line that is not there."""
-    known = {"file", "run", "smaller", "not run", "command", "output", "python"}
+    known = {"file", "run", "smaller", "command", "output", "python"}
     for block in page.blocks:
         for kind, value in block.marks:
             start = value.partition(": ")[0]

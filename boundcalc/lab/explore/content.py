@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
@@ -44,7 +43,7 @@ FIELDS: Mapping[str, Field] = {
     "heads": Field("heads", "attention heads", 1, 16, True, (1, 2, 4, 8, 16)),
     "gamma": Field("margin", "margin of the loss", 0.01, 100, False, _one_two_five(-2, 2)),
 }
-"""Letter -> slider. Also what the server takes."""
+"""Letter -> slider."""
 EXTRAS: Mapping[str, tuple[float, Field]] = {
     "K": (1.0, Field("", "bound of every entrywise l1 norm", 0.1, 1e4, False, _one_two_five(-1, 4))),
 }
@@ -173,22 +172,13 @@ def describe(setting: Setting) -> str:
 # -- runs of your own
 
 
-def from_files(files: Sequence[str], columns: Mapping[str, str]) -> list[dict[str, Any]]:
+def from_files(files: Sequence[str]) -> list[dict[str, Any]]:
     """Median gaps along every letter that all runs of some CSV files have."""
     from boundcalc.lab.figures.runs import read_csv
 
-    runs = read_csv(files, columns)
+    runs = read_csv(files)
     letters = [letter for letter in FIELDS if all(letter in run.places for run in runs)]
     return [row for letter in letters or ["m"] for row in _rows(runs, letter)]
-
-
-def from_store(path: str, chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Median gaps of trials along m."""
-    from boundcalc.lab.figures import trials
-
-    records = trials.select(Path(path), chosen)
-    trials.refuse_mixture(records, {"m"})
-    return _rows(trials.as_runs(records, 1.0), "m")
 
 
 def _rows(runs: Sequence[Run], letter: str) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,26 +10,15 @@ from typing import NamedTuple
 from boundcalc.base.answers import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.files import plain_digits, read_table
-from boundcalc.base.validate import hint
+from boundcalc.base.validate import fraction, number, size, spelling
 from boundcalc.lab.figures.data import Series
 
 _LEVEL = 0.05
 """Share of all runs' intervals that may miss one risk: each gets its part (union bound)."""
 _DRAWS = 1000
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "m": ("m", "n_train", "train_size", "num_train", "n_samples", "samples", "train_examples"),
-    "T": ("t", "seq_len", "context", "block_size", "length"),
-    "depth": ("depth", "layers", "n_layers", "n_layer", "num_layers"),
-    "C": ("c",),
-    "train": ("train", "train_error", "train_err", "training_error", "error_train"),
-    "test": ("test", "test_error", "test_err", "val_error", "val_err", "eval_error", "eval_err", "error_test"),
-    "train accuracy": ("train_accuracy", "train_acc", "accuracy_train", "acc_train"),
-    "test accuracy": ("test_accuracy", "test_acc", "val_accuracy", "val_acc", "eval_accuracy", "eval_acc", "acc_test"),
-    "n_test": ("n_test", "test_size", "num_test", "test_examples", "val_size", "eval_size"),
-    "seed": ("seed", "run_seed"),
-}
-"""What columns are called, in lower case and with _ for any other sign."""
 _PLACES = ("m", "T", "depth", "C")
+_COLUMNS = (*_PLACES, "train", "test", "n_test", "seed")
+"""Of a CSV file of runs; its other columns are left alone."""
 
 
 class Run(NamedTuple):
@@ -63,12 +51,9 @@ class Run(NamedTuple):
         return hoeffding(self.test, self.n_test, 1 - level)
 
 
-def read_csv(files: Iterable[str], columns: Mapping[str, str]) -> list[Run]:
-    """The runs of some CSV files; `columns` says which column holds what, where its name does not."""
-    for name in columns:
-        if name not in _NAMES:
-            raise InvalidSetting(f"--column has no {name!r}{hint(name, _NAMES)}; it knows {', '.join(_NAMES)}")
-    return [_run(f"{file}, line {i}", row, columns) for file in files for i, row in enumerate(_rows(Path(file)), 2)]
+def read_csv(files: Iterable[str]) -> list[Run]:
+    """The runs of some CSV files, with columns m (T, depth or C), train and test (errors), n_test."""
+    return [_run(f"{file}, line {i}", row) for file in files for i, row in enumerate(_rows(Path(file)), 2)]
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -81,48 +66,22 @@ def _rows(path: Path) -> list[dict[str, str]]:
     return [dict(zip(lines[0], row, strict=True)) for row in lines[1:]]
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower().removeprefix("config.").removeprefix("summary.")).strip("_")
-
-
-def _run(where: str, row: Mapping[str, str], columns: Mapping[str, str]) -> Run:
-    numbers: dict[str, float] = {}
-    plain = {_plain(name): name for name in row}
-    for what, names in _NAMES.items():
-        column = columns.get(what)
-        if column is not None and column not in row:
-            raise InvalidSetting(
-                f"{where}: there is no column {column!r}{hint(column, row)}; there are {', '.join(row)}"
-            )
-        column = column or next((plain[name] for name in names if name in plain), None)
-        if column is not None and row[column] != "":
-            numbers[what] = _number(where, column, row[column])
-    for what in ("train", "test"):
-        accuracy = numbers.pop(f"{what} accuracy", None)
-        if what not in numbers and accuracy is not None:
-            numbers[what] = 1 - accuracy
-        if what not in numbers:
-            raise InvalidSetting(
-                f"{where}: no column holds the {what} error; there are {', '.join(row)}: say which, --column "
-                f"{what}=NAME"
-            )
-        if not 0 <= numbers[what] <= 1:
-            raise InvalidSetting(f"{where}: the {what} error is a share between 0 and 1, got {numbers[what]:g}")
-    n = numbers.get("n_test", 0.0)
-    if n != int(n) or n < 0:
-        raise InvalidSetting(f"{where}: n_test counts examples, got {n:g}")
-    places = {name: numbers[name] for name in _PLACES if name in numbers}
-    return Run(places, numbers["train"], numbers["test"], int(n), numbers["train"] == 0, where)
-
-
-def _number(where: str, column: str, text: str) -> float:
-    try:
-        value = float(plain_digits(text))
-    except ValueError:
-        value = float("nan")
-    if not abs(value) < float("inf"):
-        raise InvalidSetting(f"{where}: {column} is no number: {text!r}")
-    return value
+def _run(where: str, row: Mapping[str, str]) -> Run:
+    texts = {spelling(name, _COLUMNS): text for name, text in row.items() if text}
+    values: dict[str, float] = {}
+    for name in _COLUMNS:
+        if name in texts:
+            try:
+                values[name] = number(f"{where}: {name}", float(plain_digits(texts[name])))
+            except ValueError:
+                raise InvalidSetting(f"{where}: {name} is no number: {texts[name]!r}") from None
+    for name in ("train", "test"):
+        if name not in values:
+            raise InvalidSetting(f"{where}: no column {name!r} holds the {name} error; there are {', '.join(row)}")
+        fraction(f"{where}: the {name} error", values[name], ends=True)
+    n = size(f"{where}: n_test", values.get("n_test", 0), least=0)
+    places = {name: values[name] for name in _PLACES if name in values}
+    return Run(places, values["train"], values["test"], n, values["train"] == 0, where)
 
 
 def measured(runs: Sequence[Run], letter: str, quantity: str) -> list[Series]:
@@ -133,10 +92,7 @@ def measured(runs: Sequence[Run], letter: str, quantity: str) -> list[Series]:
     for run in runs:
         if letter not in run.places:
             names = ", ".join(run.places) or "nothing"
-            raise InvalidSetting(
-                f"{run.name}: no column holds {letter}, which the figure runs over (it has {names}): say which, "
-                f"--column {letter}=NAME"
-            )
+            raise InvalidSetting(f"{run.name}: no column {letter!r}, which the figure runs over (it has {names})")
     used = sorted((r for r in runs if quantity == "gap" or r.fits), key=lambda r: r.places[letter])
     if not used:
         raise NoSolution("no run has training error 0, of which the risk bound speaks: draw --quantity gap")
