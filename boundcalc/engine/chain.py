@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from boundcalc.engine.allocate import Point
@@ -58,9 +59,7 @@ class Chains:
     def __init__(self, items: Sequence[Item], *, refining: bool) -> None:
         self._items = items
         self._residuals = [_residual(item) if refining else None for item in items]
-        self._pairs: dict[tuple[int, int], float] = {}  # by id: points are kept in curves
-        self._ready: dict[int, list[tuple[int, _Residual]]] = {}
-        self._fresh: dict[int, list[float]] = {}
+        self._added, self._refinable, self._fresh = cache(self._adds), cache(self._may_refine), cache(_fresh)
 
     def best(self, start: float, points: Sequence[Point], m: int) -> list[Link]:
         """The chain from a scale that makes the smallest bound."""
@@ -78,9 +77,7 @@ class Chains:
             for i in range(j - 1, -1, -1) if best < math.inf else ():
                 bound = values[i] + scales[i] * whole
                 if values[i] < best and points[i].log_scale - here.log_scale <= _FARTHEST:
-                    added = self._pairs.get((id(points[i]), id(here)))
-                    added = self._added(points[i], here) if added is None else added
-                    bound = values[i] + scales[i] * math.sqrt(added) * root
+                    bound = values[i] + scales[i] * math.sqrt(self._added(points[i], here)) * root
                 if bound < best:
                     best, back = bound, i
             values.append(best)
@@ -108,12 +105,9 @@ class Chains:
             covers[key] = Cover(covers[key].log_eps, residual.choices)
         return covers
 
-    def _added(self, before: Point, here: Point) -> float:
+    def _adds(self, before: Point, here: Point) -> float:
         """The log count that a point adds to another, about."""
-        if id(here) not in self._fresh:
-            self._fresh[id(here)] = _fresh(here)
-        added = self._pairs[id(before), id(here)] = sum(self._counts(before, here, self._fresh[id(here)])[0])
-        return added
+        return sum(self._counts(before, here, self._fresh(here))[0])
 
     def _counts(
         self, before: Point | None, here: Point, fresh: Sequence[float], *, exact: bool = False
@@ -128,15 +122,13 @@ class Chains:
                     refined.append(k)
         return counts, refined
 
-    def _refinable(self, before: Point) -> list[tuple[int, _Residual]]:
+    def _may_refine(self, before: Point) -> list[tuple[int, _Residual]]:
         """The items that a finer level may refine: those that are covered in the metric of their residual."""
-        if id(before) not in self._ready:
-            self._ready[id(before)] = [
-                (k, residual)
-                for k, (item, residual) in enumerate(zip(self._items, self._residuals, strict=True))
-                if residual is not None and residual.left_by(item.cheapest(before.shares[k]))
-            ]
-        return self._ready[id(before)]
+        ready: list[tuple[int, _Residual]] = []
+        for k, (item, residual) in enumerate(zip(self._items, self._residuals, strict=True)):
+            if residual is not None and residual.left_by(item.cheapest(before.shares[k])):
+                ready.append((k, residual))
+        return ready
 
 
 def _fresh(point: Point) -> list[float]:
