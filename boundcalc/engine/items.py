@@ -6,9 +6,9 @@ Not trusted: the checker decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from flint import arb
 
@@ -31,24 +31,12 @@ _NOTHING = -80.0
 """The log of what costs nothing, in the table."""
 
 
-class _Table(dict[int, float]):
-    """A function of whole numbers, each value computed once."""
-
-    def __init__(self, value: Callable[[int], float]) -> None:
-        super().__init__()
-        self._value = value
-
-    def __missing__(self, i: int) -> float:
-        self[i] = value = self._value(i)
-        return value
-
-
 class Cost:
     """What a lemma's covers of targets of one shape cost, by log y = log(reach/eps), also tabulated."""
 
     def __init__(self, lemma: CoverLemma, target: Target, n: int) -> None:
         self._lemma, self._target, self._n = lemma, target, n
-        self._nodes, self._slopes, self._best = _Table(self._node), _Table(self._slope), _Table(self._search)
+        self._node, self._slope, self._best = cache(self._at_node), cache(self._slope_at), cache(self._search)
 
     def exact(self, log_y: float) -> float:
         """The log of the cost, at near-optimal parameters."""
@@ -64,8 +52,8 @@ class Cost:
         if place < 0:
             return -math.inf
         low = int(place)
-        near = self._nodes[low]
-        return near + (place - low) * (self._nodes[low + 1] - near)
+        near = self._node(low)
+        return near + (place - low) * (self._node(low + 1) - near)
 
     def best(self, u: float) -> float:
         """The log y that minimises cost + e^(u - log y); linear between nodes of u."""
@@ -74,8 +62,8 @@ class Cost:
         if far >= _LAST * _STEP:
             return far
         low = math.floor(u / _STEP)
-        near = self._best[low]
-        return near + (u / _STEP - low) * (self._best[low + 1] - near)
+        near = self._best(low)
+        return near + (u / _STEP - low) * (self._best(low + 1) - near)
 
     def _computed(self, log_y: float) -> float:
         lemma, target, n = self._lemma, self._target, self._n
@@ -103,25 +91,25 @@ class Cost:
         part = (log_y / _FAR - 1) * more
         return near + (part if power else math.log1p(part))
 
-    def _node(self, i: int) -> float:
+    def _at_node(self, i: int) -> float:
         return max(_NOTHING, self._computed(max(i * _STEP, 1e-9)))
 
-    def _slope(self, i: int) -> float:
+    def _slope_at(self, i: int) -> float:
         """The u above which node i + 1 is better than node i: e^u e^-y falls by more than the cost rises."""
-        low, high = self._nodes[i], self._nodes[i + 1]
+        low, high = self._node(i), self._node(i + 1)
         return i * _STEP + high + math.log(-math.expm1(low - high) / -math.expm1(-_STEP)) if high > low else -math.inf
 
     def _search(self, place: int) -> float:
         """The log y that minimises cost + e^(u - log y) at a node of u, by a parabola through three nodes."""
-        u, slopes, (_, _, _, offset, factor) = place * _STEP, self._slopes, self._far
+        u, slope, (_, _, _, offset, factor) = place * _STEP, self._slope, self._far
         i = min(_LAST, max(0, round((u - offset) * factor / _STEP)))
-        while i < _LAST and slopes[i] < u:
+        while i < _LAST and slope(i) < u:
             i += 1
-        while i > 0 and slopes[i - 1] > u:
+        while i > 0 and slope(i - 1) > u:
             i -= 1
         if i in (0, _LAST):
             return i * _STEP
-        pairs = ((self._nodes[j], u - j * _STEP) for j in (i - 1, i, i + 1))
+        pairs = ((self._node(j), u - j * _STEP) for j in (i - 1, i, i + 1))
         before, least, after = [max(a, b) + math.log1p(math.exp(-abs(a - b))) for a, b in pairs]
         bend = before - 2 * least + after
         return _STEP * (i + (max(-0.5, min(0.5, (before - after) / (2 * bend))) if bend > 0 else 0.0))
