@@ -115,8 +115,8 @@ def sequences(source: Any, groups: str | None = None) -> Sequences:
     if isinstance(source, str | Path):
         if is_name(str(source)):
             value = load_name(str(source))
-            made = callable(value) and not hasattr(value, "__getitem__") and not hasattr(value, "__iter__")
-            return sequences(value() if made else value, groups)
+            makes = callable(value) and not hasattr(value, "__getitem__") and not hasattr(value, "__iter__")
+            return sequences(value() if makes else value, groups)
         source, where = _read_file(Path(source)), str(source)
     if isinstance(source, Mapping):
         return _of_columns(source, where, groups)

@@ -3,7 +3,6 @@ holds."""
 
 from __future__ import annotations
 
-import json
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +24,8 @@ from boundcalc.predictors.certificate import (
     verify_predictor,
 )
 from boundcalc.testing.report import Cases, Complaint, Report, judge
+from tests.proof import both
+from tests.proof.both import Place, put
 
 _CLOSE = 1e-9
 _ON_RECORD = ("environment", "proof")
@@ -174,22 +175,10 @@ def forged_evidence_is_refused_on_the_examples(method: Method, at: PredictorExam
     return None
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def leaves(data: Any) -> Iterator[tuple[Place, Any]]:
     """Numbers, texts and empty lists of a JSON value, with the path to each."""
-    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    if not inside or not value:
-        yield path, value
-    for step, inner in inside:
-        yield from leaves(inner, (*path, step))
-
-
-def put(raw: Mapping[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """A JSON object with another value in one place."""
-    forged = at = json.loads(json.dumps(raw))
-    for step in path[:-1]:
-        at = at[step]
-    at[path[-1]] = value
-    return forged
+    pairs = ((path, both.at(data, path)) for path in both.places(data))
+    return ((path, value) for path, value in pairs if not value or not isinstance(value, dict | list))
 
 
 def _other(value: Any) -> Any:
