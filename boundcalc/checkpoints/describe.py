@@ -142,7 +142,7 @@ def _choices(
     ]
     choices["activation"] = [
         {"architecture.activation": name}
-        for name in dict.fromkeys((said["activation"], "gelu", "gelu_tanh", "relu", "silu", "mish", "quick_gelu"))
+        for name in dict.fromkeys((said["activation"], "gelu", "gelu_tanh", "relu", "silu", "quick_gelu"))
     ]
     if "qk_eps" in said:
         choices["queries"] = [

@@ -33,7 +33,6 @@ ACTIVATIONS: Mapping[str, Callable[[Rows], Rows]] = {
     "gelu_tanh": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
     "silu": lambda x: x * expit(x),
     "quick_gelu": lambda x: x * expit(1.702 * x),
-    "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
     "tanh": np.tanh,
     "identity": lambda x: x,
 }

@@ -21,7 +21,6 @@ ACTIVATION_LIPSCHITZ = {
     "gelu_tanh": 1.12900,
     "silu": 1.09984,
     "quick_gelu": 1.09984,
-    "mish": 1.08850,
     "tanh": 1.0,
     "identity": 1.0,
 }
@@ -114,7 +113,4 @@ def largest_entry(name: str, b: arb) -> arb:
     if name in ("silu", "quick_gelu"):
         steep = arb("1.702") if name == "quick_gelu" else arb(1)
         return b / (1 + (-steep * b).exp())
-    if name == "mish":
-        small = (-b).exp()
-        return b * (1 + 2 * small) / (1 + 2 * small + 2 * small**2)
     return b

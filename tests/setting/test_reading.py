@@ -26,7 +26,7 @@ OTHERS: dict[str, tuple[Any, ...]] = {
     "d_ff": (3, 5),
     "style": ("edelman", "pre"),
     "kv_heads": (1, 2),
-    "activation": ("relu", "mish"),
+    "activation": ("relu", "gelu"),
     "normaliser": (Normaliser(), Normaliser("linear")),
     "normalisation": ("none", "rmsnorm"),
     "eps": (0.2, 0.3),

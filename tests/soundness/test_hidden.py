@@ -181,7 +181,7 @@ def test_targets_say_what_the_statement_says() -> None:
             mine = slope * 0.5 * target.most * spread(FLOAT, target, t)
             assert mine == pytest.approx(move("gelu", 30, 1.5 * 2 + 0.1, 0.5, target.most, t))
             assert spread(FLOAT, target, t) < spread(FLOAT, row, t) or t == 2.0
-    assert [t.kind for t in parts("mish")] == ["map"]
+    assert [t.kind for t in parts("gelu_tanh")] == ["map"]
 
 
 def test_noise_is_never_larger_than_curvature_allows() -> None:

@@ -42,7 +42,6 @@ TORCH = SimpleNamespace(
         "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
         "silu": functional.silu,
         "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
-        "mish": functional.mish,
         "tanh": torch.tanh,
         "identity": lambda x: x,
     },

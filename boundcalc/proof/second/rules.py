@@ -12,7 +12,7 @@ from .setting import Setting
 from .walk import Walk
 
 SLOPES = {"relu": "1", "tanh": "1", "identity": "1", "gelu": "1.12891", "gelu_tanh": "1.12900"}
-SLOPES |= {"silu": "1.09984", "mish": "1.08850", "quick_gelu": "1.09984"}
+SLOPES |= {"silu": "1.09984", "quick_gelu": "1.09984"}
 BENDS = {"identity": "0", "silu": "0.5", "quick_gelu": "0.851", "tanh": "0.76981", "gelu": "0.79789"}
 
 
