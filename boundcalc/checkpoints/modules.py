@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base import project
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import load_name
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
@@ -240,10 +239,8 @@ def find_module(path: str | Path, checkpoint: Checkpoint, choice: Any = None) ->
 
 def _made(word: str) -> Any:
     """The module that a function of a Python file makes."""
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise InvalidSetting(f"comparing with a module needs torch: {project.install('train')}") from None
+    import torch
+
     module = load_name(word)
     module = module() if not isinstance(module, torch.nn.Module) else module
     if not isinstance(module, torch.nn.Module):

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base import project
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.files import read_json
 from boundcalc.base.output import reading
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut
@@ -158,10 +157,8 @@ _SMALL = 1 << 16
 
 def _open_safetensors(path: Path) -> Checkpoint:
     """The tensors of one file; metadata may hold the architecture of this library's own models as JSON."""
-    try:
-        from safetensors import safe_open
-    except ModuleNotFoundError:
-        raise InvalidSetting(f"reading {path} needs safetensors ({project.install('weights')})") from None
+    from safetensors import safe_open
+
     with sound(path, "safetensors file"):
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -210,12 +207,8 @@ _WRAPPERS = ("state_dict", "model_state_dict", "model", "module")
 
 def _open_torch(path: Path) -> Checkpoint:
     """The tensors of a .pt, .pth, .bin or .ckpt file; of a zip file they stay on the disk until they are read."""
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise InvalidSetting(
-            f"reading {path} needs torch ({project.install('train')}); or save the weights as .safetensors"
-        ) from None
+    import torch
+
     with sound(path, "file of torch.save"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

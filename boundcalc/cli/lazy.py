@@ -16,6 +16,9 @@ from boundcalc.base.validate import hint
 
 _USAGE, FAILURE, _INTERRUPTED, _BROKEN_PIPE = 2, 1, 130, 141
 _SHORT_LIST = 12
+EXTRA_OF = {name: "train" for name in ("torch", "joblib", "safetensors")} | {"matplotlib": "plot"}
+EXTRA_OF |= {name: name for name in ("ray", "dask")}
+"""The extra that installs a library."""
 
 
 class LazyGroup(click.Group):
@@ -95,11 +98,10 @@ def _message(error: Exception) -> tuple[str, int]:
     if isinstance(error, BoundcalcError):
         return f"boundcalc: {error}", _USAGE if isinstance(error, InvalidSetting | Unsupported) else FAILURE
     if isinstance(error, ModuleNotFoundError):
-        from boundcalc.base import project
-
         library = (error.name or "").partition(".")[0]
-        if (extra := project.extra_of(library)) is not None:
-            return f"boundcalc: this needs {library}, which is not installed: {project.install(extra)}", FAILURE
+        if library in EXTRA_OF:
+            install = f"in a clone of boundcalc, pip install '.[{EXTRA_OF[library]}]'"
+            return f"boundcalc: this needs {library}, which is not installed: {install}", FAILURE
     if isinstance(error, OSError):
         name = error.filename or "standard output"  # files are named by those who write them
         return f"boundcalc: {name}: {error.strerror or error}", FAILURE

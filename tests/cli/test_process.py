@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from boundcalc.base import project
+from boundcalc.cli.lazy import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"matplotlib", "mpmath", "numpy", "scipy", "sympy", "torch"}
@@ -95,7 +95,7 @@ def test_packages_carry_what_messages_point_to() -> None:
     assert data["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]["docs"] == "boundcalc/docs"
     assert {"/docs", "/figures"} <= {*data["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]}
     extras = data["project"]["optional-dependencies"]
-    assert set(project.EXTRA_OF.values()) <= set(extras)
+    assert set(EXTRA_OF.values()) <= set(extras)
     named = re.findall(r"docs/([\w-]+\.md)", "".join(p.read_text("utf-8") for p in (ROOT / "boundcalc").rglob("*.py")))
     assert named
     assert all((ROOT / "docs" / name).is_file() for name in named)
