@@ -234,10 +234,7 @@ class Search:
             value, mu = least_mu(lambda mu: strategy.value(FLOAT, replace(inputs, mu=mu)))
         else:
             value = strategy.value(FLOAT, inputs)
-
-        def write() -> Certificate:
-            return replace(self.certificate(strategy, levels), mu=mu, eta=eta, tuning=tuning)
-
+        write = partial(self.certificate, strategy, levels, mu=mu, eta=eta, tuning=tuning)
         return Candidate(math.log(value) if 0 < value < math.inf else math.inf, write)
 
     # -- chains
@@ -285,7 +282,7 @@ class Search:
         start, q = math.exp(self.log_start), self.setting.sample.train_error
         return Known(start, scales, counts, self.log_inverse_delta, self.m, q)
 
-    def certificate(self, strategy: Strategy, levels: tuple[Level, ...]) -> Certificate:
+    def certificate(self, strategy: Strategy, levels: tuple[Level, ...], **parameters: Any) -> Certificate:
         """What is handed to the checker: of merged maps, in the name of the setting that was asked about."""
-        setting, meeting = (self.setting, False) if self._claimed is None else (self._claimed, True)
-        return Certificate(setting, self.policy.name, strategy.name, levels, measured=self.measured, meeting=meeting)
+        setting, more = self._claimed or self.setting, {"measured": self.measured, "meeting": self._claimed is not None}
+        return Certificate(setting, self.policy.name, strategy.name, levels, **more, **parameters)
