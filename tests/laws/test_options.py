@@ -41,15 +41,10 @@ APART = {
 
 def commands() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(main)
-    todo = [(name, main.get_command(context, name)) for name in main.list_commands(context)]
-    while todo:
-        name, command = todo.pop(0)
-        if isinstance(command, click.Group):
-            todo += [
-                (f"{name} {inner}", command.get_command(context, inner)) for inner in command.list_commands(context)
-            ]
-        elif command is not None:
-            yield name, command
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        yield name, command
 
 
 def printed(line: str) -> tuple[int, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,25 +12,10 @@ from click.testing import CliRunner
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli import main
 from boundcalc.cli.files import FileCommand, Input, Output
+from tests.laws.test_options import commands
 
-Leaf = tuple[tuple[str, ...], click.Command]
-
-
-def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """Every command that does something, with the words that call it."""
-    if not isinstance(command, click.Group):
-        yield path, command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        assert found is not None
-        yield from leaves(found, (*path, name))
-
-
-LEAVES = list(leaves(main))
+COMMANDS = list(commands())
 NOTES = b"notes of somebody else\n"
 
 
@@ -48,16 +32,12 @@ def words(command: click.Command, given: dict[str, str]) -> list[str]:
     options: list[str] = []
     arguments: list[str] = []
     for p in command.params:
-        value = given.get(p.name or "")
-        if value is None and p.required:
-            value = (
-                p.type.choices[0] if isinstance(p.type, click.Choice) else "conjunction" if p.name == "task" else "8"
-            )
-        if value is None:
-            continue
-        (arguments if isinstance(p, click.Argument) else options).extend(
-            [value] if isinstance(p, click.Argument) else [p.opts[0], value]
-        )
+        example = p.type.choices[0] if isinstance(p.type, click.Choice) else "conjunction" if p.name == "task" else "8"
+        value = given.get(p.name or "", example if p.required else None)
+        if value is not None and isinstance(p, click.Argument):
+            arguments.append(value)
+        elif value is not None:
+            options += [p.opts[0], value]
     return [*options, *arguments]
 
 
@@ -88,8 +68,8 @@ def destroyed(
 
 
 PAIRS = [
-    pytest.param(command, out, source, id=f"{' '.join(path)} {out.opts[0]} over {source.opts[0]}")
-    for path, command in LEAVES
+    pytest.param(command, out, source, id=f"{name} {out.opts[0]} over {source.opts[0]}")
+    for name, command in COMMANDS
     for out in writes(command)
     for source in reads(command)
     if isinstance(out.type, click.Path) and out.type.file_okay
@@ -104,23 +84,14 @@ def test_no_output_replaces_an_input(
     assert destroyed(command, out, source, tmp_path, force) == []
 
 
-FILES = [
-    pytest.param(command, out, id=f"{' '.join(path)} {out.opts[0]}")
-    for path, command in LEAVES
-    for out in writes(command)
-    if isinstance(out.type, click.Path) and out.type.file_okay
-]
-
-
 def test_every_path_of_every_command_is_declared_as_read_or_as_written() -> None:
-    for path, command in LEAVES:
+    for name, command in COMMANDS:
         for p in command.params:
-            assert not isinstance(p.type, click.Path) or isinstance(p.type, Input | Output), (path, p.name)
-        assert isinstance(command, FileCommand) or not writes(command), path
+            assert not isinstance(p.type, click.Path) or isinstance(p.type, Input | Output), (name, p.name)
+        assert isinstance(command, FileCommand) or not writes(command), name
         replaced = [p for p in writes(command) if p.name != "store_path"]  # a store is added to
-        assert any(p.name == "force" for p in command.params) == bool(replaced), path
+        assert any(p.name == "force" for p in command.params) == bool(replaced), name
     assert len(PAIRS) > 15
-    assert len(FILES) > 12
 
 
 def test_a_command_that_overwrites_is_noticed(tmp_path: Path) -> None:
@@ -147,6 +118,3 @@ def test_an_existing_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     with output.command({}, force=True):
         output.write_json(file, {"c": 1})
     assert json.loads(file.read_text()) == {"c": 1}
-
-
-# -- one place writes
