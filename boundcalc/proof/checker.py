@@ -168,6 +168,7 @@ class Checker:
         if problem is not None:
             raise CertificateError(problem)
         try:
+            certificate.setting.refuse_symbols()
             return Run(self, certificate).checked()
         except (InvalidSetting, Unsupported) as error:
             raise CertificateError(f"the certificate's setting: {error}") from None

@@ -44,7 +44,7 @@ def bounds(setting: Setting) -> tuple[float, float, float | None]:
     covers = Search(evaluator.paid, replace(POLICIES["best"], comparison=False), log_union=evaluator.log_union)
     compared = evaluator.value("comparison")
     k = None if compared.refusal is not None else compared.gap
-    return evaluator.value("best").gap, evaluator.value_of("best", covers, setting, risks=False).gap, k
+    return evaluator.value("best").gap, evaluator.value("best", covers, risks=False).gap, k
 
 
 def floor(setting: Setting, *, errors: bool = False) -> float:

@@ -76,6 +76,17 @@ def test_theorems_are_derived(name: str, depth: int, monkeypatch: pytest.MonkeyP
                 assert differs(closed_form(setting, quantity, lemmas), theorem.formula(quantity), depth)
 
 
+def test_symbolic_depth_keeps_its_digits_where_blocks_neither_stretch_nor_shrink() -> None:
+    """C^2 (C + sqrt(1 + C^2)) = 1 is a removable pole of the sum over blocks. Negative control: a block less."""
+    pole = float(sympy.nsolve(C**2 * (C + sympy.sqrt(1 + C**2)) - 1, 0.7))
+    for budget in (pole, pole * (1 - 1e-9), pole * (1 + 1e-6)):
+        values: dict[str, Any] = {"C": budget, "T": 512, "m": 10**6, "d": 64, "heads": 1, "gamma": 1, "delta": 0.05}
+        for depth in (5, 6):
+            derived = closed_form(of_theorem("edelman2022", 5)).value(**values)
+            theorem = THEOREMS["edelman2022"].gap.value(depth=depth, **values)
+            assert (abs(derived / theorem - 1) < 1e-14) == (depth == 5)
+
+
 def test_zhang2022_is_derived_at_depth_1() -> None:
     """Volumes (T4) at an equal split of the error (A2). Negative control: a split into one part more."""
     network = Setting.of(C=C, depth=1, d=library.d, heads=library.heads, lipschitz=1.0)

@@ -6,7 +6,6 @@ Each inequality is also tried with 99% or half of its right side, which must be 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -18,12 +17,11 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.lab.latent.bounds import self_normalised_error
 from boundcalc.setting import Setting
-from boundcalc.statements import gap
 from boundcalc.statements.comparison.closed import closed, expected_gap
 from boundcalc.statements.comparison.network import network_of
 from boundcalc.theorems import THEOREMS, symbols
 from boundcalc.theorems import symbols as s
-from boundcalc.theorems.algebra import Expr, number, written_out
+from boundcalc.theorems.algebra import Expr, written_out
 from boundcalc.theorems.code import ball
 from boundcalc.theorems.formula import Formula
 
@@ -60,41 +58,6 @@ def on_intervals(formula: Formula) -> Callable[[dict[str, arb]], arb]:
         return ball(written_out(formula.expr), known)
 
     return value
-
-
-# -- the loss and norms (layers: tests/soundness/test_layer_constants.py)
-
-
-def ramp_loss(random: Random) -> tuple[arb, arb]:
-    """The loss of two outputs, often between the kinks, against their distance over gamma."""
-    gamma = arb(random.uniform(0.1, 3))
-    u = arb(random.uniform(0.3, 0.7)) * gamma
-    v = u + arb(random.choice((random.uniform(-0.1, 0.1), random.uniform(-5, 5)))) * gamma
-
-    def ramp(x: arb) -> arb:
-        return INTERVAL.minimum(arb(1), INTERVAL.maximum(arb(0), 1 - x / gamma))
-
-    return abs(ramp(u) - ramp(v)), abs(u - v) / gamma
-
-
-# -- allocation, chaining, one scale
-
-
-def _chain_trial(factor: Expr) -> Trial:
-    def trial(random: Random) -> tuple[arb, arb]:
-        m, phi = arb(10**6), arb(int(factor.p)) / int(factor.q)
-        k = arb(10 ** random.uniform(-6, 0.2))
-        capacity = (k / (phi / 2 * arb(1).exp())) ** 2 * m / 2
-        best = arb(1)
-        t = max(0.0, -math.log(2 * float(k)))
-        for levels in range(1, 60):
-            scales = [(-arb(t + 1) * j / levels).exp() / 2 for j in range(levels)]
-            counts = [capacity / scale**2 for scale in scales[1:]]
-            links = sum(gap.chain_links(INTERVAL, scales, counts, m), start=arb(0))
-            best = INTERVAL.minimum(best, 2 * scales[-1] + phi * links)
-        return best, gap.chain_closed(INTERVAL, capacity, phi, m)
-
-    return trial
 
 
 def _log_of_product(random: Random) -> tuple[arb, arb]:
@@ -188,8 +151,6 @@ def carried_over(random: Random) -> tuple[arb, arb]:
 
 
 TRIALS: Mapping[str, tuple[Trial, int, float]] = {
-    "ramp": (ramp_loss, 200, 0.99),
-    "chain in one line": (_chain_trial(sympy.Rational(17, 16)), 40, 0.5),
     "log of a product": (_log_of_product, 300, 0.5),
     "radius without rho": (_radius_without_rho, 300, 0.5),
     "psi": (_psi, 300, 0.9),
@@ -229,16 +190,6 @@ def root_of_the_quadratic() -> tuple[Expr, Expr]:
     return q_2 * top**2 + q_0 * bottom**2, 2 * q_1 * top * bottom
 
 
-def gap_line() -> tuple[Expr, Expr]:
-    """The line of the closed form that chaining gives, at phi = 17/16 and a capacity."""
-    formula, parts = _parts("edelman2022", "gap")
-    capacity = sympy.Symbol("C_F", positive=True)
-    line = formula.expr.subs(sympy.Symbol("k", positive=True), parts["k"])
-    k = sympy.Rational(17, 32) * sympy.E * sympy.sqrt(2 * capacity / symbols.m)
-    chain = 2 * k * (number(gap.CLOSED_OFFSET) + sympy.Max(0, sympy.log(1 / (2 * k))))
-    return line, chain + sympy.sqrt(sympy.log(1 / symbols.delta) / (2 * symbols.m))
-
-
 def plain_error() -> tuple[Expr, Expr]:
     """X4's plain form is its numerator over its denominator."""
     formula, _ = _parts("X4", "plain_error")
@@ -248,7 +199,6 @@ def plain_error() -> tuple[Expr, Expr]:
 
 IDENTITIES: Mapping[str, Identity] = {
     "root": root_of_the_quadratic,
-    "gap": gap_line,
     "plain error": plain_error,
 }
 
@@ -266,13 +216,3 @@ def identical(left: Expr, right: Expr) -> bool:
     return any(attempt(difference) == 0 for attempt in quick) or bool(
         sympy.cancel(sympy.together(difference)) == 0 or sympy.simplify(difference) == 0
     )
-
-
-def test_formulas_are_enclosed_by_their_interval_versions() -> None:
-    for name in ("edelman2022", "zhang2022"):
-        formula = THEOREMS[name].gap
-        point = random_point(formula, Random(3))
-        enclosure = on_intervals(formula)(point)
-        exact = formula.value(**{key: float(value) for key, value in point.items()})
-        assert float(enclosure.rad()) < 1e-20 * float(enclosure)
-        assert float(enclosure) == pytest.approx(float(exact), rel=1e-9)
