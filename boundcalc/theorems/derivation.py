@@ -77,17 +77,13 @@ class Derivation:
         return [*cited.values(), *([] if self.theorem.stated_by else [HERE])]
 
     def render(self, form: str = "text", *, detail: str = "brief", width: int = WIDE) -> str:
-        """The derivation as text, markdown or a LaTeX article; brief: without lemmas and the words of steps."""
+        """The derivation as text or a LaTeX article; brief: without lemmas and the words of steps."""
         from boundcalc.theorems import render
 
-        choice("format", form, ("text", "markdown", "latex"))
         full = choice("detail", detail, ("brief", "full")) == "full"
-        if form == "latex":
+        if choice("format", form, ("text", "latex")) == "latex":
             return render.article(self, full=full)
-        return render.text(self, full, width) if form == "text" else render.markdown(self, full)
-
-    def _repr_markdown_(self) -> str:
-        return self.render("markdown")
+        return render.text(self, full, width)
 
 
 def derive(what: Any, quantity: str | None = None, values: Mapping[str, Any] | None = None) -> Derivation:

@@ -213,12 +213,6 @@ class Formula:
         ball = self.ball(**values)
         return float(ball.log().mid()) / math.log(10) if ball > 0 else -math.inf
 
-    def exponents(self, **values: Any) -> dict[str, float]:
-        """Local elasticities d log / d log x at a point, one per input; sizes are treated as real numbers."""
-        from boundcalc.theorems.growth import exponents
-
-        return exponents(self, values)
-
     def lambdify(self, *names: Any, **values: Any) -> Callable[..., Any]:
         """A NumPy function of the inputs named (all in order, unless named); inputs given by keyword are fixed."""
         from boundcalc.theorems.code import numpy_function
@@ -251,17 +245,13 @@ class Formula:
             parts += _definition_rows(function, letters, width)
         return rows_of(self.left or self.name, self.relation, self.expr, letters, width), parts
 
-    def latex(self, *, expand: bool = False, width: int = WIDE) -> str:
-        """The formula as a display's content; `expand` writes every named part out."""
-        if expand:
-            return f"{self.left} {SIGNS[self.relation]} {latex(written_out(self.named))}"
+    def latex(self, width: int = WIDE) -> str:
+        """The formula as a display's content."""
         main, parts = self.rows(width)
         return "\\begin{aligned}\n" + " \\\\\n".join([*main, *parts]) + "\n\\end{aligned}"
 
-    def text(self, *, expand: bool = False) -> str:
+    def text(self) -> str:
         """The formula as a terminal shows it, a named part a line."""
-        if expand:
-            return terminal(self.latex(expand=True))
         main, parts = self.rows(10**6)
         return "\n".join([*map(terminal, main), *(f"  {terminal(row)}" for row in parts)])
 

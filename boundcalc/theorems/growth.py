@@ -1,4 +1,4 @@
-"""What dominates a formula as one input grows, and how it reacts at a point."""
+"""What dominates a formula as one input grows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from flint import ctx
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.theorems import symbols
-from boundcalc.theorems.algebra import Expr, number, probe, written_out
+from boundcalc.theorems.algebra import Expr, probe, written_out
 
 if TYPE_CHECKING:
     from boundcalc.theorems.formula import Formula
@@ -183,24 +182,3 @@ def limit(formula: Formula, x: sympy.Symbol, assume: Mapping[sympy.Symbol, Expr]
     growth, meanings = _dominant(formula, x, assume)
     order = _compare(growth, _Growth(sympy.S.One))
     return growth.coefficient.xreplace(meanings) if order == 0 else sympy.oo if order > 0 else sympy.S.Zero
-
-
-def exponents(formula: Formula, values: Mapping[str, Any]) -> dict[str, float]:
-    """D log(formula) / d log(x) at a point for every input x, by central differences in 256 bits.
-
-    Where the point is a kink of a minimum, the mean of both sides is returned.
-    """
-    total = formula.ball(**values)
-    if not total > 0:
-        raise Unsupported(Refusal("exponents()", f"the value {total}", "a positive value", "Choose another point."))
-    precision, ctx.prec = ctx.prec, 256
-    size = 10**20
-    step = sympy.Rational(1, size)
-    try:
-        slopes: dict[str, float] = {}
-        for name, value in values.items():
-            up, down = (formula.ball(**{**values, name: number(value) * (1 + sign * step)}) for sign in (1, -1))
-            slopes[name] = float(((up.log() - down.log()) / 2 * size).mid())
-    finally:
-        ctx.prec = precision
-    return slopes

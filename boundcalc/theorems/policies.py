@@ -56,9 +56,7 @@ class Policy:
         return None
 
 
-LAWS = frozenset(NOISES)
 _UNIFORM = frozenset(name for name, lemma in LEMMAS.items() if lemma.uniform and name not in ALWAYS)
-T_FREE = _UNIFORM
 _COUNTED = " and ".join(sorted(COUNTING))
 
 POLICIES: dict[str, Policy] = {
@@ -69,7 +67,7 @@ POLICIES: dict[str, Policy] = {
             "the smallest bound that any lemma and any theorem of G proves",
             _UNIFORM,
             meeting=True,
-            laws=LAWS,
+            laws=frozenset(NOISES),
             refining=True,
             stored=True,
             comparison=True,
@@ -80,7 +78,7 @@ POLICIES: dict[str, Policy] = {
             COUNTING,
             "closed",
         ),
-        Policy("T-free", "covers independent of T: Maurey and volumetric", T_FREE),
+        Policy("T-free", "covers independent of T: Maurey and volumetric", _UNIFORM),
         Policy("parameters", "parameter counting: volumetric covers alone", frozenset({"T4"})),
         Policy(
             "comparison",

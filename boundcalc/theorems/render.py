@@ -1,14 +1,14 @@
-r"""Derivations as Markdown with LaTeX, from which the terminal's text and the article follow.
+r"""Derivations on a terminal and as articles.
 
-A document is a list of blocks: words in Markdown, and displays as rows of LaTeX. `markdown`, `text` and `article` print
-them, each in its own way; `files` makes an article, or fragments for \input.
+A document is a list of blocks: words in Markdown, and displays as rows of LaTeX. `text` and `article` print them, each
+in its own way; `files` makes an article, or fragments for \input.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from boundcalc.base import theory
@@ -129,47 +129,30 @@ def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-# -- Markdown, and a terminal
+# -- a terminal
 
-_HEADS = {"definition": "**Definition.** ", "theorem": "**Theorem** ({title}). ", "lemma": "**{number}** ({title}). "}
-_HEADS |= {"step": "**{number}. {title}.** ", "heading": "## {title}", "words": "**{title}.** "}
-
-
-def _parts(derivation: Derivation, full: bool) -> Iterator[str | tuple[str, ...]]:
-    """Markdown with the heads of blocks, and displays; "" between blocks."""
-    for block in document(derivation, full):
-        head = "" if block.kind == "words" and not block.title else _HEADS[block.kind]
-        head = head.format(title=block.title, number=block.number)
-        first, *rest = block.body or ("",)
-        apart = "\n\n" if head and isinstance(first, str) and first.startswith(("-", "```")) else ""
-        yield from (f"{head}{apart}{first}",) if isinstance(first, str) else (head, first)
-        yield from rest
-        yield ""
-
-
-def markdown(derivation: Derivation, full: bool) -> str:
-    """A page."""
-    out = [f"# {_capital(derivation.theorem.title)} (`{derivation.theorem.name}`)"]
-    for part in _parts(derivation, full):
-        if isinstance(part, str):
-            out.append(re.sub(r"```math\n(.*?)\n```", r"$$\n\1\n$$", part, flags=re.DOTALL))
-        else:
-            out.append("$$\n\\begin{aligned}\n" + " \\\\\n".join(part) + "\n\\end{aligned}\n$$")
-    out += ["## Sources", *(f"- {source}" for source in derivation.sources())]
-    return "\n\n".join(part.strip() for part in out if part.strip()) + "\n"
+_HEADS = {"definition": "Definition. ", "theorem": "Theorem ({title}). ", "lemma": "{number} ({title}). "}
+_HEADS |= {"step": "{number}. {title}. ", "heading": "{title}", "words": "{title}. "}
 
 
 def text(derivation: Derivation, full: bool, width: int) -> str:
     """A page for a terminal of so many columns."""
     theorem = derivation.theorem
-    lines = [f"{theorem.name}: {prose.plain(theorem.title)}", theorem.stated_by or str(theorem.source), ""]
-    for part in _parts(derivation, full):
-        words = prose.plain(part.removeprefix("## ")).splitlines() if isinstance(part, str) else []
-        lines += words if isinstance(part, str) else [f"    {terminal(row)}" for row in part]
-        lines += [""] * (not part)
+    lines = [f"{theorem.name}: {prose.plain(theorem.title)}", theorem.stated_by or str(theorem.source)]
+    for block in document(derivation, full):
+        head = "" if block.kind == "words" and not block.title else _HEADS[block.kind]
+        head = head.format(title=block.title, number=block.number)
+        first, *rest = block.body or ("",)
+        apart = "\n\n" if head and isinstance(first, str) and first.startswith(("-", "```")) else ""
+        lines.append("")
+        for part in (f"{head}{apart}{first}", *rest) if isinstance(first, str) else (head, first, *rest):
+            if isinstance(part, str):
+                lines += prose.plain(part).splitlines()
+            else:
+                lines += [f"    {terminal(row)}" for row in part]
     if not full and derivation.steps:
-        lines += ["Lemmas and details: --detail full. As a formula alone: --detail formula.", ""]
-    return "\n".join(row for line in lines[:-1] for row in _wrapped(line, width)) + "\n"
+        lines += ["", "Lemmas and details: --detail full. As a formula alone: --detail formula."]
+    return "\n".join(row for line in lines for row in _wrapped(line, width)) + "\n"
 
 
 def _wrapped(line: str, width: int) -> list[str]:

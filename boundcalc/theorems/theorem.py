@@ -220,18 +220,6 @@ class Theorem:
         chosen = [q for q in quantities if set(names[q]) <= inputs.keys()] or [quantities[-1]]
         return [self.checked(q, **{name: inputs[name] for name in names[q] if name in inputs}) for q in chosen]
 
-    def latex(self, quantity: str | None = None, *, expand: bool = False) -> str:
-        """A formula as the content of a display."""
-        return self.formula(quantity).latex(expand=expand)
-
-    def lambdify(self, *names: Any, quantity: str | None = None, **values: Any) -> Callable[..., Any]:
-        """A NumPy function of the inputs named (all in order, unless named), some of them fixed."""
-        return self.formula(quantity).lambdify(*names, **values)
-
-    def code(self, language: str, quantity: str | None = None) -> str:
-        """A formula in another language."""
-        return self.formula(quantity).code(language)
-
     def cite(self) -> str:
         """BibTeX: the paper, and this library for the explicit constants."""
         return self.source.bibtex if self.source == HERE else f"{self.source.bibtex}\n\n{HERE.bibtex}"
@@ -258,23 +246,12 @@ class Theorem:
 
         return page()[self.statement_name].assumes
 
-    def claim(self, quantity: str) -> str:
-        """The statement up to its formula."""
-        return self.claims[quantity][0] if quantity in self.claims else "Then"
-
-    def remark(self, quantity: str) -> str:
-        """What the statement says after its formula."""
-        return self.claims[quantity][1] if quantity in self.claims else ""
-
     def differences(self) -> tuple[str, ...]:
         """What the explicit formula and the paper do not share, in words."""
         return (*(f"In {_letter(name)}: {why}" for name, why in self.differs.items()), *self.also)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.source.short}): {self.explicit.text()}"
-
-    def _repr_latex_(self) -> str:
-        return f"$${self.latex()}$$"
 
 
 def field_value(setting: Setting, field: str) -> float:

@@ -72,7 +72,7 @@ from boundcalc.theorems.derivation import derive
 from boundcalc.theorems import THEOREMS
 for name in ("edelman2022", "zhang2022", "X3"):
     derivation = derive(name)
-    print(derivation.render("text"), derivation.render("latex"), THEOREMS[name].code("javascript"))
+    print(derivation.render("text"), derivation.render("latex"), derivation.formula.code("javascript"))
 """
 
 

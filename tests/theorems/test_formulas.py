@@ -173,11 +173,3 @@ def test_leading_refuses_what_depends_on_other_inputs() -> None:
     assert GAP.leading("C", depth=2).has(symbols.C)
     with pytest.raises(Unsupported, match="a term sin"):
         Formula("odd", sympy.sin(BY_NAME["T"].symbol)).leading("T")
-
-
-def test_exponents_are_the_slopes_on_logarithmic_paper() -> None:
-    exponents = GAP.exponents(**POINT)
-    for name, value in POINT.items():
-        step = 1e-5
-        up, down = (GAP.log10(**{**POINT, name: value * (1 + sign * step)}) for sign in (1, -1))
-        assert exponents[name] == pytest.approx((up - down) / (np.log10(1 + step) - np.log10(1 - step)), abs=1e-6)

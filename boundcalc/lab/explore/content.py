@@ -95,7 +95,7 @@ def theorems() -> list[dict[str, Any]]:
                 "claim": f"<p>{html.escape(plain(theorem.statement))}</p>",
                 "formula": f'<pre class="math">{html.escape(formula.text())}</pre>',
                 "steps": f'<pre class="math">{html.escape(_steps(name))}</pre>',
-                "latex": formula.latex(expand=False),
+                "latex": formula.latex(),
                 "python": formula.code("python"),
             }
         )
