@@ -3,7 +3,6 @@ laws."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import operator
@@ -34,10 +33,8 @@ from boundcalc.statements.comparison.closed import (
     LOWEST_QUARTER,
     closed,
     expected_gap,
-    hoelder,
     kappa,
     mean_of_signs,
-    score_complexity,
 )
 from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
 from boundcalc.statements.comparison.sharp import (
@@ -345,50 +342,6 @@ def test_the_lowest_quarter_of_gaussians(m: int) -> None:
     assert used >= exact * (1 - 0.6 / m)
 
 
-@pytest.mark.parametrize("m", [1, 2])
-def test_three_ghosts_an_example(m: int) -> None:
-    """Every choice of m of 4m examples, on random classes: at most the Gaussian supremum over m a, and nearly it for
-    one."""
-    rng = np.random.default_rng(m)
-    draws = rng.standard_normal((100_000, 4 * m))
-    a = -np.sort(draws, axis=1)[:, :m].mean()
-    chosen = np.full((math.comb(4 * m, m), 4 * m), 1 / (3 * m))
-    for row, places in zip(chosen, itertools.combinations(range(4 * m), m), strict=True):
-        row[list(places)] = -1 / m
-    most = 0.0
-    for trial in range(40):
-        z = rng.random((1 + trial, 4 * m)) < 0.5 if trial % 2 else chosen > 0
-        least = (chosen @ z.T).max(axis=1).mean()
-        most = max(most, ratio := least / ((draws @ z.T).max(axis=1).mean() / (m * a)))
-        assert ratio <= 1.02
-    assert most > 0.8
-
-
-def test_projections_of_one_block() -> None:
-    """|df| <= |d Lambda| + |w|/2 max(|d q1|, |d q3|), both projections done one by one; attained."""
-    rng = np.random.default_rng(14)
-    worst = 0.0
-    for trial in range(20_000):
-        d, readout = int(rng.integers(1, 4)), rng.uniform(0.3, 2)
-        hidden, w = rng.uniform(0.3, 3) * rng.standard_normal((d, d)), rng.standard_normal(d)
-        w *= readout / np.linalg.norm(w)
-        z = rng.uniform(0.2, 3) * rng.standard_normal(d)
-        if trial % 2:  # where the second projection acts, in the direction of the read-out
-            hidden, w, z = np.eye(d) * 1.1, readout * np.eye(d)[0], np.abs(z[0]) * np.eye(d)[0] + 1e-3
-        found: list[tuple[float, float, float, float]] = []
-        step = 10 ** rng.uniform(-4, 0) * (np.eye(d)[0] if trial % 2 else rng.standard_normal(d))
-        for row in (z, z + step):
-            h = np.maximum(row, 0)
-            projected = np.maximum(row / max(1.0, np.linalg.norm(row)), 0) @ hidden
-            f = projected / max(1.0, float(np.linalg.norm(projected))) @ w
-            found.append((float(f), float(h @ hidden @ w), float(row @ row), float((h @ hidden) @ (h @ hidden))))
-        f, moved, first, second = (abs(a - b) for a, b in zip(*found, strict=True))
-        room = moved + readout / 2 * max(first, second)
-        assert f <= room * (1 + 1e-9) + 1e-12
-        worst = max(worst, f / room)
-    assert worst > 0.95
-
-
 @pytest.mark.parametrize(
     ("changes", "value"),
     [
@@ -432,19 +385,6 @@ def test_scores_of_a_later_block_oscillate_by_at_most_twice_r() -> None:
             assert moved <= 2 * size.half_range * (1 + 1e-9)
             most = max(most, moved / size.half_range)
     assert most >= 1.99
-
-
-def test_products_of_neurons() -> None:
-    """Psi's increments: |n_q n~'_t - ...| <= |d alpha|/2 + sd(d n')/2 beside half of n', in L2 over t."""
-    rng = np.random.default_rng(8)
-    for _ in range(20_000):
-        mass = rng.dirichlet(np.full(4, 0.5))
-        (a0, a1), n0, n1 = rng.uniform(-0.5, 0.5, 2), rng.random(4), rng.random(4)
-        c0, c1 = n0 - mass @ n0, n1 - mass @ n1
-        moved = math.sqrt(mass @ (a0 * c0 - a1 * c1) ** 2)
-        assert moved <= 0.5 * abs(a0 - a1) + 0.5 * math.sqrt(mass @ (c0 - c1) ** 2) + 1e-12
-    assert score_complexity(FLOAT, 2.0) <= (0.5 + math.sqrt(2)) * 2 + math.sqrt(2 / math.pi) / 2
-    assert hoelder(FLOAT, 0.5, 0.5) == pytest.approx(math.sqrt(2))
 
 
 # -- suprema of small classes

@@ -65,27 +65,6 @@ def test_an_enumerated_composite_cover() -> None:
     assert enumerated_violations(4.0)
 
 
-def allocation_violations(shrink: float) -> list[str]:
-    """Random feasible allocations, and the best one, that beat A1's minimum times ``shrink``."""
-    rng = np.random.default_rng(4)
-    found = []
-    for _ in range(200):
-        size = int(rng.integers(1, 6))
-        a, k = rng.exponential(1, size) + 1e-3, rng.exponential(1, size) + 1e-3
-        least = shrink * float(np.cbrt(a * k**2).sum()) ** 3
-        best = (a / k) ** (1 / 3)
-        for eps in (best, *(best * np.exp(0.1 * rng.standard_normal((4, size))))):
-            eps = eps / float(k @ eps)
-            if float((a / eps**2).sum()) < least * (1 - 1e-9):
-                found.append(f"{a} {k} {eps}")
-    return found
-
-
-def test_a1_is_the_minimum_and_is_attained() -> None:
-    assert allocation_violations(1.0) == []
-    assert allocation_violations(1.001)
-
-
 def closure_violations(names: tuple[str, ...], shrink: float = 1.0) -> list[str]:
     """Random matrices with a norm above what follows from the norms in ``names``."""
     rng = np.random.default_rng(12)

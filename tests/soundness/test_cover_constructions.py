@@ -131,25 +131,6 @@ def test_t1_perceptrons_fit_the_claim() -> None:
     assert t1_failures(t1_cases(1, 0), lambda value: value / 2)
 
 
-def test_t1_codes_of_a_whole_disc_fit_the_count() -> None:
-    """All w of a fine grid of the disc use at most D(N, s) different codes."""
-    rng = np.random.default_rng(2)
-    grid = np.linspace(-1, 1, 81)
-    disc = [np.array(p) for p in itertools.product(grid, grid) if math.hypot(*p) <= 1]
-    for x in (np.eye(2), rng.standard_normal((3, 2))):
-        x = x / np.linalg.norm(x, axis=1).max()
-        b = largest_row(x)
-        eps = b / math.sqrt(6.5)
-        codes = {tuple(perceptron(x, w, eps, b, lazy=True, cap=10_000)[0].tolist()) for w in disc}
-        assert math.log(len(codes)) <= claim("T1", b / eps, 2, 1, len(x))
-
-
-def test_integer_vectors_are_counted_exactly() -> None:
-    for n, s in itertools.product(range(1, 5), range(6)):
-        box = itertools.product(range(-s, s + 1), repeat=n)
-        assert log_lattice(n, s) == math.log(sum(sum(map(abs, v)) <= s for v in box))
-
-
 # ---------------------------------------------------------------- T2
 
 
@@ -336,20 +317,6 @@ def random_cover_failures(case: VolumeCase, seed: int, factor: float = 1.0) -> l
 def test_as_many_random_centres_as_claimed_reach_every_target(case: VolumeCase) -> None:
     assert random_cover_failures(case, 5) == []
     assert random_cover_failures(case, 5, factor=0.01)
-
-
-@pytest.mark.parametrize("case", VOLUME_CASES, ids=str)
-def test_hit_probability_of_one_random_centre(case: VolumeCase) -> None:
-    """A centre hits the ball of radius (1-t)x around any point of the unit ball with chance p."""
-    rng = np.random.default_rng(6)
-    h = (1 - case.t) * case.x
-    drawn = (1 + h) * uniform_ball(rng, case.d, case.k, 200_000)
-    p = (1 + 1 / h) ** -(case.d * case.k)
-    corner = np.zeros((case.d, case.k))
-    corner[0, 0] = 1
-    for q in (np.zeros((case.d, case.k)), corner):
-        hits = float((norm_op(drawn - q) <= h).mean())
-        assert abs(hits - p) <= 6 * math.sqrt(p / 200_000)
 
 
 # ---------------------------------------------------------------- T5

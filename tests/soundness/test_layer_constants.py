@@ -24,7 +24,6 @@ from boundcalc.layers.forward import Fixed
 from boundcalc.layers.heads import normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Lookup, Normaliser, Norms
 from boundcalc.statements.weights import Weights
-from boundcalc.testing.drawing import projected
 from boundcalc.testing.layers import LayerExample, claimed
 from tests.soundness.network import rows
 
@@ -142,58 +141,6 @@ def worst_direction(layer: Run, x: Array, row: int) -> Array:
     return best / np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1e-300)
 
 
-def rotary_slope(kap: float, angle: float) -> float:
-    """One query and the keys +-e_2, turned by +angle and -angle before they are scored (RoPE)."""
-    cos, sin = math.cos(angle), math.sin(angle)
-    turns = np.array([[[cos, -sin], [sin, cos]], [[cos, sin], [-sin, cos]]])
-
-    def layer(z: Array) -> Array:
-        turned = np.einsum("tij,tj->ti", turns, z[:2])
-        return softmax(kap * turned @ z[2])[None] @ z[:2]
-
-    x = np.array([[0.0, 1.0], [0.0, -1.0], [1.0, 0.0]])
-    return slope_at(layer, x, worst_direction(layer, x, 0))
-
-
-def test_the_constant_of_one_matrix_is_exceeded_by_rotary_positions() -> None:
-    """Scores that depend on positions need the plain constant (L12), not that of L7."""
-    for kap in (0.2, 1.0, 3.0):
-        steepest = max(rotary_slope(kap, angle) for angle in np.linspace(-1.2, 1.2, 49))
-        one_matrix = facts_of(Attention(2), W_QK=kap).lipschitz
-        assert one_matrix * 1.01 < steepest <= facts_of(Attention(2, cap=1.0), W_QK=kap).lipschitz
-
-
-def separate_score_ratios(seed: int, *, project: bool) -> list[float]:
-    """Scores from separate query and key maps, errors in both."""
-    rng = np.random.default_rng(seed)
-    ratios: list[float] = []
-    for case in range(2000):
-        b, c_q, c_k = (float(z) for z in rng.uniform(0.3, 2, 3))
-        d_head = int(rng.integers(1, 5))
-        q = projected(9 * rng.standard_normal((1, d_head)), b * c_q)
-        k = projected(9 * rng.standard_normal((1, d_head)), b * c_k)
-        if case % 2:
-            k = q * c_k / c_q
-        eps_q, eps_k = (float(z) for z in rng.uniform(0, 2, 2))
-        dq, dk = q / rows(q) * eps_q, k / rows(k) * eps_k
-        sign = -1 if case % 4 == 3 else 1
-        k1 = projected(k + sign * dk, b * c_k) if project else k + sign * dk
-        change = abs(float(((q + sign * dq) @ k1.T - q @ k.T)[0, 0])) / math.sqrt(d_head)
-        slots = facts_of(Attention(1, d_head=d_head, qk="split"), b, W_Q=c_q, W_K=c_k).slots
-        per_eps = {slot.kind: slot.sensitivity / b for slot in slots}
-        bound = per_eps["W_Q"] * eps_q + per_eps["W_K"] * eps_k
-        ratios.append(change / bound)
-    return ratios
-
-
-def test_s4_separate_query_and_key_maps() -> None:
-    ratios = separate_score_ratios(11, project=True)
-    assert violations(ratios) == []
-    assert max(ratios) > 0.95
-    assert violations(ratios, 0.9)
-    assert violations(separate_score_ratios(11, project=False))
-
-
 # ---------------------------------------------------------------- claims that single networks attain
 
 OPPOSITE = np.array([[1.0, 0.0], [-1.0, 0.0]])
@@ -269,14 +216,24 @@ def changed(layer: Layer, norms: Norms, p: dict[Any, Array], kind: str, error: A
     return rows(f({**p, key: p[key] + error}) - f(p)) / (float(slot.sensitivity) * eps)
 
 
-@pytest.mark.parametrize("mode", ["head", "width"])
+@pytest.mark.parametrize("mode", ["none", "head", "width"])
 @pytest.mark.parametrize("kind", ["W_Q", "W_K", "norm_Q.gain", "norm_K.gain"])
-def test_the_cost_of_normalised_queries_and_keys_is_tight(kind: str, mode: Any) -> None:
+def test_the_cost_of_queries_and_keys_is_tight(kind: str, mode: Any) -> None:
     """From a map (a gain) that is 0, with the normaliser at its steepest."""
+    if mode == "none" and kind.startswith("norm"):
+        return
     steep = 0.04 if kind.startswith("W") else 1e-9
     norms = Norms(C=1.0, budgets={"norm_Q.gain": Budget(sup=1.5), "norm_K.gain": Budget(sup=0.7)})
     plain = Normaliser("softmax", 1.0)
-    layer = Attention(1, d_head=1, qk="split", combine="concat", normaliser=plain, qk_norm=mode, qk_eps=steep)
+    layer = Attention(
+        1,
+        d_head=1,
+        qk="split",
+        combine="concat",
+        normaliser=plain,
+        qk_norm=mode,
+        qk_eps=None if mode == "none" else steep,
+    )
     p: dict[Any, Array] = {(name, None, 0): np.eye(1) for name in ("W_V", "W_Q", "W_K")}
     p |= {("norm_Q.gain", None, None): np.array([1.5]), ("norm_K.gain", None, None): np.array([0.7])}
     key = next(key for key in p if key[0] == kind)

@@ -91,15 +91,6 @@ def test_with_the_length_of_the_row_dropped_it_does_not() -> None:
     assert too_likely(lambda of, t: t, own_depth)
 
 
-def test_the_spread_is_near_the_exact_quantile() -> None:
-    """Within a sixth, and below sqrt k + t: little is to be gained there."""
-    for k in (3, 17, 300):
-        for t in (2.0, 7.0):
-            found = own_spread(target("map", 5, k), t)
-            exact = math.sqrt(chi2.isf(math.exp(-(t**2) / 2), k))
-            assert exact <= found <= min((1.4 if k == 3 else 1.17) * exact, math.sqrt(k) + t)
-
-
 # -- what noise costs
 
 
@@ -309,16 +300,6 @@ def test_a_look_at_one_example_is_counted(monkeypatch: pytest.MonkeyPatch) -> No
     assert check(certificate).log_value == pytest.approx(float(alone.log_value(certificate)), abs=1e-9)
     monkeypatch.setattr(levels, "events", lambda of: 1)
     assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.02
-
-
-def test_noise_is_never_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where eps is above a piece's reach a cover costs nothing, and noise still something."""
-    certificate = found()
-    level = certificate.levels[0]
-    cover = replace(level.covers["readout"], log_eps=5.0)
-    wide = replace(certificate, levels=(Level(9.0, {**level.covers, "readout": cover}),))
-    monkeypatch.setattr(type(STRATEGY), "conditions", lambda *_: iter(()))
-    assert float(check(wide)._run.booked[0]["readout"].cost) > 0
 
 
 def test_after_a_look_at_the_training_error_eta_is_fixed() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc import Setting, compare, evaluate
+from boundcalc import Setting, evaluate
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.layers.base import Weight
@@ -20,10 +20,7 @@ from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check
 from boundcalc.proof.second.value import numbers
 from boundcalc.setting import Architecture, Norms
-from boundcalc.statements.strategies import STRATEGIES, stored_count, stored_weights, theorems
-from boundcalc.testing import Coins
-from boundcalc.testing.strategies import scaled
-from boundcalc.theorems import BOUNDS
+from boundcalc.statements.strategies import stored_count, stored_weights
 from tests.laws.settings import settings
 from tests.proof import alone
 
@@ -111,18 +108,6 @@ def test_the_value_is_that_of_the_statement() -> None:
     assert sum(check(value.certificate).shares.values()) == pytest.approx(1)
 
 
-def test_nothing_is_gained_without_the_premise() -> None:
-    plain = SMALL.but(bits=None)
-    values = compare(plain)
-    assert not any(value.strategy.startswith("stored") for value in values if value.refusal is None)
-    with_premise = {value.name: value for value in compare(SMALL)}
-    for value in values:
-        again = with_premise[value.name]
-        if not BOUNDS[value.name].stored and value.refusal is None:
-            assert (again.log10, again.strategy) == (value.log10, value.strategy)
-    assert with_premise["best"].log10 < next(value for value in values if value.name == "best").log10
-
-
 @pytest.mark.parametrize("checker", [check, alone.log_value], ids=["first", "second"])
 def test_forgeries_are_refused(checker: Any) -> None:
     for certificate in certificates():
@@ -148,16 +133,3 @@ def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
     for checker in (check, alone.log_value):
         with pytest.raises(CertificateError, match="candidates"):
             checker(forged)
-
-
-def test_less_than_it_says_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a bit less a weight: coins, of which as many as networks are seen, exceed the value."""
-    from boundcalc.testing.strategies import no_class_of_coins_exceeds_it
-
-    coins = Coins(10**6, 1000, 0.2)
-    assert no_class_of_coins_exceeds_it(STRATEGIES["stored-gap"], coins) is None
-    assert no_class_of_coins_exceeds_it(scaled(STRATEGIES["stored-gap"], 0.88), coins) is not None
-    certificate, _ = certificates()
-    honest = theorems.stored_weights
-    monkeypatch.setattr(theorems, "stored_weights", lambda setting: {k: n // 2 for k, n in honest(setting).items()})
-    assert check(certificate).log_value < float(alone.log_value(certificate)) - 0.1

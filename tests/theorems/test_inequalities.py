@@ -60,52 +60,6 @@ def on_intervals(formula: Formula) -> Callable[[dict[str, arb]], arb]:
     return value
 
 
-def _log_of_product(random: Random) -> tuple[arb, arb]:
-    a, r, i = arb(10 ** random.uniform(-6, 6)), arb(10 ** random.uniform(-2, 3)), random.randint(0, 30)
-    return (a * r**i).log1p(), a.log1p() + i * INTERVAL.maximum(arb(0), r.log())
-
-
-# -- attention as inference
-
-
-def _radius_without_rho(random: Random) -> tuple[arb, arb]:
-    """The radius b with the regularisation in it is at most the one without."""
-    rho, r, kappa, most, g = (
-        arb(random.uniform(*ends)) for ends in ((1e-3, 9), (0.51, 1.5), (0.1, 3), (0.1, 3), (0.1, 3))
-    )
-    largest = INTERVAL.minimum(most / rho.sqrt(), kappa ** (2 * r - 1) * g)
-    radius = kappa * (most + kappa * largest) + INTERVAL.minimum(rho * largest, kappa * most)
-    return radius, 2 * kappa * most + kappa ** (2 * r + 1) * g
-
-
-def _psi(random: Random) -> tuple[arb, arb]:
-    b = arb(random.uniform(0.01, 2.9))
-    return 2 * (INTERVAL.expm1(b) - b) / b**2, 1 / (1 - b / 3)
-
-
-def _real_root(random: Random) -> tuple[arb, arb]:
-    """q_0 q_2 <= q_1^2 where x <= 1/4 and b <= 5.66 x."""
-    x = arb(random.uniform(1e-3, 0.25))
-    ratio = arb(10 ** random.uniform(0, 4))
-    b = 4 * ratio.sqrt() * (2 * ratio - 1).sqrt() / (1 + ratio) * x
-    return x**2 * (1 + 1 / (1 - b / 3)), (1 - x) ** 2
-
-
-def _below_hoeffding(random: Random) -> tuple[arb, arb]:
-    """The Chernoff bound at its best tilt: exp(-tilt t + tilt^2 b^2/(2n)) at t is delta/2."""
-    radius, ell, n = (arb(10 ** random.uniform(*ends)) for ends in ((-2, 2), (-1, 2), (0, 6)))
-    t = radius * (2 * ell / n).sqrt()
-    tilt = t * n / radius**2
-    return ell, tilt * t - tilt**2 * radius**2 / (2 * n) + arb("1e-20") * ell
-
-
-def best_regularisation(random: Random) -> tuple[arb, arb]:
-    """No regularisation beats (1 + 1/a) A^(a/(1+a)) (a c_r |g|)^(1/(1+a))."""
-    x, y, p, z = (arb(10 ** random.uniform(-3, 3)) for _ in range(4))
-    p = 1 / (1 + p)
-    return (1 + 1 / p) * x ** (p / (1 + p)) * (p * y) ** (1 / (1 + p)), x / z + y * z**p
-
-
 # -- formulas
 
 
@@ -151,12 +105,6 @@ def carried_over(random: Random) -> tuple[arb, arb]:
 
 
 TRIALS: Mapping[str, tuple[Trial, int, float]] = {
-    "log of a product": (_log_of_product, 300, 0.5),
-    "radius without rho": (_radius_without_rho, 300, 0.5),
-    "psi": (_psi, 300, 0.9),
-    "real root": (_real_root, 300, 0.3),
-    "Hoeffding": (_below_hoeffding, 100, 0.99),
-    "best regularisation": (best_regularisation, 300, 0.5),
     "X3 best error": (_best_error, 20, 0.5),
     "X4 error": (_sharp_is_no_larger, 60, 0.5),
     "X6 any head": (carried_over, 20, 0.99),
