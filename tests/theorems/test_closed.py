@@ -78,7 +78,8 @@ def test_theorems_are_derived(name: str, depth: int, monkeypatch: pytest.MonkeyP
 
 def test_symbolic_depth_keeps_its_digits_where_blocks_neither_stretch_nor_shrink() -> None:
     """C^2 (C + sqrt(1 + C^2)) = 1 is a removable pole of the sum over blocks. Negative control: a block less."""
-    pole = float(sympy.nsolve(C**2 * (C + sympy.sqrt(1 + C**2)) - 1, 0.7))
+    root: Any = sympy.nsolve(C**2 * (C + sympy.sqrt(1 + C**2)) - 1, 0.7)
+    pole = float(root)
     for budget in (pole, pole * (1 - 1e-9), pole * (1 + 1e-6)):
         values: dict[str, Any] = {"C": budget, "T": 512, "m": 10**6, "d": 64, "heads": 1, "gamma": 1, "delta": 0.05}
         for depth in (5, 6):
