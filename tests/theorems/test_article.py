@@ -117,28 +117,6 @@ def test_three_theorems_in_two_columns(tmp_path: Path, monkeypatch: pytest.Monke
     assert compiled(tmp_path, "paper") == []
 
 
-@needs_tex
-@pytest.mark.slow
-def test_all_theorems_in_one_article(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also a theorem of one's own, cited by its author's key or not at all."""
-    paper = article(tmp_path, monkeypatch, columns=1)
-    mine = 'from boundcalc import Bound\nbound = Bound("mine", "2*C*sqrt(d*log(T)/m)", author="A. Author")\n'
-    (tmp_path / "mine.py").write_text(mine)
-    others = [name for name in THEOREMS if name not in THREE]
-    for name in [*others, "mine.py:bound"]:
-        words = ["derive", "--bound", name, "--format", "latex", "--fragment", "-o", "."]
-        assert CliRunner().invoke(main, words).exit_code == 0
-    stems = [name.replace("_", "-") for name in [*others, "mine"]]
-    proofs = "".join(f"\\input{{{stem}-proof}}\n" for stem in stems)
-    paper = paper.replace(
-        "\\bibliographystyle", "".join(f"\\input{{{stem}}}\n" for stem in stems) + "\\bibliographystyle"
-    )
-    paper = paper.replace("\\input{boundcalc-lemmas}", proofs + "\\input{boundcalc-lemmas}")
-    paper = paper.replace("twocolumn", "onecolumn")
-    (tmp_path / "paper.tex").write_text(paper, "utf-8")
-    assert compiled(tmp_path, "paper") == []
-
-
 # ------------------------------------------------------------------------------------------- what an article says
 
 
