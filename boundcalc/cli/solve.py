@@ -133,10 +133,8 @@ def _plan(
         supposed = f"errors differ by {short(truth)} and {short(discordant)} are discordant"
         what = f"the exact paired test finds the better model where {supposed}"
     if form == "json":
-        sizes = {"n": plan.n, "always": plan.always, "power": plan.power, "allowed": plan.allowed}
-        write_json({"for": "n", "certify": certify, **sizes})
+        write_json({"for": "n", "certify": certify, "n": plan.n, "power": plan.power, "allowed": plan.allowed})
         return
-    say(f"n = {plan.always} test examples: with probability {short(power)} or more {what} (delta {short(delta)})")
-    allowed = "" if plan.allowed is None else f" with {plan.allowed} errors allowed"
-    if plan.n < plan.always or allowed:
-        say(f"{plan.n} is the smallest n that is enough{allowed}; from {plan.always} on every n is")
+    say(f"n = {plan.n} test examples: with probability {short(power)} or more {what} (delta {short(delta)})")
+    if plan.allowed is not None:
+        say(f"{plan.allowed} errors allowed")

@@ -14,17 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 
-Counts = NDArray[np.int64]
-Floats = NDArray[Any]
-MOST = 4 * 10**6
+_Floats = NDArray[Any]
+_MOST = 4 * 10**6
 """Examples that are tried."""
-_AT_ONCE = 4096
 _ROOM = 1 - 1e-12
 """Below a level, for rounding."""
-_Powers = Callable[[Counts], tuple[Floats, Floats]]
-"""Of numbers of examples the powers, and the errors that are allowed."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +29,18 @@ class Plan:
     """So many examples are enough.
 
     Attributes:
-        n: the smallest number that is enough.
-        power: the probability of success there.
+        n: from here on every number is enough (the power rises in steps, and falls a little between them).
+        power: the probability of success at n.
         allowed: of n errors, so many still certify; of a comparison None.
-        always: from here on every number is enough (the power rises in steps, and falls a little between them).
     """
 
     n: int
     power: float
-    allowed: int | None
-    always: int
+    allowed: int | None = None
 
 
 def plan_held_out(target: float, truth: float, power: float = 0.9, delta: float = 0.05, looks: int = 1) -> Plan:
-    """The least n so that, where the true risk is `truth`, the certified limit is at most `target` with this power.
+    """The n from which on, where the true risk is `truth`, the certified limit is at most `target` with this power.
 
     Args:
         target: what the limit (H) is to be at most.
@@ -59,23 +54,18 @@ def plan_held_out(target: float, truth: float, power: float = 0.9, delta: float 
         raise InvalidSetting(
             f"a risk of {truth:g} is never certified to be at most {target:g}: the target must be above it"
         )
-    from scipy.stats import binom
 
-    share = delta / looks
+    def powers(n: NDArray[np.int64]) -> _Floats:
+        return _chance_of_most(_most_allowed(n, target, delta / looks), n, truth)
 
-    def powers(n: Counts) -> tuple[Floats, Floats]:
-        allowed = binom.ppf(share, n, target)
-        allowed = np.where(binom.cdf(allowed, n, target) > share * _ROOM, allowed - 1, allowed)
-        return np.where(allowed < 0, 0.0, binom.cdf(allowed, n, truth)), allowed
-
-    n, reached, always, allowed = _smallest(powers, power)
-    return Plan(n, reached, allowed, always)
+    n, reached = _smallest(powers, power)
+    return Plan(n, reached, int(_most_allowed(np.array([n]), target, delta / looks)[0]))
 
 
 def plan_difference(
     difference: float, discordant: float, power: float = 0.9, delta: float = 0.05, looks: int = 1
 ) -> Plan:
-    """The least n so that the exact sign test finds the better of two predictors with this power.
+    """The n from which on the exact sign test finds the better of two predictors with this power.
 
     Args:
         difference: of their risks, supposed for planning.
@@ -89,52 +79,50 @@ def plan_difference(
         raise InvalidSetting(f"errors differ by {difference:g} where one alone errs at most {discordant:g} of the time")
     from scipy.stats import binom
 
-    share = (1 + difference / discordant) / 2
-    most = 64 + int(MOST * discordant)
-    counts = np.arange(min(most, 200_000) + 1)
-    allowed = binom.ppf(delta / looks / 2, counts, 0.5)
-    allowed = np.where(binom.cdf(allowed, counts, 0.5) > delta / looks / 2 * _ROOM, allowed - 1, allowed)
-    wins = np.where(allowed < 0, 0.0, binom.cdf(allowed, counts, 1 - share))
+    counts = np.arange(min(64 + int(_MOST * discordant), 200_000) + 1)
+    allowed = _most_allowed(counts, 0.5, delta / looks / 2)
+    wins = _chance_of_most(allowed, counts, (1 - difference / discordant) / 2)
 
-    def powers(n: Counts) -> tuple[Floats, Floats]:
-        power_of = np.empty(len(n))
-        for index, size in enumerate(n):
-            spread = 12 * math.sqrt(size * discordant * (1 - discordant)) + 12
-            low, high = max(0, int(size * discordant - spread)), int(size * discordant + spread) + 1
-            if high >= len(wins):
-                raise NoSolution(f"more than {size:,} examples are needed: a larger difference, or less power")
-            power_of[index] = float((binom.pmf(counts[low:high], size, discordant) * wins[low:high]).sum())
-        return power_of, np.zeros(len(n))
+    def power_of(n: int) -> float:
+        spread = 12 * math.sqrt(n * discordant * (1 - discordant)) + 12
+        low, high = max(0, int(n * discordant - spread)), int(n * discordant + spread) + 1
+        if high >= len(wins):
+            raise NoSolution(f"more than {n:,} examples are needed: a larger difference, or less power")
+        return float(binom.pmf(counts[low:high], n, discordant) @ wins[low:high])
 
-    n, reached, always, _ = _smallest(powers, power)
-    return Plan(n, reached, None, always)
+    return Plan(*_smallest(lambda n: np.array([power_of(size) for size in n.tolist()]), power))
 
 
 def _check(**values: float) -> None:
     for name, value in values.items():
-        if not 0 < value < 1:
-            raise InvalidSetting(f"{name} must lie between 0 and 1, got {value!r}")
+        validate.fraction(name, value, ends=False)
 
 
-def _smallest(powers: _Powers, power: float) -> tuple[int, float, int, int]:
-    """The first n with enough power, that power, from where on every n has it, and the errors allowed at the first.
+def _most_allowed(n: NDArray[np.int64], rate: float, level: float) -> _Floats:
+    """The largest counts whose lower tails at this rate are at most the level; -1 where there is none."""
+    from scipy.stats import binom
+
+    most = binom.ppf(level, n, rate)
+    return np.where(binom.cdf(most, n, rate) > level * _ROOM, most - 1, most)
+
+
+def _chance_of_most(most: _Floats, n: NDArray[np.int64], rate: float) -> _Floats:
+    """The chances of so many or fewer at a rate."""
+    from scipy.stats import binom
+
+    return np.where(most < 0, 0.0, binom.cdf(most, n, rate))
+
+
+def _smallest(powers: Callable[[NDArray[np.int64]], _Floats], power: float) -> tuple[int, float]:
+    """The n from which on every number of examples has enough power, and the power at n.
 
     Powers rise, but for falls of a few percent between steps: beyond an n with far more than enough none is tried.
     """
     enough = 1
-    while powers(np.array([enough]))[0][0] < power + (1 - power) / 2:
+    while powers(np.array([enough]))[0] < power + (1 - power) / 2:
         enough *= 2
-        if enough > MOST:
-            raise NoSolution(f"more than {MOST:,} examples are needed: a target farther from the truth, or less power")
-    first, last = None, 0
-    for start in range(1, 2 * enough + 1, _AT_ONCE):
-        n = np.arange(start, min(start + _AT_ONCE, 2 * enough + 1))
-        reached, allowed = powers(n)
-        good = reached >= power
-        if first is None and good.any():
-            place = int(good.argmax())
-            first = int(n[place]), float(reached[place]), int(allowed[place])
-        if not good.all():
-            last = int(n[~good][-1])
-    assert first is not None  # noqa: S101 - the loop above ended at one that is enough
-    return first[0], first[1], last + 1, first[2]
+        if enough > _MOST:
+            raise NoSolution(f"more than {_MOST:,} examples are needed: a target farther from the truth, or less power")
+    reached = powers(np.arange(1, 2 * enough + 1))
+    last = int(np.flatnonzero(reached < power).max(initial=-1))
+    return last + 2, float(reached[last + 1])

@@ -214,11 +214,11 @@ def power_by_hand(n: int, target: float, truth: float, delta: float) -> float:
 
 def test_plans_are_what_they_promise() -> None:
     plan = plan_held_out(0.1, 0.05)
-    assert (plan.n, plan.always) == (239, 263)
+    assert plan.n == 263
     assert power_by_hand(plan.n, 0.1, 0.05, 0.05) == pytest.approx(plan.power, rel=1e-9)
-    assert all(power_by_hand(n, 0.1, 0.05, 0.05) < 0.9 for n in (*range(200, plan.n, 7), plan.n - 1, plan.always - 1))
-    assert all(power_by_hand(n, 0.1, 0.05, 0.05) >= 0.9 for n in range(plan.always, plan.always + 60, 6))
-    assert plan_held_out(0.1, 0.08).always == 1845
+    assert power_by_hand(plan.n - 1, 0.1, 0.05, 0.05) < 0.9
+    assert all(power_by_hand(n, 0.1, 0.05, 0.05) >= 0.9 for n in range(plan.n, plan.n + 60, 6))
+    assert plan_held_out(0.1, 0.08).n == 1845
     assert plan_held_out(0.1, 0.05, looks=10).n > plan.n
     with pytest.raises(InvalidSetting, match="must be above"):
         plan_held_out(0.05, 0.05)
@@ -229,7 +229,7 @@ def test_ties_are_not_counted_on() -> None:
     for target, truth, delta in ((0.5, 0.2, 0.5), (0.5, 0.1, 0.25), (0.5, 0.2, 0.0625)):
         plan = plan_held_out(target, truth, 0.5, delta)
         assert power_by_hand(plan.n, target, truth, delta) == pytest.approx(plan.power, rel=1e-9)
-        assert all(power_by_hand(n, target, truth, delta) < 0.5 for n in range(1, plan.n))
+        assert plan.n == 1 or power_by_hand(plan.n - 1, target, truth, delta) < 0.5
     plan = plan_difference(0.3, 0.3, 0.5, 0.0625)
     lost = [k for k in range(plan.n + 1) if (pair(0, k, plan.n).p_value or 1) <= 0.0625]
     assert sum(float(binom.pmf(k, plan.n, 0.3)) for k in lost) == pytest.approx(plan.power, rel=1e-9)
@@ -271,20 +271,19 @@ def most_allowed(sizes: Sequence[int], p: float, share: float) -> list[int]:
 
 @pytest.mark.parametrize("cases", [10, pytest.param(CASES, marks=pytest.mark.slow)])
 def test_plans_are_those_of_another_computation(cases: int) -> None:
-    """On random questions: the first n that is enough, and from where on every n is."""
+    """On random questions: from where on every n is enough."""
     rng = np.random.default_rng(0)
     for _ in range(cases - cases // 10):
         target = float(rng.uniform(0.05, 0.5))
         truth, delta = float(rng.uniform(0.1, 0.55)) * target, float(rng.choice([0.5, 0.1, 0.05, 0.01]))
         power, looks = float(rng.choice([0.5, 0.8, 0.9])), int(rng.integers(1, 5))
         plan = plan_held_out(target, truth, power, delta, looks)
-        sizes = range(1, plan.always + 41)
+        sizes = range(1, plan.n + 41)
         allowed = most_allowed(sizes, target, delta / looks)
         enough = [cdf(k, n, truth) >= power for k, n in zip(allowed, sizes, strict=True)]
-        assert plan.n == enough.index(True) + 1
         assert plan.allowed == allowed[plan.n - 1]
-        assert all(enough[plan.always - 1 :])
-        assert plan.always == 1 or plan.always == plan.n or not enough[plan.always - 2]
+        assert all(enough[plan.n - 1 :])
+        assert plan.n == 1 or not enough[plan.n - 2]
     for _ in range(cases // 10):
         discordant, delta = float(rng.uniform(0.1, 0.6)), float(rng.choice([0.1, 0.05]))
         gap, power = float(rng.uniform(0.3, 0.9)) * discordant, float(rng.choice([0.5, 0.8]))
@@ -292,5 +291,5 @@ def test_plans_are_those_of_another_computation(cases: int) -> None:
         allowed = most_allowed(range(plan.n + 1), 0.5, delta / 2)
         wins = np.array([cdf(k, d, (1 - gap / discordant) / 2) for d, k in enumerate(allowed)])
         powers = [float(binom.pmf(np.arange(n + 1), n, discordant) @ wins[: n + 1]) for n in range(plan.n + 1)]
-        assert max(powers[:-1]) < power <= powers[-1]
+        assert powers[-2] < power <= powers[-1]
         assert plan.power == pytest.approx(powers[-1], rel=1e-9)
