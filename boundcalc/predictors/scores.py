@@ -7,7 +7,7 @@ to S4).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.intervals import upper_float
 from boundcalc.base.output import write_json
 from boundcalc.base.rounding import confidence, down, up
 from boundcalc.base.schema import ClosedShare, Count, Length, Share, Size, check_fields, write
@@ -41,13 +42,13 @@ class _Errors(ErrorCount):
     def value(self) -> float:
         return self.errors / self.n
 
+    @property
+    def complement(self) -> _Errors:
+        return _Errors(self.n - self.errors, self.n)
+
     def high(self, delta: arb, sides: int) -> float:
         """An upper limit, rounded up, that fails with a side's part of delta (Clopper and Pearson)."""
         return limit(self.errors, self.n, (delta / sides).log())
-
-    def low(self, delta: arb, sides: int) -> float:
-        right = _Errors(self.n - self.errors, self.n)
-        return max(0.0, math.nextafter(1 - right.high(delta, sides), -math.inf)) if self.errors else 0.0
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,17 @@ class _Pairs:
     def value(self) -> float:
         return (self.first - self.second) / self.n
 
+    @property
+    def complement(self) -> _Pairs:
+        return _Pairs(self.second, self.first, self.n)
+
     def high(self, delta: arb, sides: int) -> float:
         """Of p (2 q - 1): one alone errs with probability p, and then with q it is the first."""
         one = _Errors(self.first + self.second, self.n)
         q = _Errors(self.first, one.errors).high(delta * arb(_FRACTION), sides) if one.errors else 1.0
         top, rest = math.nextafter(2 * q - 1, math.inf), delta * arb(1 - _FRACTION)
-        p = one.high(rest, 2) if top > 0 else one.low(rest, 2)
+        p = one.high(rest, 2) if top > 0 else _one_less(one.complement.high(rest, 2))
         return min(1.0, math.nextafter(top * p, math.inf))
-
-    def low(self, delta: arb, sides: int) -> float:
-        return -_Pairs(self.second, self.first, self.n).high(delta, sides)
 
 
 @dataclass(frozen=True)
@@ -99,17 +101,47 @@ class _Losses:
 
     @property
     def value(self) -> float:
-        weights = self.weights or [1.0] * self.n
-        return math.fsum(w * x for w, x in zip(weights, self.losses, strict=True)) / math.fsum(weights)
+        return float(np.average(self.losses, weights=self.weights or None))
+
+    @property
+    def complement(self) -> _Losses:
+        """Losses of 1 less these, rounded up."""
+        others = tuple(min(1.0, math.nextafter(1 - loss, math.inf)) if loss else 1.0 for loss in self.losses)
+        return replace(self, losses=others)
 
     def high(self, delta: arb, sides: int) -> float:
-        weights = (self.weights, self.largest) if self.weights else ([1.0] * self.n, 1.0)
-        return _upper_mean(self.losses, *weights, (delta / sides).log())
+        """S3, S4: the least m at which betting against a mean of m or more multiplied its capital by sides / delta.
 
-    def low(self, delta: arb, sides: int) -> float:
-        """From the complements, which are rounded up."""
-        others = tuple(min(1.0, math.nextafter(1 - loss, math.inf)) if loss else 1.0 for loss in self.losses)
-        return max(0.0, math.nextafter(1 - replace(self, losses=others).high(delta, sides), -math.inf))
+        The capital is prod_i (1 + t_i u_i (m - x_i) / (1 - m)), where u_i is a weight divided by the largest possible
+        one, and t_i in [0, 0.9] depends on the examples before x_i alone.
+        """
+        order, needed, n, largest = fixed_order(self.n), (sides / delta).log(), self.n, self.largest or 1.0
+        x = np.asarray(self.losses, np.float64)[order]
+        w = np.asarray(self.weights, np.float64)[order] if self.weights else np.ones(n)
+        u = w / largest
+        mean = (0.5 + _sums(u * x)) / (1 + _sums(u))
+        spread = (0.25 + _sums((u * (x - mean)) ** 2)) / np.arange(1, n + 1)
+        bets = np.minimum(_BOLDEST, np.sqrt(2 * float(needed) / (n * spread)) * (1 - mean))
+
+        def lacking(m: float) -> float:
+            return float(needed) - float(np.log1p(bets * u * (m - x) / (1 - m)).sum())
+
+        def certainly(m: float) -> bool:
+            scale = 1 / ((1 - arb(m)) * arb(largest))
+            bet = zip(bets.tolist(), w.tolist(), x.tolist(), strict=True)
+            return bool(sum(((arb(t) * v * (arb(m) - loss) * scale).log1p() for t, v, loss in bet), arb(0)) >= needed)
+
+        return rounded_up(root(lacking, 0.0), certainly, step=1e-12)
+
+
+def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of all values before each."""
+    return np.concatenate([[0.0], np.cumsum(values)[:-1]])
+
+
+def _one_less(share: float) -> float:
+    """1 less a share, rounded down."""
+    return max(0.0, math.nextafter(1 - share, -math.inf))
 
 
 _KINDS: Mapping[str, type] = {"error": _Errors, "difference": _Pairs, "loss": _Losses, "graded difference": _Losses}
@@ -188,20 +220,17 @@ class Score:
     @cached_property
     def upper(self) -> float:
         """The true value is at most this (rounded up)."""
-        return self._mapped(self._facts.high(self._share, 1), math.inf)
+        return self._high(self._facts, 1)
 
     @cached_property
     def interval(self) -> tuple[float, float]:
         """The true value lies within (rounded outwards)."""
-        facts, share = self._facts, self._share
-        return self._mapped(facts.low(share, 2), -math.inf), self._mapped(facts.high(share, 2), math.inf)
+        high, other = (self._high(facts, 2) for facts in (self._facts, self._facts.complement))
+        return -other if self.compares else _one_less(other), high
 
-    @property
-    def _share(self) -> arb:
-        return arb(self.delta) / self.looks
-
-    def _mapped(self, mean: float, way: float) -> float:
-        return math.nextafter(2 * mean - 1, way) if self.kind == "graded difference" else mean
+    def _high(self, facts: Any, sides: int) -> float:
+        mean = facts.high(arb(self.delta) / self.looks, sides)
+        return math.nextafter(2 * mean - 1, math.inf) if self.kind == "graded difference" else mean
 
     @property
     def p_value(self) -> float | None:
@@ -210,7 +239,7 @@ class Score:
             return None
         first, second = self._facts.first, self._facts.second
         tail = 2 * binomial_tail(min(first, second), first + second, arb(0.5)) * self.looks
-        return min(1.0, float(tail.upper()) * (1 + 1e-15))
+        return min(1.0, upper_float(tail))
 
     @property
     def names(self) -> list[str]:
@@ -249,32 +278,3 @@ class Score:
         if not claims.exceed(score._claims):
             raise CertificateError(f"the claim does not follow: {claims} is claimed, these facts give {score._claims}")
         return score
-
-
-def _upper_mean(losses: Sequence[float], weights: Sequence[float], largest: float, log_delta: arb) -> float:
-    """S3, S4: the least m at which betting against a mean of m or more multiplied its capital by 1 / delta.
-
-    The capital is prod_i (1 + t_i u_i (m - x_i) / (1 - m)), where u_i is a weight divided by the largest possible one,
-    and t_i in [0, 0.9] depends on the examples before x_i alone.
-    """
-    order, needed, n = fixed_order(len(losses)), -log_delta, len(losses)
-    x, w = np.asarray(losses, np.float64)[order], np.asarray(weights, np.float64)[order]
-    u = w / largest
-    mean = (0.5 + _sums(u * x)) / (1 + _sums(u))
-    spread = (0.25 + _sums((u * (x - mean)) ** 2)) / np.arange(1, n + 1)
-    bets = np.minimum(_BOLDEST, np.sqrt(2 * float(needed) / (n * spread)) * (1 - mean))
-
-    def lacking(m: float) -> float:
-        return float(needed) - float(np.log1p(bets * u * (m - x) / (1 - m)).sum())
-
-    def certainly(m: float) -> bool:
-        scale = 1 / ((1 - arb(m)) * arb(largest))
-        examples = zip(bets.tolist(), w.tolist(), x.tolist(), strict=True)
-        return bool(sum(((arb(t) * v * (arb(m) - loss) * scale).log1p() for t, v, loss in examples), arb(0)) >= needed)
-
-    return rounded_up(root(lacking, 0.0), certainly, step=1e-12)
-
-
-def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of all values before each."""
-    return np.concatenate([[0.0], np.cumsum(values)[:-1]])
