@@ -32,8 +32,6 @@ def _check_references(references: _References) -> None:
 # -- G10r: predictors that learned from few picked examples and answer for all the others
 
 _GRID = 96
-_CELLS = 6000
-"""Cells after which a candidate is given up."""
 
 
 @dataclass(frozen=True)
@@ -73,33 +71,24 @@ def _joint_limit(errors: int, n: int, picks: int, references: _References, delta
     top = min(level for _, level in levels)
 
     def holds(value: float) -> bool:
-        return _covers(value, errors, others, levels, top)
+        return value > top and _covers(value, errors, others, levels, 0.0, top)
 
     return rounded_up(_guess(errors, others, levels, top), holds, step=5e-4, most=0.2)
 
 
-def _covers(value: float, errors: int, others: int, levels: list[tuple[int, float]], top: float) -> bool:
-    """Whether phi + (1 - phi) CP(e; n - k; d(phi)) <= value for every phi below `top`; d is 1 from there on.
+def _covers(
+    value: float, errors: int, others: int, levels: list[tuple[int, float]], low: float, high: float, cuts: int = 30
+) -> bool:
+    """Whether phi + (1 - phi) CP(e; n - k; d(phi)) <= value for every phi in [low, high].
 
-    On a cell [x, y] d is at least d(x), and the rest grows with phi: so CP(e; n - k; d(x)) <= (value - y)/(1 - y) will
-    do, that is P(Bin(n - k, (value - y)/(1 - y)) <= e) <= d(x).
+    There d is at least d(low), and the rest grows with phi: so CP(e; n - k; d(low)) <= (value - high)/(1 - high) will
+    do, that is P(Bin(n - k, (value - high)/(1 - high)) <= e) <= d(low). Where it does not hold the cell is halved.
     """
-    if value <= top:
-        return False
-    cells, tried = [(top * i / 16, top * (i + 1) / 16) for i in range(16)], 0
-    while cells:
-        low, high = cells.pop()
-        high, tried = min(high, top), tried + 1
-        if tried > _CELLS:
-            return False
-        spent = sum((binomial_tail(e, others, (arb(level) - low) / (1 - arb(low))) for e, level in levels), arb(0))
-        if certainly_le(binomial_tail(errors, others, (arb(value) - high) / (1 - arb(high))), spent):
-            continue
-        middle = (low + high) / 2
-        if not low < middle < high or high - low < 1e-9 * top:
-            return False
-        cells += [(low, middle), (middle, high)]
-    return True
+    spent = sum((binomial_tail(e, others, (arb(level) - low) / (1 - arb(low))) for e, level in levels), arb(0))
+    if certainly_le(binomial_tail(errors, others, (arb(value) - high) / (1 - arb(high))), spent):
+        return True
+    middle, ends = (low + high) / 2, (value, errors, others, levels)
+    return cuts > 0 and _covers(*ends, low, middle, cuts - 1) and _covers(*ends, middle, high, cuts - 1)
 
 
 def _guess(errors: int, others: int, levels: list[tuple[int, float]], top: float) -> float:
@@ -195,21 +184,15 @@ _BY_MORE = (4, 4, 8, 16)
 """Rounds behind a long prefix; every one ends in a stop."""
 
 
-def default_picks(m: int, delta: float, *, prefix: int | None = None, seed: int = 0) -> tuple[Member, ...]:
+def default_picks(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]:
     """Pick-to-Learn: one pick at a time after a few examples, from two seeds; larger rounds after a quarter of them.
 
     The long run is for what few examples do not teach; it costs its shares of delta, and time only where the short ones
-    leave room. A requested long prefix is also tested as it is: holdout is among its members.
+    leave room.
     """
+    short, long = min(_FIRST, m // 8), m // 4
     alternatives: list[Member] = []
-    short = min(_FIRST, m // 8) if prefix is None else prefix
-    if short <= _FIRST:
-        rounds = [1] * _ONE_BY_ONE[-1]
-        for s in (seed, seed + 1):
-            alternatives += stops(m - short, rounds, _ONE_BY_ONE, prefix=short, seed=s, clean=0.875)
-    else:
-        alternatives += splits([short], seed=seed)
-    if prefix is None or prefix > _FIRST:
-        long = m // 4 if prefix is None else prefix
-        alternatives += stops(m - long, _BY_MORE, list(accumulate(_BY_MORE)), prefix=long, seed=seed)
+    for s in (seed, seed + 1):
+        alternatives += stops(m - short, [1] * _ONE_BY_ONE[-1], _ONE_BY_ONE, prefix=short, seed=s, clean=0.875)
+    alternatives += stops(m - long, _BY_MORE, list(accumulate(_BY_MORE)), prefix=long, seed=seed)
     return shared(alternatives, delta)
