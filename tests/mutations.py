@@ -533,7 +533,7 @@ MUTATIONS = [
     ),
     Mutation(
         "numbers that cost less than they have odds",
-        "predictors/updates.py",
+        "predictors/occam.py",
         "return (2 * value.bit_length() - 1) * arb.const_log2()",
         "return value.bit_length() * arb.const_log2()",
         "tests/predictors/test_updates.py",

@@ -1,20 +1,26 @@
 """Occam: a predictor that few bits say, relative to weights fixed before the data. Any search may have found it.
 
-A certificate holds the code (reference weights, unit of updates), the message in this code, and the errors of the
-weights that it says. Its bits are -log2 of the probability that the code gives the message (`predictors.updates`).
-Decoding needs NumPy alone; counting errors needs the network.
+A certificate holds the code (reference weights, unit of updates), a message in this code, and the errors of the weights
+that it says. A message is the seed of the reference weights and, for some tensors, an update 2^e N: N sparse, or u v'
+with sparse u and v. A tensor of more than two dimensions counts as a matrix of its last one. The code is a tree of
+choices: every choice depends on those before it alone, and the probabilities at each fork sum to at most 1, so those of
+all messages do (Kraft's inequality). Decoding needs NumPy alone; counting errors needs the network.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+from flint import arb
+
 from boundcalc.base.answers import count_wrong
-from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.schema import write
+from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.intervals import upper_float
+from boundcalc.base.schema import Count, write
 from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,
@@ -39,7 +45,132 @@ from boundcalc.predictors.data import (
 from boundcalc.predictors.reference import Reference
 from boundcalc.predictors.statements import G7, H, read_as
 from boundcalc.predictors.tails import float_limit
-from boundcalc.predictors.updates import Message, message_bits
+
+_Entries = Mapping[int, int]
+"""Whole numbers other than 0 by their places."""
+_UNITS = 3
+"""Odds against 1 that all numbers of an update are 1 or -1."""
+_FARTHEST = 1000
+"""Largest exponent of two."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """2^exponent times a sparse tensor `rows` (flat places), or times the product of `rows` and `columns`."""
+
+    exponent: int
+    rows: _Entries
+    columns: _Entries | None = None
+
+    def __post_init__(self) -> None:
+        for name, side in (("rows", self.rows), ("columns", self.columns)):
+            if side is not None:
+                if not all(str(place).isdecimal() and value for place, value in side.items()):
+                    raise InvalidSetting(f"{name} of an update are numbers other than 0 by their places from 0")
+                object.__setattr__(self, name, dict(sorted((int(place), value) for place, value in side.items())))
+
+    def dense(self, shape: tuple[int, ...]) -> Array:
+        """As an array of this shape, exact: powers of two times whole numbers."""
+        array, rows = np.zeros(matrix(shape)), np.ldexp([float(value) for value in self.rows.values()], self.exponent)
+        if self.columns is None:
+            array.flat[list(self.rows)] = rows
+        else:
+            array[np.ix_(list(self.rows), list(self.columns))] = np.outer(rows, list(self.columns.values()))
+        return array.reshape(shape)
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a certificate says of its weights; `message_bits` checks that it fits."""
+
+    seed: Count
+    updates: Mapping[str, Update] = field(default_factory=dict[str, Update])
+
+
+def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of a tensor."""
+    return (math.prod(shape), 1) if len(shape) < 2 else (math.prod(shape[:-1]), shape[-1])
+
+
+def message_bits(message: Message, shapes: Mapping[str, tuple[int, ...]], exponent: int) -> float:
+    """-log2 of the probability of a message, rounded up; raises `CertificateError` for what the code cannot say.
+
+    Args:
+        message: the code word's content.
+        shapes: of the tensors that may change.
+        exponent: of two, that updates have most often.
+    """
+    names, changed = len(shapes), len(message.updates)
+    # no update has odds of 1/8 to one update; of more, one more is half as likely
+    odds = [1 << max(0, names - 1 - i) for i in range(names)]
+    odds = [max(1, odds[0] // 8), *odds]
+    total = _positive(message.seed + 1) + _log(sum(odds)) - _log(odds[min(changed, names)]) + _choose(names, changed)
+    for name, update in message.updates.items():
+        if name not in shapes:
+            raise CertificateError(f"the code has no tensor {name!r}")
+        total = total + _update(update, *matrix(shapes[name]), exponent)
+    return max(0.0, upper_float(total / arb.const_log2()))
+
+
+def _update(update: Update, rows: int, columns: int, exponent: int) -> arb:
+    if abs(update.exponent) > _FARTHEST:
+        raise CertificateError(f"an update in steps of 2^{update.exponent}: at most 2^{_FARTHEST} is read")
+    away = update.exponent - exponent
+    total = _positive(2 * away if away > 0 else 1 - 2 * away)  # 0, 1, -1, 2, .. as 1, 2, 3, 4, ..
+    if min(rows, columns) > 1:
+        total = total + _log(2)  # sparse, or a product
+    elif update.columns is not None:
+        raise CertificateError("a tensor of one row or column has sparse updates alone")
+    across = None if update.columns is None else list(update.columns.values())
+    numbers = [*update.rows.values(), *(across or ())]
+    units = all(abs(value) == 1 for value in numbers)
+    total = total + _log(_UNITS + 1) - (_log(_UNITS) if units else 0)
+    if update.columns is None or across is None:
+        return total + _sparse(update.rows, rows * columns, units, list(update.rows.values()))
+    if not across or across[0] < 0:
+        raise CertificateError("the first factor of a column must be positive: its sign belongs to the rows")
+    total = total + _sparse(update.rows, rows, units, list(update.rows.values()))
+    return total + _sparse(update.columns, columns, units, across[1:])
+
+
+def _sparse(entries: _Entries, size: int, units: bool, signed: Sequence[int]) -> arb:
+    """Nats of how many numbers, where, the signs of `signed`, which are 1 or -1 where not all, and the others."""
+    if not entries or min(entries) < 0 or max(entries) >= size:
+        raise CertificateError(f"an update has numbers at some of {size} places")
+    total = _positive(len(entries)) + _choose(size, len(entries)) + _flags(sum(v > 0 for v in signed), len(signed))
+    if units:
+        return total
+    large = [abs(value) - 1 for value in entries.values() if abs(value) > 1]
+    total = total + _flags(len(large), len(entries))
+    return total + (2 * sum(value.bit_length() for value in large) - len(large)) * arb.const_log2()
+
+
+def _log(value: int) -> arb:
+    return arb(value).log()
+
+
+def _choose(size: int, chosen: int) -> arb:
+    """Nats of which of so many, all alike."""
+    return arb.bin_uiui(size, chosen).log()
+
+
+def _positive(value: int) -> arb:
+    """Nats of a whole number from 1: its number of digits (each more has half the probability), then these."""
+    return (2 * value.bit_length() - 1) * arb.const_log2()
+
+
+def _flags(true: int, total: int) -> arb:
+    """Nats of truth values of an unknown share: each has the odds of those before it, half a one added to either side.
+
+    The product of the probabilities does not depend on the order: Gamma(a + 1/2) Gamma(b + 1/2) / (pi Gamma(a + b +
+    1)).
+    """
+    half = arb(1) / 2
+    of_each = (true + half).lgamma() + (total - true + half).lgamma()
+    return arb(total + 1).lgamma() + arb.pi().log() - of_each
+
+
+# -- networks, codes and certificates
 
 
 class Network(Answers, Protocol):

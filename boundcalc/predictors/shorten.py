@@ -15,8 +15,7 @@ import numpy as np
 from boundcalc.base.answers import count_wrong
 from boundcalc.predictors.certificate import Certified, equal_shares
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.occam import Code, Network, certify_message, float_risk
-from boundcalc.predictors.updates import Message, Update
+from boundcalc.predictors.occam import Code, Message, Network, Update, certify_message, float_risk
 
 MOST = 2 * 10**6
 """Numbers of a network of which a rounding is looked for."""

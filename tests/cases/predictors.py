@@ -16,7 +16,7 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.occam import Code, certify_message
+from boundcalc.predictors.occam import Code, Message, Update, certify_message
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import Member, shared, splits, stops
@@ -26,7 +26,6 @@ from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.search import follow
 from boundcalc.predictors.rules.tables import tables_of
 from boundcalc.predictors.statements import PredictorStatement
-from boundcalc.predictors.updates import Message, Update
 from boundcalc.testing.report import Cases
 from tests.laws.kinds.predictors import PredictorExample, World
 from tests.predictors.rules.networks import looking_at

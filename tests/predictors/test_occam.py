@@ -10,10 +10,9 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import Certified, PredictorCertificate, verify_predictor
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
-from boundcalc.predictors.occam import Code, certify_message, float_risk
+from boundcalc.predictors.occam import Code, Message, Update, certify_message, float_risk
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.shorten import shorten
-from boundcalc.predictors.updates import Message, Update
 from tests.cases.predictors import BITS
 from tests.cases.predictors import Votes as Linear
 from tests.cases.predictors import votes as draw

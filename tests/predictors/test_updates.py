@@ -16,9 +16,9 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.schema import write
-from boundcalc.predictors import updates
+from boundcalc.predictors import occam
+from boundcalc.predictors.occam import Message, Update, matrix, message_bits
 from boundcalc.predictors.statements import read_as
-from boundcalc.predictors.updates import Message, Update, matrix, message_bits
 
 SHAPES = {"a": (3, 4), "b": (5,), "c": (2, 3, 4), "d": (1, 6)}
 
@@ -90,7 +90,7 @@ def test_all_messages_of_a_small_space_come_to_at_most_one(monkeypatch: pytest.M
     """The control leaves out how many numbers follow: no reader can cut such words, and their sum says so."""
     shapes = {"a": (2, 2), "b": (2,)}
     assert 1 / 4 < sum(probability(message, shapes) for message in small_messages()) <= 1
-    monkeypatch.setattr(updates, "_positive", lambda value: arb(0))
+    monkeypatch.setattr(occam, "_positive", lambda value: arb(0))
     assert sum(probability(message, shapes) for message in small_messages()) > 1
 
 
@@ -98,12 +98,12 @@ def test_every_part_of_the_code_has_its_law() -> None:
     def nats(ball: arb) -> float:
         return float(ball.mid())
 
-    assert sum(math.exp(-nats(updates._positive(value))) for value in range(1, 2**12)) == pytest.approx(1 - 2**-12)
+    assert sum(math.exp(-nats(occam._positive(value))) for value in range(1, 2**12)) == pytest.approx(1 - 2**-12)
     for total in range(1, 8):  # flags: all sequences
-        chances = [math.comb(total, k) * math.exp(-nats(updates._flags(k, total))) for k in range(total + 1)]
+        chances = [math.comb(total, k) * math.exp(-nats(occam._flags(k, total))) for k in range(total + 1)]
         assert sum(chances) == pytest.approx(1)
-    assert math.exp(-nats(updates._flags(2, 3))) == pytest.approx(1 / 2 * 3 / 4 * 1 / 6)
-    assert math.exp(-nats(updates._choose(129, 3))) == pytest.approx(1 / math.comb(129, 3))
+    assert math.exp(-nats(occam._flags(2, 3))) == pytest.approx(1 / 2 * 3 / 4 * 1 / 6)
+    assert math.exp(-nats(occam._choose(129, 3))) == pytest.approx(1 / math.comb(129, 3))
     one, two = ({"b": Update(0, {0: size})} for size in (1, 6))
     ratio = probability(Message(0, one)) / probability(Message(0, two))
     assert ratio == pytest.approx(3 * 2 * 2**5)  # not all units, one of one is large, and 5 among the numbers from 1

@@ -20,8 +20,7 @@ from boundcalc.lab.train.parameters import Init, read_row
 from boundcalc.lab.train.source import substream
 from boundcalc.predictors.certificate import Certified
 from boundcalc.predictors.data import Data
-from boundcalc.predictors.occam import Code, certify_message, float_risk
-from boundcalc.predictors.updates import Message, Update
+from boundcalc.predictors.occam import Code, Message, Update, certify_message, float_risk
 
 INIT = Init(embedding_std=4.0, position_std=0.0)
 """Of the reference: a sharp random network that knows no position."""
