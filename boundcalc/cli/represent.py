@@ -14,7 +14,6 @@ from boundcalc.cli.options import WHOLE, form_option, option, write_json
 from boundcalc.cli.text import say, say_checked, write_table
 
 if TYPE_CHECKING:
-    from boundcalc.lab.represent.network import Worst
     from boundcalc.lab.represent.represent import Representation
 
 _ALL_OF = 16
@@ -55,7 +54,7 @@ def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:
     worst = exhaust(built.network, built.function) if seq_len <= _ALL_OF else None
     about = representation.to_json()
     if worst is not None:
-        about["tried"] = {"inputs": worst.tried, "least": worst.score}
+        about["tried"] = {"inputs": 1 << seq_len, "least": worst}
     if out is not None:
         built.network.save(out, about)
     if form == "json":
@@ -66,7 +65,7 @@ def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:
         say(f"weights written to {out}")
 
 
-def _show(representation: Representation, worst: Worst | None) -> None:
+def _show(representation: Representation, worst: float | None) -> None:
     built, certified = representation.construction, representation.certified
     network, encoding = built.network, built.network.encoding
     say_checked(
@@ -75,7 +74,7 @@ def _show(representation: Representation, worst: Worst | None) -> None:
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})",
     )
     if worst is not None:
-        say(f"Tried all {worst.tried} inputs: least sign(f) F = {down(worst.score)}")
+        say(f"Tried all {1 << network.seq_len} inputs: least sign(f) F = {down(worst)}")
     say(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
         f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.of('risk').form})\n\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import combinations_with_replacement
 from typing import Any, ClassVar
@@ -195,38 +194,14 @@ class RandomFeatures(_ByFeatures):
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=-1) / math.sqrt(self.pairs)
 
 
-@dataclass(frozen=True)
-class Function(Kernel):
-    """A user's own kernel k(X, Y) -> matrix; checked for symmetry and positive definiteness where it is used."""
-
-    name = "user"
-    function: Callable[[Any, Any], Any]
-
-    def gram(self, x: Array, y: Array) -> Array:
-        out = np.array(self.function(x, y), dtype=float)  # a copy: what is made here may be overwritten
-        need = (*x.shape[:-1], y.shape[-2])
-        if out.shape != need:
-            raise InvalidSetting(f"the user's kernel must return a matrix of shape {need}, got {out.shape}")
-        return out
-
-    def diagonal(self, x: Array) -> Array:
-        flat = x.reshape(-1, x.shape[-1])
-        return np.array([float(self.gram(row[None], row[None])[0, 0]) for row in flat]).reshape(x.shape[:-1])
-
-
 KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
 """Kernels by name."""
 
 
-def kernel_named(kernel: Kernel | str | Callable[[Any, Any], Any], **parameters: float) -> Kernel:
-    """A kernel as it is, by name (with other parameters than its defaults), or from a function k(X, Y)."""
+def kernel_named(kernel: Kernel | str, **parameters: float) -> Kernel:
+    """A kernel as it is, or by name, with other parameters than its defaults."""
     if isinstance(kernel, Kernel):
         return kernel
-    if not isinstance(kernel, str):
-        return Function(kernel)
     kind = KERNELS[validate.choice("kernel", kernel, KERNELS)]
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    for name in parameters:
-        if name not in names:
-            raise InvalidSetting(f"the {kernel} kernel has no parameter {name!r}; it has {', '.join(names) or 'none'}")
+    validate.known_keys(f"the {kernel} kernel", parameters, [field.name for field in fields(kind)])  # type: ignore[arg-type]
     return kind(**parameters)

@@ -181,39 +181,8 @@ class FinitePosterior:
     weights: Array
 
 
-class _Finite(LatentModel):
-    """Models whose log likelihoods add up over tokens, component by component."""
-
-    weights: tuple[float, ...]
-
-    def _check_weights(self, components: int) -> None:
-        if len(self.weights) != components or min(self.weights) <= 0 or abs(sum(self.weights) - 1) > 1e-9:
-            raise InvalidSetting(f"weights must be {components} positive numbers that sum to 1, got {self.weights}")
-
-    @abstractmethod
-    def log_likelihoods(self, tokens: Array) -> Array:
-        """Log density of every token under every component: (tokens, components)."""
-
-    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        return rng.choice(len(self.weights), n, p=np.array(self.weights))
-
-    def log_joint(self, tokens: Array) -> float:
-        return float(np.logaddexp.reduce(self.statistic(tokens) + np.log(self.weights)))
-
-    def log_predictive(self, posterior: FinitePosterior, token: Array) -> float:
-        return float(np.logaddexp.reduce(self.log_likelihoods(np.asarray(token)[None])[0] + np.log(posterior.weights)))
-
-    def statistic(self, tokens: Array) -> Array:
-        """Sums of log likelihoods."""
-        return self.log_likelihoods(tokens).sum(0)
-
-    def posterior(self, tokens: Array) -> FinitePosterior:
-        scores = self.statistic(tokens) + np.log(self.weights)
-        return FinitePosterior(np.exp(scores - np.logaddexp.reduce(scores)))
-
-
 @dataclass(frozen=True)
-class CategoricalMixture(_Finite):
+class CategoricalMixture(LatentModel):
     """Topics: component k draws tokens from row k of a table of probabilities."""
 
     name = "categorical-mixture"
@@ -221,94 +190,42 @@ class CategoricalMixture(_Finite):
     weights: tuple[float, ...] = (0.5, 0.5)
 
     def __post_init__(self) -> None:
-        rows = np.array(self.table, dtype=float)
-        if rows.ndim != 2 or (rows < 0).any() or (np.abs(rows.sum(1) - 1) > 1e-9).any():
-            raise InvalidSetting("every row of the table must be probabilities that sum to 1")
-        self._check_weights(len(rows))
+        laws = (self.weights, *self.table)
+        if len(self.table) != len(self.weights) or min(map(min, laws)) < 0 or max(abs(sum(x) - 1) for x in laws) > 1e-9:
+            raise InvalidSetting("weights, one a row, and every row of the table must be probabilities that sum to 1")
 
     @property
     def values(self) -> int:
         """Size of the vocabulary."""
         return len(self.table[0])
 
-    def log_likelihoods(self, tokens: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.log(np.array(self.table)).T[_whole(tokens, self.values)]
+    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
+        return rng.choice(len(self.weights), n, p=np.array(self.weights))
 
     def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
         return _choose(rng, np.array(self.table)[z], length)
+
+    def statistic(self, tokens: Array) -> Array:
+        """Sums of log likelihoods, of each component."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.array(self.table))[:, _whole(tokens, self.values)].sum(1)
+
+    def log_joint(self, tokens: Array) -> float:
+        return float(np.logaddexp.reduce(self.statistic(tokens) + np.log(self.weights)))
+
+    def log_predictive(self, posterior: FinitePosterior, token: Array) -> float:
+        return float(np.log((posterior.weights @ np.array(self.table))[int(token)]))
+
+    def posterior(self, tokens: Array) -> FinitePosterior:
+        scores = self.statistic(tokens) + np.log(self.weights)
+        return FinitePosterior(np.exp(scores - np.logaddexp.reduce(scores)))
 
     def predictive(self, tokens: Array) -> Array:
         """Law of one more token."""
         return self.posterior(tokens).weights @ np.array(self.table)
 
 
-@dataclass(frozen=True)
-class GaussianMixture(_Finite):
-    """Component k draws tokens from N(row k of means, deviation^2 I)."""
-
-    name = "gaussian-mixture"
-    means: tuple[tuple[float, ...], ...] = ((-1.0,), (1.0,))
-    weights: tuple[float, ...] = (0.5, 0.5)
-    deviation: float = 1.0
-
-    def __post_init__(self) -> None:
-        validate.positive("deviation", self.deviation)
-        self._check_weights(len(self.means))
-
-    def log_likelihoods(self, tokens: Array) -> Array:
-        means = np.array(self.means, dtype=float)
-        squares = np.square(np.asarray(tokens)[:, None] - means).sum(-1) / self.deviation**2
-        return -0.5 * (squares + means.shape[1] * math.log(2 * math.pi * self.deviation**2))
-
-    def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
-        means = np.array(self.means, dtype=float)[z][:, None]
-        return means + self.deviation * rng.standard_normal((len(z), length, means.shape[-1]))
-
-
 # -- normal tokens
-
-
-@dataclass(frozen=True)
-class NormalPosterior:
-    """z ~ N(mean, variance I)."""
-
-    mean: Array
-    variance: float
-
-
-@dataclass(frozen=True)
-class GaussianMean(LatentModel):
-    """z ~ N(0, prior_variance I) in R^width, tokens N(z, noise_variance I)."""
-
-    name = "gaussian-mean"
-    width: int = 1
-    prior_variance: float = 1.0
-    noise_variance: float = 1.0
-
-    def __post_init__(self) -> None:
-        validate.size("width", self.width)
-        validate.positive("prior variance", self.prior_variance)
-        validate.positive("noise variance", self.noise_variance)
-
-    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        return math.sqrt(self.prior_variance) * rng.standard_normal((n, self.width))
-
-    def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
-        noise = rng.standard_normal((len(z), length, self.width))
-        return z[:, None] + math.sqrt(self.noise_variance) * noise
-
-    def log_joint(self, tokens: Array) -> float:
-        covariance = self.prior_variance + self.noise_variance * np.eye(len(tokens))
-        return _log_normal(np.asarray(tokens).T, None, covariance)
-
-    def log_predictive(self, posterior: NormalPosterior, token: Array) -> float:
-        covariance = (posterior.variance + self.noise_variance) * np.eye(self.width)
-        return _log_normal(token, posterior.mean, covariance)
-
-    def posterior(self, tokens: Array) -> NormalPosterior:
-        precision = 1 / self.prior_variance + len(tokens) / self.noise_variance
-        return NormalPosterior(np.sum(tokens, axis=0) / self.noise_variance / precision, 1 / precision)
 
 
 @dataclass(frozen=True)
@@ -394,7 +311,6 @@ class GaussianLinear(LatentModel):
 
 
 MODELS: dict[str, type[LatentModel]] = {
-    kind.name: kind
-    for kind in (BetaBernoulli, DirichletCategorical, GaussianMean, GaussianLinear, CategoricalMixture, GaussianMixture)
+    kind.name: kind for kind in (BetaBernoulli, DirichletCategorical, CategoricalMixture, GaussianLinear)
 }
 """Every model by name."""

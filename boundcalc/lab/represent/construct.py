@@ -21,9 +21,6 @@ _MOST_FITTED_LEVELS = 80
 norms are then 3% larger)."""
 _MOST_SYMMETRIC = 1024
 _KEPT_BITS = 26
-KINDS = ("mean", "corners")
-"""The constructions: hinges of the mean of the literals of a symmetric function, whose bits share one coordinate unless
-some count negated; hinges of the bits kept apart (any f)."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +60,13 @@ class Construction:
 
 
 def possible_kinds(function: SparseFunction) -> list[str]:
-    """The constructions a minimised function has."""
+    """The constructions a minimised function has.
+
+    "mean": hinges of the mean of the literals of a symmetric function, whose bits share one coordinate unless some
+    count negated; "corners": hinges of the bits kept apart (any function of few bits).
+    """
     possible = {"mean": function.symmetric is not None, "corners": function.table and function.arity <= MOST_CORNERS}
-    return [kind for kind in KINDS if possible[kind]]
+    return [kind for kind, fits in possible.items() if fits]
 
 
 def usable(function: SparseFunction, seq_len: int) -> SparseFunction:

@@ -211,17 +211,7 @@ class Network:
 
 # -- wrong signs on all inputs of short sequences
 
-MOST_BITS = 20
 _CHUNK = 1 << 14
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The least signed score sign(f) F, its input, and how many inputs were tried."""
-
-    score: float
-    bits: np.ndarray
-    tried: int
 
 
 def all_inputs(seq_len: int, start: int, stop: int) -> np.ndarray:
@@ -229,24 +219,13 @@ def all_inputs(seq_len: int, start: int, stop: int) -> np.ndarray:
     return ((np.arange(start, stop, dtype=np.int64)[:, None] >> np.arange(seq_len)) & 1).astype(np.float64)
 
 
-def exhaust(network: Network, function: SparseFunction) -> Worst:
-    """The least signed score over all 2^T inputs (T <= 20)."""
+def exhaust(network: Network, function: SparseFunction) -> float:
+    """The least signed score sign(f) F over all 2^T inputs, of short sequences."""
     T = network.seq_len
-    if T > MOST_BITS:
-        raise InvalidSetting(
-            f"T = {T} has 2^{T} inputs: exhaustion is for T <= {MOST_BITS}; the certificate covers every T in closed "
-            "form"
-        )
-    scores = [
-        worst_of(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T)))
-        for start in range(0, 1 << T, _CHUNK)
-    ]
-    worst = min(scores, key=lambda one: one.score)
-    return Worst(worst.score, worst.bits, 1 << T)
+    starts = range(0, 1 << T, _CHUNK)
+    return min(least_score(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T))) for start in starts)
 
 
-def worst_of(network: Network, function: SparseFunction, bits: np.ndarray) -> Worst:
+def least_score(network: Network, function: SparseFunction, bits: np.ndarray) -> float:
     """The least signed score over given inputs (n, T)."""
-    signed = network.scores(bits) * (2.0 * function.values(bits) - 1)
-    at = int(signed.argmin())
-    return Worst(float(signed[at]), bits[at].astype(np.int8), len(bits))
+    return float((network.scores(bits) * (2.0 * function.values(bits) - 1)).min())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from boundcalc.base.errors import InvalidSetting, NoSolution
-from boundcalc.base.validate import choice, size
+from boundcalc.base.errors import NoSolution
+from boundcalc.base.validate import size
 from boundcalc.engine.solve import Solution, solve
 from boundcalc.lab.represent.certify import Certified
-from boundcalc.lab.represent.construct import KINDS, Construction, construct, possible_kinds, usable
+from boundcalc.lab.represent.construct import Construction, construct, possible_kinds, usable
 from boundcalc.lab.represent.functions import SparseFunction
 
 MARGIN = 1.0
@@ -56,25 +56,16 @@ class Representation:
         }
 
 
-def represent(function: SparseFunction, seq_len: int, *, kind: str | None = None) -> Representation:
+def represent(function: SparseFunction, seq_len: int) -> Representation:
     """Certified weights for a function of some of T bits.
 
-    All constructions the function allows are built; the one whose class needs the fewest samples is taken, unless a
-    kind is named.
+    All constructions the function allows are built; the one whose class needs the fewest samples is taken.
     """
-    T = size("T", seq_len)
-    if T > _LONGEST:
-        raise InvalidSetting(f"T may be at most 2^20 = {_LONGEST} for explicit weights, got {T}")
+    T = size("T", seq_len, most=_LONGEST)
     smallest = usable(function, T)
-    kinds = possible_kinds(smallest)
-    if kind is not None:
-        choice("construction", kind, KINDS)
-        if kind not in kinds:
-            raise InvalidSetting(f"construction {kind!r} does not fit this function; these do: {', '.join(kinds)}")
-        kinds = [kind]
     candidates: list[tuple[float, Construction, Certified, Solution]] = []
     failure = NoSolution("no construction was found")
-    for name in kinds:
+    for name in possible_kinds(smallest):
         try:
             built = construct(smallest, T, name)
         except NoSolution as error:

@@ -15,8 +15,6 @@ from boundcalc.lab.latent.models import (
     CategoricalMixture,
     DirichletCategorical,
     GaussianLinear,
-    GaussianMean,
-    GaussianMixture,
     LatentModel,
 )
 
@@ -24,11 +22,9 @@ Array = NDArray[np.float64]
 INSTANCES: tuple[LatentModel, ...] = (
     BetaBernoulli(2.5, 0.7),
     DirichletCategorical((0.5, 1.5, 2.0, 1.0)),
-    GaussianMean(3, 2.0, 0.5),
     GaussianLinear(2, 2, Polynomial(2, 0.5), 1.5, 0.3),
     GaussianLinear(3, 1, RandomFeatures(4), 0.7, 0.2),
     CategoricalMixture(((0.6, 0.3, 0.1), (0.1, 0.1, 0.8), (0.3, 0.4, 0.3)), (0.5, 0.2, 0.3)),
-    GaussianMixture(((-1.0, 0.5), (1.0, 0.0), (0.0, 2.0)), (0.2, 0.3, 0.5), 0.8),
 )
 by_model = pytest.mark.parametrize("model", INSTANCES, ids=lambda m: m.name)
 
@@ -65,16 +61,6 @@ def test_dirichlet_categorical_is_bayes_on_a_grid() -> None:
     prior = ((np.array(model.alpha) - 1) * np.log(z)).sum(-1)
     weights = grid_posterior(prior, np.log(z)[:, tokens[0]].sum(-1))
     assert model.posterior(tokens[0]).mean == pytest.approx(weights @ z, abs=1e-4)
-
-
-def test_gaussian_mean_is_bayes_on_a_grid() -> None:
-    model = GaussianMean(1, 2.0, 0.7)
-    _, tokens = model.draw(np.random.default_rng(2), 9)
-    z = np.linspace(-8, 8, 200_001)
-    weights = grid_posterior(-(z**2) / (2 * 2.0), -np.square(tokens[0] - z).sum(0) / (2 * 0.7))
-    posterior = model.posterior(tokens[0])
-    assert posterior.mean[0] == pytest.approx(float(weights @ z), abs=1e-10)
-    assert posterior.variance == pytest.approx(float(weights @ z**2 - (weights @ z) ** 2), abs=1e-10)
 
 
 def test_gaussian_linear_is_bayes_on_a_grid() -> None:
