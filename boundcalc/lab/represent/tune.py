@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -149,10 +150,13 @@ class Tuner:
         """The numbers of least capacity found."""
         choices: list[Choice] = []
         for beta in self._betas():
-            try:
-                choices.append(self._at(beta))
-            except NoSolution:
-                continue
+            slack = self.view.slack(beta)
+            start = np.array([0.0, -0.7, beta])
+            with suppress(NoSolution):
+                for _ in range(2):  # the units depend on the norms that read their inputs, and these on the amplitudes
+                    choices.append(choice := self._settle(start, beta, slack))
+                    bit, constant = math.log(choice.bit / choice.place), math.log(choice.constant / choice.place)
+                    start = np.array([bit, constant, choice.beta])
         if not choices:
             raise NoSolution("no amplitudes were found")
         return min(choices, key=lambda choice: choice.capacity)
@@ -164,38 +168,8 @@ class Tuner:
             guess = math.log(others / s) if others > s else 0.0
             return [max(0.0, guess + math.log(max(2.0, guess + math.log(guess + 2))))]
         bearable = 1 / s if self.view.by_mean else 1.0
-        return [self._beta_of(part * bearable) for part in _SLACKS]
-
-    def _beta_of(self, slack: float) -> float:
-        low, high = 0.0, 1.0
-        while self.view.slack(high) > slack:
-            low, high = high, 2 * high
-            if high > 1e4:
-                raise NoSolution(f"attention cannot be made so sharp: slack {slack:g}")
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.view.slack(middle) > slack else (low, middle)
-        return high
-
-    def _at(self, beta: float) -> Choice:
-        slack = 0.0 if self.view.slackless else self.view.slack(beta)
-        start = np.array([0.0, -0.7, beta] if self.view.slackless else [0.0, -0.7])
-        choice: Choice | None = None
-        for _ in range(2):  # the units depend on the norms that read their inputs, and these on the amplitudes
-            try:
-                candidate = self._settle(start, beta, slack)
-            except NoSolution:
-                if choice is None:
-                    raise
-                break
-            if choice is None or candidate.capacity < choice.capacity:
-                choice = candidate
-            start = np.array(
-                [math.log(choice.bit / choice.place), math.log(choice.constant / choice.place), choice.beta]
-            )
-            start = start if self.view.slackless else start[:2]
-        assert choice is not None  # noqa: S101 - the loop ran
-        return choice
+        leak = (self.view.seq_len - s) / s
+        return [max(0.0, math.log(leak / (part * bearable))) for part in _SLACKS]
 
     def _settle(self, start: np.ndarray, beta: float, slack: float) -> Choice:
         """The best amplitudes (and beta, where nothing leaks) for the units fitted at the given ones."""
@@ -212,6 +186,7 @@ class Tuner:
         def cost(x: np.ndarray) -> float:
             return min(self._capacities(_amplitudes(x), strength(x), units, gains))
 
+        start = start if self.view.slackless else start[:2]
         optimum = minimize(cost, start, method="Nelder-Mead", options={"maxfev": _STEPS, "fatol": 1e-4}).x
         amplitudes, beta = _amplitudes(optimum), strength(optimum)
         reached, gain = min(zip(self._capacities(amplitudes, beta, units, gains), gains, strict=True))
@@ -239,17 +214,8 @@ def value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, f
     """|W_V|_op and |W_V|_21 of the value matrix that gives units their inputs."""
     columns = np.empty((len(reading) + 1, units.count))
     columns[:-1], columns[-1] = reading @ units.alpha, one * units.theta
-    if len(columns) > 2:
-        op = math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
-    else:
-        op = _op_of_two(columns)
+    op = math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
     return op, float(np.sqrt((columns**2).sum(0)).sum())
-
-
-def _op_of_two(columns: np.ndarray) -> float:
-    """Spectral norm of a matrix of two rows, without LAPACK."""
-    a, b, c = (float(x @ y) for x, y in ((columns[0], columns[0]), (columns[0], columns[1]), (columns[1], columns[1])))
-    return math.sqrt((a + c + math.hypot(a - c, 2 * b)) / 2)
 
 
 def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:
