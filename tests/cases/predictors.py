@@ -283,9 +283,8 @@ _BROUGHT: Mapping[str, Callable[[], Iterator[PredictorExample]]] = {
     "rule": _rule,
 }
 
-_NOTICED = {"H": 0.98, "G7": 0.98, "G10r": 0.98, "G15": 0.98, "G15p": 0.98, "G6'": 0.98}
-"""The part of a statement's number that its worlds show to be too small: nearly all of it where the statement is
-sharp."""
+_NOTICED = 0.98
+"""The part of a statement's number that its worlds show to be too small: every statement is nearly sharp."""
 
 
 @cache
@@ -323,7 +322,6 @@ def cases(name: str) -> Cases[Method, PredictorExample]:
     method, examples = METHODS[name], _examples(name)
     wrong = {"examples that nobody looks at": replace(method, establish=_believed)}
     for statement in method.statements:
-        factor = _NOTICED[statement.name]
-        smaller = tuple(scaled(other, factor) if other is statement else other for other in method.statements)
-        wrong[f"{factor:g} of the number of {statement.name}"] = replace(method, statements=smaller)
+        smaller = tuple(scaled(other, _NOTICED) if other is statement else other for other in method.statements)
+        wrong[f"{_NOTICED:g} of the number of {statement.name}"] = replace(method, statements=smaller)
     return Cases(examples, list(_refusals(examples)), wrong)

@@ -43,19 +43,6 @@ def test_the_bits_of_a_reference_are_pinned() -> None:
 PINNED = "7af7c80a0766a6ce1f485affaa95a80576feb1d7a8ba2d0953de160328fd2bdd"
 
 
-def test_a_checkpoint_is_a_reference_by_its_digest() -> None:
-    arrays = {"votes": np.zeros((BITS, 1), np.float32), "bias": np.zeros(1, np.float32)}
-    arrays["votes"][3] = 0.25
-    code = Code(Reference.of_checkpoint(arrays))
-    network = Linear(arrays)
-    found = certify_message(network, code, Message(0, {}), DATA, 0.05).certificate
-    assert found.facts["bits"] < 6
-    assert verify_predictor(found, DATA, lambda recipe: network).established is not None
-    for wrong in (None, {**arrays, "bias": np.ones(1, np.float32)}):
-        with pytest.raises(CertificateError):
-            verify_predictor(found, DATA, lambda recipe, wrong=wrong: Linear(wrong))
-
-
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_the_search_finds_few_bits_and_answers_for_its_number(noise: float) -> None:
     torch = pytest.importorskip("torch")
@@ -114,6 +101,7 @@ def test_codes_share_delta_and_the_better_reference_is_taken() -> None:
     assert sum(entry["delta"] for entry in listed) <= 0.05
     assert listed[made.certificate.chosen]["reference"]["checkpoint"] == near.reference.checkpoint
     assert made.certificate.risk <= shorten(Linear(), [CODE], weights, data, 0.025).certificate.risk
-    with pytest.raises(CertificateError, match="reference is a checkpoint"):
-        verify_predictor(made.certificate, data, lambda _: Linear())
+    for other, why in ((None, "reference is a checkpoint"), ({**start, "bias": np.ones(1)}, "not the reference")):
+        with pytest.raises(CertificateError, match=why):
+            verify_predictor(made.certificate, data, lambda _, other=other: Linear(other))
     assert verify_predictor(made.certificate, data, lambda _: Linear(start)).established

@@ -142,23 +142,6 @@ def test_a_learner_that_is_no_function_of_its_picks_gets_no_certificate(learner:
         pick_to_learn(learner(), draw(3, 300, 0.3), members, 0.05)
 
 
-def test_picks_do_not_depend_on_the_others_or_on_their_order() -> None:
-    data = draw(5, 200, 0.1)
-    run = Run(Threshold(robust=True), data, 20, 1, np.arange(20, 200))
-    for _ in range(5):
-        run.round(3)
-    rng = np.random.default_rng(0)
-    for size in (0, 1, 30, 150):
-        others = rng.permutation(run.left)[:size]
-        again = Run(
-            Threshold(robust=True), data, 20, 1, rng.permutation(np.concatenate([run.picks, others]).astype(int))
-        )
-        for _ in range(5):
-            again.round(3)
-        assert again.stop().picks == run.stop().picks
-        assert again.stop().weights == run.stop().weights
-
-
 def test_equal_keys_are_told_apart_by_their_places() -> None:
     data = Data(np.full((20, 1), 0.3), np.ones(20, dtype=np.int64))
     run = Run(Threshold(), data, 0, 0, np.random.default_rng(1).permutation(20))
