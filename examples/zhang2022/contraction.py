@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from common import Values, rates, run
 
-from boundcalc.lab.latent.models import BetaBernoulli, GaussianLinear
+from boundcalc.lab.latent.models import DirichletCategorical, GaussianLinear
 
 QUICK = {"L": (64, 128, 256), "repetitions": 100}
 
@@ -22,18 +22,18 @@ def main(L: tuple[int, ...] = tuple(2**i for i in range(13)), repetitions: int =
     """Deviations and errors by model and L."""
     computed: Values = {}
     measured: Values = {}
-    for index, model in enumerate((BetaBernoulli(1.0, 1.0), GaussianLinear(width=3))):
+    for index, model in enumerate((DirichletCategorical((1.0, 1.0)), GaussianLinear(width=3))):
         rng = np.random.default_rng([index, repetitions])
         latent, sequences = model.draw(rng, max(L), repetitions)
         for length in L:
             squares, variances = [], []
             for z, tokens in zip(latent, sequences, strict=True):
                 posterior: Any = model.posterior(tokens[:length])
-                if model.name == "beta-bernoulli":  # coordinate 1 is the probability of a one
-                    mean, variance = posterior.mean[1:], posterior.variance[1]
+                if isinstance(model, DirichletCategorical):
+                    variance = posterior.variance.mean()
                 else:
-                    mean, variance = posterior.mean, np.trace(posterior.covariance) / len(posterior.covariance)
-                squares.append(np.square(mean - z).mean())
+                    variance = np.trace(posterior.covariance) / len(posterior.covariance)
+                squares.append(np.square(posterior.mean - z).mean())
                 variances.append(variance)
             computed[model.name, length] = float(np.sqrt(np.mean(variances)))
             measured[model.name, length] = float(np.sqrt(np.mean(squares)))

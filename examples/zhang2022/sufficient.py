@@ -1,7 +1,7 @@
 """The posterior is a sufficient representation: given it, the tokens tell nothing more of the next one (X1).
 
 Measured: I(y; X | summary) in nats, summed over every sequence X of so many tokens, y being one more. Computed: 0 for
-the posterior and for the sufficient statistic of three models.
+the posterior and for the sufficient statistic of two models.
 
     python examples/zhang2022/sufficient.py
 """
@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from common import Array, Values, run
 
-from boundcalc.lab.latent.models import BetaBernoulli, CategoricalMixture, DirichletCategorical
+from boundcalc.lab.latent.models import CategoricalMixture, DirichletCategorical
 
 QUICK = {"L": 6}
 MODELS = (
-    BetaBernoulli(2.0, 1.0),
     DirichletCategorical((0.5, 1.0, 1.5)),
     CategoricalMixture(((0.6, 0.3, 0.1), (0.1, 0.2, 0.7)), (0.4, 0.6)),
 )

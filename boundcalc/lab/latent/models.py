@@ -94,41 +94,9 @@ class DirichletPosterior:
         return self.mean * (1 - self.mean) / (self.alpha.sum(-1, keepdims=True) + 1)
 
 
-class _Counts(LatentModel):
-    """Tokens 0..V-1 with a Dirichlet prior."""
-
-    @property
-    @abstractmethod
-    def prior(self) -> Array:
-        """The Dirichlet's parameters."""
-
-    @property
-    def values(self) -> int:
-        """Size of the vocabulary."""
-        return len(self.prior)
-
-    def log_joint(self, tokens: Array) -> float:
-        before, after = self.prior, self.prior + self.statistic(tokens)
-        return float(gammaln(before.sum()) - gammaln(after.sum()) + gammaln(after).sum() - gammaln(before).sum())
-
-    def log_predictive(self, posterior: DirichletPosterior, token: Array) -> float:
-        return float(np.log(posterior.mean[int(token)]))
-
-    def predictive(self, tokens: Array) -> Array:
-        """Law of one more token."""
-        return self.posterior(tokens).mean
-
-    def statistic(self, tokens: Array) -> Array:
-        """Counts."""
-        return np.bincount(_whole(tokens, self.values), minlength=self.values).astype(float)
-
-    def posterior(self, tokens: Array) -> DirichletPosterior:
-        return DirichletPosterior(self.prior + self.statistic(tokens))
-
-
 @dataclass(frozen=True)
-class DirichletCategorical(_Counts):
-    """z ~ Dirichlet(alpha), tokens z-distributed on 0..V-1."""
+class DirichletCategorical(LatentModel):
+    """z ~ Dirichlet(alpha), tokens z-distributed on 0..V-1; for two values that is the Beta-Bernoulli model."""
 
     name = "dirichlet-categorical"
     alpha: tuple[float, ...] = (1.0, 1.0, 1.0)
@@ -138,37 +106,34 @@ class DirichletCategorical(_Counts):
             validate.positive("alpha", a)
 
     @property
-    def prior(self) -> Array:
-        return np.array(self.alpha)
+    def values(self) -> int:
+        """Size of the vocabulary."""
+        return len(self.alpha)
 
     def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        return rng.dirichlet(self.prior, n)
+        return rng.dirichlet(self.alpha, n)
 
     def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
         return _choose(rng, z, length)
 
+    def statistic(self, tokens: Array) -> Array:
+        """Counts."""
+        return np.bincount(_whole(tokens, self.values), minlength=self.values).astype(float)
 
-@dataclass(frozen=True)
-class BetaBernoulli(_Counts):
-    """z ~ Beta(a, b), bits that are 1 with probability z."""
+    def log_joint(self, tokens: Array) -> float:
+        before = np.array(self.alpha)
+        after = before + self.statistic(tokens)
+        return float(gammaln(before.sum()) - gammaln(after.sum()) + gammaln(after).sum() - gammaln(before).sum())
 
-    name = "beta-bernoulli"
-    a: float = 1.0
-    b: float = 1.0
+    def log_predictive(self, posterior: DirichletPosterior, token: Array) -> float:
+        return float(np.log(posterior.mean[int(token)]))
 
-    def __post_init__(self) -> None:
-        validate.positive("a", self.a)
-        validate.positive("b", self.b)
+    def posterior(self, tokens: Array) -> DirichletPosterior:
+        return DirichletPosterior(self.alpha + self.statistic(tokens))
 
-    @property
-    def prior(self) -> Array:
-        return np.array([self.b, self.a])
-
-    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        return rng.beta(self.a, self.b, n)
-
-    def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
-        return (rng.random((len(z), length)) < z[:, None]).astype(np.int64)
+    def predictive(self, tokens: Array) -> Array:
+        """Law of one more token."""
+        return self.posterior(tokens).mean
 
 
 # -- finitely many values of the latent variable
@@ -311,6 +276,6 @@ class GaussianLinear(LatentModel):
 
 
 MODELS: dict[str, type[LatentModel]] = {
-    kind.name: kind for kind in (BetaBernoulli, DirichletCategorical, CategoricalMixture, GaussianLinear)
+    kind.name: kind for kind in (DirichletCategorical, CategoricalMixture, GaussianLinear)
 }
 """Every model by name."""
