@@ -5,7 +5,7 @@ A module that nothing describes answers all the same: what needs no architecture
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -75,7 +75,6 @@ class Outputs:
         audit: its norms, likewise.
         fixed: what is fixed before the data, where the module does not say it.
         call: how the module is called, where module(x) is not it.
-        mapping: how it was described, where no family was known for it.
         why_not: why it is not described.
     """
 
@@ -86,7 +85,6 @@ class Outputs:
     audit: Audit | None = None
     fixed: Fixed | None = None
     call: Call | None = None
-    mapping: Mapping[str, Any] | None = None
     why_not: str = ""
 
     @property

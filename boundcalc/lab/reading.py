@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,8 @@ def read_model(
     checkpoint, hand, name = opened(source, module)
     live = hand.module
     try:
-        chosen, mapping, parity = _described(checkpoint, live, family, options, inputs, call)
-        options = options if mapping is None else replace(options, heads=None)
+        chosen, parity = _described(checkpoint, live, family, options, inputs, call)
+        options = options if parity is None else replace(options, heads=None)
         seen, why_not = Model(checkpoint, chosen, options), ""
         if parity is None:
             parity, live, why_not = held_against(seen, hand, inputs, fixed=fixed, call=call, say=say)
@@ -72,7 +72,7 @@ def read_model(
         audited = audit(checkpoint, family=chosen, options=options, parity=parity, **measuring)
         audited = audited if bits is None else audited.with_bits(bits)
         audited = replace(audited, where=name, why_not=why_not)
-        return Outputs(checkpoint, name, live, seen, audited, fixed, call, mapping)
+        return Outputs(checkpoint, name, live, seen, audited, fixed, call)
     except BoundcalcError as error:
         if described_only or isinstance(error, NoReadOut | NotRun):
             raise
@@ -111,14 +111,14 @@ def with_buffers(checkpoint: Checkpoint, module: Any) -> Checkpoint:
 
 def _described(
     checkpoint: Checkpoint, live: Any, chosen: str | Family | None, options: Options, inputs: Any, call: Call | None
-) -> tuple[Family, Mapping[str, Any] | None, Parity | None]:
-    """The family; of a module of none the mapping that agrees with it, and the forward check that found it."""
+) -> tuple[Family, Parity | None]:
+    """The family; of a module of none a description that agrees with it, and the forward check that found it."""
     if isinstance(chosen, Family):
-        return chosen, None, None
+        return chosen, None
     try:
         family = family_for(checkpoint, chosen)
         if chosen is not None or live is None or not Model(checkpoint, family, options).unknown:
-            return family, None, None
+            return family, None
     except CheckpointError:
         if live is None or chosen is not None or checkpoint.config.get("model_type"):
             raise
@@ -126,7 +126,7 @@ def _described(
     from boundcalc.checkpoints.families.read import read_mapping
 
     mapping, parity = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
-    return read_mapping(mapping), mapping, parity
+    return read_mapping(mapping), parity
 
 
 def held_against(

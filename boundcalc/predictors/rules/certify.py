@@ -28,7 +28,7 @@ from boundcalc.predictors.data import Array, Data, EvidenceHere, digest_of_array
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
 from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
-from boundcalc.predictors.statements import G15, G15P
+from boundcalc.predictors.statements import G15, G15P, read_as
 from boundcalc.setting import Architecture
 
 if TYPE_CHECKING:
@@ -91,10 +91,10 @@ def _array(value: Any) -> Array:
 
 def in_words(rule: Rule, proof: Proof, margin: float) -> str:
     """What was proved, in one sentence."""
-    return f"computes {rule} on {reach(rule, proof)} (proved from the weights, least margin {down(margin, 3)})"
+    return f"computes {rule} on {_reach(rule, proof)} (proved from the weights, least margin {down(margin, 3)})"
 
 
-def reach(rule: Rule, proof: Proof) -> str:
+def _reach(rule: Rule, proof: Proof) -> str:
     """The inputs that a proof is about, in words."""
     all_ = proof.low <= 0 and proof.high >= rule.T
     inputs = "every input" if all_ else f"every input with {proof.low} to {proof.high} ones of {rule.T}"
@@ -133,7 +133,7 @@ def certificate_of(
     if proof is None or proved is None:
         raise InvalidSetting(str(explanation))
     tested = data.take(range(prefix, len(data)))
-    facts: dict[str, Any] = {"errors": rule.errors(rows_of(tested, rule.T), tested.y), "n": len(tested)}
+    facts: dict[str, Any] = {"errors": rule.errors(tested.x, tested.y), "n": len(tested)}
     return issue(
         "rule",
         "G15p" if prefix else "G15",
@@ -155,9 +155,9 @@ def certificate_of(
 
 def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
     """The rule in words, its inputs and margin; and what it costs as a truth table or decision tree, without a name."""
-    evidence = certificate.evidence
-    rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
-    facts = {"rule": str(rule), "inputs": reach(rule, proof), "margin": evidence["margin"]}
+    evidence = _Evidence.of(certificate)
+    rule = evidence.rule
+    facts = {"rule": str(rule), "inputs": _reach(rule, evidence.proof), "margin": evidence.margin}
     if "bits" in certificate.facts:
         kind, bits = rule.price(names=False)
         facts |= {
@@ -167,13 +167,6 @@ def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
             "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
         }
     return facts
-
-
-def rows_of(data: Data, T: int) -> Array:
-    """The bits of the examples."""
-    if data.x.ndim != 2 or data.x.shape[1] != T or not bool(((data.x == 0) | (data.x == 1)).all()):
-        raise InvalidSetting(f"the examples must be rows of {T} bits, got an array of shape {data.x.shape}")
-    return data.x
 
 
 @dataclass(frozen=True)
@@ -186,6 +179,11 @@ class _Evidence(EvidenceHere):
         known_keys("the recipe of a rule", self.recipe, ("kind", "architecture", "trial"))
         if self.recipe.get("kind") != "stored network" or not isinstance(self.recipe.get("trial"), Mapping | None):
             raise InvalidSetting("the recipe of a rule is a stored network")
+
+    @classmethod
+    def of(cls, certificate: PredictorCertificate) -> _Evidence:
+        """What a certificate of a rule holds."""
+        return read_as(cls, "evidence", certificate.evidence)
 
 
 @dataclass(frozen=True)
@@ -201,11 +199,11 @@ class _Fixed(Alternative):
 
 
 def _consistent(certificate: PredictorCertificate) -> str | None:
-    evidence, facts = certificate.evidence, certificate.facts
-    rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
+    evidence, facts = _Evidence.of(certificate), certificate.facts
+    rule, proof = evidence.rule, evidence.proof
     if not 0 <= proof.low <= proof.high <= rule.T:
         return f"{proof.low} to {proof.high} ones among {rule.T} bits"
-    prefix, examples = certificate.taken["prefix"], evidence["data"]["examples"]
+    prefix, examples = certificate.taken["prefix"], evidence.data.examples
     if facts["n"] != examples - prefix:
         return f"{facts['n']} examples are claimed, the data have {examples} and a prefix of {prefix}"
     if certificate.statement != ("G15p" if prefix else "G15"):
@@ -219,22 +217,22 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 
 def _prove(certificate: PredictorCertificate, network_of: LearnerOf) -> str:
     """Shows again, from the stored weights, that the network follows the rule."""
-    evidence = certificate.evidence
-    network = StoredNetwork.of(network_of(evidence["recipe"]))
-    if digest_of_arrays(network.weights) != evidence["weights"]:
+    evidence = _Evidence.of(certificate)
+    network = StoredNetwork.of(network_of(evidence.recipe))
+    if digest_of_arrays(network.weights) != evidence.weights:
         raise CertificateError("this is not the network of the certificate: the sha256 of its weights differs")
-    if write(network.architecture.to_json()) != evidence["recipe"]["architecture"]:
+    if write(network.architecture.to_json()) != evidence.recipe["architecture"]:
         raise CertificateError("this is not the network of the certificate: its architecture differs")
-    rule, proof = Rule.from_json(evidence["rule"]), Proof.from_json(evidence["proof"])
-    proved = prove(tables_of(network.architecture, network.weights), rule, proof)
-    if evidence["margin"] > proved.margin + _CLOSE * (1 + proved.margin):
-        raise CertificateError(f"a margin of {evidence['margin']!r} is claimed, {proved.margin!r} is proved")
-    return f"the network {in_words(rule, proof, proved.margin)}, {function_of(proved.rounding, proved.margin)}"
+    proved = prove(tables_of(network.architecture, network.weights), evidence.rule, evidence.proof)
+    if evidence.margin > proved.margin + _CLOSE * (1 + proved.margin):
+        raise CertificateError(f"a margin of {evidence.margin!r} is claimed, {proved.margin!r} is proved")
+    what = in_words(evidence.rule, evidence.proof, proved.margin)
+    return f"the network {what}, {function_of(proved.rounding, proved.margin)}"
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
     refuse_other_examples(certificate, data)
-    rule, n = Rule.from_json(certificate.evidence["rule"]), certificate.facts["n"]
+    rule, n = _Evidence.of(certificate).rule, certificate.facts["n"]
     errors = rule.errors(np.asarray(data.x)[-n:], np.asarray(data.y)[-n:])
     if errors != certificate.facts["errors"]:
         raise CertificateError(f"the rule errs on {errors} examples, {certificate.facts['errors']} are claimed")

@@ -13,7 +13,7 @@ import numpy as np
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.data import Array, Data
-from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of, in_words, risk_in_words, rows_of
+from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of, in_words, risk_in_words
 from boundcalc.predictors.rules.check import Bit, Leaf, Node, Proof, Proved, inputs_of, prove
 from boundcalc.predictors.rules.code import MAIN_WINDOW, Fixed, Rule, Tree
 from boundcalc.predictors.rules.fails import Counterexample, counterexample
@@ -90,7 +90,7 @@ def explain_network(
     network = StoredNetwork.of(model)
     examples = None if data is None else data if isinstance(data, Data) else Data(*map(np.asarray, data))
     tables = tables_of(network.architecture, network.weights)
-    x, y = (None, None) if examples is None else (rows_of(examples, tables.T), examples.y)
+    x, y = (None, None) if examples is None else (examples.x, examples.y)
     explanation = explain(tables, x, y, seconds=seconds, progress=progress)
     if examples is not None and explanation.proved is not None:
         explanation.certificate = certificate_of(network, explanation, examples, delta)
@@ -106,6 +106,8 @@ def explain(
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
     """The rule of fewest errors and bits that is proved of the network, or the best guess and where it fails."""
+    if x is not None and y is not None:
+        Rule(tables.T, 0).errors(x, y)  # which refuses what is no row of bits with a label
     search = _Search(tables, seconds, progress, x, y)
     guesses = search.guesses()
     for guess in guesses:

@@ -31,44 +31,20 @@ def tokens(n: int) -> tuple[Any, Any]:
     return RNG.integers(0, models.VOCABULARY, (n, models.ROWS)), RNG.integers(0, 2, n)
 
 
-def images(n: int) -> tuple[Any, Any]:
-    return RNG.uniform(-1, 1, (n, 1, 8, 8)).astype(np.float32), RNG.integers(0, 10, n)
-
-
-MODULES: dict[str, tuple[Callable[[], Any], Callable[[int], tuple[Any, Any]], str]] = {
-    "a lecture's GPT": (models.LectureGPT, tokens, ""),
-    "its mask under another name": (lambda: models.LectureGPT("lower"), tokens, ""),
-    "nanoGPT": (NanoGPT, tokens, ""),
-    "minGPT": (MinGPT, tokens, ""),
-    "a book's GPT": (models.BookGPT, tokens, ""),
-    "rotary positions in buffers": (models.RotaryGPT, tokens, ""),
-    "torch's tutorial": (models.TutorialTransformer, tokens, ""),
-    "a head of two maps": (models.MlpHead, tokens, ""),
-    "a ViT of the web": (models.WebViT, images, ""),
-    "an LSTM": (models.Recurrent, tokens, "lstm.weight_ih_l0 enters lstm"),
-}
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_gets_every_certificate_that_applies(name: str) -> None:
-    make, data, why_not = MODULES[name]
+@pytest.mark.parametrize(
+    "make", [lambda: models.LectureGPT("lower"), MinGPT, models.TutorialTransformer], ids=["lecture", "minGPT", "torch"]
+)
+def test_no_buffer_counts_as_a_weight(make: Callable[[], Any]) -> None:
+    """Masks and positions in buffers, under any name; twelve.py certifies the other layouts."""
     torch.manual_seed(0)
     model = make().eval()
-    found = boundcalc.certify(model, data(60), test=data(40))
-    assert found["held-out"].risk is not None
-    assert found["occam"].refusal is None
-    assert str(found).startswith(("Error of", "Nothing below an error of 1"))
-    if why_not:
-        assert why_not in str(found["norms: best"].refusal)
-        assert found.audit is None
-        return
+    found = boundcalc.certify(model, tokens(60), methods=["norms"])
     assert found.parity is not None
-    assert found.parity.worst <= (4e-6 if "rotary" in name else 1e-9)  # whose cos and sin it made in single precision
+    assert found.parity.worst <= 1e-9
     assert found.parity.outputs is not None
-    buffers = {name for name, _ in model.named_buffers()}
     assert found.audit is not None
     used = {line.tensor for line in found.audit.account.lines if line.used}
-    assert not used & buffers  # no buffer counts as a weight
+    assert not used & {name for name, _ in model.named_buffers()}
 
 
 FEATURES = {
