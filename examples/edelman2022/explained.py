@@ -44,7 +44,7 @@ def networks(quick: bool) -> list[tuple[Any, Tables, Explanation]]:
         trial = sweep_from_json(sweep).trials[0]
         stored, data = trained_network(trial), examples_of(trial)[0]
         tables = tables_of(stored.architecture, stored.weights)
-        explanations.append((data, tables, explain(tables, data.x, data.y)))
+        explanations.append((data, tables, explain(tables, data.x)))
     return explanations
 
 

@@ -112,7 +112,7 @@ def certified(network: Any, data: Any) -> dict[str, Any]:
     from boundcalc.predictors.rules.tables import tables_of
 
     tables = tables_of(network.architecture, network.weights)
-    explanation = explain(tables, data.x, data.y)
+    explanation = explain(tables, data.x)
     failing = explanation.counterexample
     row: dict[str, Any] = {
         "rule": str(explanation.rule),

@@ -108,10 +108,10 @@ def _certify(
     if prefix:
         learner, first = ModelLearner.of(trial), data.take(range(prefix))
         weights = learner.weights(learner.fit(learner.start(seed), first, prefix))
-        rule = explain(tables_of(stored.architecture, weights), first.x, first.y, progress=progress).rule
+        rule = explain(tables_of(stored.architecture, weights), first.x, progress=progress).rule
         explained = follow(tables, rule, progress=progress)
     else:
-        explained = explain(tables, data.x, data.y, progress=progress)
+        explained = explain(tables, data.x, progress=progress)
     certificate = certificate_of(stored, explained, data, delta, prefix=prefix)
     return Certified(certificate, stored.weights), network, facts_of_rule(certificate)
 

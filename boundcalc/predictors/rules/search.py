@@ -18,13 +18,11 @@ from boundcalc.predictors.rules.check import Bit, Leaf, Node, Proof, Proved, inp
 from boundcalc.predictors.rules.code import MAIN_WINDOW, Fixed, Rule, Tree
 from boundcalc.predictors.rules.fails import Counterexample, counterexample
 from boundcalc.predictors.rules.slopes import attracting, leaves_of
-from boundcalc.predictors.rules.tables import FloatTables, Tables, tables_of
-from boundcalc.predictors.statements import G15
+from boundcalc.predictors.rules.tables import Tables, tables_of
 
 _SAMPLE = 4096
 """Bits of the inputs whose flips say which positions matter."""
 _MOST_READ = 5
-_CANDIDATES = 2
 _WINDOWS = (None, MAIN_WINDOW, 4)
 """All inputs, the code's main window, and a narrow one."""
 _CUTS = (4, 12)
@@ -90,8 +88,9 @@ def explain_network(
     network = StoredNetwork.of(model)
     examples = None if data is None else data if isinstance(data, Data) else Data(*map(np.asarray, data))
     tables = tables_of(network.architecture, network.weights)
-    x, y = (None, None) if examples is None else (examples.x, examples.y)
-    explanation = explain(tables, x, y, seconds=seconds, progress=progress)
+    if examples is not None:
+        Rule(tables.T, 0).errors(examples.x, examples.y)  # refuses what is no row of bits with a label
+    explanation = explain(tables, None if examples is None else examples.x, seconds=seconds, progress=progress)
     if examples is not None and explanation.proved is not None:
         explanation.certificate = certificate_of(network, explanation, examples, delta)
     return explanation
@@ -100,25 +99,21 @@ def explain_network(
 def explain(
     tables: Tables,
     x: Array | None = None,
-    y: Array | None = None,
     *,
     seconds: float = 3.0,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
-    """The rule of fewest errors and bits that is proved of the network, or the best guess and where it fails."""
-    if x is not None and y is not None:
-        Rule(tables.T, 0).errors(x, y)  # which refuses what is no row of bits with a label
-    search = _Search(tables, seconds, progress, x, y)
-    guesses = search.guesses()
-    for guess in guesses:
-        whole = search.whole(guess, _WINDOWS)
-        if whole.proved is not None:
-            return search.finished(whole, guess)
-    parts = [search.settled(guess, partial=True) for guess in guesses]
-    for part in sorted(filter(None, parts), key=search.cost):
-        if search.checked(part).proved is not None:
-            return search.finished(part, guesses[0])
-    return search.finished(Explanation(guesses[0]), guesses[0])
+    """The rule that is proved of the network, silent where it must be, or the best guess and where it fails.
+
+    The inputs of the examples say which bits matter, and where silence costs nothing.
+    """
+    search = _Search(tables, seconds, progress, x)
+    guess = search.guess()
+    explanation = search.whole(guess, _WINDOWS)
+    if explanation.proved is None:
+        explanation = search.settled(guess, partial=True) or explanation
+        search.check(explanation)
+    return search.finished(explanation, guess)
 
 
 def follow(
@@ -138,9 +133,8 @@ class _Search:
         seconds: float,
         progress: Callable[[str], None] | None,
         x: Array | None = None,
-        y: Array | None = None,
     ) -> None:
-        self.tables, self.floats, self.x, self.y = tables, tables.floats, x, y
+        self.tables, self.floats, self.x = tables, tables.floats, x
         self.say: Callable[[str], None] = progress or (lambda _: None)
         self.random = np.random.default_rng(0)
         self.seen: dict[tuple[Any, int], dict[tuple[int, int], tuple[Leaf, float]]] = {}
@@ -151,12 +145,25 @@ class _Search:
     def late(self) -> bool:
         return time.process_time() > self.started + self.seconds
 
-    def guesses(self) -> list[Rule]:
-        """Rules that the network seems to follow, of the positions that seem to matter."""
-        rows = max(_SAMPLE // self.tables.T, 16)
-        sample = self.random.integers(0, 2, (rows, self.tables.T)) if self.x is None else np.asarray(self.x)[:rows]
-        rules = [read_off(self.floats, positions, self.random) for positions in candidates(self.floats, sample)]
-        return list({rule.tree: rule for rule in rules}.values())
+    def guess(self) -> Rule:
+        """The rule of the positions that seem to matter, which the network follows on most random inputs.
+
+        Their influence on the output is that before its largest fall.
+        """
+        T = self.tables.T
+        rows = max(_SAMPLE // T, 16)
+        sample = np.asarray(self.random.integers(0, 2, (rows, T)) if self.x is None else self.x)[:rows].astype(np.int64)
+        moves = [np.abs(self.floats.flips(row) - f) for row, f in zip(sample, self.floats.forward(sample), strict=True)]
+        flips = np.mean(np.nan_to_num(moves), axis=0)
+        order = np.argsort(-flips, kind="stable")
+        ranked = np.maximum(flips[order], 1e-6)
+        size = max(range(1, min(_MOST_READ, T - 1) + 1), key=lambda s: ranked[s - 1] / ranked[s], default=1)
+        positions, table = tuple(sorted(order[:size].tolist())), list[int]()
+        for pattern in itertools.product((0, 1), repeat=size):
+            inputs = self.random.integers(0, 2, (64, T))
+            inputs[:, list(positions)] = pattern
+            table.append(int((self.floats.forward(inputs) > 0).mean() > 0.5))
+        return Rule.of_table(T, positions, tuple(table))
 
     def whole(self, guess: Rule, windows: Sequence[int | None]) -> Explanation:
         """The rule on the first of these windows where it is proved."""
@@ -166,7 +173,8 @@ class _Search:
             candidate = self.settled(rule)
             if candidate is not None:
                 candidate.rule = guess if window is None else rule  # at the price of its own window
-                if self.checked(candidate).proved is not None:
+                self.check(candidate)
+                if candidate.proved is not None:
                     return candidate
             if self.late:
                 break
@@ -239,25 +247,18 @@ class _Search:
         """Whether no example shows these bits."""
         return self.x is not None and not np.all([self.x[:, t] == c for t, c in fixed.items()], axis=0).any()
 
-    def cost(self, candidate: Explanation) -> tuple[float, float]:
-        """What its certificate would say, and its bits."""
-        bits = candidate.rule.price()[1]
-        if self.x is None or self.y is None:
-            return 1.0, bits
-        return G15.risk({"errors": candidate.rule.errors(self.x, self.y), "n": len(self.y), "bits": bits}, 0.05), bits
-
-    def checked(self, candidate: Explanation) -> Explanation:
-        """The candidate with what the checker takes of its proof."""
+    def check(self, candidate: Explanation) -> None:
+        """Keeps what the checker takes of a proof."""
+        if candidate.proof is None:
+            return
         self.say("proof")
         before = time.process_time()
         try:
-            assert candidate.proof is not None  # noqa: S101 - candidates have one
             candidate.proved = prove(self.tables, candidate.rule, candidate.proof, progress=self.say)
         except BoundcalcError as error:
             self.say(str(error))
             candidate.proof = None
         self.checking += time.process_time() - before
-        return candidate
 
     def finished(self, explanation: Explanation, guess: Rule) -> Explanation:
         """With an input on which the network is not the guess, where that is not proved on all inputs."""
@@ -269,25 +270,3 @@ class _Search:
             explanation.counterexample = counterexample(self.floats, whole, self.random, doubtful)
         explanation.seconds = time.process_time() - self.started - self.checking
         return explanation
-
-
-def candidates(floats: FloatTables, sample: Array) -> list[tuple[int, ...]]:
-    """Sets of positions that seem to matter: those before the largest falls of influence on the output."""
-    start, sample = floats.forward(sample), sample.astype(np.int64)
-    moves = [np.abs(floats.flips(row) - output) for row, output in zip(sample, start, strict=True)]
-    flips = np.mean(np.nan_to_num(moves), axis=0)
-    order = np.argsort(-flips, kind="stable")
-    ranked = np.maximum(flips[order], 1e-6)
-    most = min(_MOST_READ, len(order) - 1)
-    sizes = sorted(range(1, most + 1), key=lambda s: -ranked[s - 1] / ranked[s])[:_CANDIDATES]
-    return [tuple(sorted(order[:s].tolist())) for s in sizes or [1]]
-
-
-def read_off(floats: FloatTables, positions: tuple[int, ...], random: np.random.Generator) -> Rule:
-    """The rule of these positions that the network follows on most random inputs."""
-    table = list[int]()
-    for pattern in itertools.product((0, 1), repeat=len(positions)):
-        inputs = random.integers(0, 2, (64, floats.T))
-        inputs[:, list(positions)] = pattern
-        table.append(int((floats.forward(inputs) > 0).mean() > 0.5))
-    return Rule.of_table(floats.T, positions, tuple(table))

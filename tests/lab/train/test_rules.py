@@ -78,7 +78,7 @@ def test_where_a_network_is_not_the_rule_the_input_is_the_answer():
     only."""
     trial, stored, data = network(53)
     tables = tables_of(stored.architecture, stored.weights)
-    found = explain(tables, data.x, data.y)
+    found = explain(tables, data.x)
     assert found.proved is not None
     assert found.proof is not None
     assert not found.proved.everywhere
