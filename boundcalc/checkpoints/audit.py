@@ -26,7 +26,7 @@ from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tasks import Measurements, Plan
 from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.checkpoints.traced import Call
-from boundcalc.layers.attention import attentions
+from boundcalc.layers.base import of_class
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of
 from boundcalc.norms.matrix import Floats, Measured
@@ -103,7 +103,7 @@ class Audit:
         def alike(layer: Attention) -> bool:
             return layer.groups != layer.heads or layer.qk_norm == "width"
 
-        heads = {a.block: a for a in attentions(self.architecture.stages)}
+        heads = {a.block: a for a in of_class(self.architecture.stages, Attention)}
         sizes: dict[str, list[Size]] = {}
         for key, m in self.measured.items():
             kind, block, _ = place_of(key)

@@ -17,7 +17,8 @@ from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.families.table import TOKENS, Model
 from boundcalc.checkpoints.forward import Rows
 from boundcalc.checkpoints.modules import answer, as_arrays, double_precision_copy, ready
-from boundcalc.layers.attention import attentions
+from boundcalc.layers.attention import Attention
+from boundcalc.layers.base import of_class
 from boundcalc.layers.embedding import token_tables
 from boundcalc.setting import Architecture
 
@@ -307,7 +308,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
         side = math.isqrt(patches)
         if side * side == patches:
             return rng.uniform(-1, 1, (n, shape[1], side * shape[2], side * shape[3]))
-    width = architecture.stages[0].widths()[0] or next(attentions(architecture.stages)).d
+    width = architecture.stages[0].widths()[0] or next(of_class(architecture.stages, Attention)).d
     x = rng.standard_normal((n, length, width))
     return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
 

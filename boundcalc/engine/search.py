@@ -22,7 +22,6 @@ from boundcalc.engine.chain import Chains
 from boundcalc.engine.comparison import tune
 from boundcalc.engine.items import Item, build_items, lemmas_of, uncoverable
 from boundcalc.engine.one_level import closed_form, least_mu, risk_candidates
-from boundcalc.layers.facts import PUBLISHED
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
 from boundcalc.statements.comparison.network import network_of
@@ -124,7 +123,7 @@ class Search:
     @cached_property
     def network(self) -> Network:
         """The network, in balls, which neither overflow nor underflow."""
-        published = PUBLISHED if self.closed is not None and self.closed.published else frozenset[str]()
+        published = self.closed is not None and self.closed.published
         return self.once(("network", published), lambda: Network(self.setting, INTERVAL, published=published))
 
     @cached_property

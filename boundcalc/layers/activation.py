@@ -68,7 +68,6 @@ class SoftCap(Weightless):
     """x -> cap tanh(x / cap), entry by entry, on rows of width d."""
 
     label: ClassVar[str] = "softcap"
-    title: ClassVar[str] = "soft cap"
 
     d: Size
     cap: Positive

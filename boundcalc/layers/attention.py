@@ -151,9 +151,9 @@ class Attention(Layer):
         scores = self._factors("matrix", "vector") if self.qk == "split" else (self.scores,)
         values = self._weight("W_V", "matrix", (self.d, self.out), self.groups)
         offset = (self._weight("b_V", "vector", (self.out,), self.groups),) if self.v_bias else ()
-        return (*scores, values, *offset, *self.beside_heads())
+        return (*scores, values, *offset, *self._of_all_heads())
 
-    def beside_heads(self) -> Iterator[Weight]:
+    def _of_all_heads(self) -> Iterator[Weight]:
         """Weights that all heads share."""
         if self.qk_norm != "none":
             for kind, copies in (("norm_Q.gain", self.heads), ("norm_K.gain", self.groups)):
@@ -277,11 +277,6 @@ def _shared(layer: Attention, y: Any, run: Forward) -> Any:
     return y if layer.groups == layer.heads else run.xp.repeat_interleave(y, layer.heads // layer.groups, 1)
 
 
-def attentions(layers: Iterable[Layer]) -> Iterator[Attention]:
-    """The attention layers, those inside of others included, input to read-out."""
-    return of_class(layers, Attention)
-
-
 def is_causal(layers: Iterable[Layer]) -> bool:
     """Whether some attention does not look ahead: then the last row sees all, and no other does."""
-    return any(attention.causal for attention in attentions(layers))
+    return any(attention.causal for attention in of_class(layers, Attention))

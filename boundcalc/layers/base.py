@@ -124,7 +124,6 @@ class Layer(ABC):
 
     Attributes:
         label: its name in JSON files and messages.
-        title: what it is called in derivations, where that is not its label.
         noise_fields: values of fields with which G11 was proved for it; None where it was not.
     """
 
@@ -132,7 +131,6 @@ class Layer(ABC):
     TAG: ClassVar[str] = "layer"
     KINDS: ClassVar[dict[str, type[Layer]]] = {}
     label: ClassVar[str]
-    title: ClassVar[str] = ""
     noise_fields: ClassVar[Proved] = None
 
     def __post_init__(self) -> None:

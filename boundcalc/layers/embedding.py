@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -84,11 +84,6 @@ class Embedding(RowWise):
         return y + weights("segments")[run.fixed.segment] if self.segments else y
 
 
-def embeddings(layers: Iterable[Layer]) -> Iterator[Embedding]:
-    """The layers that add tables to rows, those inside of others included, input to read-out."""
-    return of_class(layers, Embedding)
-
-
 def token_tables(layers: Iterable[Layer]) -> list[Embedding]:
-    """Those of them that read tokens."""
-    return [layer for layer in embeddings(layers) if layer.vocabulary]
+    """The layers that read tokens, those inside of others included."""
+    return [layer for layer in of_class(layers, Embedding) if layer.vocabulary]

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from boundcalc.statements.weights import Weights
 
 Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]
-PUBLISHED = frozenset({"L1", "L7"})
-"""The statements of L whose published constants differ from ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ class Context:
         radius: largest l2 norm of an input row.
         rows: rows of its output that are used, per sample.
         seq_len: T.
-        published: statements ("L1", "L7") whose published constants are taken instead of the sharp ones (PUB).
+        published: whether L1 and L7 have their published constants instead of the sharp ones (PUB).
         width: of the input rows, where it is known.
     """
 
@@ -129,7 +127,7 @@ class Context:
     radius: Number
     rows: int
     seq_len: int
-    published: frozenset[str] = frozenset()
+    published: bool = False
     width: int | None = None
 
     @property

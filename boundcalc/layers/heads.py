@@ -149,10 +149,10 @@ def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     c_v = matrix.whole.op
     offset, covered = at.offset("b_V" if layer.v_bias else None, layer.block, head)
     inside = b * c_v if name == "softmax" else b * c_v + offset
-    if "L7" in at.published and scores.published is not None:
+    if at.published and scores.published is not None:
         printed = 2 * c if name == "custom" else 4 / tau
         lipschitz = c_v * mass + printed * inside * scores.published
-    elif scores.sharp is not None and "L7" not in at.published and layer.cap is None and _is_softmax(layer):
+    elif scores.sharp is not None and not at.published and layer.cap is None and _is_softmax(layer):
         lipschitz = c_v * scores.sharp
     else:
         lipschitz = c_v * mass + c * inside * scores.slope
@@ -174,7 +174,7 @@ def normaliser_constants(
     ns = at.ns
     one = ns.number(1)
     if normaliser.name in ("softmax", "softmax1"):
-        return (ns.number(2) if "L1" in at.published else one) / temperature, one
+        return (ns.number(2) if at.published else one) / temperature, one
     if normaliser.name == "sigmoid":
         return one / (4 * temperature), one
     if normaliser.name == "linear":

@@ -26,7 +26,6 @@ class LayerNorm(EveryRow):
     """
 
     label: ClassVar[str] = "layernorm"
-    title: ClassVar[str] = "normalisation"
     noise_fields: ClassVar[Proved] = {"around_one": False}
 
     kind: Name

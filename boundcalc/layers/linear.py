@@ -19,7 +19,6 @@ class Linear(EveryRow):
     """x -> x W (+ b), applied to every row."""
 
     label: ClassVar[str] = "linear"
-    title: ClassVar[str] = "linear map"
     noise_fields: ClassVar[Proved] = {}
 
     kind: Name
@@ -79,7 +78,6 @@ class GatedFeedForward(EveryRow):
     """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
 
     label: ClassVar[str] = "gated"
-    title: ClassVar[str] = "gated feed-forward"
     noise_fields: ClassVar[Proved] = {"bias": False}
 
     d: Size

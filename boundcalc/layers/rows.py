@@ -21,7 +21,6 @@ class Ball(Weightless):
     """Projection of every row onto the l2 ball."""
 
     label: ClassVar[str] = "ball"
-    title: ClassVar[str] = "projection onto the ball"
     noise_fields: ClassVar[Proved] = {}
 
     radius: Positive = 1.0

@@ -20,7 +20,6 @@ from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_
 from boundcalc.base.numbers import log_add
 from boundcalc.base.rounding import log_up
 from boundcalc.base.value import Value
-from boundcalc.layers.facts import PUBLISHED
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, problem_of
 from boundcalc.proof.levels import Booked, book
 from boundcalc.setting import Norms, Setting
@@ -177,7 +176,7 @@ class Checker:
 
     def network(self, setting: Setting, strategy: Strategy, *, merged: bool) -> Network:
         """The network of a setting in intervals, or that of the larger class with maps that meet as one map (A6)."""
-        sample, published = setting.sample, PUBLISHED if strategy.published else frozenset[str]()
+        sample, published = setting.sample, strategy.published
         if merged:
             larger = self._once(setting, ("larger",), lambda: merge_linear_maps(setting))
             if larger is None:

@@ -105,10 +105,10 @@ class Network:
         setting: Setting,
         ns: NumberSystem,
         *,
-        published: frozenset[str] = frozenset(),
+        published: bool = False,
         measure: Measure = claimed,
     ) -> None:
-        """Walk the network; `published`: statements of L with published instead of sharp constants."""
+        """Walk the network; `published`: with published instead of sharp constants of L1 and L7."""
         architecture, weights = setting.architecture, Weights(ns, setting.norms)
         at = Context(weights, ns.number(architecture.input_radius), 1, architecture.seq_len, published)
         steps, radius = walk(architecture.stages, at, measure)

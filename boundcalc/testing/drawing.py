@@ -44,24 +44,24 @@ def norm_of(name: str, w: Array) -> float:
     return _NORMS[name](w)
 
 
-def used(w: Array, budget: Budget) -> tuple[float, str]:
-    """The largest part of a limit that an array uses, and of which."""
-    parts = [(0.0, "")]
+def used(w: Array, budget: Budget) -> float:
+    """The largest part of a limit that an array uses."""
+    parts = [0.0]
     for name in SIZES:
         limit, size = getattr(budget, name), 0.0
         if limit is not None and (size := norm_of(name, w)) > 0:
-            parts.append((size / limit if limit else math.inf, name))
+            parts.append(size / limit if limit else math.inf)
     if budget.schatten is not None and w.any():
         p, total = budget.schatten
         values = np.linalg.svd(np.atleast_2d(w), compute_uv=False)
         size = float((values[values > 1e-12 * values[0]] ** p).sum())  # a zero that is rounded has large small powers
-        parts.append(((size / total) ** (1 / p) if total else math.inf, "schatten"))
+        parts.append((size / total) ** (1 / p) if total else math.inf)
     return max(parts)
 
 
 def within(w: Array, budget: Budget) -> Array:
     """An array scaled into its budget, touching it; as it is, where nothing limits it."""
-    part, _ = used(w, budget)
+    part = used(w, budget)
     return w / part if part > 0 else w
 
 
@@ -143,7 +143,7 @@ class Dice:
         table = within(self.unit(rows, d) * self.rng.uniform(0, 1, (rows, 1)) ** 3, replace(budget, row=None))
         if budget.row is not None:
             table = projected(table * self.rng.choice([1.0, 1e6]) if budget.two_one is None else table, budget.row)
-        return table / max(1.0, used(table, budget)[0])
+        return table / max(1.0, used(table, budget))
 
     def _looked_up(self, weight: Weight, budget: Budget) -> Array:
         """Rows of which no part is longer, for any number of heads: the largest entries of columns count."""

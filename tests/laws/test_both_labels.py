@@ -72,7 +72,7 @@ def shown(setting: Setting) -> float:
             for name in ("op", "fro", "two_one", "two_one_t", "one_one", "rank"):
                 limit = getattr(budget, name)
                 assert limit is None or getattr(norm, name) <= limit * (1 + ROUNDING), (kind, name)
-        assert used(array, budget)[0] <= 1 + SPECTRAL, kind
+        assert used(array, budget) <= 1 + SPECTRAL, kind
     for x in found.inputs:
         assert x.ndim == 1 or np.linalg.norm(x, axis=1).max() <= a.input_radius * (1 + ROUNDING)
     first, second = (forward(setting, found.weights, x) for x in found.inputs)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from boundcalc.layers.base import KINDS
-from boundcalc.layers.facts import PUBLISHED
 from boundcalc.setting import (
     Attention,
     Budget,
@@ -38,7 +37,7 @@ def test_published_constants_are_never_below_the_sharp_ones() -> None:
     larger = 0
     for at in (at for label in KINDS if label != "residual" for at in cases(label).examples):
         sharp = at.claims(claimed)
-        published = at.claims(lambda layer, at: facts(layer, replace(at, published=PUBLISHED)))
+        published = at.claims(lambda layer, at: facts(layer, replace(at, published=True)))
         pairs = [(published.lipschitz, sharp.lipschitz)]
         pairs += [(a.sensitivity, b.sensitivity) for a, b in zip(published.slots, sharp.slots, strict=True)]
         assert published.radius == sharp.radius
@@ -102,7 +101,7 @@ def test_what_is_drawn_lies_within_its_budget_and_touches_it(weight: Weight, bud
             w = Dice(rng, aligned).array(weight, budget)
             assert w.shape == weight.shape
             assert budget.rank is None or np.linalg.matrix_rank(w) <= budget.rank
-            parts.append(used(w, budget)[0])
+            parts.append(used(w, budget))
             if weight.role == "values":  # whatever heads the columns are parted into
                 longest = [np.linalg.norm(w[:, part], axis=1).max() for part in (slice(0, 2), slice(2, 4))]
                 assert np.linalg.norm(longest) <= 0.3 * (1 + 1e-9)

@@ -129,7 +129,7 @@ def within_norms(about: Setting, weights: dict[str, Any], inputs: list[Any]) -> 
                 budget = Budget(sup=budget.sup)
             elif kind != "embedding":
                 budget = replace(budget, row=None, sup=None, heads=None)
-            assert used(matrix, budget)[0] <= 1 + 1e-9, place
+            assert used(matrix, budget) <= 1 + 1e-9, place
             assert budget.rank is None or np.linalg.matrix_rank(matrix) <= budget.rank
             assert a.bits is None or set(np.frexp(abs(matrix[matrix != 0]))[0]) <= {0.5}
     longest = 0.0 if a.vocabulary else max(float(np.linalg.norm(x, axis=1).max()) for x in inputs)

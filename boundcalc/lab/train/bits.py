@@ -20,8 +20,8 @@ from torch import Tensor
 
 from boundcalc.lab.train.model import TORCH, Weights, has_attention, reads_one_row, through
 from boundcalc.lab.train.parameters import CLS, weight_name
-from boundcalc.layers.attention import attentions, normalise
-from boundcalc.layers.embedding import embeddings
+from boundcalc.layers.attention import normalise
+from boundcalc.layers.base import of_class
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
 
 _EXPONENTIAL = ("softmax", "softmax1")
@@ -59,10 +59,10 @@ class BitPlan:
 def bit_plan(architecture: Architecture) -> BitPlan | None:
     """The cut, or None where the architecture does not allow it."""
     stages = architecture.stages
-    mixers = list(attentions(stages))
+    mixers = list(of_class(stages, Attention))
     if len(mixers) != 1 or mixers[0].causal or mixers[0].cap is not None or not reads_one_row(architecture):
         return None
-    embedding = next(embeddings(stages[:1]), None)
+    embedding = next(of_class(stages[:1], Embedding), None)
     if embedding is None or embedding.vocabulary != CLS + 1:
         return None
     at = next(index for index, stage in enumerate(stages) if has_attention(stage))

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row, weight_name
-from boundcalc.layers.attention import attentions
 from boundcalc.layers.base import of_class
 from boundcalc.layers.forward import Fixed, Forward, Step
 from boundcalc.setting import Architecture, Attention, Layer, Pool
@@ -150,7 +149,7 @@ def reads_one_row(architecture: Architecture) -> bool:
 
 def has_attention(stage: Layer) -> bool:
     """Whether a stage mixes rows."""
-    return any(True for _ in attentions((stage,)))
+    return any(True for _ in of_class((stage,), Attention))
 
 
 def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Tensor:

@@ -18,7 +18,8 @@ from boundcalc.lab.train.network import Candidates, ModelNetwork
 from boundcalc.lab.train.occam import INIT
 from boundcalc.lab.train.parameters import read_row
 from boundcalc.lab.train.source import substream
-from boundcalc.layers.attention import attentions
+from boundcalc.layers.attention import Attention
+from boundcalc.layers.base import of_class
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior
 
@@ -45,7 +46,7 @@ _STEPS, _SAMPLES, _BATCH = 900, 8, 96
 def _prior_for(network: ModelNetwork) -> Prior:
     """The prior of a model with learned positions: it depends on its shapes alone."""
     reference = network.reference(INIT)
-    layers = list(attentions(network.architecture.stages))
+    layers = list(of_class(network.architecture.stages, Attention))
     if "positions" not in reference.laws or "readout" not in reference.laws or not layers:
         raise InvalidSetting("pac-bayes needs a model with attention, learned positions and a read-out")
     weights = reference.weights(_SEED)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.schema import Length, check_fields
-from boundcalc.layers.attention import attentions, is_causal
-from boundcalc.layers.base import flat
-from boundcalc.layers.embedding import embeddings
+from boundcalc.layers.attention import is_causal
+from boundcalc.layers.base import flat, of_class
+from boundcalc.layers.embedding import Embedding
 from boundcalc.setting import Architecture, Attention, Layer
 
 CLS = 2
@@ -72,14 +72,14 @@ def parameters(architecture: Architecture, init: Init | None = None) -> dict[str
 
 def _refuse_untrainable(architecture: Architecture) -> None:
     """Refuse what can be bounded but is not trained here."""
-    layers = list(attentions(architecture.stages))
+    layers = list(of_class(architecture.stages, Attention))
     refused = {
         f"weights of {architecture.bits} bits": architecture.bits is not None,
         "numbers added to scores (offsets)": any(a.offsets != "none" for a in layers),
         "normalised queries and keys (qk_norm)": any(a.qk_norm != "none" for a in layers),
         "normaliser 'custom'": any(a.normaliser.name == "custom" for a in layers),
         "rotary positions (rope)": architecture.rope,
-        "a table of segments": any(e.segments for e in embeddings(architecture.stages)),
+        "a table of segments": any(e.segments for e in of_class(architecture.stages, Embedding)),
     }
     for what, holds in refused.items():
         if holds:

@@ -14,7 +14,8 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import ClosedShare, Count, Length, Positive, Share, Size, check_fields, read, write
 from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Task, task_from_json
-from boundcalc.layers.embedding import embeddings
+from boundcalc.layers.base import of_class
+from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.products import beginning
 from boundcalc.setting import Architecture, Normaliser
 
@@ -98,7 +99,7 @@ class Trial:
     @property
     def model(self) -> Architecture:
         """The architecture that bounds are about: its read row shows one token, where that is of use."""
-        first = next(embeddings(self.architecture.stages[:1]), None)
+        first = next(of_class(self.architecture.stages[:1], Embedding), None)
         if self.task.shape.inputs != "bits" or first is None or first.vocabulary <= CLS:
             return self.architecture
         stages = (replace(first, own_row=CLS), *self.architecture.stages[1:])

@@ -9,7 +9,8 @@ from functools import reduce
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.layers.attention import attentions
+from boundcalc.layers.attention import Attention
+from boundcalc.layers.base import of_class
 from boundcalc.setting import Budget, Setting
 from boundcalc.statements.weights import Weights
 
@@ -151,7 +152,7 @@ def network_of(ns: NumberSystem, setting: Setting) -> Network:
     a, weights = setting.architecture, Weights(ns, setting.norms)
     heads = range(a.heads)
     blocks: list[Budgets] = []
-    for layer in attentions(a.stages):
+    for layer in of_class(a.stages, Attention):
         temperature = ns.number(layer.temperature)
         scores = [weights.scores(layer.scores, head, layer.d_head).whole for head in heads]
         values = [weights.matrix("W_V", layer.block, head, a.d, a.d).whole for head in heads]
