@@ -31,10 +31,9 @@ from boundcalc.cli.options import (
     refuse_given,
     refuse_others,
     several,
-    why_option,
     write_json,
 )
-from boundcalc.cli.text import Live, room, say
+from boundcalc.cli.text import progress, room, say
 from boundcalc.cli.verify import examples_of
 
 if TYPE_CHECKING:
@@ -108,7 +107,6 @@ says that gamma was fixed before the data.""",
 @bounds_option
 @option("--certificates", OUTPUT_FOLDER, "Folder for the certificates, one of every line.")
 @option("--no-solve", bool, "Do not look for the smallest m.")
-@why_option
 @form_option("table", "json")
 @click.pass_context
 def command(context: click.Context, model: str, form: str, certificates: Path | None, **options: Any) -> None:
@@ -149,7 +147,7 @@ def _certified(model: str, options: dict[str, Any]) -> Certification:
         if options["compare"] in (None, "transformers"):
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
         make = load_name(options["compare"])
-    with Live(quiet=True) as live:
+    with progress() as show:
         return certify(
             model,
             **{name: options[name] for name in names},
@@ -159,7 +157,7 @@ def _certified(model: str, options: dict[str, Any]) -> Certification:
             bounds=options["bounds"] or ("best",),
             against=against,
             make=make,
-            progress=lambda text: live.show(f"{text} ..."),
+            progress=lambda text: show(f"{text} ..."),
         )
 
 
@@ -190,21 +188,19 @@ def _rule(model: str, data: str | None, delta: float, folder: Path | None, form:
 
     if folder is not None and data is None:
         raise InvalidSetting("--certificates with --by rule needs the training examples: --data FILE")
-    with Live(quiet=True) as live:
+    with progress() as tell:
         examples = None if data is None else examples_of(data)
-        explanation = explain_network(model, examples, delta=delta, progress=lambda text: live.show(f"{text} ..."))
+        explanation = explain_network(model, examples, delta=delta, progress=lambda text: tell(f"{text} ..."))
     certificate, proved, where = explanation.certificate, explanation.proved, explanation.counterexample
-    facts = {} if certificate is None else facts_of_rule(certificate)
     file = None
     if certificate is not None and folder is not None:
         file = make_folder(folder) / "rule.json"
         certificate.save(file)
     if form == "json":
-        bits = where and "".join(map(str, where.x))
         answers = {"model": model, "text": str(explanation), "rule": explanation.rule.to_json()}
-        answers |= {"proved": proved is not None, "margin": explanation.margin, "file": file and str(file)}
-        answers["counterexample"] = where and {"x": bits, "output": where.output, "rule": where.answer}
-        write_json(answers | {"certificate": certificate and {**certificate.summary(), **facts}})
+        answers |= {"proved": proved is not None, "margin": explanation.margin, "counterexample": where and str(where)}
+        summary = certificate and {**certificate.summary(), **facts_of_rule(certificate)}
+        write_json(answers | {"certificate": summary, "file": file and str(file)})
         return proved is not None
     say(str(explanation))
     if proved is not None and explanation.margin is not None:
@@ -247,7 +243,7 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     entered = ["n_train", "delta", *(field for name, field in typed.items() if options[name] is not None)]
     question = Question(setting, dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(entered, "given"))
     refuse_idle_bits(question, options["bounds"])
-    report = ask(question, options["bounds"], solve=not options["no_solve"], why=options["why"])
+    report = ask(question, options["bounds"], solve=not options["no_solve"])
     best = report.best()
     bounds = () if best is None else (best.recording(audit.compared),)
     certification = Certification(audit.where, tuple(map(of_bound, bounds)), sample.delta, bounds=bounds)

@@ -18,7 +18,6 @@ from boundcalc.cli.options import (
     refuse_others,
     several,
     shown,
-    why_option,
     write_json,
 )
 from boundcalc.cli.setting import BY_NAME, PARAMETERS, Question, setting_options, take_setting
@@ -50,7 +49,7 @@ name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
 @form_option("table", "json", "csv")
 @option("--certificate", output_file(), "Write the certificate of the best gap bound printed.")
 @option("--certificate-risk", output_file(), "Write the certificate of its risk bound.")
-@why_option
+@option("--why", bool, "What the best bound is made of, what it depends on, which change helps most.")
 @option("--no-solve", bool, "Do not look for the smallest m.")
 @several("--sweep axes", "Vary one value (repeatable: a grid).", "AXIS")
 @click.pass_context

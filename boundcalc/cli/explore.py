@@ -16,7 +16,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli.files import FileCommand, output_file
 from boundcalc.cli.options import option, points_option
 from boundcalc.cli.setting import ENTRIES, Question, picture_options, take_setting
-from boundcalc.cli.text import Live
+from boundcalc.cli.text import progress
 
 
 @click.command(
@@ -47,13 +47,13 @@ def command(file: Path | None, points: tuple[str, ...], **options: Any) -> None:
     if file is not None and file.suffix.lower() not in (".html", ".htm"):
         raise InvalidSetting(f"a page is written as .html, got {file.name!r}: use -o explore.html")
     measured = from_files(points) if points else []
-    with Live(every=10.0) as live:
+    base = _base(question, words, {field.field for field in FIELDS.values()})
+    with progress(10.0) as show:
 
-        def progress(done: int, total: int) -> None:
-            live.show(f"{done} of {total} settings are checked")
+        def tell(done: int, total: int) -> None:
+            show(f"{done} of {total} settings are checked")
 
-        base = _base(question, words, {field.field for field in FIELDS.values()})
-        text = page.build(question.setting, own=measured, base=base, progress=progress)
+        text = page.build(question.setting, own=measured, base=base, progress=tell)
     path = file or Path(tempfile.mkdtemp()) / "explore.html"
     output.write_text(path, text)
     click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")

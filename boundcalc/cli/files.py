@@ -52,7 +52,6 @@ class Output(click.Path):
 
 NAME_OR_FILE = NameOrFile()
 FILE = Input(dir_okay=False)
-STORE = Input(dir_okay=False, path_type=Path)
 OUTPUT_FOLDER = Output(lambda folder, values: [], file_okay=False)
 
 

@@ -17,7 +17,7 @@ from boundcalc.cli.eval import refuse_idle_bits
 from boundcalc.cli.options import NUMBER, WHOLE, number, shown
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli.setting import BY_NAME, Entry, Question, changed, setting_lines
-from boundcalc.cli.text import counted, say, write_table
+from boundcalc.cli.text import progress, say, write_table
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
 from boundcalc.setting.setting import refuse_missing
 from boundcalc.theorems import known_bound
@@ -103,12 +103,14 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     any_bound = False
     if form == "csv":
         write_csv((*axes, *RESULT_COLUMNS), ())
-    for point, results in counted(run(lambda point: changed(start, point), grid, names), total):
-        any_bound = any_bound or any(result["refusal"] is None for result in results)
-        rows += [{typed[field]: value for field, value in point.items()} | result for result in results]
-        if form == "csv":
-            write_csv((*axes, *RESULT_COLUMNS), rows, heading=False)
-            rows.clear()
+    with progress() as show_state:
+        for done, (point, results) in enumerate(run(lambda point: changed(start, point), grid, names)):
+            show_state(f"{done} of {total} points")
+            any_bound = any_bound or any(result["refusal"] is None for result in results)
+            rows += [{typed[field]: value for field, value in point.items()} | result for result in results]
+            if form == "csv":
+                write_csv((*axes, *RESULT_COLUMNS), rows, heading=False)
+                rows.clear()
     if form == "table":
         _table(question, typed, rows, several=len(names) > 1)
     return any_bound

@@ -24,7 +24,7 @@ from boundcalc.cli.options import (
     several,
     write_json,
 )
-from boundcalc.cli.text import Live, say, write_table
+from boundcalc.cli.text import progress, say, write_table
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -189,7 +189,7 @@ def take_audit(model: str, options: dict[str, Any], *, lacking: str | None = Non
 
     sizes = {name: options[name] for name in ("seq_len", "heads", "input_radius", "classes")}
     unnamed = lacking if options["readout_norm"] is None else None
-    with Live(quiet=True) as live:
+    with progress() as show:
         audit = read_model(
             model,
             options["compare"],
@@ -199,8 +199,8 @@ def take_audit(model: str, options: dict[str, Any], *, lacking: str | None = Non
             reference=options["reference"],
             seed=options["seed"],
             inspect=reject_incomplete(model, unnamed) if refused else None,
-            progress=lambda name, done, total: live.show(f"{name}: {done} of {total}"),
-            say=lambda text: live.show(f"{text} ..."),
+            progress=lambda name, done, total: show(f"{name}: {done} of {total}"),
+            say=lambda text: show(f"{text} ..."),
         ).audit
     assert audit is not None  # noqa: S101 - without data a model that is not described is refused
     return audit

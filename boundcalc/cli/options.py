@@ -28,19 +28,12 @@ def number(text: str) -> float | None:
     return value if isinstance(value, float) else None
 
 
-def exactly(text: str) -> int | None:
-    """A whole number to its last digit (1e30 is no float); None where it is none, or beyond the range of floats."""
+def whole(text: str) -> int | None:
+    """A whole number, to its last digit where all are written; None where it is none, or beyond the range of floats."""
     value = number(text)
-    if value is None or not math.isfinite(value):
+    if value is None or not math.isfinite(value) or value != int(value):
         return None
-    from fractions import Fraction
-
-    base, power, exponent = text.replace("_", "").partition("^")
-    try:
-        exact = int(base) ** int(exponent) if power else Fraction(base)
-    except ValueError:
-        exact = value
-    return int(exact) if exact == int(exact) else None
+    return int(text) if text.isdecimal() else int(value)
 
 
 def shown(value: Any) -> str:
@@ -77,7 +70,7 @@ class Number(click.ParamType):
 
 
 NUMBER = Number("number", number, "0.05, 1e-3 or 10^-3")
-WHOLE = Number("whole number", exactly, "512, 1e6 or 10^6")
+WHOLE = Number("whole number", whole, "512, 1e6 or 10^6")
 
 
 # -- declaring options
@@ -122,7 +115,6 @@ def write_json(document: Any, **options: Any) -> None:
 
 
 bounds_option = several("--bound bounds", "Only this bound (repeatable).")
-why_option = option("--why", bool, "What the best bound is made of, what it depends on, which change helps most.")
 points_option = several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE)
 
 

@@ -70,7 +70,7 @@ Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it ag
 def command(what: str | None, out: Path | None, source: str | None, axis: str | None, **options: Any) -> None:
     """Draw bounds along one axis of a setting, and runs that were measured.
 
-    Bounds of 1 or more are vacuous: the grey band names them. Proxies have axes of their own.
+    Bounds of 1 or more are vacuous: the grey band names them.
     """
     from boundcalc.lab.figures import canvas
     from boundcalc.lab.figures.data import contradictions, read

@@ -88,7 +88,7 @@ class Report(NamedTuple):
         return out
 
 
-def ask(question: Question, bounds: Sequence[str], *, solve: bool, why: bool) -> Report:
+def ask(question: Question, bounds: Sequence[str], *, solve: bool, why: bool = False) -> Report:
     """Evaluates the bounds (all, when none is named); with `solve` the smallest m, with `why` the account."""
     evaluator = Evaluator(question.setting)
     values = tuple(map(evaluator.value, map(known_bound, bounds or POLICIES)))

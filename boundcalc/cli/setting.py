@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from boundcalc.base.rounding import short
 from boundcalc.base.schema import Spec, read, specs
 from boundcalc.base.validate import hint, letter
 from boundcalc.cli.files import FILE
-from boundcalc.cli.options import NUMBER, WHOLE, Number, all_of, exactly, number, option, pairs, several, shown
+from boundcalc.cli.options import NUMBER, WHOLE, Number, all_of, number, option, pairs, several, shown, whole
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.setting import refuse_missing
 
@@ -142,10 +143,9 @@ def numbers(texts: Mapping[str, str]) -> dict[str, float]:
     values: dict[str, float] = {}
     for name, text in texts.items():
         value = number(text)
-        if value is None or not abs(value) < float("inf"):
+        if value is None or not math.isfinite(value):
             raise InvalidSetting(f"--set needs NAME=VALUE with a number, such as --set K=4, got {name}={text}")
-        whole = exactly(text)
-        values[name] = value if whole is None else whole
+        values[name] = value if (exact := whole(text)) is None else exact
     return values
 
 

@@ -12,7 +12,7 @@ from boundcalc.base.files import assignments, read_json
 from boundcalc.base.rounding import near
 from boundcalc.cli.files import NAME_OR_FILE, FileCommand, output_file
 from boundcalc.cli.options import option, refuse_given, refuse_others, several
-from boundcalc.cli.text import trials_counted, write_table
+from boundcalc.cli.text import progress, write_table
 from boundcalc.cli.train import certify_options, say_positions
 from boundcalc.lab.train.trial import Request, wanted
 
@@ -67,7 +67,11 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], **opti
     say_positions(sweep.trials)
     jobs, backend = options["jobs"], options["backend"]
     certified = None
-    with Store(store_path) as store, trials_counted() as tell:
+    with Store(store_path) as store, progress(10.0) as show:
+
+        def tell(what: str, done: int, total: int) -> None:
+            show(f"{done} of {total} {what} are in the store")
+
         ran = run_sweep(sweep, store, jobs=jobs, backend=backend, tell=tell)
         if plans and not ran.errors:
             certified = certify_sweep(sweep.trials, store, plans, jobs=jobs, backend=backend, tell=tell)

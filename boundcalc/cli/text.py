@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -9,8 +10,6 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any
 
 import click
 
@@ -91,51 +90,25 @@ def say_checked(ok: bool, text: str) -> None:
     click.echo(click.style(sign, fg="green" if ok else "red") + words[len(sign) :])
 
 
-# -- progress on stderr
+@contextmanager
+def progress(every: float = math.inf) -> Iterator[Callable[[str], None]]:
+    """What shows the newest state on stderr: on a terminal in one line that goes at the end.
 
-
-class Live:
-    """Shows the newest state, on a terminal in one line that goes at the end.
-
-    Elsewhere each is a line, at most one in `every` seconds, or nothing if `quiet`.
+    Elsewhere a line at most once in `every` seconds; of work without such a number, nothing.
     """
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.markup import escape
 
-    def __init__(self, every: float = 0.0, *, quiet: bool = False) -> None:
-        self.every, self.quiet, self.last, self.status = every, quiet, -every, None
-        if sys.stderr.isatty():
-            from rich.console import Console
+        with Console(stderr=True).status("") as status:
+            yield lambda text: status.update(escape(text))
+        return
+    last = -math.inf
 
-            self.status = Console(stderr=True).status("")
-
-    def show(self, text: str, *, final: bool = False) -> None:
-        """Show the newest."""
-        if self.status is not None:
-            from rich.markup import escape
-
-            self.status.start()
-            self.status.update(escape(text))
-        elif not self.quiet and (final or time.monotonic() - self.last >= self.every):
-            self.last = time.monotonic()
+    def show(text: str) -> None:
+        nonlocal last
+        if every < math.inf and time.monotonic() - last >= every:
+            last = time.monotonic()
             click.echo(text, err=True)
 
-    def __enter__(self) -> Live:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
-        if self.status is not None:
-            self.status.stop()
-
-
-def counted(points: Iterable[Any], total: int) -> Iterator[Any]:
-    """The points of a grid, counted on a terminal."""
-    with Live(quiet=True) as live:
-        for done, point in enumerate(points):
-            live.show(f"{done} of {total} points")
-            yield point
-
-
-@contextmanager
-def trials_counted() -> Iterator[Callable[[str, int, int], None]]:
-    """What shows how many trials or certificates a store has."""
-    with Live(every=10.0) as live:
-        yield lambda what, done, total: live.show(f"{done} of {total} {what} are in the store", final=done == total)
+    yield show

@@ -15,7 +15,7 @@ from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.cli.files import FileCommand, Output, output_file
 from boundcalc.cli.options import NUMBER, WHOLE, all_of, form_option, option, refuse_given, several, write_json
 from boundcalc.cli.screen import NO_MEMBER, VACUOUS, amount
-from boundcalc.cli.text import Live, say, write_table
+from boundcalc.cli.text import progress, say, write_table
 from boundcalc.cli.verify import fact_shown
 from boundcalc.lab.train.trial import METHODS, N_TEST, Optimisation, Request, wanted
 
@@ -100,8 +100,8 @@ def command(save: Path | None, store_path: Path | None, certificates: Path | Non
 
     torch.set_num_threads(1)
     say_positions([trial])
-    with Live() as live:
-        outcome = train([trial], live=lambda state: live.show(_newest(state)))[0]
+    with progress(0) as show:
+        outcome = train([trial], live=lambda state: show(_newest(state)))[0]
     # what differs between two runs goes to stderr, so that standard output does not differ
     click.echo(f"{near(outcome.result['cpu_seconds'])} CPU-s", err=True)
     if save is not None:
@@ -176,12 +176,12 @@ def _certified(trial: Trial, requests: list[Request], folder: Path | None) -> li
     if folder is not None:
         examples_of(trial)[0].save(output.make_folder(folder) / "examples.npz")
     entries: list[dict[str, Any]] = []
-    with Live() as live:
+    with progress(0) as show:
 
         def tell(name: str, state: Mapping[str, Any] | str) -> None:
             if not isinstance(state, str):
                 state = f"prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
-            live.show(f"{name}: {state}")
+            show(f"{name}: {state}")
 
         def unfinished(name: str) -> Path | None:
             return folder / f"{name}.run" if folder is not None and name in ("holdout", "p2l") else None

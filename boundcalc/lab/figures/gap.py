@@ -124,6 +124,8 @@ def _height(value: Any, quantity: str) -> tuple[float | None, str]:
 
 def _stated(bound: Bound, places: Sequence[tuple[float, Setting]], quantities: Sequence[str]) -> Series:
     """Your own theorem: its formula at every place, of the kind its author states."""
+    if bound.kind == "proxy":
+        raise InvalidSetting(f"{bound.name!r} is a proxy, which misses constants: a figure shows bounds")
     if bound.quantity not in quantities:
         raise InvalidSetting(f"{bound.name!r} is of the {bound.quantity}: add --quantity {bound.quantity}")
     y = tuple(min(_LARGEST, 10.0 ** bound.log10(setting)) for _, setting in places)
@@ -187,18 +189,12 @@ def describe(setting: Setting, *, but: str = "") -> str:
 
 
 def draw(figure: Figure) -> Any:
-    """One panel per quantity, and one of growth for proxies."""
+    """One panel per quantity."""
     letter = figure.facts["letter"]
-    proxies = figure.of(kind="proxy")
-    quantities = [q for q in _YLABELS if any(one.kind != "proxy" for one in figure.of(quantity=q))]
-    drawn, panels = canvas.sheet(
-        figure, len(quantities) + bool(proxies), size=(5.0 + 2.2 * (len(quantities) - 1 + bool(proxies)), 3.0)
-    )
-    for axes, quantity in zip(panels, quantities, strict=False):
-        shown = [one for one in figure.of(quantity=quantity) if one.kind != "proxy"]
-        _panel(axes, letter, quantity, shown)
-    if proxies:
-        _proxies(panels[-1], letter, proxies)
+    quantities = [q for q in _YLABELS if figure.of(quantity=q)]
+    drawn, panels = canvas.sheet(figure, len(quantities), size=(5.0 + 2.2 * (len(quantities) - 1), 3.0))
+    for axes, quantity in zip(panels, quantities, strict=True):
+        _panel(axes, letter, quantity, figure.of(quantity=quantity))
     if figure.of(key="run"):
         canvas.note(drawn, canvas.RUNS + f" {figure.facts.get('note', '')}")
     return drawn
@@ -235,24 +231,3 @@ def _along(axes: Any, letter: str, shown: Sequence[Series]) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         axes.set_xscale("log")
-
-
-def _proxies(axes: Any, letter: str, shown: Sequence[Series]) -> None:
-    """Proxies miss constants: each is divided by its first value, on axes of their own."""
-    labels: list[tuple[tuple[float, float] | None, str, str]] = []
-    for one in shown:
-        points = [(x, y) for x, y in zip(one.x, one.y, strict=True) if y]
-        if not points:
-            continue
-        seen = look(one.key)
-        axes.plot(
-            [x for x, _ in points],
-            [y / points[0][1] for _, y in points],
-            color=seen.colour,
-            ls=seen.dashes,
-            gid=canvas.gid(one),
-        )
-        labels.append(((points[-1][0], points[-1][1] / points[0][1]), one.label or seen.name, seen.colour))
-    axes.set(yscale="log", xlabel=AXES[letter].words, ylabel="proxy over its first value")
-    _along(axes, letter, shown)
-    canvas.end_labels(axes, labels)

@@ -103,14 +103,6 @@ def test_a_title_claims_what_the_numbers_say() -> None:
     assert vacuous.title == "Every bound drawn is vacuous, whatever T is"
 
 
-def test_proxies_have_axes_of_their_own_from_one() -> None:
-    proxy = Series("zhang2022", "proxy", "gap", (1.0, 2.0), (50.0, 100.0), panel="gap")
-    bound = Series("best", "bound", "gap", (1.0, 2.0), (0.5, 0.4), panel="gap")
-    first, second = draw(Figure("gap-vs-depth", series=(proxy, bound), facts={"letter": "depth"})).axes
-    assert set(lines(first)) == {"gap:best:bound"}
-    assert list(lines(second)["gap:zhang2022:proxy"].get_ydata()) == [1.0, 2.0]
-
-
 def test_every_run_is_a_dot_and_runs_without_error_are_hollow_at_their_upper_limit() -> None:
     some = [runs.Run({"m": 10.0}, 0.0, test, 100, True, "") for test in (0.0, 0.1, 0.2)]
     (axes,) = draw(gap.collect("m", ONE, (1e8,), ("best",), ("risk",), some)).axes
