@@ -69,7 +69,6 @@ def _show(representation: Representation, worst: float | None) -> None:
     built, certified = representation.construction, representation.certified
     network, encoding = built.network, built.network.encoding
     say_checked(
-        True,
         f"Certified: sign(f) F >= {down(certified.margin)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})",
     )

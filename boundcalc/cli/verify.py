@@ -70,7 +70,7 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
     if form == "json":
         write_json({"verified": True, "claim": claim, **labelled, **numbers})
         return
-    say_checked(True, claim)
+    say_checked(claim)
     width = max(map(len, labelled))
     for label, words in labelled.items():
         if words:

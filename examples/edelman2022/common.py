@@ -6,13 +6,12 @@ Trials are kept in the store that all commands share (--store) and are not train
 from __future__ import annotations
 
 import copy
+import os
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from boundcalc.cli.sweep import default_store
 
 sys.path.append(str(Path(__file__).parents[1]))
 from example_script import Values
@@ -47,7 +46,7 @@ def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str]
     from boundcalc.lab.train.trial import Request
 
     plan = sweep_from_json(dict(sweep))
-    with Store(default_store() if store is None else store) as opened:
+    with Store(store or Path(os.environ.get("BOUNDCALC_STORE", "boundcalc-runs.db"))) as opened:
         errors: list[str] = list(run_sweep(plan, opened).errors)
         if methods and not errors:
             errors += certify_sweep(plan.trials, opened, [Request(method) for method in methods]).errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,22 +17,26 @@ Run = Callable[..., Result]
 
 
 def run_line(*words: str) -> Result:
-    """The outcome of `boundcalc WORDS`."""
-    return CliRunner().invoke(main, list(words), prog_name="boundcalc")
+    """The outcome of `boundcalc WORDS`; one text of several words is a line as it is typed."""
+    line = shlex.split(words[0]) if len(words) == 1 else list(words)
+    return CliRunner().invoke(main, line, prog_name="boundcalc")
+
+
+def printed(*words: str) -> str:
+    """What a command prints that works."""
+    outcome = run_line(*words)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+def answer(line: str) -> dict[str, Any]:
+    """What a command prints for programs."""
+    return json.loads(printed(f"{line} --format json"))
 
 
 @pytest.fixture(scope="session")
 def run() -> Run:
     return run_line
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A gap certificate as JSON."""
-    path = tmp_path_factory.mktemp("certificates") / "gap.json"
-    outcome = run_line("eval", "--depth", "1", "--no-solve", "--certificate", str(path))
-    assert outcome.exit_code == 0, outcome.stderr
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def one_line(outcome: Result) -> str:

@@ -9,30 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run, one_line, written
+from .conftest import Run, answer, one_line, written
 
 
 def test_round_trip(run: Run, tmp_path: Path) -> None:
     gap, risk = tmp_path / "gap.json", tmp_path / "risk.json"
-    line = (
-        "eval",
-        "--depth",
-        "1",
-        "--m",
-        "1e8",
-        "--format",
-        "json",
-        "--certificate",
-        str(gap),
-        "--certificate-risk",
-        str(risk),
-    )
-    results = json.loads(run(*line).stdout)["results"]
+    line = f"eval --depth 1 --m 1e8 --certificate {gap} --certificate-risk {risk}"
+    results = answer(line)["results"]
     best = min(results, key=lambda row: row["log10_gap"])
     for path, quantity in ((gap, "gap"), (risk, "risk")):
-        outcome = run("verify", str(path), "--format", "json")
-        assert outcome.exit_code == 0
-        verified = json.loads(outcome.stdout)
+        verified = answer(f"verify {path}")
         assert verified["quantity"] == quantity
         assert verified["log10_value"] == pytest.approx(best[f"log10_{quantity}"], rel=1e-9)
     text = run("verify", str(gap)).stdout

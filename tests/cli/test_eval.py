@@ -1,8 +1,10 @@
-"""What `boundcalc eval` prints is what the library computes, with everything assumed marked."""
+"""What `boundcalc eval` prints is what the library computes, with everything assumed marked; what it refuses."""
 
 from __future__ import annotations
 
-import json
+import csv
+import io
+import math
 import random
 import re
 from dataclasses import fields, replace
@@ -12,11 +14,12 @@ import pytest
 
 from boundcalc import Setting, compare
 from boundcalc.base.rounding import upper
+from boundcalc.cli.options import number
 from boundcalc.cli.setting import ENTRIES
 from boundcalc.setting import Architecture, Sample
 from boundcalc.theorems import BOUNDS, POLICIES
 
-from .conftest import Run, written
+from .conftest import answer, one_line, printed, run_line, written
 
 
 def test_every_field_of_a_setting_has_an_option() -> None:
@@ -24,129 +27,113 @@ def test_every_field_of_a_setting_has_an_option() -> None:
     assert {f.name for part in (Architecture, Sample) for f in fields(part)} <= settable
 
 
-def test_the_table_shows_what_compare_finds(run: Run) -> None:
-    outcome = run("eval", "--depth", "1", "--T", "128", "--m", "1e8", "--no-solve")
-    assert outcome.exit_code == 0
-    rows = {line.split()[0]: line for line in outcome.stdout.splitlines() if line.strip()}
+@pytest.mark.parametrize(
+    ("text", "value"), [("1e6", 1e6), ("10^6", 1e6), ("1_000", 1e3), ("0.05", 0.05), ("10^-3", 1e-3)]
+)
+def test_numbers_are_read_as_people_write_them(text: str, value: float) -> None:
+    assert number(text) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "1e", "10^", "2^x", "0^-1", "1,5"])
+def test_what_is_no_number_is_none(text: str) -> None:
+    assert number(text) is None
+
+
+def test_the_table_shows_what_compare_finds() -> None:
+    text = printed("eval --depth 1 --T 128 --m 1e8 --no-solve")
+    rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
     for value in compare(Setting.of(depth=1, seq_len=128, n_train=10**8)):
         assert value.strategy in rows[value.name]
         assert upper(value.log10) in rows[value.name]
     assert set(POLICIES) <= set(rows)
-    assert len(outcome.stdout.splitlines()) <= 24  # one screen
+    assert len(text.splitlines()) <= 24  # one screen
 
 
-def test_values_beyond_floats_are_powers_of_ten(run: Run) -> None:
-    line = ("eval", "--depth", "150", "--C", "500", "--bound", "closed", "--no-solve")
-    outcome = run(*line)
-    assert outcome.exit_code == 0
-    assert re.search(r"vacuous \(10\^\d{3,}\.\d\)", outcome.stdout)
-    (row,) = json.loads(run(*line, "--format", "json").stdout)["results"]
-    assert row["log10_gap"] > 1000
+def test_values_beyond_floats_are_powers_of_ten() -> None:
+    line = "eval --depth 150 --C 500 --bound closed --no-solve"
+    assert re.search(r"vacuous \(10\^\d{3,}\.\d\)", printed(line))
+    assert answer(line)["results"][0]["log10_gap"] > 1000
+    assert (upper(345.41), upper(-1000.07), upper(-math.inf)) == ("10^345.5", "10^-1000.0", "0")
 
 
-def test_the_smallest_m_is_enough_and_not_much_less_is(run: Run) -> None:
-    document = json.loads(run("eval", "--depth", "1", "--format", "json").stdout)
-    for quantity, needed in document["smallest_m"].items():
+def test_the_smallest_m_is_enough_and_not_much_less_is() -> None:
+    for quantity, needed in answer("eval --depth 1")["smallest_m"].items():
         assert needed["bound"] == "best"
         for m, enough in ((needed["m"], True), (needed["m"] * 0.98 // 1, False)):
-            outcome = run("eval", "--depth", "1", "--m", f"{m:.0f}", "--bound", "best", "--format", "json")
-            found = json.loads(outcome.stdout)["results"][0][quantity]
-            assert found <= 0.102 if enough else found > 0.1  # a search from another m may end 2% higher
+            value = answer(f"eval --depth 1 --m {m:.0f} --bound best")["results"][0][quantity]
+            assert value <= 0.102 if enough else value > 0.1  # a search from another m may end 2% higher
 
 
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A policy whose one lemma covers no matrix."""
+def test_refused_policies_are_rows_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     for registry in (POLICIES, BOUNDS):
         monkeypatch.setitem(registry, "parameters", replace(POLICIES["parameters"], lemmas=frozenset({"T1"})))
-    return "parameters"
-
-
-def test_refused_policies_are_rows_with_the_reason(run: Run, narrow: str) -> None:
-    outcome = run("eval", "--depth", "1", "--format", "json")
-    assert outcome.exit_code == 0
-    (refused,) = [row for row in json.loads(outcome.stdout)["results"] if "refusal" in row]
-    assert refused["name"] == narrow
+    (refused,) = [row for row in answer("eval --depth 1")["results"] if "refusal" in row]
+    assert refused["name"] == "parameters"
     assert refused["gap"] is None
     assert "that none of T1 covers" in refused["refusal"]
-    text = run("eval", "--depth", "1", "--no-solve").stdout
-    assert f"{narrow} refused: policy" in text
+    assert "parameters refused: policy" in printed("eval --depth 1 --no-solve")
 
 
-def test_files_options_and_presets_agree(run: Run, tmp_path: Path) -> None:
-    line = (
-        "--depth",
-        "1",
-        "--d",
-        "32",
-        "--heads",
-        "2",
-        "--set",
-        "activation=gelu",
-        "--set",
-        "causal=yes",
-        "--m",
-        "10^5",
-    )
-    line += ("--set", "normaliser=sigmoid", "--set", "temperature=2", "--C", "1.5", "--gamma", "0.5", "--bound", "best")
-    first = json.loads(run("eval", *line, "--format", "json").stdout)
+def test_files_options_and_presets_agree(tmp_path: Path) -> None:
+    line = "eval --depth 1 --d 32 --heads 2 --set activation=gelu --set causal=yes --m 10^5 --set normaliser=sigmoid "
+    first = answer(line + "--set temperature=2 --C 1.5 --gamma 0.5 --bound best")
     path = written(tmp_path / "setting.json", first["setting"])
-    second = json.loads(run("eval", "--setting", path, "--bound", "best", "--format", "json").stdout)
-    assert second["setting"] == first["setting"]
-    assert second["results"] == first["results"]
+    second = answer(f"eval --setting {path} --bound best")
+    assert (second["setting"], second["results"]) == (first["setting"], first["results"])
     assert second["assumed"] == []
-    changed = json.loads(run("eval", "--setting", path, "--depth", "2", "--bound", "best", "--format", "json").stdout)
-    assert changed["setting"]["architecture"]["depth"] == 2
-    assert changed["setting"]["architecture"]["d"] == 32
+    changed = answer(f"eval --setting {path} --depth 2 --bound best")["setting"]["architecture"]
+    assert (changed["depth"], changed["d"]) == (2, 32)
 
 
-def test_norms_come_from_a_file(run: Run, tmp_path: Path) -> None:
+def test_norms_come_from_a_file(tmp_path: Path) -> None:
     path = written(tmp_path / "norms.json", {"C": 1, "budgets": {"W_V": {"op": 0.5, "21": 2}}})
-    document = json.loads(run("eval", "--norms", path, "--bound", "best", "--format", "json").stdout)
-    assert document["setting"]["norms"]["budgets"]["W_V"] == {"op": 0.5, "21": 2}
+    document = answer(f"eval --norms {path} --bound best")
+    limits = document["setting"]["norms"]["budgets"]["W_V"]
+    assert {name: limit for name, limit in limits.items() if limit is not None} == {"op": 0.5, "21": 2}
     assert "C" not in document["assumed"]
     measured = written(tmp_path / "measured.json", {"C": 1, "measured": True})
-    document = json.loads(run("eval", "--norms", measured, "--bound", "best", "--format", "json").stdout)
-    assert document["results"][0]["kind"] == "a_posteriori"
+    assert answer(f"eval --norms {measured} --bound best")["results"][0]["kind"] == "a_posteriori"
 
 
-def test_a_train_error_that_was_seen_is_paid_for(run: Run) -> None:
-    line = ("eval", "--train-error", "0.02", "--bound", "best", "--format", "json")
-    (chosen,) = json.loads(run(*line).stdout)["results"]
-    (seen,) = json.loads(run(*line, "--measured", "train-error").stdout)["results"]
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [("W_V[3]", "--depth 4"), ("W_V[0,1]", "--heads 2"), ("W_O", "--style pre"), ("W_Q", "--set d_head=8")],
+)
+def test_norms_are_for_the_setting_asked_for(tmp_path: Path, key: str, options: str) -> None:
+    path = written(tmp_path / "norms.json", {"C": 1, "budgets": {key: {"op": 2}}})
+    for order in (f"{options} --norms {path}", f"--norms {path} {options}"):
+        assert printed(f"eval --bound edelman2022 {order}")
+    assert run_line(f"eval --norms {path}").exit_code == 2
+
+
+def test_a_knob_that_nothing_reads_is_refused(tmp_path: Path) -> None:
+    full = {kind: {"op": 1} for kind in ("W_QK", "W_V", "W_1", "readout")}
+    path = written(tmp_path / "norms.json", {"budgets": full})
+    assert printed(f"eval --bound edelman2022 --norms {path}")
+    assert "--C would change nothing" in one_line(run_line(f"eval --norms {path} --C 2"))
+
+
+def test_a_train_error_that_was_seen_is_paid_for() -> None:
+    line = "eval --train-error 0.02 --bound best"
+    (chosen,), (seen,) = (answer(f"{line}{more}")["results"] for more in ("", " --measured train-error"))
     assert (chosen["kind"], seen["kind"]) == ("bound", "a_posteriori")
     assert seen["log10_risk"] > chosen["log10_risk"]
-    assert "chosen from the data: margin" in run("eval", "--measured", "margin", "--no-solve").stdout
+    assert "chosen from the data: margin" in printed("eval --measured margin --no-solve")
 
 
-def test_custom_normalisers(run: Run) -> None:
-    line = (
-        "eval",
-        "--m",
-        "1e9",
-        "--set",
-        "normaliser=custom",
-        "--set",
-        "normaliser_c=1",
-        "--set",
-        "normaliser_mu=1",
-        "--bound",
-        "T-free",
-    )
-    custom = json.loads(run(*line, "--format", "json").stdout)["results"][0]
-    plain = json.loads(run("eval", "--m", "1e9", "--bound", "T-free", "--format", "json").stdout)["results"][0]
-    assert custom["gap"] >= plain["gap"]  # softmax has a sharper head constant than its (c, mu) = (1, 1)
+def test_custom_normalisers() -> None:
+    line = "eval --m 1e9 --bound T-free"
+    custom = answer(f"{line} --set normaliser=custom --set normaliser_c=1 --set normaliser_mu=1")["results"][0]
+    assert custom["gap"] >= answer(line)["results"][0]["gap"]  # softmax has a sharper head constant than its (1, 1)
 
 
-def test_a_divergence_is_not_called_a_log_count(run: Run) -> None:
+def test_a_divergence_is_not_called_a_log_count() -> None:
     """What noise costs is I (G11); covers have a log N."""
-    text = run("eval", "--depth", "1", "--bound", "best", "--no-solve", "--why").stdout
-    gap, _, risk = text.partition("Why the risk")
+    gap, _, risk = printed("eval --depth 1 --bound best --no-solve --why").partition("Why the risk")
     assert "noise-margin" in risk
     assert "[K2]" in gap
     assert "log N" not in risk
-    covers = run("eval", "--depth", "1", "--bound", "T-free", "--m", "1e9", "--no-solve", "--why").stdout
-    assert "log N" in covers
+    assert "log N" in printed("eval --depth 1 --bound T-free --m 1e9 --no-solve --why")
 
 
 ENDS = {
@@ -161,13 +148,50 @@ ENDS = {
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_ends_of_ranges_give_an_answer_or_a_refusal(run: Run, seed: int) -> None:
+def test_the_ends_of_ranges_give_an_answer_or_a_refusal(seed: int) -> None:
     dice = random.Random(seed)
-    given = [word for name in ENDS if dice.random() < 0.5 for word in (name, dice.choice(ENDS[name]))]
-    outcome = run("eval", "--no-solve", "--bound", "closed", *given)
-    assert "internal error" not in outcome.output, given
+    line = [word for name in ENDS if dice.random() < 0.5 for word in (name, dice.choice(ENDS[name]))]
+    outcome = run_line("eval", "--no-solve", "--bound", "closed", *line)
+    assert "internal error" not in outcome.output, line
     assert outcome.exit_code in (0, 1, 2)
 
 
-def test_norms_beyond_floats_have_no_floor_and_no_internal_error(run: Run) -> None:
-    assert "vacuous" in run("eval", "--depth", "60", "--C", "1e6", "--bound", "closed", "--no-solve").stdout
+def test_norms_beyond_floats_have_no_floor_and_no_internal_error() -> None:
+    assert "vacuous" in printed("eval --depth 60 --C 1e6 --bound closed --no-solve")
+
+
+# -- --bits: the premise that a stored weight has so many bits
+
+SMALL = "eval --depth 1 --d 3 --T 4 --C 30 --gamma 0.2 --m 1e5"
+
+
+def test_eval_says_which_premise_it_rests_on() -> None:
+    text = " ".join(printed(f"{SMALL} --bits 4 --no-solve").split())
+    assert "'best' is based on a premise: each of the 30 stored weights is a number of 4 bits" in text
+    assert "fixed before the data (G13); leave out --bits for the bound without it" in text
+    with_bits, plain = (answer(f"{SMALL}{bits} --bound best --no-solve") for bits in (" --bits 4", ""))
+    assert with_bits["stored_weights"] == {"weights": 30, "bits": 4}
+    assert with_bits["results"][0]["strategy"] == "stored-gap"
+    assert plain["results"][0]["gap"] > with_bits["results"][0]["gap"]
+
+
+def test_sweeps_take_bits() -> None:
+    rows = csv.DictReader(io.StringIO(printed(f"{SMALL} --sweep bits=2,4,8 --format csv")))
+    gaps = [float(row["gap"]) for row in rows]
+    assert gaps == sorted(gaps)
+    assert gaps[0] < gaps[1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "eval --bits 16 --bound closed",
+        "eval --bits 16 --bound T-free --sweep T=4,8",
+        "eval --sweep bits=8,16 --bound closed",
+        "solve --for m --bits 16 --bound T-free",
+        "eval --bits 0",
+        "eval --bits 200",
+    ],
+)
+def test_bits_that_would_change_nothing_are_refused(line: str) -> None:
+    assert "bits" in one_line(run_line(line))

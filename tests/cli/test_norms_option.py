@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from boundcalc import Budget
-from boundcalc.cli import main
 from boundcalc.cli.setting import budgets_of
 from boundcalc.setting.norms import JSON_NAMES
 
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(main, list(words))
-
-
-def first(*words: str) -> dict[str, object]:
-    result = run("eval", "--bound", "best", "--no-solve", "--format", "json", *words)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)["results"][0]
+from .conftest import answer, written
 
 
 def test_norms_are_those_of_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "norms.json"
-    file.write_text(
-        json.dumps({"C": 1.0, "budgets": {"W_V": {"op": 1.2, "21": 3.0}, "W_1[0]": {"op": 0.5, "rank": 3}}})
-    )
-    line = ("--m", "1e8", "--norm", "W_V=op:1.2,21:3", "--norm", "W_1[0]=op:0.5,rank:3", "--C", "1")
-    assert first(*line) == first("--m", "1e8", "--norms", str(file))
+    budgets = {"W_V": {"op": 1.2, "21": 3.0}, "W_1[0]": {"op": 0.5, "rank": 3}}
+    file = written(tmp_path / "norms.json", {"C": 1.0, "budgets": budgets})
+    typed = "--norm W_V=op:1.2,21:3 --norm W_1[0]=op:0.5,rank:3 --C 1"
+    line = "eval --bound best --no-solve --m 1e8"
+    assert answer(f"{line} {typed}")["results"] == answer(f"{line} --norms {file}")["results"]
 
 
 def test_what_torch_computes_is_what_is_meant() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
 import shlex
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from boundcalc.base.rounding import down, near, percent, short, up
 from boundcalc.base.table import fitted, folded
 from boundcalc.cli import main
 from boundcalc.cli.explain import GROUPS
-from boundcalc.cli.text import mark, say_checked
 
 from .conftest import run_line
 
@@ -141,18 +139,6 @@ def test_numbers_have_one_style() -> None:
     assert (up(x), near(x), down(x), short(1.2346e6)) == ("1.235e6", "1.235e6", "1.234e6", "1.2346e6")
     assert (up(2.99901e-5), near(2.99901e-5), down(-0.25)) == ("3.000e-05", "2.999e-05", "-0.2500")
     assert (near(-1.00005, 3), near(0.0), percent(0.2849), percent(0.07001, 3, by=up)) == ("-1.00", "0", "28%", "7.01%")
-
-
-def test_a_check_is_marked_in_words_where_the_output_has_no_signs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for encoding, signs in (("utf-8", ["✓", "✗"]), ("ascii", ["ok", "fail"])):
-        stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-        monkeypatch.setattr("sys.stdout", stream)
-        assert [mark(True), mark(False)] == signs
-        say_checked(False, "word " * 40)
-        stream.seek(0)
-        first, second, *_ = stream.read().splitlines()
-        assert first.startswith(f"{signs[1]} word ")
-        assert second.startswith(" " * (len(signs[1]) + 1) + "word")
 
 
 def test_cells_are_wrapped_and_nothing_is_lost() -> None:

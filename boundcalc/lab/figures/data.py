@@ -7,12 +7,12 @@ import math
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from boundcalc.base import output, validate
+from boundcalc.base import output, schema, validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_json
 from boundcalc.base.rounding import down, up
@@ -21,8 +21,6 @@ from boundcalc.base.value import VACUOUS_MARGIN
 FORMAT = "boundcalc-figure/2"
 KINDS = ("bound", "a_posteriori", "proxy", "estimate", "certificate", "measured", "reference", "fit")
 _LIBRARIES = ("boundcalc", "matplotlib", "numpy", "scipy")
-
-Number = float | None
 
 
 @dataclass(frozen=True)
@@ -46,9 +44,9 @@ class Series:
     kind: str
     quantity: str
     x: tuple[float, ...]
-    y: tuple[Number, ...]
-    low: tuple[Number, ...] = ()
-    high: tuple[Number, ...] = ()
+    y: tuple[float | None, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
     label: str = ""
     panel: str = ""
     refusal: str = ""
@@ -121,9 +119,7 @@ class Figure:
 
 def write(figure: Figure, path: Path, *, force: bool = False) -> None:
     """The JSON file of a figure."""
-    series = [{f.name: getattr(one, f.name) for f in fields(one) if getattr(one, f.name)} for one in figure.series]
-    head = {name: getattr(figure, name) for name in ("name", "title", "subtitle", "caption", "alt", "command")}
-    numbers = {"format": FORMAT, **head, "versions": _versions(), "series": series, "facts": figure.facts}
+    numbers = {"format": FORMAT, "versions": _versions(), **schema.write(figure)}
     text = json.dumps(numbers, indent=1) + "\n"
     lists = re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda match: "[" + " ".join(match[1].split()) + "]", text)
     output.write_text(path, lists, force=force)
@@ -131,14 +127,11 @@ def write(figure: Figure, path: Path, *, force: bool = False) -> None:
 
 def read(path: Path) -> Figure:
     """A figure from its JSON file."""
-    keys = ("format", "versions", *(f.name for f in fields(Figure)))
-    raw = dict(validate.known_keys(f"{path}: a figure's JSON", read_json(path, "the figure's JSON"), keys))
-    if raw.pop("format", None) != FORMAT or "name" not in raw:
+    raw = read_json(path, "the figure's JSON")
+    if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
         raise InvalidSetting(f"{path} is not the JSON of a figure (format {FORMAT}): boundcalc plot FIGURE makes one")
     raw.pop("versions", None)
-    names = [f.name for f in fields(Series)]
-    series = [Series(**validate.known_keys("a series", one, names)) for one in raw.pop("series", [])]
-    return Figure(**raw, series=tuple(series))
+    return schema.read(Figure, raw, str(path))
 
 
 def _versions() -> dict[str, str]:

@@ -67,5 +67,5 @@ def test_sweep_runs_lists_and_continues(run: Any) -> None:
     code, out, err = run("sweep", "mine.json", "--seeds", "1")
     assert code == 0
     assert "0 were there, 2 added" in out
-    assert "2 of 2 trials" in err
+    assert "of 2 trials are in the store" in err
     assert "2 were there, 2 added" in run("sweep", "mine.json")[1]
