@@ -1,4 +1,4 @@
-"""The figures of figures/: made one after the other, with their page and a contact sheet.
+"""The figures of figures/: made one after the other, with their page.
 
 python examples/gallery.py                 make all of them (12 CPU-minutes from an empty store)
 python examples/gallery.py --redraw        draw all of them again from their JSON
@@ -55,33 +55,15 @@ def page(figures: dict[str, Figure]) -> str:
     return "\n".join(parts)
 
 
-def contact_sheet(names: list[str], path: Path, width: int = 700, columns: int = 3) -> None:
-    """All figures on one sheet."""
-    from PIL import Image
-
-    images = [Image.open(FOLDER / f"{name}.png").convert("RGB") for name in names]
-    small = [image.resize((width, round(image.height * width / image.width))) for image in images]
-    rows = [small[start : start + columns] for start in range(0, len(small), columns)]
-    heights = [max(image.height for image in row) + 30 for row in rows]
-    sheet = Image.new("RGB", (columns * (width + 30), sum(heights)), "white")
-    for k, row in enumerate(rows):
-        for column, image in enumerate(row):
-            sheet.paste(image, (column * (width + 30) + 15, sum(heights[:k]) + 15))
-    sheet.save(path)
-
-
 def main() -> None:
-    """Make or draw the requested figures, then the page and the contact sheet."""
+    """Make or draw the requested figures, then the page."""
     parser = argparse.ArgumentParser(description="The figures of figures/.")
     parser.add_argument("--redraw", action="store_true", help="from the JSON files")
     parser.add_argument("--only", choices=list(SCRIPTS), help="one figure")
-    parser.add_argument("--sheet", type=Path, help="write a contact sheet here")
     options = parser.parse_args()
     for name in [options.only] if options.only else SCRIPTS:
         make(name, redraw=options.redraw)
     (FOLDER / "README.md").write_text(page({name: read(FOLDER / f"{name}.json") for name in SCRIPTS}), encoding="utf-8")
-    if options.sheet is not None:
-        contact_sheet(list(SCRIPTS), options.sheet)
 
 
 if __name__ == "__main__":

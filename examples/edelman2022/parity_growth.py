@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from common import TINY_PARITY, Values, by, preset, run, trained
-from scipy.special import erfcx
+from scipy.special import log_ndtr
 
 from boundcalc.base.errors import NoSolution
 from boundcalc.lab.figures import canvas
@@ -121,29 +121,15 @@ def _fit(x: _Array, low: _Array, high: _Array) -> _Array:
 def _within(mean: _Array, spread: _Array, low: _Array, high: _Array) -> tuple[_Array, _Array]:
     """Mean and variance of a normal number that is known to lie between low and high."""
     left, right = (low - mean) / spread, (high - mean) / spread
-    mirrored = right < 0  # the lower tail is the upper one of the mirrored number, where nothing cancels
+    mirrored = left > 0  # the lower tail, where nothing cancels
     left, right = np.where(mirrored, -right, left), np.where(mirrored, -left, right)
-    bottom = np.maximum(left, 0.0) ** 2 / 2  # tails beyond this height are measured in units of exp(-bottom)
-    mass = np.where(
-        left > 0, _scaled_tail(np.maximum(left, 0.0), bottom), 1 - _scaled_tail(np.maximum(-left, 0.0), 0 * left)
-    )
-    mass = np.maximum(mass - _scaled_tail(right, bottom), 1e-300)
-    at_left, at_right = _scaled_density(left, bottom), _scaled_density(right, bottom)
-    shift = (at_left - at_right) / mass
-    finite = np.where(np.isfinite(right), right, 0.0)
-    variance = 1 + (left * at_left - finite * at_right) / mass - shift**2
-    shift = np.clip(shift, left, right)
+    tails = log_ndtr(left), log_ndtr(right)
+    mass = tails[1] + np.log1p(-np.exp(np.minimum(tails[0] - tails[1], -1e-300)))
+    at_left, at_right = (np.exp(-(x**2) / 2 - mass) / math.sqrt(2 * math.pi) for x in (left, right))
+    finite = [np.where(np.isfinite(x), x, 0.0) for x in (left, right)]
+    shift = np.clip(at_left - at_right, left, right)
+    variance = 1 + finite[0] * at_left - finite[1] * at_right - shift**2
     return mean + spread * np.where(mirrored, -shift, shift), spread**2 * np.clip(variance, 0.0, 1.0)
-
-
-def _scaled_density(x: _Array, height: _Array) -> _Array:
-    return np.exp(np.where(np.isfinite(x), height - np.minimum(x**2 / 2, 1e300), -np.inf)) / math.sqrt(2 * math.pi)
-
-
-def _scaled_tail(x: _Array, height: _Array) -> _Array:
-    """P(N > x) e^height for x >= 0."""
-    power = np.exp(np.where(np.isfinite(x), height - np.minimum(x**2 / 2, 1e300), -np.inf))
-    return power * erfcx(x / math.sqrt(2)) / 2
 
 
 def waited(record: Any) -> Waited:
