@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from boundcalc.lab.train.model import attention_of_read
 from boundcalc.lab.train.parameters import Init
-from boundcalc.lab.train.source import NumpySource
+from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.stack import with_read_row
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trainer import Outcome, train
@@ -142,8 +142,8 @@ def looked(outcome: Outcome, all_matter: bool = False) -> Looked:
 
 def _fresh(task: Task, world: Mapping[str, Any], seed: int) -> tuple[torch.Tensor, tuple[int, ...]]:
     """Tokens as a network reads them, and the rows of the coordinates."""
-    x, _ = task.sample(world, NumpySource(10**6 + seed), _FRESH)
-    tokens = torch.from_numpy(np.ascontiguousarray(x)).long()
+    x, _ = task.sample(world, Source(10**6 + seed), _FRESH)
+    tokens = x.long()
     if task.shape.inputs == "bits":
         tokens = with_read_row(tokens)
     return tokens, tuple(int(c) + 1 for c in world.get("coordinates", ()))

@@ -22,8 +22,8 @@ from common import Array, Values, mean_interval, run
 
 from boundcalc.lab.train.model import through
 from boundcalc.lab.train.parameters import read_row
-from boundcalc.lab.train.source import NumpySource, Source
-from boundcalc.lab.train.tasks.base import Risk, Shape, Task
+from boundcalc.lab.train.source import Source
+from boundcalc.lab.train.tasks.base import Shape, Task
 from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial
 from boundcalc.setting import Architecture
@@ -54,15 +54,15 @@ class Coins(Task):
         tokens[:, 0] = 0
         return tokens, y
 
-    def bayes_risk(self) -> Risk:
+    def least_error(self) -> float:
         """E min(p, 1 - p), p = (k + 1)/(L + 2): every number k of heads is as likely as any other."""
         chances = (np.arange(self.L + 1) + 1) / (self.L + 2)
-        return Risk(float(np.minimum(chances, 1 - chances).mean()))
+        return float(np.minimum(chances, 1 - chances).mean())
 
 
 def sequences(task: Coins, seed: int, n: int) -> tuple[Array, Array]:
     """2n fresh sequences, and the numbers that are looked for in what networks make of them."""
-    tokens, _ = task.sample({}, NumpySource(10**6 + seed), 2 * n)
+    tokens = task.sample({}, Source(10**6 + seed), 2 * n)[0].numpy()
     tosses = tokens[:, 1:] - 1
     first, second = tosses % 2, tosses // 2
     means = [(heads.sum(1) + 1) / (task.L + 2) for heads in (first, second)]
@@ -117,7 +117,7 @@ def main(
         for name, value in zip(TARGETS, network_shares.mean(0), strict=True):
             measured[name, count] = measured[name] = float(value)
     posterior_shares = np.mean([shares(x[:, :1], x, noise, seed) for seed, (_, x) in enumerate(fresh)], axis=0)
-    print(f"least possible error {task.bayes_risk().value:.3f}")
+    print(f"least possible error {task.least_error():.3f}")
     return dict(zip(TARGETS, map(float, posterior_shares), strict=True)), measured
 
 

@@ -25,7 +25,7 @@ from scipy.optimize import root_scalar
 
 from boundcalc.lab.latent.transfer import condition, transfer_bound
 from boundcalc.lab.train.model import forward_last_row
-from boundcalc.lab.train.source import NumpySource
+from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.latent import MaskedTokenTask
 from boundcalc.lab.train.trainer import Outcome, train
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for
@@ -77,14 +77,15 @@ def trained(task: MaskedTokenTask, seeds: int, steps: int, d: int = 16) -> list[
 @torch.no_grad()
 def outputs(outcome: Outcome, tokens: Array) -> Array:
     """What a network says the masked token is: laws on the words."""
-    parts = torch.from_numpy(np.ascontiguousarray(tokens)).split(2048)
+    parts = torch.from_numpy(tokens).split(2048)
     logits = [forward_last_row(outcome.trial.architecture, dict(outcome.weights), part) for part in parts]
     return torch.softmax(torch.cat(logits).double(), -1).numpy()
 
 
 def drawn(task: MaskedTokenTask, seed: int, use: int, n: int) -> tuple[Array, Array]:
     """Fresh sequences and answers; none meets those of training."""
-    return task.sample({}, NumpySource(10**6 + 10 * seed + use), n)
+    tokens, y = task.sample({}, Source(10**6 + 10 * seed + use), n)
+    return tokens.numpy(), y.numpy()
 
 
 def error_limit(square: Array, delta: float) -> float:

@@ -141,13 +141,13 @@ def test_the_truth_has_softmax_s_own_kernel_and_cme_attention_is_its_posterior_m
 
 def test_the_bayes_risk_of_coins_is_exact() -> None:
     """Against the best guess from all that is shown, over many sequences."""
-    from boundcalc.lab.train.source import NumpySource
+    from boundcalc.lab.train.source import Source
 
     task = load(FOLDER, "minimal").Coins(7)
-    tokens, y = task.sample({}, NumpySource(0), 200_000)
+    tokens, y = (part.numpy() for part in task.sample({}, Source(0), 200_000))
     heads = ((tokens[:, 1:] - 1) % 2).sum(1)
     wrong = float(((2 * (heads + 1) > 9) != y).mean())
-    assert wrong == pytest.approx(task.bayes_risk().value, abs=4 * math.sqrt(0.25 / 200_000))
+    assert wrong == pytest.approx(task.least_error(), abs=4 * math.sqrt(0.25 / 200_000))
 
 
 # ------------------------------------------------------------------------ the desired parameter (X5)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.train.source import TorchSource, substream
+from boundcalc.lab.train.source import Source, substream
 from boundcalc.lab.train.tasks import ArraysTask, Task
 from boundcalc.lab.train.trial import Trial
 
@@ -51,8 +51,8 @@ class Examples:
         x, y = kept or self._chunk("probe", 0, min(most, CHUNK))
         return zip(x[:most].split(size), y[:most].split(size), strict=True)
 
-    def _source(self, *labels: str | int) -> TorchSource:
-        return TorchSource(substream(self.trial.seed, *labels))
+    def _source(self, *labels: str | int) -> Source:
+        return Source(substream(self.trial.seed, *labels))
 
     def _chunks(self, label: str, n: int) -> _Pair:
         parts = [self._chunk(label, k, n) for k in range(-(-n // CHUNK))]
@@ -61,7 +61,7 @@ class Examples:
     def _chunk(self, label: str, k: int, n: int) -> _Pair:
         return self._draw(self._source(label, k), min(CHUNK, n - k * CHUNK))
 
-    def _draw(self, source: TorchSource, n: int) -> _Pair:
+    def _draw(self, source: Source, n: int) -> _Pair:
         """A sample as tensors of the task's shape; a task of a user's own may draw NumPy arrays."""
         task = self.trial.task
         x, y = (a if isinstance(a, Tensor) else source.array(a) for a in task.sample(self.world, source, n))

@@ -1,8 +1,7 @@
-"""Tasks as data: a law of sequences and answers that knows its Bayes risk."""
+"""Tasks as data: laws of sequences and answers."""
 
 from boundcalc.lab.train.tasks.arrays import ArraysTask as ArraysTask
 from boundcalc.lab.train.tasks.base import TASKS as TASKS
-from boundcalc.lab.train.tasks.base import Risk as Risk
 from boundcalc.lab.train.tasks.base import Shape as Shape
 from boundcalc.lab.train.tasks.base import Task as Task
 from boundcalc.lab.train.tasks.base import task_from_json as task_from_json

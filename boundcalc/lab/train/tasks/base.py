@@ -1,4 +1,4 @@
-"""What a task is: a law of sequences and answers, and its Bayes risk."""
+"""What a task is: a law of sequences and answers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,6 @@ from boundcalc.base.files import is_name, load_name
 from boundcalc.base.registry import Registry
 from boundcalc.base.schema import write
 from boundcalc.lab.train.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """A least possible risk: exact, or a Monte Carlo estimate with its standard error."""
-
-    value: float
-    error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +51,7 @@ class Shape:
 class Task(ABC):
     """A law. Frozen data; `world` draws what stays fixed in a trial, `sample` draws sequences and answers.
 
-    A subclass defines `shape` and `sample`; the other two methods have defaults that are true of any law.
+    A subclass defines `shape` and `sample`; `world` has a default that is true of any law.
     """
 
     kind: ClassVar[str]
@@ -79,10 +71,6 @@ class Task(ABC):
     @abstractmethod
     def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
         """N sequences and answers: bits (n, T), tokens (n, rows) or reals (n, rows, width); answers (n,)."""
-
-    def bayes_risk(self) -> Risk:
-        """The least risk of any predictor that knows the world; not known, unless said."""
-        raise InvalidSetting(f"the Bayes risk of task {self.kind!r} is not known")
 
     @property
     def size(self) -> int | None:

@@ -12,7 +12,7 @@ from boundcalc.base.schema import ClosedShare, Size, check_fields
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction, from_table
 from boundcalc.lab.train.source import Source
-from boundcalc.lab.train.tasks.base import FUNCTIONS, Risk, Shape, Task
+from boundcalc.lab.train.tasks.base import FUNCTIONS, Shape, Task
 
 
 @dataclass(frozen=True)
@@ -79,26 +79,16 @@ class BooleanTask(Task):
         if self.law == "balanced":
             y = source.integers(2, n)
             u = source.uniform(n)
-            ones, zeros = (rows[_below(u, len(rows))] for rows in (source.array(self.rows_of(v)) for v in (1, 0)))
+            tables = [source.array(self.rows_of(value)) for value in (0, 1)]
+            zeros, ones = (table[(u * len(table)).long() % len(table)] for table in tables)
             rows = y * ones + (1 - y) * zeros
             for i, coordinate in enumerate(where):
                 x[:, coordinate] = (rows >> i) & 1
         else:
-            rows = source.array([0] * n)
-            for i, coordinate in enumerate(where):
-                rows = rows + x[:, coordinate] * source.array([1 << i])  # a number alone would wrap at 256, as bits do
+            bits = (x[:, coordinate].long() << i for i, coordinate in enumerate(where))
+            rows = sum(bits, start=source.array([0] * n))
             y = source.array(self.table.table)[rows]
         return x, y ^ (source.uniform(n) < self.noise) * 1 if self.noise else y
 
-    def bayes_risk(self) -> Risk:
-        return Risk(self.noise)
-
     def to_json(self) -> dict[str, Any]:
         return {**super().to_json(), "T": self.T, "s": self.s, "function": self.function}
-
-
-def _below(u: Any, count: int) -> Any:
-    """Indices below `count` from uniforms; rounding up to 1 is harmless."""
-    index = u * count
-    index = index.long() if hasattr(index, "long") else index.astype("int64")
-    return index % count

@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import ClosedShare, Positive, Size, check_fields
-from boundcalc.lab.train.source import NumpySource, Source
-from boundcalc.lab.train.tasks.base import Risk, Shape, Task
-
-_DRAWS = 4000
-"""Sequences of a Monte Carlo Bayes risk; its seed is fixed, so a task always reports one number."""
+from boundcalc.lab.train.source import Source
+from boundcalc.lab.train.tasks.base import Shape, Task
 
 
 @dataclass(frozen=True)
@@ -55,14 +52,6 @@ class GaussianLinearTask(Task):
         x[:, 1:, self.p] = values[:, 1:]
         x[:, 0, self.p + 1] = 1.0
         return x, values[:, 0]
-
-    def bayes_risk(self) -> Risk:
-        """Mean of the posterior predictive variance: the squared error of the conditional mean."""
-        source = NumpySource(0)
-        keys = source.normal(_DRAWS, self.L, self.p).astype(float) / math.sqrt(self.p)
-        precision = np.eye(self.p) + np.einsum("nlp,nlq->npq", keys, keys) / self.sigma**2
-        risks = self.sigma**2 + np.trace(np.linalg.inv(precision), axis1=1, axis2=2) / self.p
-        return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +103,7 @@ class MaskedTokenTask(Task):
     def sample(self, world: Mapping[str, Any], source: Source, n: int) -> tuple[Any, Any]:
         del world
         gamma = (source.normal(n, self.V, round(2 * self.alpha)) ** 2).sum(-1)  # twice a Gamma(alpha) variable
-        below = (gamma / gamma.sum(-1, keepdims=True)).cumsum(-1)
+        below = (gamma / gamma.sum(-1, keepdim=True)).cumsum(-1)
         tokens = (source.uniform(n, self.L + 1, 1) > below[:, None, : self.V - 1]).sum(-1)
         y = tokens[:, 0] * 1
         if self.blur:
@@ -122,9 +111,3 @@ class MaskedTokenTask(Task):
         tokens = tokens + 1
         tokens[:, 0] = 0
         return tokens, y
-
-    def bayes_risk(self) -> Risk:
-        """1 - E max of the predictive law, over fresh sequences; the law is exact given a sequence."""
-        tokens, _ = self.sample({}, NumpySource(0), _DRAWS)
-        risks = 1 - (self.posterior_mean(tokens) @ self.channel.T).max(1)
-        return Risk(float(risks.mean()), float(risks.std() / math.sqrt(_DRAWS)))

@@ -1,14 +1,13 @@
-"""Families of checkpoints and tasks of training, by the same checks that a user's own are put to."""
+"""Families of checkpoints, by the same checks that a user's own are put to."""
 
 from __future__ import annotations
 
 import itertools
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,16 +16,13 @@ from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import CheckpointError
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.lab.train.tasks import TASKS, GaussianLinearTask, Risk
 from boundcalc.testing import Cases
-from tests.cases import families, tasks
+from tests.cases import families
 from tests.cases.families import MODELS
 from tests.cases.models import MODELS as SMALL
 from tests.checkpoints.live import hf
 from tests.laws.kinds.families import LAWS as FAMILY_LAWS
 from tests.laws.kinds.families import _audit, check_family, norms_are_those_of_the_maps
-from tests.laws.kinds.tasks import LAWS as TASK_LAWS
-from tests.laws.kinds.tasks import check_task
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -117,36 +113,3 @@ def test_a_family_that_reads_too_little_is_seen() -> None:
     found = {complaint.law for complaint in check_family(family, Cases([other], None, {})).complaints}
     assert "norms_are_those_of_the_maps" in found
     assert len(FAMILY_LAWS) == 5
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_tasks(name: str) -> None:
-    check_task(TASKS[name], tasks.cases(name)).raise_if_broken()
-
-
-def test_what_one_law_of_tasks_alone_sees() -> None:
-    examples = tasks.cases("gaussian-linear").examples
-
-    class Wider(GaussianLinearTask):
-        def sample(self, world: Any, source: Any, n: int) -> Any:
-            x, y = super().sample(world, source, n)
-            return np.concatenate([x, x], axis=2), y
-
-    complaints = check_task(Wider, Cases(examples, None, {})).complaints
-    assert {complaint.law for complaint in complaints} == {"complete", "samples_have_the_shape_it_says"}
-    assert len(TASK_LAWS) == 5
-
-
-def test_a_risk_that_is_a_little_wrong_or_not_known_is_seen() -> None:
-    """A twentieth off, which few examples of each world do not show; and what may be anything is no risk."""
-    coins: Any = TASKS["boolean"]
-    cases = Cases(tasks.cases("boolean").examples, None, {"none": coins})
-
-    def claiming(change: Callable[[Risk], Risk]) -> Any:
-        return type("Wrong", (coins,), {"bayes_risk": lambda self: change(coins.bayes_risk(self))})
-
-    less = claiming(lambda risk: replace(risk, value=0.95 * risk.value))
-    unknown = claiming(lambda risk: Risk(2 * risk.value, risk.value))
-    for wrong in (less, unknown):
-        complaints = check_task(wrong, cases).complaints
-        assert [c.law for c in complaints if c.law != "wrong"] == ["nothing_is_learned_beyond_the_bayes_risk"]
