@@ -99,9 +99,9 @@ def _certify(
         plan = (default_picks if method == "p2l" else default_splits)(len(data), delta, seed=seed)
         return pick_to_learn(learner, data, plan, delta, progress=progress, resume=resume), learner, {}
     if method == "occam":
-        return occam.search(network, data, delta, seed=seed, progress=progress), network, {}
+        return occam.search(network, data, delta, seed=seed), network, {}
     if method == "pac-bayes":
-        prior, laws = pac_bayes.train_posterior(network, data, seed=seed, progress=progress)
+        prior, laws = pac_bayes.train_posterior(network, data, seed=seed)
         return certify_draws(network, prior, laws, data, delta, pac_bayes.DRAWS), network, {}
     stored, prefix = trained_network(trial), int(request.prefix * len(data))
     tables = tables_of(stored.architecture, stored.weights)

@@ -6,7 +6,7 @@ largest entries are tried as signs in one column. The best message is then shave
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,23 +67,21 @@ def search(
     delta: float,
     *,
     seed: int = 0,
-    progress: Callable[[str], None] = lambda _: None,
 ) -> Certified:
     """The certificate of the best message that was found; `NothingFound` where none is better than guessing."""
     code = Code(network.reference(INIT), _EXPONENT)
     if "positions" not in code.reference.laws or network.shape.inputs == "rows":
         raise NothingFound("occam changes the learned positions of a network on tokens, and this one has none")
     run = _Search(network, code, data, delta, Candidates(network, data, substream(seed, "occam")))
-    risk, message = _signs(run, progress)
+    risk, message = _signs(run)
     if message is None:
         raise NothingFound(f"no predictor of few bits and errors was found from {_RESTARTS} starts: give more examples")
     return certify_message(network, code, _shave(run, risk, message), data, delta)
 
 
-def _signs(run: _Search, progress: Callable[[str], None]) -> tuple[float, Message | None]:
+def _signs(run: _Search) -> tuple[float, Message | None]:
     """Signs at a few positions, in one column: which positions, training says; all else is tried."""
     rows, losses = _trained_positions(run)
-    progress(f"trained {_RESTARTS} rank-one updates of the positions")
     supports: list[dict[int, int]] = []
     for s in losses.argsort()[:_SUPPORTS].tolist():
         support = _support(rows[s], _ROWS)
@@ -108,7 +106,6 @@ def _signs(run: _Search, progress: Callable[[str], None]) -> tuple[float, Messag
     best: tuple[float, Message | None] = (1.0, None)
     for _, message in screened[:_FULL]:
         best = min(best, (run.risk(message), message), key=lambda pair: pair[0])
-    progress(f"{len(screened)} candidates, the best gives {best[0]:.4f}")
     return best
 
 

@@ -7,7 +7,6 @@ and the threshold of the read-out. All else stays as it was drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -74,15 +73,12 @@ def train_posterior(
     data: Data,
     *,
     seed: int = 0,
-    progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Prior, list[LatticeLaw]]:
     """A prior, and a posterior that makes its expected loss and its divergence from the prior small together."""
     prior = _prior_for(network)
     search = _Search(prior, Candidates(network, data, substream(seed, "pac-bayes")))
     centre = search.start()
-    progress("found where the posterior starts")
     centre, deviation = search.widen(centre)
-    progress("trained the posterior")
     laws = [
         _inside(float(c) / prior.step, max(0.02, float(s) / prior.step), law)
         for c, s, law in zip(centre.double(), deviation.double(), prior.laws, strict=True)

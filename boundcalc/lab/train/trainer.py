@@ -103,21 +103,20 @@ class _Training:
         self._all: tuple[Tensor, Tensor] | None = None
 
     def run(self) -> list[Outcome]:
-        step = 0
-        self._point(0, range(len(self.active)))
-        while self.active:
+        self._points(0)
+        for step in range(1, self.rule.steps + 1):
             loss = self._step()
-            step += 1
             self.recent = loss if step % _LOOK == 1 else self.recent + loss
             last = step == self.rule.steps
-            point = last or step in self.points
-            done = dict.fromkeys(self._point(step, range(len(self.active))) if point else (), "test error reached")
+            done = dict.fromkeys(self._points(step) if last or step in self.points else (), "test error reached")
             if last or step % _LOOK == 0:
                 self._check(step, done)
             if last:
                 done = dict.fromkeys(range(len(self.active)), "steps used up") | done
             if done:
                 self._finish(done, step)
+            if not self.active:
+                break
         return [self.outcomes[index] for index in range(len(self.trials))]
 
     def _batch(self) -> tuple[Tensor, Tensor]:
@@ -141,68 +140,63 @@ class _Training:
 
     def _check(self, step: int, done: dict[int, str]) -> None:
         """Add positions in the stack whose loss is small enough, or not finite."""
-        recent = (self.recent / ((step - 1) % _LOOK + 1)).tolist()
-        close: list[int] = []
-        for position, value in enumerate(recent):
+        for position, value in enumerate((self.recent / ((step - 1) % _LOOK + 1)).tolist()):
             if not math.isfinite(value):
                 done[position] = "diverged: the loss is not finite"
             elif position not in done and not self.trials[0].online and value < _NEAR * self.rule.stop_loss:
-                close.append(position)
-        for position, measured in zip(close, self._measure(close, "train", _MOST_TRAINING), strict=True):
-            if not measured["wrong"] and measured["loss"] < self.rule.stop_loss:
-                done[position] = "training loss reached"
+                measured = self._measure(position, "train", _MOST_TRAINING)
+                if not measured["wrong"] and measured["loss"] < self.rule.stop_loss:
+                    done[position] = "training loss reached"
 
     @torch.no_grad()
-    def _measure(self, positions: Sequence[int], which: str, most: int) -> list[dict[str, Any]]:
-        """Mean loss, errors and margins of some models of the stack on their training or test examples."""
+    def _measure(self, position: int, which: str, most: int) -> dict[str, Any]:
+        """Mean loss, errors and margins of a model of the stack on its training or test examples."""
         cost = 1 if self.stack.plan else self.stack.architecture.d  # numbers that a row of input becomes
         size = max(16, _ENTRIES // (2 * self.shape.rows * cost))
-        results: list[dict[str, Any]] = []
-        for position in positions:
-            weights = {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()}
-            model = Stack(self.stack.architecture, self.shape, weights)
-            parts = self.examples[self.active[position]].parts(which, most, size)
-            here = [(x.unsqueeze(0).to(self.device), y.unsqueeze(0)) for x, y in parts]
-            pairs = [(model(model.inputs(x)).cpu(), y) for x, y in here]
-            wrong = torch.cat([wrongs(self.shape, *pair)[0] for pair in pairs])
-            real = self.shape.answer == "real"
-            results.append(
-                {
-                    "n": len(wrong),
-                    "loss": _number(float(torch.cat([losses(self.shape, *pair)[0] for pair in pairs]).double().mean())),
-                    "wrong": float(wrong.double().sum()),
-                    "margins": None if real else torch.cat([margins(self.shape, *pair)[0] for pair in pairs]),
-                }
-            )
-        return results
+        weights = {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()}
+        model = Stack(self.stack.architecture, self.shape, weights)
+        parts = self.examples[self.active[position]].parts(which, most, size)
+        pairs = [(model(model.inputs(x.unsqueeze(0).to(self.device))).cpu(), y.unsqueeze(0)) for x, y in parts]
+        wrong, loss = (torch.cat([of(self.shape, *pair)[0] for pair in pairs]).double() for of in (wrongs, losses))
+        real = self.shape.answer == "real"
+        return {
+            "n": len(wrong),
+            "loss": _number(float(loss.mean())),
+            "wrong": float(wrong.sum()),
+            "margins": None if real else torch.cat([margins(self.shape, *pair)[0] for pair in pairs]),
+        }
 
-    def _point(self, step: int, positions: Sequence[int]) -> list[int]:
-        """Record a point of some curves; positions whose test error is low enough to stop."""
-        measured = {which: self._measure(positions, which, _CURVE_EXAMPLES) for which in ("train", "test")}
-        for place, position in enumerate(positions):
-            point: dict[str, float] = {"step": step}
-            for which, values in measured.items():
-                point[f"{which}_loss"] = values[place]["loss"]
-                point[f"{which}_error"] = values[place]["wrong"] / values[place]["n"]
-            self.curves[self.active[position]].append(point)
+    def _points(self, step: int) -> list[int]:
+        """Record a point of every curve; positions whose test error is low enough to stop."""
+        for position in range(len(self.active)):
+            self._point(step, position)
         newest = [self.curves[index][-1] for index in self.active]
         if self.live is not None:
             self.live({"step": step, "steps": self.rule.steps, "active": len(self.active), "points": newest})
         enough = self.rule.stop_test_error
-        return [p for p in positions if enough is not None and newest[p]["test_error"] <= enough]
+        return [i for i, point in enumerate(newest) if enough is not None and point["test_error"] <= enough]
+
+    def _point(self, step: int, position: int) -> None:
+        """Record a point of a curve."""
+        point: dict[str, float] = {"step": step}
+        for which in ("train", "test"):
+            values = self._measure(position, which, _CURVE_EXAMPLES)
+            point[f"{which}_loss"], point[f"{which}_error"] = values["loss"], values["wrong"] / values["n"]
+        self.curves[self.active[position]].append(point)
 
     def _finish(self, done: Mapping[int, str], step: int) -> None:
-        positions = sorted(done)
         now = time.process_time()
         self.share += (now - self.clock) / len(self.active)  # of every trial that is not done yet
         self.clock = now
-        if self.curves[self.active[positions[0]]][-1]["step"] != step:
-            self._point(step, positions)
-        train = self._measure(positions, "train", _MOST_TRAINING)
-        test = self._measure(positions, "test", self.trials[0].n_test)
-        for position, *measured in zip(positions, train, test, strict=True):
+        for position, reason in sorted(done.items()):
             index = self.active[position]
-            weights, reason = self.stack.one(position), done[position]
+            if self.curves[index][-1]["step"] != step:
+                self._point(step, position)
+            measured = [
+                self._measure(position, which, most)
+                for which, most in (("train", _MOST_TRAINING), ("test", self.trials[index].n_test))
+            ]
+            weights = self.stack.one(position)
             result: dict[str, Any] = {"status": "diverged" if reason.startswith("diverged") else "done"}
             result |= {"reason": reason, "steps": step, **self._errors(*measured), **self._record(index, weights)}
             result["cpu_seconds"] = round(self.share, 4)
