@@ -91,16 +91,13 @@ def _check(task: Task, x: Tensor, y: Tensor, n: int) -> None:
     shape = task.shape
     sizes = (n, shape.rows - (shape.inputs == "bits"), *[shape.width] * (shape.inputs == "rows"))
     right = tuple(x.shape) == sizes and tuple(y.shape) == (n,)
-    if shape.inputs != "rows":
-        right = right and _within(x, shape.vocabulary)
-    if shape.answer != "real":
-        right = right and _within(y, max(shape.classes, 2))
+    counted = [(x, shape.vocabulary)] * (shape.inputs != "rows") + [(y, max(shape.classes, 2))] * (
+        shape.answer != "real"
+    )
+    for values, most in counted if right else []:
+        right = right and not values.is_floating_point() and 0 <= int(values.min()) <= int(values.max()) < most
     if not right:
         raise InvalidSetting(
             f"task {task.kind}: sample gives x {tuple(x.shape)} and y {tuple(y.shape)} of other values or shapes than "
             f"{sizes} and {(n,)} of its {shape}"
         )
-
-
-def _within(values: Tensor, most: int) -> bool:
-    return not values.is_floating_point() and int(values.min()) >= 0 and int(values.max()) < most

@@ -38,10 +38,6 @@ _MOVES = 600
 """Most changes that shaving tries."""
 
 
-class NothingFound(BoundcalcError):
-    """No predictor of few bits and errors."""
-
-
 @dataclass
 class _Search:
     network: ModelNetwork
@@ -68,14 +64,16 @@ def search(
     *,
     seed: int = 0,
 ) -> Certified:
-    """The certificate of the best message that was found; `NothingFound` where none is better than guessing."""
+    """The certificate of the best message that was found; refuses where none is better than guessing."""
     code = Code(network.reference(INIT), _EXPONENT)
     if "positions" not in code.reference.laws or network.shape.inputs == "rows":
-        raise NothingFound("occam changes the learned positions of a network on tokens, and this one has none")
+        raise BoundcalcError("occam changes the learned positions of a network on tokens, and this one has none")
     run = _Search(network, code, data, delta, Candidates(network, data, substream(seed, "occam")))
     risk, message = _signs(run)
     if message is None:
-        raise NothingFound(f"no predictor of few bits and errors was found from {_RESTARTS} starts: give more examples")
+        raise BoundcalcError(
+            f"no predictor of few bits and errors was found from {_RESTARTS} starts: give more examples"
+        )
     return certify_message(network, code, _shave(run, risk, message), data, delta)
 
 
