@@ -30,6 +30,8 @@ from boundcalc.setting import Architecture
 
 CHUNK = 256
 """Examples scored at once. Fewer are padded: a batch of one takes other kernels, and other last bits."""
+_WHOLE = 64
+"""Up to so many examples, every step of training sees all."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,7 @@ class PickRule:
     """How long a learner trains.
 
     Attributes:
-        batch: examples per step, where there are more than `whole`.
-        whole: up to so many examples, every step sees all.
+        batch: examples per step, where there are more than 64; fewer are seen whole.
         prefix_steps: most steps on a prefix.
         prefix_loss: training on a prefix ends when all its examples are right with a mean loss below this.
         round_steps: most steps after a round of picks.
@@ -47,7 +48,6 @@ class PickRule:
     """
 
     batch: Size = 16
-    whole: Size = 64
     prefix_steps: Size = 3000
     prefix_loss: Length = 5e-3
     round_steps: Size = 300
@@ -152,7 +152,7 @@ class ModuleLearner:
                 group["lr"] = rule.round_lr
         recent = 0.0
         for step in range(1, steps + 1):
-            if len(y) <= rule.whole:
+            if len(y) <= _WHOLE:
                 if self._step(state, x, y) < enough:
                     break
                 continue

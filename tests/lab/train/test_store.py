@@ -9,12 +9,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from boundcalc.lab.train.store import Store, StoreError
 from boundcalc.lab.train.sweep import sweep_from_json
-from boundcalc.lab.train.tasks import ArraysTask, BooleanTask
+from boundcalc.lab.train.tasks import BooleanTask
 from boundcalc.lab.train.trial import Trial, canonical, model_for
 from boundcalc.setting import Normaliser
 
@@ -61,15 +60,6 @@ def test_a_hash_names_all_that_determines_the_result(tmp_path: Path) -> None:
     assert Trial.from_json(json.loads(canonical(base.to_json()))) == base
     spelled = replace(base, task=BooleanTask(T=16, s=2, function="conjunction", law="balanced"))
     assert spelled.hash == base.hash  # a default that is written out changes nothing
-
-
-def test_where_a_file_lies_does_not_count(tmp_path: Path) -> None:
-    hashes: set[str] = set()
-    for name in ("a.npz", "b.npz"):
-        np.savez(tmp_path / name, x=np.zeros((9, 3), int), y=np.arange(9) % 2)
-        task = ArraysTask(path=str(tmp_path / name))
-        hashes.add(Trial(task, model_for(task, d=16, heads=4), 4).hash)
-    assert len(hashes) == 1
 
 
 # -- sweeps
