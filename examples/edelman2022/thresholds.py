@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from boundcalc.base.errors import NoSolution
 
@@ -61,8 +62,6 @@ class Fit:
     b: float
     r2: float
     aic: float
-    b_low: float
-    b_high: float
 
     def __call__(self, T: float) -> float:
         """The fitted m*."""
@@ -76,6 +75,8 @@ class Analysis:
     level: float
     thresholds: tuple[Threshold, ...]
     fits: tuple[Fit, ...] = ()
+    exponent: tuple[float, float] = (0.0, 0.0)
+    """The 95% bootstrap interval of the power law's b."""
     bend: Bend | None = None
     """Power law or logarithm, where there are lengths enough to tell."""
 
@@ -132,12 +133,11 @@ def analyse(counted: Sequence[Cell], *, level: float = 0.8, draws: int = 1000, s
     noise = np.maximum(high - low, 1e-6) / (2 * 1.96)
     fits: list[Fit] = []
     for model in _MODELS:
-        a, b = (float(value) for value in _fit(model, lengths, point[None])[0])
-        draws_of = _fit(model, lengths, boot)
-        low, high = np.quantile(draws_of[:, 1], [0.025, 0.975])
-        fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point, noise), float(low), float(high)))
+        a, b = _fit(model, lengths, point)
+        fits.append(Fit(model, a, b, *_quality(model, a, b, lengths, point, noise)))
+    low, high = (float(end) for end in np.quantile(np.polyfit(np.log(lengths), boot.T, 1)[0], [0.025, 0.975]))
     bend = measure(lengths.tolist(), point, boot, noise) if len(lengths) >= LEAST_LENGTHS else None
-    return Analysis(level, tuple(thresholds), tuple(fits), bend)
+    return Analysis(level, tuple(thresholds), tuple(fits), (low, high), bend)
 
 
 def _m_star(m: _Array, n: _Array, k: _Array, level: float) -> _Array:
@@ -188,35 +188,15 @@ def _curve(model: str, a: Any, b: Any, T: Any) -> _Array:
     return a + b * T
 
 
-def _fit(model: str, T: _Array, log_m: _Array) -> _Array:
-    """Least squares of rows of log m*; (a, b) per row: closed for the power law, else Gauss-Newton."""
-    x = {"power": np.log(T), "log": np.log2(T), "linear": T}[model]
-    unit = 1.0 if model == "power" else float(x.max())
-    x = x / unit
-    design = np.stack([np.ones_like(x), x], 1)
+def _fit(model: str, T: _Array, log_m: _Array) -> tuple[float, float]:
+    """Least squares of log m*."""
     if model == "power":
-        theta = np.linalg.lstsq(design, log_m.T, rcond=None)[0].T
-        return np.stack([np.exp(theta[:, 0]), theta[:, 1]], 1)
-    theta = np.linalg.lstsq(design, np.exp(log_m).T, rcond=None)[0].T
-
-    def loss(at: _Array) -> _Array:
-        return ((np.log(np.maximum(at @ design.T, 1e-6)) - log_m) ** 2).sum(1)
-
-    best = loss(theta)
-    for _ in range(40):
-        value = np.maximum(theta @ design.T, 1e-6)
-        slope = design[None] / value[:, :, None]
-        wrong = np.log(value) - log_m
-        normal = np.einsum("rni,rnj->rij", slope, slope)
-        normal += 1e-9 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(2)
-        step = np.linalg.solve(normal, np.einsum("rni,rn->ri", slope, wrong)[..., None])[..., 0]
-        for half in range(12):
-            trial = theta - step * 0.5**half
-            new = loss(trial)
-            better = new < best
-            theta[better], best[better] = trial[better], new[better]
-            step[better] = 0.0
-    return theta / np.array([1.0, unit])
+        b, log_a = np.polyfit(np.log(T), log_m, 1)
+        return math.exp(log_a), float(b)
+    x = np.log2(T) if model == "log" else T
+    start = np.polyfit(x, np.exp(log_m), 1)[::-1]
+    found = least_squares(lambda at: np.log(np.maximum(at[0] + at[1] * x, 1e-6)) - log_m, start, x_scale=abs(start))
+    return float(found.x[0]), float(found.x[1])
 
 
 def _quality(model: str, a: float, b: float, T: _Array, log_m: _Array, noise: _Array) -> tuple[float, float]:
@@ -240,7 +220,7 @@ def _words(analysis: Analysis) -> list[str]:
     power = analysis.fit("power")
     lines.append(
         f"For T from {lengths[0]} to {lengths[-1]} the exponent of a power law is {power.b:.3f}, 95% bootstrap "
-        f"interval [{power.b_low:.3f}, {power.b_high:.3f}]."
+        f"interval [{analysis.exponent[0]:.3f}, {analysis.exponent[1]:.3f}]."
     )
     if analysis.bend is not None:
         return [*lines, analysis.bend.words()]
