@@ -143,13 +143,14 @@ class Store:
 
     def records(self, *, sweep: str = "") -> list[Record]:
         """Stored trials, or those of a sweep, by task, T, m, depth and seed."""
+        where = "WHERE hash IN (SELECT hash FROM sweeps WHERE name = ?)" if sweep else "WHERE ? = ''"
         certificates: dict[str, list[Mapping[str, Any]]] = {}
-        for key, request, content in self._rows("SELECT hash, asked, content FROM certificates ORDER BY asked"):
+        query = f"SELECT hash, asked, content FROM certificates {where} ORDER BY asked"
+        for key, request, content in self._rows(query, sweep):
             certificates.setdefault(key, []).append({"asked": json.loads(request), **json.loads(content)})
-        where = "hash IN (SELECT hash FROM sweeps WHERE name = ?)" if sweep else "? = ''"
         records = [
             Record(key, json.loads(config), json.loads(result), tuple(certificates.get(key, ())))
-            for key, config, result in self._rows(f"SELECT hash, config, result FROM trials WHERE {where}", sweep)
+            for key, config, result in self._rows(f"SELECT hash, config, result FROM trials {where}", sweep)
         ]
         names = ("task", "T", "m", "depth", "seed")
         return sorted(records, key=lambda record: (*[record.summary[name] for name in names], record.hash))

@@ -1,4 +1,4 @@
-"""Certificates beside stored trials: made once, kept whole, gone on with, and left out where they were changed."""
+"""Certificates beside stored trials: made once, kept whole, gone on with."""
 
 from __future__ import annotations
 
