@@ -75,7 +75,8 @@ class ModelNetwork:
     def reference(self, init: Init) -> Reference:
         """Weights as these models start with, drawn so that every machine gets the same bits."""
         table = parameters(self.architecture, init)
-        return Reference({name: Law(p.shape, p.law, float(p.scale)) for name, p in table.items()})
+        laws: dict[str, Any] = {name: p.law for name, p in table.items()}  # a "sphere" is refused
+        return Reference({name: Law(p.shape, laws[name], float(p.scale)) for name, p in table.items()})
 
     @torch.no_grad()
     def scores(self, weights: Mapping[str, Array], examples: Data) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import torch
@@ -184,15 +185,18 @@ def _moves(code: Code, message: Message) -> Iterator[Message]:
     """Messages near this one: without a row, at another step, with a threshold or without."""
     bias = "b_readout"
     for name, update in message.updates.items():
+        others = {key: value for key, value in message.updates.items() if key != name}
         if name == bias:
-            yield replace(message, updates={key: value for key, value in message.updates.items() if key != bias})
-        dropped = update.rows if len(update.rows) > 1 else ()
-        changed = [replace(update, rows={key: v for key, v in update.rows.items() if key != row}) for row in dropped]
-        towards = 1 if update.exponent < code.exponent else -1
+            yield replace(message, updates=others)
+        changed = [replace(update, rows=_without(update.rows, row)) for row in update.rows if len(update.rows) > 1]
         if update.exponent != code.exponent:
+            towards = 1 if update.exponent < code.exponent else -1
             changed.append(replace(update, exponent=update.exponent + towards))
-        yield from (replace(message, updates={**message.updates, name: other}) for other in changed)
+        yield from (replace(message, updates={**others, name: other}) for other in changed)
     if bias in code.reference.laws and bias not in message.updates:
-        for exponent in range(code.exponent, code.exponent - 8, -1):
-            for sign in (1, -1):
-                yield replace(message, updates={**message.updates, bias: Update(exponent, {0: sign})})
+        for exponent, sign in product(range(code.exponent, code.exponent - 8, -1), (1, -1)):
+            yield replace(message, updates={**message.updates, bias: Update(exponent, {0: sign})})
+
+
+def _without(entries: Mapping[int, int], place: int) -> dict[int, int]:
+    return {key: value for key, value in entries.items() if key != place}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
@@ -21,6 +21,9 @@ from boundcalc.setting import Architecture, Normaliser
 
 N_TEST = 2048
 """Fresh examples that a trial is tested on by default."""
+
+
+_Ball = tuple[Literal["op", "F", "21"], Positive]
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,10 @@ class Optimisation:
     stop_loss: Length = 5e-3
     stop_test_error: ClosedShare | None = None
     curve_every: Count = 0
-    balls: Mapping[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
+    balls: Mapping[str, _Ball] = field(default_factory=dict[str, _Ball])
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for kind, (norm, radius) in self.balls.items():
-            validate.choice(f"norm of the ball of {kind}", norm, ("op", "F", "21"))
-            validate.positive(f"radius of the ball of {kind}", radius)
-        object.__setattr__(self, "balls", {kind: tuple(ball) for kind, ball in self.balls.items()})
 
 
 @dataclass(frozen=True)
