@@ -197,12 +197,7 @@ class Outputs:
         if x.ndim != 4 and (self.live is None or not patch_map(self.model)):
             return
         rows = self._rows(self.model, x)
-        longest, radius = float(np.sqrt((rows**2).sum(-1)).max()), self.audit.architecture.input_radius
-        if longest > radius * (1 + ROUNDING):
-            raise InvalidSetting(
-                f"a patch of the data has norm {longest:.6g}, but patches are taken to lie within {radius:g} (pixels "
-                "in [-1, 1]): say what holds for all inputs, fixed before the data (input_radius=, --input-radius)"
-            )
+        refuse_longer(rows, self.audit.architecture.input_radius, "patch")
         longest_allowed = self.audit.architecture.seq_len
         whole = rows.shape == x.shape  # rows that stand in the data, of any number up to T
         if rows.shape[1] > longest_allowed or (rows.shape[1] != longest_allowed and not whole):
@@ -237,6 +232,16 @@ class Outputs:
                 ) from error
 
         return run
+
+
+def refuse_longer(rows: Any, radius: float, what: str) -> None:
+    """Refuses rows outside the class of inputs, to a relative 1e-9: rows are normalised in floats."""
+    longest = float(np.sqrt((np.asarray(rows, np.float64) ** 2).sum(-1)).max())
+    if longest > radius * (1 + ROUNDING):
+        raise InvalidSetting(
+            f"a {what} of the data has norm {longest:.12g}, but inputs are taken to lie within {radius:g}: say what "
+            "holds for all inputs, fixed before the data (input_radius=, --input-radius)"
+        )
 
 
 def token_before(data: Sequences, audit: Audit) -> int | None:

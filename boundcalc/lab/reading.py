@@ -7,9 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from boundcalc.base.compared import ROUNDING
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints.audit import Audit, audit
 from boundcalc.checkpoints.data import Sequences
@@ -21,7 +18,7 @@ from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call, patch_map
-from boundcalc.lab.outputs import Outputs, token_before
+from boundcalc.lab.outputs import Outputs, refuse_longer, token_before
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
 
@@ -202,10 +199,5 @@ def check_data(data: Sequences, audited: Audit, model: Model | None = None, *, l
             raise InvalidSetting(f"tokens from {low} to {top}, but the model has {tables[0].vocabulary}")
         return
     if data.x[0].ndim == 2:
-        longest = max(float(np.sqrt((np.asarray(x, np.float64) ** 2).sum(-1)).max()) for x in data.x)
-        if longest > architecture.input_radius * (1 + ROUNDING):  # rows are normalised in floats
-            raise InvalidSetting(
-                f"a row of the data has norm {longest:.12g}, but inputs are taken to lie within "
-                f"{architecture.input_radius:g}: say what holds for all inputs, fixed before the data (input_radius=, "
-                "--input-radius)"
-            )
+        for rows in data.x:
+            refuse_longer(rows, architecture.input_radius, "row")

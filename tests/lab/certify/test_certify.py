@@ -12,14 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 import boundcalc
-from boundcalc import Data, PredictorCertificate, verify, verify_predictor
+from boundcalc import Data, PredictorCertificate, verify_predictor
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints import CheckpointError
 from boundcalc.checkpoints.describe import describe
 from boundcalc.checkpoints.margins import margins_of
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.cli import main
-from boundcalc.lab.outputs import Outputs
 from tests.checkpoints.layouts import NanoGPT, made, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -87,27 +86,6 @@ def test_margins_by_hand() -> None:
     for labels in ([0, 3], [-1, 0]):
         with pytest.raises(CheckpointError, match="labels"):
             margins_of(scores, np.array(labels))
-
-
-def test_certificates_can_be_checked(found: Any, trained: Any, tmp_path: Path) -> None:
-    found.certificates["held-out"].save(tmp_path / "risk.json")
-    read = PredictorCertificate.load(tmp_path / "risk.json")
-    data = Data(*sample(200, 2))
-
-    class Given:
-        weights = Outputs(open_checkpoint(trained.float()), "", None).weights
-
-        def scores(self, examples: Data) -> Any:
-            with torch.no_grad():
-                out = trained.double()(torch.tensor(examples.x))[0][:, -1].numpy()
-            trained.float()
-            return margins_of(out, examples.y).values
-
-    assert verify_predictor(read, data, lambda recipe: Given()).established
-    with pytest.raises(Exception, match="sha256"):
-        verify_predictor(read, Data(*sample(200, 3)), lambda recipe: Given())
-    if not found.bounds[0].trivial:
-        verify(found.bounds[0].certificate)
 
 
 def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any, tmp_path: Path) -> None:
