@@ -48,7 +48,7 @@ def merge_linear_maps(setting: Setting) -> Merged | None:
         return None
     plain = not any(layer.branches for layer in a.stages)
     larger = setting
-    for step in (merge_consecutive,) if plain else (look_up, split_readout):
+    for step in (_merge_consecutive,) if plain else (look_up, split_readout):
         larger = step(larger) or larger
     referred = any(budget.distance is not None for budget in setting.norms.budgets.values())
     return None if larger is setting else Merged(larger, plain and not referred)
@@ -93,7 +93,7 @@ class _Merger:
         return Setting(Architecture(layers=layers, **fields), norms, self.setting.sample)
 
 
-def merge_consecutive(setting: Setting) -> Setting | None:
+def _merge_consecutive(setting: Setting) -> Setting | None:
     """A6: maps without offsets that follow each other are one, and heads take in the map before them.
 
     Where that has fewer numbers, in networks without branches.

@@ -34,10 +34,10 @@ def claimed(layer: Layer, at: Context) -> Facts:
     return layer.facts(at)
 
 
-Measure = Callable[[Layer, Context], Facts]
+_Measure = Callable[[Layer, Context], Facts]
 
 
-def walk(layers: Sequence[Layer], at: Context, measure: Measure = claimed) -> tuple[Steps, Number]:
+def walk(layers: Sequence[Layer], at: Context, measure: _Measure = claimed) -> tuple[Steps, Number]:
     """Every layer from the input on, and the radius of the last one's output.
 
     `at` is where the first layer stands, but that `at.rows` rows of the last one's output are read.
@@ -86,7 +86,7 @@ class Stage(NamedTuple):
     slots: tuple[tuple[str, Slot], ...]
 
 
-Stages: TypeAlias = "list[Stage | tuple[Stages, ...]]"
+_Stages: TypeAlias = "list[Stage | tuple[_Stages, ...]]"
 """Every layer with slots of its own; of a residual the stages of every branch."""
 
 
@@ -106,7 +106,7 @@ class Network:
         ns: NumberSystem,
         *,
         published: bool = False,
-        measure: Measure = claimed,
+        measure: _Measure = claimed,
     ) -> None:
         """Walk the network; `published`: with published instead of sharp constants of L1 and L7."""
         architecture, weights = setting.architecture, Weights(ns, setting.norms)
@@ -120,9 +120,9 @@ class Network:
         self.stages = self._named(steps)
         self.uses = tuple(self._uses)
 
-    def _named(self, steps: Steps) -> Stages:
+    def _named(self, steps: Steps) -> _Stages:
         """Stages of some steps; equal names of slots are numbered."""
-        stages: Stages = []
+        stages: _Stages = []
         for step in steps:
             if isinstance(step, Visit):
                 slots = tuple((self._key(step.layer, slot), slot) for slot in step.facts.slots)
@@ -142,7 +142,7 @@ class Network:
     def error(self, cover: Callable[[str, Slot], Number]) -> Number:
         """The error of the loss, given what the cover of each slot leaves in the output of its layer."""
 
-        def behind(stages: Stages, error: Number) -> Number:
+        def behind(stages: _Stages, error: Number) -> Number:
             for stage in stages:
                 if isinstance(stage, Stage):
                     error = stage.lipschitz * error
@@ -158,7 +158,7 @@ class Network:
     def _backward(self) -> tuple[dict[str, Number], Number]:
         gains: dict[str, Number] = {}
 
-        def before(stages: Stages, gain: Number) -> Number:
+        def before(stages: _Stages, gain: Number) -> Number:
             """The factor of some stages, apart from the gain of errors behind them, so that formulas stay factored."""
             stretch: Number = 1
             for stage in reversed(stages):

@@ -60,7 +60,7 @@ def _entropy(ns: NumberSystem, n: int) -> Number:
     return ns.number(n) / 2 * (1 + ns.log(2 * ns.pi))
 
 
-class GaussianNoise(Noise):
+class _GaussianNoise(Noise):
     """V1."""
 
     name = "V1"
@@ -78,7 +78,7 @@ class GaussianNoise(Noise):
         return ns.number(d * k) / 2 * ns.log1p(y**2 / ns.number(d))
 
 
-class StudentNoise(Noise):
+class _StudentNoise(Noise):
     """V2."""
 
     name = "V2"
@@ -97,7 +97,7 @@ class StudentNoise(Noise):
         return student_columns(ns, d, k, y, params, ns.number(d)) - _entropy(ns, d * k)
 
 
-class MatrixStudentNoise(Noise):
+class _MatrixStudentNoise(Noise):
     """V3."""
 
     name = "V3"
@@ -116,5 +116,5 @@ class MatrixStudentNoise(Noise):
         return matrix_student(ns, d, k, y, params, ns.number(max(d, k))) - _entropy(ns, d * k)
 
 
-NOISES: dict[str, Noise] = {noise.name: noise for noise in (GaussianNoise(), StudentNoise(), MatrixStudentNoise())}
+NOISES: dict[str, Noise] = {noise.name: noise for noise in (_GaussianNoise(), _StudentNoise(), _MatrixStudentNoise())}
 """Every law that noise is compared with, by name."""

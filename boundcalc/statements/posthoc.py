@@ -86,7 +86,7 @@ def correct_for_selection(setting: Setting) -> tuple[Setting, Measured | None]:
         margin = sample.margin if seen.margin is None else margin_down(sample.margin)
         sample = replace(sample, margin=margin, measured=())
     record = Measured(norms if norms.measured else None, seen)
-    return replace(setting, norms=round_up(setting, norms) if norms.measured else norms, sample=sample), record
+    return replace(setting, norms=_round_up(setting, norms) if norms.measured else norms, sample=sample), record
 
 
 # -- grids
@@ -121,7 +121,7 @@ def margin_down(margin: float) -> float:
     return math.ldexp(1.0, -margin_steps(margin))
 
 
-def round_up(setting: Setting, norms: Norms) -> Norms:
+def _round_up(setting: Setting, norms: Norms) -> Norms:
     """Every budget on its grid; a kind of which every matrix was measured has one budget for all: the largest.
 
     That is a kind with a budget of its own for every block and head: where one is missing, none may stand for it.
@@ -219,7 +219,7 @@ def _norms_cost(ns: NumberSystem, setting: Setting, measured: Norms) -> Number:
     Budgets that were measured may not be left out: which of them are corrected for may not depend on their values.
     """
     try:
-        least, limits = _limits(round_up(setting, measured)), _limits(setting.norms)
+        least, limits = _limits(_round_up(setting, measured)), _limits(setting.norms)
     except InvalidSetting as error:
         raise CertificateError(f"the record of what was measured is not valid: {error}") from None
     if not measured.failure < setting.sample.delta:

@@ -75,7 +75,7 @@ def sizes_of(ns: NumberSystem, network: Network, *, columns: bool) -> list[Sizes
     return sizes
 
 
-LARGEST_RANGE = 100
+_LARGEST_RANGE = 100
 """Half the range of scores."""
 _LEAST_SUM = 1e-100
 """Schatten sums below this give norms beyond floats."""
@@ -111,9 +111,9 @@ def _far_scores(setting: Setting) -> str | None:
         sizes = sizes_of(FLOAT, network_of(FLOAT, setting), columns=False)
     except OverflowError:
         sizes = None
-    if sizes is not None and all(size.half_range <= LARGEST_RANGE for size in sizes):
+    if sizes is not None and all(size.half_range <= _LARGEST_RANGE for size in sizes):
         return None
-    return f"theorem K needs scores that lie within {2 * LARGEST_RANGE}"
+    return f"theorem K needs scores that lie within {2 * _LARGEST_RANGE}"
 
 
 def _active_ball(setting: Setting) -> str | None:

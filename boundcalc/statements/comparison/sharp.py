@@ -31,7 +31,7 @@ _LARGEST = 1e100
 _GRID = 32
 """Values of a block are centred at th/32 of their mean, th = 0..32, whichever is smallest."""
 
-Certain = Callable[[Any, Any], bool]
+_Certain = Callable[[Any, Any], bool]
 """Whether a <= b surely."""
 Terms = Callable[[Sequence[Number], Sequence[Number]], list[Number]]
 """Bounds of every term of the series, for mean length and covariance between two pairs of ends."""
@@ -153,7 +153,7 @@ def _shown(holds: Callable[..., bool], ends: tuple[float, ...]) -> bool:
     return True
 
 
-def kernel_holds(ns: NumberSystem, terms: Terms, kernel: Kernel, certain: Certain) -> bool:
+def _kernel_holds(ns: NumberSystem, terms: Terms, kernel: Kernel, certain: _Certain) -> bool:
     """Whether subdivision of mean lengths and covariances proves a claim."""
     shares = [1 / ns.number(weight) for weight in kernel.weights]
     limit = ns.number(kernel.bound) ** 2 / sum(map(ns.number, kernel.weights), start=ns.number(0))
@@ -167,7 +167,7 @@ def kernel_holds(ns: NumberSystem, terms: Terms, kernel: Kernel, certain: Certai
     return _shown(holds, (0.0, 1.0, 0.0, 1.0))
 
 
-def stretch_holds(ns: NumberSystem, hull: Number, bend: Number, stretch: float, certain: Certain) -> bool:
+def stretch_holds(ns: NumberSystem, hull: Number, bend: Number, stretch: float, certain: _Certain) -> bool:
     """Whether J(S, h) <= stretch: the largest |d (1 + h (phi - mean))| in L2, of weights d within a factor e^S.
 
     Where phi = 1 has mass x, the square is (B w - A0)/(e^S w^2) with w in [1/(x + (1-x) e^S), 1], A1 = (1 + h(1-x))^2,
@@ -258,7 +258,7 @@ def sharp(ns: NumberSystem, network: Network, tuning: Tuning) -> Number:
     return of_outputs(ns, network, sizes[-1].scale, gaussian)
 
 
-def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Certain) -> str | None:
+def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: _Certain) -> str | None:
     """Why a tuning proves nothing about a network; None where every number in it is proved."""
     depth = len(network.blocks)
     if len(tuning.strata) != depth - 1:
@@ -282,7 +282,7 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: Certain
     if not certain(4 * fro, ns.number(orders + 1)):
         return f"a series of {orders} orders does not converge for such scores"
     terms = series(ns, fro, most, orders, tuning.curvature, tuning.split)
-    if not kernel_holds(ns, terms, tuning.kernel, certain):
+    if not _kernel_holds(ns, terms, tuning.kernel, certain):
         return f"the complexity of block 1 is not shown to be at most {tuning.kernel.bound!r}"
     columns = any(strata is not None for strata in tuning.strata)
     proved: list[tuple[Number, Number, float]] = []  # J rises with S and h, so that one proof may serve several blocks

@@ -66,15 +66,15 @@ def matrix_student(ns: NumberSystem, d: int, k: int, y: Number, params: Params, 
     s, r = ns.number(params["s"]), ns.number(params["r"])
     power = ns.number(low + high - 1) / 2 + s
     spread = ns.log1p(one / r) + levels(ns, y / (low * ns.sqrt(energy * (1 + r))))
-    mass = n / 2 * ns.log(ns.pi * r * energy) + log_tails(ns, params["s"], low, high)
+    mass = n / 2 * ns.log(ns.pi * r * energy) + _log_tails(ns, params["s"], low, high)
     return mass + power * low * spread
 
 
 @lru_cache(maxsize=1 << 16)
-def log_tails(ns: NumberSystem, s: float, low: int, high: int) -> Number:
+def _log_tails(ns: NumberSystem, s: float, low: int, high: int) -> Number:
     """Log of Gamma_l(beta - h/2) over Gamma_l(beta), beta = (l+h-1)/2 + s: from s and from s + h/2 on."""
     start = ns.number(s)
-    return gammas(ns, start, low) - gammas(ns, start + ns.number(high) / 2, low)
+    return _gammas(ns, start, low) - _gammas(ns, start + ns.number(high) / 2, low)
 
 
 class Noise(NamedTuple):
@@ -103,10 +103,10 @@ def noise(ns: NumberSystem, d: int, k: int, a: float) -> Noise:
 def log_mass(ns: NumberSystem, low: int, high: int, a: Number) -> Number:
     """Logarithm of Z_a, the integral of det(I - u'u)^a over the unit spectral ball; its volume at a = 0."""
     sizes = ns.number(low * high) / 2 * ns.log(ns.pi)
-    return sizes + gammas(ns, a + 1, low) - gammas(ns, a + ns.number(high + 2) / 2, low)
+    return sizes + _gammas(ns, a + 1, low) - _gammas(ns, a + ns.number(high + 2) / 2, low)
 
 
-def gammas(ns: NumberSystem, start: Number, count: int) -> Number:
+def _gammas(ns: NumberSystem, start: Number, count: int) -> Number:
     """Sum of lgamma(start + i/2) over i < count: a multivariate gamma function without its power of pi."""
     whole = ns.lgamma_sum(start, (count + 1) // 2)
     return whole if count < 2 else whole + ns.lgamma_sum(start + ns.number(1) / 2, count // 2)

@@ -19,7 +19,7 @@ _REACH, _ALL = 6, 0.99
 _LENGTHS = (1.0, 1.2, 1.4, 1.6)
 """Lengths of a Gaussian vector that F2 tries, in deviations above the mean."""
 _STRICT = 1e-9
-MOST_EXACT = 400
+_MOST_EXACT = 400
 """R1: cells for which the unseen ones are counted exactly; of more by their mean and variance."""
 _MANY = 100
 """From so many expected hits of a cell on, Stirling's formula stands for the factorials; which loses less than
@@ -63,7 +63,7 @@ def _stirling(ns: NumberSystem, n: int) -> Number:
     return 1 / ns.number(12 * n) - 1 / (360 * ns.number(n) ** 3)
 
 
-def two_values(ns: NumberSystem, cells: int, high: Number, low: Number, m: int, delta: Number) -> Number:
+def _two_values(ns: NumberSystem, cells: int, high: Number, low: Number, m: int, delta: Number) -> Number:
     """F1: members for every choice of high and low losses on equally likely cells; the floor of the gap."""
     drop = high - low
     return drop / 2 * cells * mean_deviation(ns, m, cells) - tail(ns, drop, ns.number(m), delta)
@@ -214,7 +214,7 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
         return None
     high, low = drop(room, construction)
     if by == "F1":
-        return two_values(ns, n, high, low, m, delta)
+        return _two_values(ns, n, high, low, m, delta)
     if not construction.mirrored(room):
         return None
     further = [room.ramp(construction.furthest(room, sign)) for sign in (1, -1)]
@@ -234,13 +234,13 @@ def risk_floor(room: Room, construction: Construction) -> arb | None:
         return None
     m, rare, delta = room.setting.sample.n_train, construction.cells(room) - 1, arb(room.setting.sample.delta)
     best = arb(0)
-    for tenth in range(3, 20) if rare <= MOST_EXACT else (10,):
+    for tenth in range(3, 20) if rare <= _MOST_EXACT else (10,):
         if rare * tenth >= 10 * m:
             continue
-        with flint.ctx.workprec(2 * rare + 128 if rare <= MOST_EXACT else flint.ctx.prec):
+        with flint.ctx.workprec(2 * rare + 128 if rare <= _MOST_EXACT else flint.ctx.prec):
             chance = arb(tenth) / (10 * m)
-            missed = [(m * (-j * chance).log1p()).exp() for j in range(1, rare + 1 if rare <= MOST_EXACT else 2)]
-            if rare <= MOST_EXACT:
+            missed = [(m * (-j * chance).log1p()).exp() for j in range(1, rare + 1 if rare <= _MOST_EXACT else 2)]
+            if rare <= _MOST_EXACT:
                 unseen = arb(most_unseen(rare, missed, delta))
             else:
                 unseen = rare * missed[0] - (rare * missed[0] * delta / (1 - delta)).sqrt()

@@ -16,7 +16,7 @@ from boundcalc.layers.linear import Linear
 from boundcalc.layers.rows import Ball, Residual
 from boundcalc.statements.floors.base import Construction, Pattern, Room, whole
 
-POWERS = range(15, -15, -1)
+_POWERS = range(15, -15, -1)
 """Stored weights of 16 bits or more are 0 or plus or minus a power of two with such an exponent."""
 
 
@@ -89,7 +89,7 @@ def stored(room: Room, factor: Number) -> Number:
     """A weight that can be stored, at most a factor: the power of two below it, where weights are of so many bits."""
     if room.setting.architecture.bits is None:
         return factor
-    below = (power for e in POWERS if bool((power := room.ns.number(2.0**e)) <= factor))
+    below = (power for e in _POWERS if bool((power := room.ns.number(2.0**e)) <= factor))
     return next(below, room.ns.number(0))
 
 

@@ -80,7 +80,7 @@ class ClosedStrategy(Strategy):
         return sum((term.value for term in self.terms(ns, inputs)[1:]), start=ns.number(0))
 
 
-class Closed(ClosedStrategy):
+class _Closed(ClosedStrategy):
     """A4 + G1 + G2 in one line."""
 
     name = "closed"
@@ -139,7 +139,7 @@ class MarginStrategy(Strategy):
         return [Term("log N at half the margin", inputs.counts[0], "A0"), _confidence(inputs)]
 
 
-class UniformMargin(MarginStrategy):
+class _UniformMargin(MarginStrategy):
     """G3."""
 
     name = "uniform-margin"
@@ -154,7 +154,7 @@ class UniformMargin(MarginStrategy):
         return gap.binary_kl_inverse(ns, inputs.train_error, nats / inputs.m, inputs.mu)
 
 
-class NoiseMargin(MarginStrategy):
+class _NoiseMargin(MarginStrategy):
     """G11."""
 
     name = "noise-margin"
@@ -222,7 +222,7 @@ class _Stored(Strategy):
         ]
 
 
-class StoredGap(_Stored):
+class _StoredGap(_Stored):
     """G13, of the gap."""
 
     name = "stored-gap"
@@ -235,7 +235,7 @@ class StoredGap(_Stored):
         return gap.deviation(ns, inputs.counts[0] + inputs.log_inverse_delta, inputs.m)
 
 
-class StoredMargin(_Stored, UniformMargin):
+class _StoredMargin(_Stored, _UniformMargin):
     """G13, of the risk."""
 
     name = "stored-margin"
@@ -263,7 +263,7 @@ def stored_count(ns: NumberSystem, setting: Setting) -> Number:
     return weights * ns.number(bits) * ns.log(ns.number(2))
 
 
-class ComparisonClosed(Strategy):
+class _ComparisonClosed(Strategy):
     """K1, in elementary functions."""
 
     name = "comparison-closed"
@@ -295,7 +295,7 @@ class ComparisonClosed(Strategy):
         ]
 
 
-class Comparison(ComparisonClosed):
+class Comparison(_ComparisonClosed):
     """K2, with numbers from a search that the checkers prove."""
 
     name = "comparison"
@@ -314,8 +314,8 @@ class Comparison(ComparisonClosed):
         return problem(INTERVAL, network.network_of(INTERVAL, setting), tuning, certainly_le)
 
 
-_COVERING = (Chain(), Closed(), Published(), UniformMargin(), NoiseMargin())
-_COVERLESS = (StoredGap(), StoredMargin(), ComparisonClosed(), Comparison())
+_COVERING = (Chain(), _Closed(), Published(), _UniformMargin(), _NoiseMargin())
+_COVERLESS = (_StoredGap(), _StoredMargin(), _ComparisonClosed(), Comparison())
 STRATEGIES: Registry[Strategy] = Registry("strategy", (*_COVERING, *_COVERLESS))
 """Every strategy by name; `register` adds one to search, checker and tables."""
 
