@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +86,15 @@ def test_the_order_of_hashes_changes_nothing() -> None:
         for env in environments
     }
     assert len(printed) == 1
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_of_theorems_is_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "_site"))
+    import theorem_list  # type: ignore[import-not-found]
+
+    page = (DOCS / "theorems.md").read_text(encoding="utf-8")
+    assert page == theorem_list.document(page), "out of date: run `python docs/_site/theorem_list.py`"
+    assert all(f"| `{name}` |" in page for name in THEOREMS)
