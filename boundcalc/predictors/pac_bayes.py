@@ -75,7 +75,7 @@ def _single_draw(facts: _DrawnErrors, delta: float) -> float:
     return rounded_up(high, holds)
 
 
-G6_PRIME = PredictorStatement("G6'", _DrawnErrors, _single_draw)
+_G6_PRIME = PredictorStatement("G6'", _DrawnErrors, _single_draw)
 
 # -- laws on a lattice
 
@@ -213,7 +213,7 @@ class _Drawn(Prior, Alternative):
     draw: Count
 
 
-def draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
+def _draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
     """One draw of every coordinate, from bits that the seed gives."""
     width = _BITS // 8
     stream = hashlib.shake_256(f"boundcalc draw {seed}".encode()).digest(len(posterior) * width)
@@ -233,11 +233,11 @@ def certify_draws(
     share, fixed = equal_shares(delta, draws), write(prior, complete=True)
     outcomes: list[tuple[float, int, dict[str, Any], dict[str, Array]]] = []
     for seed in range(draws):
-        drawn = draw_weights(posterior, seed)
+        drawn = _draw_weights(posterior, seed)
         weights = prior.weights(drawn, network.checkpoint)
         wrong = count_wrong(network.scores(weights, data), len(data))
         facts = {"errors": wrong, "n": len(data), "nats": upper_float(log_ratio(posterior, prior.laws, drawn))}
-        outcomes.append((G6_PRIME.risk(facts, share), seed, facts, weights))
+        outcomes.append((_G6_PRIME.risk(facts, share), seed, facts, weights))
     _, chosen, facts, weights = min(outcomes, key=lambda outcome: outcome[:2])
     certificate = issue(
         "pac-bayes",
@@ -272,7 +272,7 @@ def _consistent(certificate: PredictorCertificate) -> str | None:
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
     prior, posterior = certificate.alternative, read_as(_Evidence, "evidence", certificate.evidence).posterior
-    drawn = draw_weights(posterior, prior.draw)
+    drawn = _draw_weights(posterior, prior.draw)
     nats = upper_float(log_ratio(posterior, prior.laws, drawn))
     claimed = certificate.facts["nats"]
     if not nats <= claimed <= nats + 1e-9 * max(1.0, abs(nats)):
@@ -286,5 +286,5 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Learner
 
 
 METHODS.register(
-    Method("pac-bayes", (G6_PRIME,), "drawn once from the posterior", _Evidence, _consistent, _establish, _Drawn)
+    Method("pac-bayes", (_G6_PRIME,), "drawn once from the posterior", _Evidence, _consistent, _establish, _Drawn)
 )

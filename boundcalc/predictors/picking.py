@@ -83,7 +83,7 @@ class Learner(Answers, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class _Stop:
     """Where a run stands: its picks, how many of the others are wrong, and the digest of the weights."""
 
     picks: tuple[Count, ...]
@@ -154,9 +154,9 @@ class Run:
         same = (self.prefix, self.seed) == (member.prefix, member.seed)
         return same and member.batches[: len(self.batches)] == self.batches
 
-    def stop(self) -> Stop:
+    def stop(self) -> _Stop:
         """Where it stands."""
-        return Stop(tuple(self.picks), self.wrong, digest_of_arrays(self.learner.weights(self.state)))
+        return _Stop(tuple(self.picks), self.wrong, digest_of_arrays(self.learner.weights(self.state)))
 
     @classmethod
     def to_stop(cls, learner: Learner, data: Data, member: Member, candidates: Array) -> Run:
@@ -172,7 +172,7 @@ class _Unfinished:
     """The file of a run that was stopped: whose it is, the stops it reached by their members' places, where it is."""
 
     owner: Digest
-    stops: Mapping[str, Stop]
+    stops: Mapping[str, _Stop]
     prefix: Count
     seed: Count
     picks: tuple[Count, ...]
@@ -180,7 +180,7 @@ class _Unfinished:
     state: str
 
 
-def _resume(path: Path, owner: str, learner: Learner, data: Data) -> tuple[dict[int, Stop], Run]:
+def _resume(path: Path, owner: str, learner: Learner, data: Data) -> tuple[dict[int, _Stop], Run]:
     """The stops that were reached and the run under way, from the file of one learner, data set and plan."""
     try:
         saved = read_complete(_Unfinished, json.loads(path.read_text(encoding="utf-8")), "state")
@@ -226,7 +226,7 @@ def pick_to_learn(
                 f"a prefix of {member.prefix} and {member.stop} picks leave none of {m} examples to test on"
             )
     owner = digest_of([write(learner.recipe), ordered.sha256, write(members, complete=True), delta])
-    stops: dict[int, Stop] = {}
+    stops: dict[int, _Stop] = {}
     run: Run | None = None
     if resume is not None and resume.exists():
         stops, run = _resume(resume, owner, learner, ordered)
@@ -240,7 +240,7 @@ def pick_to_learn(
             sizes = {"picks": len(run.picks), "wrong": run.wrong, "others": len(run.left)}
             progress({"prefix": run.prefix, "seed": run.seed, **sizes})
 
-    best: tuple[float, int, Stop] | None = None
+    best: tuple[float, int, _Stop] | None = None
     for index in sorted(range(len(members)), key=lambda i: (members[i].prefix, members[i].seed, members[i].batches)):
         member, least = members[index], 1.0 if best is None else best[0]
         if _risk(member, 0, m) >= least:
@@ -284,7 +284,7 @@ def _risk(member: Member, wrong: int, m: int) -> float:
     return member.statement.risk(_facts(member, wrong, m), member.delta)
 
 
-def _replay(learner: Learner, data: Data, member: Member, stop: Stop) -> Any:
+def _replay(learner: Learner, data: Data, member: Member, stop: _Stop) -> Any:
     """Run again on the picks and some others, shuffled: the same picks and the same bits, or no certificate."""
     picks = np.asarray(stop.picks, dtype=np.int64)
     rest, shuffle = np.setdiff1d(np.arange(member.prefix, len(data)), picks), np.random.default_rng(len(data))

@@ -19,7 +19,7 @@ from boundcalc.predictors.occam import Code, Message, Network, Update, certify_m
 
 MOST = 2 * 10**6
 """Numbers of a network of which a rounding is looked for."""
-MOST_WRITTEN = 2**14
+_MOST_WRITTEN = 2**14
 """Numbers other than 0 in a message."""
 _TRIES, _MOVES, _SCREEN = 32, 24, 1000
 """Roundings whose errors are counted, changes of single tensors after that, and examples they are counted on."""
@@ -54,7 +54,7 @@ class _Search:
             steps = np.rint(np.ldexp(far, -exponent)).ravel()
             steps[np.abs(far).ravel() < rounding.least] = 0
             places = np.flatnonzero(steps)
-            if sum(len(update.rows) for update in updates.values()) + len(places) > MOST_WRITTEN:
+            if sum(len(update.rows) for update in updates.values()) + len(places) > _MOST_WRITTEN:
                 return None
             if len(places) and np.abs(steps).max() < 2**62:
                 numbers = steps[places].astype(np.int64)

@@ -78,7 +78,7 @@ def _log_normal(x: Array, mean: Any, covariance: Array) -> float:
 
 
 @dataclass(frozen=True)
-class DirichletPosterior:
+class _DirichletPosterior:
     """Dirichlet(alpha): law of z, and of one more token."""
 
     alpha: Array
@@ -125,11 +125,11 @@ class DirichletCategorical(LatentModel):
         after = before + self.statistic(tokens)
         return float(gammaln(before.sum()) - gammaln(after.sum()) + gammaln(after).sum() - gammaln(before).sum())
 
-    def log_predictive(self, posterior: DirichletPosterior, token: Array) -> float:
+    def log_predictive(self, posterior: _DirichletPosterior, token: Array) -> float:
         return float(np.log(posterior.mean[int(token)]))
 
-    def posterior(self, tokens: Array) -> DirichletPosterior:
-        return DirichletPosterior(self.alpha + self.statistic(tokens))
+    def posterior(self, tokens: Array) -> _DirichletPosterior:
+        return _DirichletPosterior(self.alpha + self.statistic(tokens))
 
     def predictive(self, tokens: Array) -> Array:
         """Law of one more token."""
@@ -140,7 +140,7 @@ class DirichletCategorical(LatentModel):
 
 
 @dataclass(frozen=True)
-class FinitePosterior:
+class _FinitePosterior:
     """Probabilities of the components."""
 
     weights: Array
@@ -178,12 +178,12 @@ class CategoricalMixture(LatentModel):
     def log_joint(self, tokens: Array) -> float:
         return float(np.logaddexp.reduce(self.statistic(tokens) + np.log(self.weights)))
 
-    def log_predictive(self, posterior: FinitePosterior, token: Array) -> float:
+    def log_predictive(self, posterior: _FinitePosterior, token: Array) -> float:
         return float(np.log((posterior.weights @ np.array(self.table))[int(token)]))
 
-    def posterior(self, tokens: Array) -> FinitePosterior:
+    def posterior(self, tokens: Array) -> _FinitePosterior:
         scores = self.statistic(tokens) + np.log(self.weights)
-        return FinitePosterior(np.exp(scores - np.logaddexp.reduce(scores)))
+        return _FinitePosterior(np.exp(scores - np.logaddexp.reduce(scores)))
 
     def predictive(self, tokens: Array) -> Array:
         """Law of one more token."""
@@ -194,7 +194,7 @@ class CategoricalMixture(LatentModel):
 
 
 @dataclass(frozen=True)
-class LinearPosterior:
+class _LinearPosterior:
     """Columns of z ~ N(columns of mean, covariance), independent of each other."""
 
     mean: Array
@@ -262,17 +262,19 @@ class GaussianLinear(LatentModel):
         covariance = self.prior_variance * self.kernel.gram(keys, keys) + self.noise_variance * np.eye(len(keys))
         return _log_normal(values.T, None, covariance)
 
-    def log_predictive(self, posterior: LinearPosterior, token: Array) -> float:
+    def log_predictive(self, posterior: _LinearPosterior, token: Array) -> float:
         key, value = self.split(token)
         mean, variance = posterior.predictive(key[None])
         return _log_normal(value, mean[0], variance[0] * np.eye(self.values))
 
-    def posterior(self, tokens: Array) -> LinearPosterior:
+    def posterior(self, tokens: Array) -> _LinearPosterior:
         keys, values = self.split(tokens)
         phi = self.kernel.features(keys)
         precision = phi.T @ phi + self.lam * np.eye(phi.shape[-1])
         covariance = self.noise_variance * np.linalg.inv(precision)
-        return LinearPosterior(np.linalg.solve(precision, phi.T @ values), covariance, self.noise_variance, self.kernel)
+        return _LinearPosterior(
+            np.linalg.solve(precision, phi.T @ values), covariance, self.noise_variance, self.kernel
+        )
 
 
 MODELS: dict[str, type[LatentModel]] = {

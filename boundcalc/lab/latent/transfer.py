@@ -23,7 +23,7 @@ _MOST_RATIONAL = 10**4
 
 
 @dataclass(frozen=True)
-class Condition:
+class _Condition:
     """How a downstream task relates to a pretext task.
 
     Attributes:
@@ -53,7 +53,7 @@ def _task_matrices(pretext: ArrayLike, downstream: ArrayLike) -> tuple[_Array, _
     return m, w
 
 
-def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
+def condition(pretext: ArrayLike, downstream: ArrayLike) -> _Condition:
     """The condition number; refused, with the reason, where it is infinite."""
     m, w = _task_matrices(pretext, downstream)
     u, sigma, vt = np.linalg.svd(m, full_matrices=False)
@@ -73,7 +73,7 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> Condition:
         )
     head = (inside / sigma[:rank]) @ u[:, :rank].T if rank else np.zeros(len(m))
     worst = size / float(sigma[rank - 1]) if rank else 0.0
-    return Condition(float(np.linalg.norm(head)), head, worst, rank)
+    return _Condition(float(np.linalg.norm(head)), head, worst, rank)
 
 
 def _exact_square(m: _Array, w: _Array) -> arb | None:

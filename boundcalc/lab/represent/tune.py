@@ -203,14 +203,14 @@ class Tuner:
         """The capacity at every (lam, G)."""
         place, bit, constant = amplitudes
         reading = self.view.readers / (bit * self.view.masses(beta)[0])
-        op, two_one = value_sizes(reading, self.view.one(place, constant, beta), units)
+        op, two_one = _value_sizes(reading, self.view.one(place, constant, beta), units)
         weight = math.sqrt(float(units.weight @ units.weight))
         keys = beta / place * math.sqrt(self.view.s)
         logs = _cover_logs(self.view.seq_len, units.count)
         return [capacity(keys, lam * op, lam * two_one, strength * weight, logs) for lam, strength in gains]
 
 
-def value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
+def _value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
     """|W_V|_op and |W_V|_21 of the value matrix that gives units their inputs."""
     columns = np.empty((len(reading) + 1, units.count))
     columns[:-1], columns[-1] = reading @ units.alpha, one * units.theta
