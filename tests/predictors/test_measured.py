@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from statistics import median
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,19 +12,10 @@ import pytest
 from boundcalc.base.answers import clopper_pearson
 from boundcalc.base.rounding import up
 from boundcalc.predictors.plans import G10R, shared, stops
-from tests.examples.scripts import load as load_script
+from tests.examples.scripts import load
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "certificates.md").read_text(encoding="utf-8")
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def rows(name: str) -> Any:
@@ -37,11 +26,11 @@ def rows(name: str) -> Any:
 @pytest.mark.parametrize("name", ["certificates", "certified_digits"])
 def test_tables_are_those_of_the_rows(name: str) -> None:
     shown = PAGE.split(f"<!-- rows: examples/{name}.json -->\n")[1].split("\n\n")[0]
-    assert shown.strip() == load(name).table(rows(name)).strip()
+    assert shown.strip() == load("", name).table(rows(name)).strip()
 
 
 def test_the_table_of_rules_is_that_of_the_rows() -> None:
-    script = load_script("edelman2022", "rules")
+    script = load("edelman2022", "rules")
     made = rows("edelman2022/rules")["rows"]
     shown = PAGE.split("<!-- rows: examples/edelman2022/rules.json -->\n")[1].split("\n\n")
     assert shown[0] == script.table(made)
@@ -53,7 +42,7 @@ def test_the_table_of_rules_is_that_of_the_rows() -> None:
 
 def test_the_row_of_conjunctions_is_that_of_the_rows() -> None:
     shown = PAGE.split("<!-- row: examples/certificates.json -->\n")[1].split("\n\n")[0]
-    assert shown.strip() == load("certificates").row(rows("certificates")).strip()
+    assert shown.strip() == load("", "certificates").row(rows("certificates")).strip()
 
 
 def test_no_certificate_lies_below_the_error_that_was_measured() -> None:
