@@ -127,9 +127,10 @@ class _Losses:
             return float(needed) - float(np.log1p(bets * u * (m - x) / (1 - m)).sum())
 
         def certainly(m: float) -> bool:
-            scale = 1 / ((1 - arb(m)) * arb(largest))
-            bet = zip(bets.tolist(), w.tolist(), x.tolist(), strict=True)
-            return bool(sum(((arb(t) * v * (arb(m) - loss) * scale).log1p() for t, v, loss in bet), arb(0)) >= needed)
+            at, scale, capital = arb(m), 1 / ((1 - arb(m)) * arb(largest)), arb(1)  # its exponent has no end
+            for t, v, loss in zip(bets.tolist(), w.tolist(), x.tolist(), strict=True):
+                capital *= 1 + (at - loss) * t * v * scale
+            return bool(capital.log() >= needed)
 
         return rounded_up(root(lacking, 0.0), certainly, step=1e-12)
 
