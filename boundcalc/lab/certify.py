@@ -105,7 +105,7 @@ def certify(
         fixed_gamma: gamma was fixed before the data, so it is neither rounded nor corrected for.
         bits: of every stored weight, fixed before the data (G13).
         bounds: the norm bounds to try.
-        methods: which of `METHODS`; unset, all that the arguments allow.
+        methods: norms, held-out, occam, rule, p2l; unset, all that the arguments allow.
         reference: weights fixed before the data (a checkpoint or a module); occam may encode the difference from them.
         make: returns a fresh module: p2l trains one, and occam may encode the difference from one.
         call: how the module is called, where module(x) is not it.
@@ -205,7 +205,7 @@ def certify(
     )
 
 
-METHODS = {"norms": ("data",), "held-out": ("test",), "occam": ("data",), "rule": ("data",), "p2l": ("data", "make")}
+_METHODS = {"norms": ("data",), "held-out": ("test",), "occam": ("data",), "rule": ("data",), "p2l": ("data", "make")}
 """What `certify` can use, and the arguments that each needs."""
 _ARGUMENTS = {
     "data": "the training data: data= (--data FILE)",
@@ -227,15 +227,15 @@ def _wanted(methods: Sequence[str] | None, arguments: Mapping[str, Any]) -> tupl
         raise InvalidSetting("give training data (data=, --data), or examples that it has not met (test=, --test)")
     lacking = {
         method: _ARGUMENTS[name]
-        for method, needs in METHODS.items()
+        for method, needs in _METHODS.items()
         for name in reversed(needs)
         if arguments[name] is None
     }
-    requested = [choice("method", method, tuple(METHODS)) for method in methods or METHODS]
+    requested = [choice("method", method, tuple(_METHODS)) for method in methods or _METHODS]
     for method in lacking if methods is not None else ():
         if method in requested:
             raise InvalidSetting(f"method {method} needs {lacking[method]}")
-    wanted = [method for method in METHODS if method in requested and method not in lacking]
+    wanted = [method for method in _METHODS if method in requested and method not in lacking]
     if arguments["test"] is not None and "held-out" not in wanted:
         raise InvalidSetting("held-out sequences are given, and method held-out is not among those requested")
     rest = [method for method in ("norms", "held-out", "p2l", "occam", "rule", "pac-bayes") if method not in wanted]

@@ -32,7 +32,7 @@ from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.data import Data, digest_of_arrays
 
-AGAIN = 64
+_AGAIN = 64
 """Examples that are answered again."""
 _WORK = 2 * 10**11
 """Parameters times rows times examples that the description is run on for this."""
@@ -158,7 +158,7 @@ class Outputs:
         answers = self(data)
         if self.live is None:
             return self._margins(answers, data)
-        places = np.random.default_rng(0).permutation(len(data))[:AGAIN]
+        places = np.random.default_rng(0).permutation(len(data))[:_AGAIN]
         few, run = Examples.of(data).take(places), self._module()
         ways = {
             "one by one": lambda: self._run(run, few, most=1),

@@ -29,7 +29,7 @@ _INPUTS = ("x", "text", "input", "input_ids", "tokens", "question", "prompt", "s
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _AGAIN = 64
 _NEED_WEIGHTS = ("norms", "occam", "rule", "p2l", "pac-bayes")
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Judged:
     """
 
     name: str
-    losses: Floats
+    losses: _Floats
     labels: tuple[str, ...]
     groups: tuple[str, ...] | None = None
     table: Mapping[str, Sequence[str]] | None = None
@@ -69,7 +69,7 @@ class Judged:
         return {"name": self.name, "sha256": digest_of_arrays(arrays), "examples": len(self.losses)}
 
 
-def score(first: Judged, second: Judged | None = None, delta: float = 0.05, looks: int = 1) -> Score:
+def _score(first: Judged, second: Judged | None = None, delta: float = 0.05, looks: int = 1) -> Score:
     """The error of one predictor (S1), or how much more often it errs than a second one (S2); else means (S3, S4).
 
     Means where losses are graded, groups have one vote each, or examples have weights.
@@ -156,7 +156,7 @@ def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
         raise InvalidSetting(f"{len(x)} examples and {n} labels: need as many, and at least one")
     name = name or getattr(predictor, "__name__", type(predictor).__name__)
 
-    def losses_of(places: list[int] | None) -> Floats:
+    def losses_of(places: list[int] | None) -> _Floats:
         array = ask(x if places is None else _take(x, places))
         array = np.asarray(array.detach().cpu().numpy() if hasattr(array, "detach") else array)
         words = labels if places is None else [labels[place] for place in places]
@@ -186,7 +186,7 @@ def _take(x: Any, places: list[int]) -> Any:
     return [x[i] for i in places] if isinstance(x, list | tuple) else x[places]
 
 
-def _losses(where: object, answers: Any, labels: Sequence[str]) -> Floats:
+def _losses(where: object, answers: Any, labels: Sequence[str]) -> _Floats:
     """0 where the answer is the label, or the label's score is above all others; else 1.
 
     Ties, and scores that are no numbers, are wrong. An answer is the label's text, or the same number (1 and 1.0).
@@ -207,7 +207,7 @@ def _losses(where: object, answers: Any, labels: Sequence[str]) -> Floats:
     return np.array(losses, np.float64)
 
 
-def _numbers_of(path: object, column: str, cells: Sequence[str], largest: float = 1.0) -> Floats:
+def _numbers_of(path: object, column: str, cells: Sequence[str], largest: float = 1.0) -> _Floats:
     """A column of numbers from 0 to the largest."""
     for line, cell in enumerate(cells, 2):
         if not 0 <= _number(cell) <= largest:
@@ -273,10 +273,10 @@ def _number(text: str) -> float:
 
 def score_lines(own: Judged, other: Judged | None, delta: float, looks: int) -> tuple[dict[str, Score], list[Line]]:
     """The score of one predictor's test examples, and of its difference from another, with their lines."""
-    scores = {"error": score(own, None, delta, looks)}
+    scores = {"error": _score(own, None, delta, looks)}
     lines = [of_score("held-out", scores["error"])]
     if other is not None:
-        scores["difference"] = score(own, other, delta, looks)
+        scores["difference"] = _score(own, other, delta, looks)
         lines.append(of_score(f"against {other.name}", scores["difference"]))
     return scores, lines
 

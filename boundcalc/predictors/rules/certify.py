@@ -27,7 +27,7 @@ from boundcalc.predictors.certificate import (
 from boundcalc.predictors.data import Array, Data, EvidenceHere, digest_of_arrays, named, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
-from boundcalc.predictors.rules.tables import MODEL_FORMAT, read_weights, tables_of
+from boundcalc.predictors.rules.tables import tables_of
 from boundcalc.predictors.statements import G15, G15P, read_as
 from boundcalc.setting import Architecture
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _KINDS = {"table": "truth table", "tree": "decision tree"}
 _CLOSE = 1e-6
+_FORMAT = "boundcalc-model/1"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,17 @@ class StoredNetwork:
     @classmethod
     def load(cls, path: Path | str) -> StoredNetwork:
         """From a safetensors file with the architecture in its metadata."""
-        return cls(*read_weights(path))
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(str(path), framework="np") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != _FORMAT:
+                    raise InvalidSetting(f"{path} is not a model of boundcalc: it has no architecture in its metadata")
+                weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        except (OSError, SafetensorError) as error:
+            raise CertificateError(f"cannot read the weights {path}: {error}") from None
+        return cls(Architecture.from_json(json.loads(metadata["architecture"])), weights)
 
     @classmethod
     def of(cls, model: Any) -> StoredNetwork:
@@ -73,7 +84,7 @@ class StoredNetwork:
 
         arrays = {name: np.ascontiguousarray(value) for name, value in self.weights.items()}
         architecture = json.dumps(self.architecture.to_json())
-        write_bytes(path, save(arrays, {"format": MODEL_FORMAT, "architecture": architecture}))
+        write_bytes(path, save(arrays, {"format": _FORMAT, "architecture": architecture}))
 
     @property
     def recipe(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from flint import arb, arb_mat
 
 from boundcalc.predictors.data import Array
 
-Balls = list[list[arb]]
+_Balls = list[list[arb]]
 HALF = 2.0**-52
 """Twice the unit roundoff of a float."""
 _TINY = 1e-290
@@ -89,7 +89,7 @@ class HeadTable:
     """
 
     weights: list[arb]
-    values: Balls
+    values: _Balls
     out: arb_mat
 
     @cached_property

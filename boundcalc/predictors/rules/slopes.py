@@ -31,7 +31,7 @@ _GRID = np.linspace(0, 1, 33)
 _DIGITS = 5
 
 
-Part = tuple[Inputs, int]
+_Part = tuple[Inputs, int]
 """Inputs on which a network shall answer one thing: with an output above 0 (1), or below (-1)."""
 
 
@@ -87,7 +87,7 @@ class _Sets:
             yield low, high, tuple(exact)
 
 
-def leaves_of(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
+def leaves_of(f: FloatTables, parts: Sequence[_Part]) -> list[tuple[Leaf, float]]:
     """A leaf for each set of inputs, and the least value that floats see on it (infinite where no input meets it)."""
     best = [(Leaf((0.0,) * len(f.g), ()), math.inf)] * len(parts)
     groups: dict[int, list[int]] = {}
@@ -101,7 +101,7 @@ def leaves_of(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]
 
 
 @np.errstate(all="ignore")
-def _ascend(f: FloatTables, parts: Sequence[Part]) -> list[tuple[Leaf, float]]:
+def _ascend(f: FloatTables, parts: Sequence[_Part]) -> list[tuple[Leaf, float]]:
     """A leaf with the best slopes of some steps for each set, and the least value that floats see there."""
     sets, signs = _Sets(f, [inputs for inputs, _ in parts]), np.array([float(sign) for _, sign in parts])
     low, high, exact = map(np.array, zip(*sets.ranges(), strict=True))

@@ -13,11 +13,9 @@ docs/certificates.md proves it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from flint import arb, arb_mat
@@ -28,8 +26,7 @@ from boundcalc.predictors.rules.heads import Directions, HeadTable
 from boundcalc.predictors.rules.hidden import float_phi
 from boundcalc.setting import Architecture
 
-READ_TOKEN = 2
-MODEL_FORMAT = "boundcalc-model/1"
+_READ_TOKEN = 2
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class Tables:
     last: arb
     centre: arb_mat | None
     behind: tuple[arb_mat, list[arb], tuple[list[arb], list[arb]] | None]
-    weights: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    weights: Mapping[str, Array]
 
     @property
     def T(self) -> int:  # noqa: N802 - as everywhere
@@ -160,7 +157,7 @@ class FloatTables:
         return 1 / np.sqrt(((rows @ self.centre) ** 2).mean(1) + self.eps)
 
 
-def normalisations(a: Architecture) -> list[tuple[str, ...]]:
+def _normalisations(a: Architecture) -> list[tuple[str, ...]]:
     """The names of gain (and offset) of every normalisation, in their order."""
     parts = {"none": (), "rmsnorm": ("gain",), "layernorm": ("gain", "offset")}[a.normalisation]
     places = ("norm_attention.{}[0]", "norm_ffn.{}[0]", "norm_final.{}")[: 3 if a.style == "pre" else 2]
@@ -172,7 +169,7 @@ def refuse_other_architectures(architecture: Architecture) -> None:
     a = architecture
     fields = ("seq_len", "heads", "d", "d_ff", "style", "activation", "normalisation", "vocabulary", "own_row", "eps")
     values = {name: getattr(a, name) for name in fields if a.unread(name) is None}
-    alike = a.own_row in (None, READ_TOKEN) and a.vocabulary == READ_TOKEN + 1 and a.activation in ("gelu", "relu")
+    alike = a.own_row in (None, _READ_TOKEN) and a.vocabulary == _READ_TOKEN + 1 and a.activation in ("gelu", "relu")
     alike &= a.style in ("pre", "post") and a.normalisation in ("none", "layernorm", "rmsnorm") and a.seq_len > 1
     if alike:
         expected = Architecture(depth=1, residual=True, bias=True, positions="learned", **values)
@@ -183,21 +180,6 @@ def refuse_other_architectures(architecture: Architecture) -> None:
             "attention layer (softmax, residuals, biases, learned positions, no mask or cap), GELU (exact) or ReLU, "
             "style pre or post with layernorm, rmsnorm or none, as one number; this architecture is another"
         )
-
-
-def read_weights(path: Path | str) -> tuple[Architecture, dict[str, Array]]:
-    """Architecture and tensors of a model's file."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(str(path), framework="np") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != MODEL_FORMAT:
-                raise InvalidSetting(f"{path} is not a model of boundcalc: it has no architecture in its metadata")
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    except (OSError, SafetensorError) as error:
-        raise CertificateError(f"cannot read the weights {path}: {error}") from None
-    return Architecture.from_json(json.loads(metadata["architecture"])), weights
 
 
 def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Tables:
@@ -213,7 +195,7 @@ def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Table
 
     def around(which: int) -> tuple[list[arb], list[arb]]:
         """Gain and offset of a normalisation."""
-        gain, *offset = normalisations(a)[which]
+        gain, *offset = _normalisations(a)[which]
         return balls(gain).entries(), balls(offset[0]).entries() if offset else [arb(0)] * a.d
 
     def behind(which: int, matrix: arb_mat) -> tuple[arb_mat, list[arb]]:
@@ -272,7 +254,7 @@ def _normalised(a: Architecture, row: list[arb], centre: arb_mat, gain: list[arb
 def _check(a: Architecture, weights: Mapping[str, Array]) -> None:
     d, heads, width, hidden = a.d, a.heads, a.head_width, a.d_ff or 4 * a.d
     shapes: dict[str, tuple[int, ...]] = {
-        "embedding": (READ_TOKEN + 1, d),
+        "embedding": (_READ_TOKEN + 1, d),
         "positions": (a.seq_len, d),
         **dict.fromkeys(("W_Q[0]", "W_K[0]", "W_V[0]"), (heads, d, width)),
         **dict.fromkeys(("b_Q[0]", "b_K[0]", "b_V[0]"), (heads, width)),
@@ -283,7 +265,7 @@ def _check(a: Architecture, weights: Mapping[str, Array]) -> None:
         "W_2[0]": (hidden, d),
         "readout": (d, 1),
         "b_readout": (1,),
-        **dict.fromkeys((name for norm in normalisations(a) for name in norm), (d,)),
+        **dict.fromkeys((name for norm in _normalisations(a) for name in norm), (d,)),
     }
     if weights.keys() != shapes.keys():
         odd = sorted(weights.keys() ^ shapes.keys())
