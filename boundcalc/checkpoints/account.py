@@ -90,9 +90,6 @@ def balance(
     lines: list[Line] = []
     parts: dict[str, list[tuple[str, int | None]]] = {}
     for key, place in model.places.items():
-        if any(place is model.places[other] for other in parts.get(place.tensor.name, ())):  # a block read again
-            shared += read.get(key, (0, ""))[0]
-            continue
         parts.setdefault(place.tensor.name, []).append(key)
     for tensor, keys in parts.items():
         (kind, block), place = keys[0], model.places[keys[0]]

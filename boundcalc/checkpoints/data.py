@@ -113,40 +113,36 @@ def sequences(source: Any, groups: str | None = None) -> Sequences:
         return source
     where = f"the {type(source).__name__}"
     if isinstance(source, str | Path):
-        if is_name(str(source)):
-            value = load_name(str(source))
+        where = str(source)
+        if is_name(where):
+            value = load_name(where)
             makes = callable(value) and not hasattr(value, "__getitem__") and not hasattr(value, "__iter__")
             return sequences(value() if makes else value, groups)
-        source, where = _read_file(Path(source)), str(source)
+        source = _read_file(Path(source))
+    if isinstance(getattr(source, "column_names", None), list) and hasattr(source, "__len__"):
+        shown = (getattr(source, "format", None) or {}).get("columns", source.column_names)
+        source = source.with_format(None, columns=shown)[:]  # plain lists, of the columns that set_format shows
+    if isinstance(source, tuple | list) and len(source) in (2, 3) and all(hasattr(a, "shape") for a in source):
+        source = _fields(source)
     if isinstance(source, Mapping):
         return _of_columns(source, where, groups)
-    if isinstance(source, tuple | list) and len(source) in (2, 3) and all(hasattr(a, "shape") for a in source):
-        return _of_columns(dict(zip(_NAMES, source, strict=False)), where, groups)
-    dataset: Any = source
-    if isinstance(getattr(dataset, "column_names", None), list) and hasattr(dataset, "__len__"):
-        table = dataset.with_format(None)  # not as tensors, frames or arrow; of the columns that set_format shows
-        shown = (getattr(dataset, "format", None) or {}).get("columns", dataset.column_names)
-        return _of_columns({name: list(table[name]) for name in shown}, where, groups)
-    if hasattr(source, "dataset") and hasattr(source, "__iter__"):
-        examples = _of_columns(_joined(map(_fields, source)), where, groups)
-        size = len(dataset.dataset) if hasattr(dataset.dataset, "__len__") else len(examples)
-        if len(examples) != size:
-            raise InvalidSetting(
-                f"the loader gives {len(examples)} of {size} examples: bounds are about all of them; drop_last=False, "
-                "and no sampler that leaves some out"
-            )
-        return examples
-    if not hasattr(source, "shape") and (hasattr(source, "__getitem__") or hasattr(source, "__iter__")):
-        counted = hasattr(source, "__getitem__") and hasattr(source, "__len__")  # else it is read from front to back
-        items = map(_fields, (source[i] for i in range(len(source))) if counted else source)
+    if hasattr(source, "shape") or not (hasattr(source, "__getitem__") or hasattr(source, "__iter__")):
+        raise InvalidSetting(
+            f"examples are a file ({_FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or "
+            f"Dataset, or a Hugging Face dataset; got {type(source).__name__}"
+        )
+    data: Any = source
+    if not hasattr(data, "dataset"):  # one example at a time, perhaps to be read from front to back
+        counted = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+        items = map(_fields, (data[i] for i in range(len(data))) if counted else data)
         return _of_columns(_joined({name: [value] for name, value in item.items()} for item in items), where, groups)
-    raise InvalidSetting(
-        f"examples are a file ({_FILES}), arrays (x, y) or (x, y, mask), a dictionary, a torch DataLoader or Dataset, "
-        f"or a Hugging Face dataset; got {type(source).__name__}"
-    )
-
-
-_NAMES = ("x", "y", "mask")
+    examples = _of_columns(_joined(map(_fields, data)), where, groups)
+    if hasattr(data.dataset, "__len__") and len(examples) != len(data.dataset):
+        raise InvalidSetting(
+            f"the loader gives {len(examples)} of {len(data.dataset)} examples: bounds are about all of them; "
+            "drop_last=False, and no sampler that leaves some out"
+        )
+    return examples
 
 
 def _fields(item: Any) -> Mapping[str, Any]:
@@ -154,7 +150,7 @@ def _fields(item: Any) -> Mapping[str, Any]:
     if isinstance(item, Mapping):
         return item
     if isinstance(item, tuple | list) and len(item) in (2, 3):
-        return dict(zip(_NAMES, item, strict=False))
+        return dict(zip(("x", "y", "mask"), item, strict=False))
     raise InvalidSetting(f"an example, or a batch, is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
 
 
@@ -294,31 +290,29 @@ def _labels(column: Any, numbers: Callable[[], list[Any]]) -> tuple[NDArray[np.i
     labels = [as_array(label) for label in column]
     if any(label.dtype == object and label.size and label.ravel()[0] is None for label in labels):
         raise InvalidSetting("an example has no label (None): leave such examples out")
-    if all(label.dtype.kind == "U" for label in labels):
-        texts = [str(label).strip() for label in labels]
-        if all(text and _number(text) is None and text.lower() not in _TRUTH for text in texts):
-            words, places = np.unique(texts, return_inverse=True)
-            note = ", ".join(f"{word} {at}" for at, word in enumerate(words))
-            return places, [f"labels are numbered alphabetically: {note}"], tuple(map(str, words))
+    texts = [str(label).strip() for label in labels] if all(label.dtype.kind == "U" for label in labels) else [""]
+    if all(text and _number(text) is None and text.lower() not in _TRUTH for text in texts):
+        words, places = np.unique(texts, return_inverse=True)
+        note = ", ".join(f"{word} {at}" for at, word in enumerate(words))
+        return places, [f"labels are numbered alphabetically: {note}"], tuple(map(str, words))
     notes: list[str] = []
-    if any(label.size != 1 for label in labels):
-        notes = ["an answer for every row: the last one of each sequence is what is certified"]
-        if any(label.ndim != 1 or label.dtype.kind not in "iu" for label in labels):
-            raise InvalidSetting(
-                f"labels are whole numbers or truth values, one a sequence; got {labels[0].shape} each"
-            )
-        y = np.array([([-1, *label[label >= 0]])[-1] for label in labels])
-    else:
+    if all(label.size == 1 for label in labels):
         y = np.array([np.asarray(number).ravel()[0] for number in numbers()])
-    if y.dtype.kind not in "iub" and not (y.dtype.kind == "f" and (y == np.round(y)).all()):
+    elif all(label.ndim == 1 and label.dtype.kind in "iu" for label in labels):
+        y = np.array([([-1, *label[label >= 0]])[-1] for label in labels])
+        notes = ["an answer for every row: the last one of each sequence is what is certified"]
+    else:
+        raise InvalidSetting(f"labels are whole numbers or truth values, one a sequence; got {labels[0].shape} each")
+    if y.dtype.kind not in "iubf" or (y != np.floor(y)).any():
         raise InvalidSetting(f"labels are whole numbers 0, 1, ... or truth values, one a sequence; got {y.dtype}")
     y = y.astype(np.int64)
-    if y.size and y.max() == -1:
+    values = set(y.tolist())
+    if values == {-1}:
         raise InvalidSetting("all labels are -1, as in datasets without any: give a split with labels")
-    if y.size and y.min() == -1 and set(np.unique(y)) <= {-1, 1}:
+    if -1 in values and values <= {-1, 1}:
         return (y + 1) // 2, [*notes, "labels -1 and 1 are read as 0 and 1"], ()
-    if y.size and y.min() < 0:
-        raise InvalidSetting(f"labels are 0, 1, ...; got {y.min()}")
+    if min(values, default=0) < 0:
+        raise InvalidSetting(f"labels are 0, 1, ...; got {min(values)}")
     return y, notes, ()
 
 

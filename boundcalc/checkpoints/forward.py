@@ -73,20 +73,12 @@ class Network:
         self.architecture, self.fixed = architecture, fixed or Fixed()
         self.arrays = Arrays(model, architecture.seq_len)
 
-    def __call__(self, x: Any) -> Rows:
-        """Outputs (n, classes) for tokens (n, T), or for rows (n, T, d)."""
-        return self._run(x, Forward(NUMPY, self.arrays, self.fixed))
-
-    def trace(self, x: Any, *, every_row: bool) -> tuple[Rows, list[Step]]:
-        """The outputs, and every layer in the order they run.
+    def __call__(self, x: Any, *, every_row: bool = False, steps: list[Step] | None = None) -> Rows:
+        """Outputs (n, classes) for tokens (n, T), or for rows (n, T, d), and every layer in the order they run.
 
         With `every_row`, no row is picked before the read-out.
         """
-        steps: list[Step] = []
-        return self._run(x, Forward(NUMPY, self.arrays, self.fixed, every_row=every_row, steps=steps)), steps
-
-    def _run(self, x: Any, forward: Forward) -> Rows:
-        values = np.asarray(x)
+        values, forward = np.asarray(x), Forward(NUMPY, self.arrays, self.fixed, every_row=every_row, steps=steps)
         out = forward(self.architecture.stages, values if values.ndim == 2 else values.astype(np.float64))
         return out[:, 0] if out.shape[1] == 1 else out
 
@@ -157,14 +149,16 @@ def _rotation(module: Any, config: Any) -> _Rotate | None:
     if not rotary_parts:
         return None
 
+    by_kind = "layer_type" in inspect.signature(rotary_parts[0].forward).parameters
+    skipped = [not turns for turns in getattr(config, "no_rope_layers", None) or ()]
+
     @cache
-    def table(count: int, kind: str | None) -> tuple[Rows, Rows]:
+    def table(count: int, *kind: str) -> tuple[Rows, Rows]:
         import torch
 
         part = copy.deepcopy(rotary_parts[0]).double()  # without the lengths that it has seen
         with ready():
-            reads = torch.zeros(1, count, 1), torch.arange(count)[None]
-            cos, sin = (part_out[0].numpy() for part_out in (part(*reads) if kind is None else part(*reads, kind)))
+            cos, sin = (out[0].numpy() for out in part(torch.zeros(1, count, 1), torch.arange(count)[None], *kind))
         size = float(np.sqrt((cos**2 + sin**2).max(initial=0)))
         if size > 1 + 1e-6:
             raise CheckpointError(
@@ -173,14 +167,10 @@ def _rotation(module: Any, config: Any) -> _Rotate | None:
         half = cos.shape[1] // 2
         return cos[:, :half], sin[:, :half]
 
-    by_kind = "layer_type" in inspect.signature(rotary_parts[0].forward).parameters
-
-    turns = getattr(config, "no_rope_layers", None)
-
     def rotate(x: Rows, block: int | None) -> Rows:
-        if turns and block is not None and not turns[block]:
+        if skipped and block is not None and skipped[block]:
             return x
-        cos, sin = table(x.shape[-2], config.layer_types[block] if by_kind else None)
+        cos, sin = table(x.shape[-2], *([config.layer_types[block]] if by_kind else []))
         return _turned(x, sin, cos, pairs=False)
 
     return rotate

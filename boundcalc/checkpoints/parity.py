@@ -146,8 +146,8 @@ def pass_apart(
     rows = rows_read(model, recorded.x, recorded.trace)
     network = Network(model, architecture, fixed_beside(module, model) if fixed is None else fixed)
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
-    ours, steps = network.trace(rows, every_row=every_row)
-    output, row = None, None
+    steps, output, row = list[Step](), None, None
+    ours = network(rows, every_row=every_row, steps=steps)
     if recorded.outputs is not None:
         output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
     places, unseen = _inside(model, steps, recorded.trace, row)

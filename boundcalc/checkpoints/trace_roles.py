@@ -108,17 +108,14 @@ class _Draft:
         return bool(free)
 
     def take(self, step: Step, kind: str, place: str = "") -> None:
-        """The same of a map or a normalisation, with its offset; blocks may share one, and a read-out the table."""
+        """The same of a map or a normalisation, with its offset; a read-out may be the table."""
         norm = kind.startswith("norm_")
         role = f"{kind}.gain{place}" if norm else f"{kind}{place}{'.T' if step.turned else ''}"
         if step.weight and not self.put(step.weight, role):
             before = next(self.tensors[self.short[name]] for name in step.weight if self.short[name] in self.tensors)
-            if kind == "readout" and before == "embedding":
-                self.said["tied"] = True
-            elif not place or before.partition("[")[0] != role.partition("[")[0]:
+            if kind != "readout" or before != "embedding":
                 raise CheckpointError(f"{step.weight[0]} is both {before} and {kind}{place}")
-            else:
-                self.said["depth"] = self.depth
+            self.said["tied"] = True
         if step.offset:
             self.put(step.offset, f"{kind}.offset{place}" if norm else f"b_{kind.removeprefix('W_')}{place}")
         if step.scale:
@@ -139,7 +136,6 @@ class _Draft:
         """The mapping of one layout; `match` says where its blocks begin and end."""
         d, said = self.shape(next(step for step in steps[match.end(1) :] if step.kind == "map"))[-1], self.said
         said["heads"] = min(len(block) if len(block) > 1 else block[0].heads for block in blocks)
-        self.depth = len(blocks)
         norms = [step for step in steps if step.kind == "norm"]
         eps = next((step.eps for step in norms if step.eps), None)
         centred = bool(eps) or any(step.offset for step in norms)

@@ -47,7 +47,9 @@ class Blocks:
         self.activation = activation(model.setting_of("activation"))
         self.pre = model.setting_of("style") in ("pre", True)
         self.bare, self.plain = model.family.described or model.flag("bare"), model.flag("plain")
-        self.temperature = _temperature(model, self.width)
+        root = model.number("score_root") if model.setting_of("score_root") is not None else self.width
+        scaled = model.setting_of("score_scale") is not None
+        self.temperature = 1 / model.number("score_scale") if scaled else math.sqrt(root)
         if model.flag("rope"):
             check_rotations(model.settings)
 
@@ -127,16 +129,6 @@ class Blocks:
         gain, offset = self.model.has(f"{kind}.gain", block) or not self.plain, self.model.has(f"{kind}.offset", block)
         eps = self.model.number("eps")
         return LayerNorm(kind, d or self.d, eps, centred, gain=gain, offset=offset, block=block, around_one=around_one)
-
-
-def _temperature(model: Model, d_head: int) -> float:
-    """The divisor of scores."""
-    temperature = math.sqrt(d_head)
-    if model.setting_of("score_root") is not None:
-        temperature = math.sqrt(model.number("score_root"))
-    elif model.setting_of("score_scale") is not None:
-        temperature = 1 / model.number("score_scale")
-    return temperature
 
 
 def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:

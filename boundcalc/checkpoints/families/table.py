@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -94,10 +94,6 @@ class Model:
         for key, claims in self._claims().items():
             self.places[key] = self._settled(key[0], claims)
         self._fold()
-        stored, depth = _block_count(self.places), self.family.parameters.get("depth", 0)
-        for (role, block), place in list(self.places.items()):  # blocks that share the stored ones, read in turn
-            if block is not None:
-                self.places.update({(role, at): place for at in range(block + stored, depth, stored)})
 
     def option(self, name: str) -> Any:
         """What the user says beyond the files."""
@@ -266,7 +262,7 @@ class Model:
     @cached_property
     def depth(self) -> int:
         """Number of blocks."""
-        blocks = _block_count(self.places)
+        blocks = 1 + max((block for _, block in self.places if block is not None), default=-1)
         if not blocks:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")
         return blocks
@@ -329,11 +325,6 @@ class Model:
 def compiled(pattern: str) -> re.Pattern[str]:
     """The expression that a pattern of a family's table stands for: {b} is the number of a block."""
     return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\{b\}", r"(?P<b>\d+)", 1))
-
-
-def _block_count(places: Iterable[Key]) -> int:
-    """One more than the largest block number."""
-    return 1 + max((block for _, block in places if block is not None), default=-1)
 
 
 _HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
