@@ -113,59 +113,52 @@ def _choices(
 ) -> dict[str, list[_Change]]:
     """For each thing that no tensor says, the values it may have; the likeliest first."""
     said, roles = mapping["architecture"], {re.sub(r"\[.*?\]", "", role) for role in mapping["tensors"].values()}
+
+    def each(field: str, *values: Any) -> list[_Change]:
+        return [{f"architecture.{field}": value} for value in dict.fromkeys(values)]
+
     choices: dict[str, list[_Change]] = {}
-    if {"positions", "embedding"} & roles:
-        named = stripped(list(checkpoint.tensors))
-        tables = [name for name in named if mapping["tensors"].get(named[name]) in ("embedding", "positions")]
-        d = checkpoint.tensors[tables[0]].shape[-1]
-        scales: list[_Change] = [{}]
-        scales += [{"scales.positions": None}, {"scales.positions": d**-0.5}] if "positions" in roles else []
-        scales += [{"scales.embedding": d**0.5}] if "embedding" in roles else []
-        choices["scales"] = scales
-    epsilons = _epsilons(module)
+    tables = [name for name, role in mapping["tensors"].items() if role in ("embedding", "positions")]
+    if tables:
+        named = {short: name for name, short in stripped(list(checkpoint.tensors)).items()}
+        d = checkpoint.tensors[named[tables[0]]].shape[-1]
+        choices["scales"] = [{}]
+        if "positions" in roles:
+            choices["scales"] += [{"scales.positions": None}, {"scales.positions": d**-0.5}]
+        if "embedding" in roles:
+            choices["scales"] += [{"scales.embedding": d**0.5}]
+    values = [getattr(part, name, None) for part in module.modules() for name in ("eps", "variance_epsilon", "epsilon")]
+    epsilons = [value for value in values if isinstance(value, float) and value > 0]
     if "normalisation" in said:
-        kinds = [said["normalisation"], *({"layernorm", "rmsnorm"} - {said["normalisation"]})]
-        choices["norms"] = [
-            {"architecture.normalisation": kind, "architecture.eps": eps}
-            for kind in kinds
-            for eps in epsilons or dict.fromkeys((said["eps"], 1e-5, 1e-6, 1e-12, 1e-8))
-        ]
+        kinds = dict.fromkeys((said["normalisation"], "layernorm", "rmsnorm"))
+        sizes = dict.fromkeys(epsilons or (said["eps"], 1e-5, 1e-6, 1e-12, 1e-8))
+        choices["norms"] = [{**kind, **eps} for kind in each("normalisation", *kinds) for eps in each("eps", *sizes)]
         choices["plain"] = [{}, {"architecture.plain": True}]
-        choices["style"] = [{"architecture.style": style} for style in dict.fromkeys((said["style"], "pre", "post"))]
-    fused: list[_Change] = [{}, {"architecture.by_group": True}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
-    causal = [True, None] if said.get("causal") else [None, True]
+        choices["style"] = each("style", said["style"], "pre", "post")
+    layouts: list[_Change] = [{}, {"architecture.by_group": True}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
     choices["attention"] = [
-        {"architecture.heads": heads or said["heads"], "architecture.causal": mask, **layout, **turns}
+        {"architecture.heads": heads or said["heads"], **mask, **layout, **turns}
         for turns in _rotary_choices(module, roles)
-        for mask in causal
-        for layout in fused
+        for mask in each("causal", *((True, None) if said.get("causal") else (None, True)))
+        for layout in layouts
     ]
-    choices["activation"] = [
-        {"architecture.activation": name}
-        for name in dict.fromkeys((said["activation"], "gelu", "gelu_tanh", "relu", "silu", "quick_gelu"))
-    ]
+    choices["activation"] = each(
+        "activation", said["activation"], "gelu", "gelu_tanh", "relu", "silu", "quick_gelu"
+    )
     if "qk_eps" in said:
-        choices["queries"] = [
-            {"architecture.qk_eps": eps} for eps in dict.fromkeys((said["qk_eps"], *epsilons, 1e-5, 1e-6))
-        ]
+        choices["queries"] = each("qk_eps", said["qk_eps"], *epsilons, 1e-5, 1e-6)
     if "pooler" in said:
-        choices["pooler"] = [{"architecture.pooler": name} for name in ("tanh", "gelu", "relu", "silu", "gelu_tanh")]
-    choices["readout"] = [{"architecture.readout": None}, {"architecture.readout": "mean"}]
+        choices["pooler"] = each("pooler", "tanh", "gelu", "relu", "silu", "gelu_tanh")
+    choices["readout"] = each("readout", None, "mean")
     return choices
 
 
 def _rotary_choices(module: Any, roles: set[str]) -> list[_Change]:
     """Rotary positions to try where there is no table of positions: rotations of halves, or of pairs."""
-    choices: list[_Change] = [{"rotary": None}]
     if "positions" in roles or "embedding" not in roles:
-        return choices
+        return [{"rotary": None}]
     names = ("rope_theta", "theta", "rotary_base", "base")
     said: list[Any] = [getattr(part, name, None) for part in module.modules() for name in names]
-    bases = [float(value) for value in said if type(value) in (int, float) and value > 1]
-    pairs = itertools.product(dict.fromkeys([*bases, 10000.0]), (False, True))
-    return [*choices, *({"rotary": {"theta": theta, "pairs": paired}} for theta, paired in pairs)]
-
-
-def _epsilons(module: Any) -> list[float]:
-    values = [getattr(part, name, None) for part in module.modules() for name in ("eps", "variance_epsilon", "epsilon")]
-    return list(dict.fromkeys(value for value in values if isinstance(value, float) and value > 0))
+    bases = dict.fromkeys([*(float(value) for value in said if type(value) in (int, float) and value > 1), 10000.0])
+    turns = [{"theta": theta, "pairs": paired} for theta in bases for paired in (False, True)]
+    return [{"rotary": turn} for turn in (None, *turns)]

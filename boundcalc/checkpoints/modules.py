@@ -156,9 +156,8 @@ def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
         )
         for name, tensor in checkpoint.tensors.items()
     }
-    own = stripped(list(module.state_dict()))
-    if set(state) != set(own) and set(own.values()) >= set(state):
-        back = {short: name for name, short in own.items()}
+    back = {short: name for name, short in stripped(list(module.state_dict())).items()}
+    if set(back) >= set(state):
         state = {back[name]: value for name, value in state.items()}
     module = module.double() if any(value.dtype == torch.float64 for value in state.values()) else module
     try:
@@ -170,10 +169,9 @@ def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
     unexpected = [name for name in unexpected if state[name].is_floating_point()]  # numbers of positions are no weights
     parameters = dict(module.named_parameters(remove_duplicate=False))
     there = {id(parameters[name]) for name in state if name in parameters}  # perhaps under another name
-    lost = [name for name in missing if name in parameters and id(parameters[name]) not in there]
-    if lost or unexpected:
-        word = f"has no {lost[0]}" if lost else f"has {unexpected[0]}, which the module has not"
-        raise CheckpointError(f"{checkpoint.where} {word}: it is not a checkpoint of this module")
+    lost = [f"no {name}" for name in missing if name in parameters and id(parameters[name]) not in there]
+    if wrong := [*lost, *(f"{name}, which the module has not" for name in unexpected)]:
+        raise CheckpointError(f"{checkpoint.where} has {wrong[0]}: it is not a checkpoint of this module")
     return module
 
 
