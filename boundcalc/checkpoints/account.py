@@ -90,23 +90,23 @@ def balance(
     lines: list[Line] = []
     parts: dict[str, list[tuple[str, int | None]]] = {}
     for key, place in model.places.items():
-        parts.setdefault(place.tensor.name, []).append(key)
+        parts.setdefault(place.name, []).append(key)
     for tensor, keys in parts.items():
         (kind, block), place = keys[0], model.places[keys[0]]
         role = place.whole or kind
-        size = sum(model.places[key].tensor.size for key in keys)
+        size = sum(model.places[key].size for key in keys)
         reads = [read.get(key, (0, "the bounded model does not read it")) for key in keys]
         used = sum(count for count, _ in reads)
         lines.append(
             Line(
                 tensor,
-                model.checkpoint.tensors[tensor].shape if place.whole else place.tensor.shape,
-                place.tensor.dtype,
+                model.checkpoint.tensors[tensor].shape if place.whole else place.shape,
+                place.dtype,
                 role if block is None else f"{role}[{block}]",
                 used,
                 size - used,
                 ", ".join(dict.fromkeys(why for _, why in reads if why)) if used < size else "",
-                place.transposed and len(place.tensor.shape) > 1,
+                place.turned and len(place.shape) > 1,
                 model.factor(kind, block),
             )
         )
@@ -123,5 +123,5 @@ def balance(
             )
         )
     lowered = lowered_parameters(architecture.stages, architecture.seq_len)
-    doubts = tuple(dict.fromkeys((*model.checkpoint.doubts, *model.settings.doubts)))
-    return Account(tuple(lines), lowered, shared, doubts, dict(model.settings.assumed))
+    doubts = tuple(dict.fromkeys((*model.checkpoint.doubts, *model.doubts)))
+    return Account(tuple(lines), lowered, shared, doubts, dict(model.assumed))

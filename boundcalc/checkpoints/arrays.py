@@ -17,7 +17,7 @@ from boundcalc.setting import Layer, Weight
 
 def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
     """Maps of some of a block's heads: (heads, width, d), the transposes of x -> x W."""
-    tensor = model.place(kind, block).tensor
+    tensor = model.place(kind, block)
     if len(tensor.shape) == 3:  # boundcalc's own: (heads, d, width)
         return np.ascontiguousarray(np.asarray(read(tensor)[only], np.float64).transpose(0, 2, 1))
     matrix = model.matrix(kind, block)
@@ -40,7 +40,7 @@ def positions(model: Model, seq_len: int) -> Floats:
 
     Entries are then rounded at most twice, which `Measured.widened` allows for.
     """
-    table, first = read(model.place("positions").tensor), model.first_position
+    table, first = read(model.place("positions")), model.first_position
     rows = np.array(table.reshape(table.shape[-2:])[first : first + seq_len], np.float64) * model.factor("positions")
     if len(rows) != seq_len:
         raise CheckpointError(f"the table positions should have {seq_len} rows, the file has {len(rows)}")
@@ -91,7 +91,7 @@ class Arrays:
         return values * model.factor(*key)
 
     def _not_trained(self, kind: str) -> Floats:
-        tensor = self.model.place(kind).tensor if self.model.has(kind) else self.model.checkpoint.tensors.get(kind)
+        tensor = self.model.place(kind) if self.model.has(kind) else self.model.checkpoint.tensors.get(kind)
         if tensor is None:
             raise InvalidSetting(f"{self.model.checkpoint.where} does not hold the fixed {kind} it was trained with")
         return np.asarray(read(tensor).reshape(tensor.shape[-2:]), np.float64)[: self.seq_len]

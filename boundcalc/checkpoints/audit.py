@@ -222,7 +222,7 @@ def audit(
     seed = secrets.randbits(63) if seed is None else seed
 
     def get(kind: str, block: int | None) -> Floats:
-        return np.asarray(read(model.place(kind, block).tensor), np.float64)
+        return np.asarray(read(model.place(kind, block)), np.float64)
 
     norms, distances = Measurements(), Measurements()
     entries = sum(task.entries for task in plan.tasks)
@@ -263,9 +263,9 @@ def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str
 def _refuse_idle(model: Model, plan: Plan) -> None:
     """A tensor that a mapping gives a role, and that the model it describes does not have, is a contradiction."""
     for (role, block), place in model.places.items() if model.family.described else ():
-        if (role, block) not in plan.read and place.tensor.size:
+        if (role, block) not in plan.read and place.size:
             raise InvalidSetting(
-                f"the mapping says that {place.tensor.name} is {place_named(role, block)}, which the architecture it "
+                f"the mapping says that {place.name} is {place_named(role, block)}, which the architecture it "
                 "describes "
                 'has not: correct the architecture or the role, or list the tensor under "ignored" with the reason'
             )

@@ -233,7 +233,7 @@ def _names(model: Model, layer: Layer) -> tuple[str, set[str], float | None] | N
     block = place if model.has(kind, place) else None
     if not model.has(kind, block) or model.place(kind, block).whole:
         return None
-    tensor, tensors = model.place(kind, block).tensor, model.checkpoint.tensors
+    tensor, tensors = model.place(kind, block), model.checkpoint.tensors
     names = {tensor.name, *(name for name in model.ignored if tensors[name].storage == tensor.storage)}
     names |= {stripped(list(tensors)).get(name, name) for name in names}
     factors = {model.factor(part.kind, block) for part in weights}

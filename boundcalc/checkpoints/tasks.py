@@ -81,7 +81,7 @@ class Plan:
     def _use(self, weight: Weight, entries: int | None = None, why: str = "") -> Key:
         """Notes that the tensor of a weight is read: how many of its entries, and why not all; refuses other shapes."""
         key, model = self.model.key(weight), self.model
-        tensor, shape = model.place(*key).tensor, (weight.copies, *weight.shape)
+        tensor, shape = model.place(*key), (weight.copies, *weight.shape)
         if weight.role in _VECTORS or key[0] in TOKENS:
             right, stored = [(math.prod(shape),)], (tensor.size,)
         else:

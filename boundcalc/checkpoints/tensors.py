@@ -38,6 +38,8 @@ class Tensor:
         dtype: a key of `STORED`.
         fetch: returns the array as stored (memory-mapped where the format allows), of that shape.
         storage: tensors with the same storage are one parameter under two names.
+        turned: whether a model reads its transpose, as torch.nn.Linear does: x -> x W^T.
+        whole: the role of the stored tensor, where this is a part of it.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Tensor:
     dtype: str
     fetch: Callable[[], Array] = field(repr=False, compare=False)
     storage: str = ""
+    turned: bool = False
+    whole: str = ""
 
     @property
     def size(self) -> int:

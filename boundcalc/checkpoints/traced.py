@@ -302,7 +302,7 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
         padding = model.checkpoint.config.get("pad_token_id")  # some models number positions by what is no padding
         drawn = np.where(drawn == padding, (drawn + 1) % tables[0].vocabulary, drawn)
         return drawn
-    shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
+    shape = model.place("W_patch").shape if model.has("W_patch") else ()
     if len(shape) == 4:
         patches = architecture.seq_len - tokens_before(model)
         side = math.isqrt(patches)
@@ -330,9 +330,9 @@ def some_inputs(module: Any) -> list[Any]:
 
 def patch_map(model: Model) -> str | None:
     """The map of patches that a module cuts itself, where it is a matrix and no convolution."""
-    if not model.has("W_patch") or len(model.place("W_patch").tensor.shape) != 2:
+    if not model.has("W_patch") or len(model.place("W_patch").shape) != 2:
         return None
-    return model.place("W_patch").tensor.name
+    return model.place("W_patch").name
 
 
 def rows_read(model: Model, x: Rows, trace: Trace) -> Rows:
@@ -353,7 +353,7 @@ def tokens_before(model: Model) -> int:
 
 def rows_of_images(model: Model, images: Rows) -> Rows:
     """Images (n, channels, height, width) as patches (n, T, channels x side x side), class tokens as zeros."""
-    shape = model.place("W_patch").tensor.shape if model.has("W_patch") else ()
+    shape = model.place("W_patch").shape if model.has("W_patch") else ()
     if len(shape) != 4 or images.ndim != 4 or images.shape[1] != shape[1]:
         raise CheckpointError(
             f"images need a patch map W_patch of shape (d, channels, side, side) and as many channels; got images of "

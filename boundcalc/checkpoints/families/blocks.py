@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.config import activation, check_rotations
+from boundcalc.checkpoints.families.config import activation, rotation_doubts
 from boundcalc.checkpoints.families.table import CLASSIFIERS, LANGUAGE, Model
 from boundcalc.setting import (
     Activation,
@@ -51,7 +51,9 @@ class Blocks:
         scaled = model.setting_of("score_scale") is not None
         self.temperature = 1 / model.number("score_scale") if scaled else math.sqrt(root)
         if model.flag("rope"):
-            check_rotations(model.settings)
+            model.doubts.extend(
+                rotation_doubts(model.config_field("rope_parameters"), model.config_field("rope_scaling"))
+            )
 
     def __iter__(self) -> Iterator[Layer]:
         for index in range(self.model.depth):
@@ -81,7 +83,7 @@ class Blocks:
         model, heads, cap = self.model, self.model.heads, self.model.setting_of("cap")
         rope, normalised = model.flag("rope"), model.has("norm_Q.gain", index)
         buckets = model.shape("score_offsets")[0] if "score_offsets" in model.family.tensors.values() else None
-        of_head = normalised and model.place("norm_Q.gain", index).tensor.size == self.width
+        of_head = normalised and model.place("norm_Q.gain", index).size == self.width
         if rope and model.has("b_Q", index) != model.has("b_K", index):
             raise CheckpointError(
                 f"block {index} has an offset of queries or of keys alone, which is not supported with RoPE"
@@ -202,10 +204,10 @@ def stack(model: Model) -> Architecture:
     tail, classes = read_out(model, blocks, blocks.d)
     radius = 1.0
     if not front.vocabulary:
-        pixels = model.has("W_patch") and len(model.place("W_patch").tensor.shape) == 4  # in [-1, 1]
+        pixels = model.has("W_patch") and len(model.place("W_patch").shape) == 4  # in [-1, 1]
         default = math.nextafter(math.sqrt(model.shape("W_patch")[0]), math.inf) if pixels else 1.0
         said = model.option("input_radius") or model.setting_of("input_radius")
         radius = said or default
         if said is None:
-            model.settings.assumed["input_radius"] = radius
+            model.assumed["input_radius"] = radius
     return Architecture(layers=(*layers, *tail), seq_len=seq_len, classes=classes, input_radius=radius)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,50 +57,19 @@ class Options:
             positive("input radius", self.input_radius)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The fields of one model: said by the user, else by its config.json, else the library's default.
-
-    Attributes:
-        said: by the user, before all else; null stands for the library's default.
-        config: config.json.
-        read: names of the fields that the description was built from.
-        assumed: fields that no file gives, and their defaults.
-        doubts: why the model may be another, of what no forward check sees.
-    """
-
-    said: Mapping[str, Any]
-    config: Mapping[str, Any]
-    read: set[str] = field(default_factory=set[str])
-    assumed: dict[str, Any] = field(default_factory=dict[str, Any])
-    doubts: list[str] = field(default_factory=list[str])
-
-    def get(self, name: str, default: Any = None, *, null: bool = False) -> Any:
-        """A field's value; `null`: whether null in config.json is a value, not silence."""
-        self.read.add(name)
-        if self.said.get(name) is not None:
-            return self.said[name]
-        if name not in self.said and name in self.config and (null or self.config[name] is not None):
-            return self.config[name]
-        if default is not None:
-            self.assumed[name] = default
-        return default
-
-
 _PLAIN = ("default", "linear", "dynamic", "llama3")
 """Types of rotary positions that turn queries and keys and multiply them by nothing."""
 
 
-def check_rotations(settings: Settings) -> None:
-    """Doubts rotary positions that may multiply scores, by a factor that differs from release to release.
+def rotation_doubts(*tables: Any) -> Iterator[str]:
+    """Doubts of rotary positions that may multiply scores, by a factor that differs from release to release.
 
     YaRN (arXiv:2309.00071v3, section 3.4) and LongRoPE (arXiv:2402.13753v1) do. Angles cost nothing (S4).
     """
-    for rotations in filter(None, (settings.get("rope_parameters"), settings.get("rope_scaling"))):
+    for rotations in filter(None, tables):
         table = rotations if isinstance(rotations, Mapping) else {"type": rotations}
         inner = list(table.values())  # perhaps a table for each kind of attention
         for part in inner if all(isinstance(value, Mapping) for value in inner) else [table]:
-            kinds = [part.get(name) for name in ("rope_type", "type")]
-            if strange := [kind for kind in kinds if kind is not None and kind not in _PLAIN]:
-                why = f"no bound here has rotary positions of type {str(strange[0])!r:.40}"
-                settings.doubts.append(f"rope_parameters: {why}")
+            for kind in (part.get("rope_type"), part.get("type")):
+                if kind is not None and kind not in _PLAIN:
+                    yield f"rope_parameters: no bound here has rotary positions of type {str(kind)!r:.40}"

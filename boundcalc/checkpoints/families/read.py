@@ -78,7 +78,7 @@ def _scale(said: str | float) -> Callable[[Model], float]:
 
 def _root_of_width(model: Model) -> float:
     """sqrt(d), which the library rounds to the type that the weights are stored in: the largest that it may be."""
-    tensor = model.place("embedding").tensor
+    tensor = model.place("embedding")
     exact = math.sqrt(tensor.shape[-1])
     roots = [math.nextafter(exact, math.inf), float(np.float32(exact))] if not exact.is_integer() else [exact]
     if bits := {"float16": 11, "bfloat16": 8}.get(tensor.dtype):

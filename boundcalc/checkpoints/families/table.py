@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
-from boundcalc.checkpoints.families.config import Settings
-from boundcalc.checkpoints.families.derived import Place, derived, heads_side_by_side, sliced, times
+from boundcalc.checkpoints.families.derived import derived, heads_side_by_side, sliced, times
 from boundcalc.checkpoints.families.names import placed, stripped
 from boundcalc.checkpoints.tensors import Checkpoint, Tensor, read, stored
 from boundcalc.norms.matrix import Native, Stored
@@ -64,14 +63,6 @@ class Family:
     rotate: Callable[[Any, int | None], Any] | None = None
 
 
-class _Claim(NamedTuple):
-    """A tensor for a role: whether it is stored as the transpose, and of which head."""
-
-    tensor: Tensor
-    turned: bool
-    head: int | None
-
-
 @dataclass(frozen=True)
 class Model:
     """A checkpoint seen through a family: tensors by role, and its settings.
@@ -80,15 +71,21 @@ class Model:
         places: tensors by role and block.
         ignored: tensors that are no weights of the bounded model, with the reason.
         unknown: tensors the family has no place for.
+        fields_read: names of the fields of config.json that the description was built from.
+        assumed: fields that no file gives, and their defaults.
+        doubts: why the model may be another, of what no forward check sees.
     """
 
     checkpoint: Checkpoint
     family: Family
     options: Options = field(default_factory=Options)
     _options_read: set[str] = field(default_factory=set[str], compare=False)
-    places: dict[Key, Place] = field(init=False, default_factory=dict[Key, Place], repr=False, compare=False)
+    places: dict[Key, Tensor] = field(init=False, default_factory=dict[Key, Tensor], repr=False, compare=False)
     ignored: dict[str, str] = field(init=False, default_factory=dict[str, str], repr=False, compare=False)
     unknown: list[str] = field(init=False, default_factory=list[str], repr=False, compare=False)
+    fields_read: set[str] = field(init=False, default_factory=set[str], repr=False, compare=False)
+    assumed: dict[str, Any] = field(init=False, default_factory=dict[str, Any], repr=False, compare=False)
+    doubts: list[str] = field(init=False, default_factory=list[str], repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for key, claims in self._claims().items():
@@ -106,7 +103,7 @@ class Model:
             if getattr(self.options, name) is not None and name not in self._options_read:
                 raise InvalidSetting(f"{option} has no effect on {self.checkpoint.where}: {why}; leave it out")
         for name in self.options.settings:  # of a whole config.json only some fields are read
-            if name not in self.settings.read and "model_type" not in self.options.settings:
+            if name not in self.fields_read and "model_type" not in self.options.settings:
                 raise InvalidSetting(f"--set {name}=... has no effect: nothing that describes the model reads it")
 
     @cached_property
@@ -114,10 +111,20 @@ class Model:
         """What the tensors make up."""
         return self.family.build(self)
 
-    @cached_property
-    def settings(self) -> Settings:
-        """The fields that the user and config.json give."""
-        return Settings(self.options.settings, {} if self.family.described else self.checkpoint.config)
+    def config_field(self, name: str, default: Any = None, *, null: bool = False) -> Any:
+        """A field of config.json: said by the user, else by the file, else the library's default.
+
+        A user's null stands for the default; `null`: whether null in config.json is a value, not silence.
+        """
+        self.fields_read.add(name)
+        said, config = self.options.settings, {} if self.family.described else self.checkpoint.config
+        if said.get(name) is not None:
+            return said[name]
+        if name not in said and name in config and (null or config[name] is not None):
+            return config[name]
+        if default is not None:
+            self.assumed[name] = default
+        return default
 
     @cached_property
     def first_position(self) -> int:
@@ -128,17 +135,17 @@ class Model:
     @cached_property
     def head(self) -> str:
         """Which kind of model "architectures" names, by the ending of its class; "" where it names none."""
-        named = self.settings.get("architectures")
+        named = self.config_field("architectures")
         name = named[0] if isinstance(named, list) and len(named) == 1 else ""
         return next((ending for ending in (*LANGUAGE, *CLASSIFIERS) if str(name).endswith(ending)), "")
 
-    def _claims(self) -> dict[Key, list[_Claim]]:
-        """The tensors of each role; others are ignored with a reason, or unknown."""
+    def _claims(self) -> dict[Key, list[tuple[int | None, Tensor]]]:
+        """The tensors of each role, with their heads; others are ignored with a reason, or unknown."""
         roles = [(compiled(pattern), placed(role)) for pattern, role in self.family.tensors.items()]
         reasons = [(compiled(pattern), why) for pattern, why in self.family.ignored.items()]
         patterns = (*self.family.tensors, *self.family.ignored, *self.family.prefixes)
         short = stripped(list(self.checkpoint.tensors), patterns)
-        claims: dict[Key, list[_Claim]] = {}
+        claims: dict[Key, list[tuple[int | None, Tensor]]] = {}
         for name, tensor in self.checkpoint.tensors.items():
             plain = short[name]
             prefix = next((prefix for prefix in self.family.prefixes if plain.startswith(prefix)), "")
@@ -147,7 +154,7 @@ class Model:
             if role is not None and tensor.is_float:
                 match, (kind, block, head, turned) = role
                 block = int(match["b"]) if "b" in match.re.groupindex else block
-                claims.setdefault((kind, block), []).append(_Claim(tensor, turned, head))
+                claims.setdefault((kind, block), []).append((head, replace(tensor, turned=turned)))
                 continue
             why = next((why for regex, why in reasons if regex.fullmatch(plain)), None)
             if why is None and (name in self.checkpoint.buffers or not tensor.is_float):
@@ -158,21 +165,20 @@ class Model:
                 self.ignored[name] = why
         return claims
 
-    def _settled(self, role: str, claims: list[_Claim]) -> Place:
+    def _settled(self, role: str, claims: list[tuple[int | None, Tensor]]) -> Tensor:
         """The tensor of a role, of those that may be it; or the maps of its heads side by side."""
-        heads = {claim.head: claim.tensor for claim in claims if claim.head is not None}
-        first, turned = claims[0].tensor, claims[0].turned
+        heads = {head: tensor for head, tensor in claims if head is not None}
+        first = claims[0][1]
         if heads:
             alike = len({tensor.shape for tensor in heads.values()}) == 1 and len(heads) == len(claims)
             if sorted(heads) != list(range(len(heads))) or not alike:
                 raise CheckpointError(f"{first.name} and its like are no heads 0, 1, ... of one shape for {role}")
-            return Place(heads_side_by_side([heads[at] for at in range(len(heads))], turned), turned)
-        for claim in claims[1:]:
-            other = claim.tensor
+            return heads_side_by_side([heads[at] for at in range(len(heads))])
+        for _, other in claims[1:]:
             if other.storage != first.storage and not np.array_equal(other.fetch(), first.fetch()):
                 raise CheckpointError(f"{first.name} and {other.name} both look like {role} of {self.family.name}")
             self.ignored[other.name] = f"the same parameter as {first.name}"
-        return Place(first, turned)
+        return first
 
     def _fold(self) -> None:
         """Weights that are not one tensor: parts of one, those that a vector scales, and gains that are 1 + w."""
@@ -181,34 +187,34 @@ class Model:
             map_name = role.removeprefix("outputs_of.")
             if parts := self._parts(role, place, places.get(("W_O", block))):
                 if twice := next((kind for kind in parts if (kind, block) in places), None):
-                    other = places[twice, block].tensor.name
-                    raise CheckpointError(f"{place.tensor.name} and {other} both look like {twice}")
+                    other = places[twice, block].name
+                    raise CheckpointError(f"{place.name} and {other} both look like {twice}")
                 del places[role, block]
                 places.update({(kind, block): part for kind, part in parts.items()})
             elif map_name != role:
                 for name in (map_name, f"b_{map_name[2:]}"):
                     if (name, block) in places:
-                        places[name, block] = times(places[name, block], place.tensor)
+                        places[name, block] = times(places[name, block], place)
                 del places[role, block]
-                self.ignored[place.tensor.name] = f"folded into {map_name}, whose outputs it multiplies"
+                self.ignored[place.name] = f"folded into {map_name}, whose outputs it multiplies"
             elif self.family.parameters.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
                 places[role, block] = derived(place, lambda values, *_: 1 + values)
 
-    def _parts(self, role: str, place: Place, output: Place | None) -> dict[str, Place]:
+    def _parts(self, role: str, place: Tensor, output: Tensor | None) -> dict[str, Tensor]:
         """The weights that a tensor holds side by side; {} of one weight."""
         if role in HALVES:
             return {kind: sliced(place, role, slice(at, at + 1), 2) for at, kind in enumerate(HALVES[role])}
         if role not in ("W_QKV", "b_QKV"):
             return {}
         if output is None:
-            raise CheckpointError(f"{self.checkpoint.where} has {place.tensor.name} and no W_O that says its heads")
-        shape, outputs = output.tensor.shape, place.tensor.shape[:1] if place.transposed else place.tensor.shape[-1:]
-        width = self.head_width(shape[-1] if output.transposed else math.prod(shape[:1]))
+            raise CheckpointError(f"{self.checkpoint.where} has {place.name} and no W_O that says its heads")
+        shape, outputs = output.shape, place.shape[:1] if place.turned else place.shape[-1:]
+        width = self.head_width(shape[-1] if output.turned else math.prod(shape[:1]))
         slots = math.prod(outputs) // width if width else 0
         groups = (slots - self.heads) // 2
         if groups < 1 or (self.heads + 2 * groups) * width != math.prod(outputs) or self.heads % groups:
             raise CheckpointError(
-                f"{place.tensor.name}: {math.prod(outputs)} outputs do not make {self.heads} heads of width {width}, "
+                f"{place.name}: {math.prod(outputs)} outputs do not make {self.heads} heads of width {width}, "
                 "keys and values; of maps stored the other way round, as torch.nn.Linear does or does not, the module "
                 "(--compare module.py:make) or a mapping says so"
             )
@@ -234,7 +240,7 @@ class Model:
         scale = self.family.scales.get(place.whole if place is not None and place.whole else role)
         return 1.0 if scale is None else float(scale(self))
 
-    def place(self, role: str, block: int | None = None) -> Place:
+    def place(self, role: str, block: int | None = None) -> Tensor:
         """The tensor of a role; a clear line where it is missing."""
         if (role, block) in self.places:
             return self.places[role, block]
@@ -245,15 +251,15 @@ class Model:
     def shape(self, role: str, block: int | None = None) -> tuple[int, ...]:
         """(d, k) of x -> x W."""
         place = self.place(role, block)
-        shape = place.tensor.shape
+        shape = place.shape
         if len(shape) < 2 or not all(shape):
-            raise CheckpointError(f"{place.tensor.name} should be a matrix, the file has shape {shape}")
+            raise CheckpointError(f"{place.name} should be a matrix, the file has shape {shape}")
         flat = (shape[0], math.prod(shape[1:])) if len(shape) > 2 else shape
-        return flat[::-1] if place.transposed else flat
+        return flat[::-1] if place.turned else flat
 
     def table_shape(self, role: str) -> tuple[int, int]:
         """(rows, d) of a table, which may have further dimensions of length 1 before."""
-        tensor = self.place(role).tensor
+        tensor = self.place(role)
         rows, d = tensor.shape[-2:] if len(tensor.shape) > 1 else (0, 0)
         if not rows or rows * d != tensor.size:
             raise CheckpointError(f"{tensor.name} should be a table, the file has shape {tensor.shape}")
@@ -272,7 +278,7 @@ class Model:
         if name not in self.family.reads:
             return self.family.parameters.get(name)
         said, default = self.family.reads[name]
-        return self.settings.get(said, default, null=name in ("cap", "final_cap"))
+        return self.config_field(said, default, null=name in ("cap", "final_cap"))
 
     def flag(self, name: str) -> bool:
         """A parameter that is true or false; false where the family has none."""
@@ -294,7 +300,7 @@ class Model:
     def heads(self) -> int:
         """Attention heads."""
         said, count = self.option("heads"), self.setting_of("heads")
-        count = next(filter(None, (count, *(self.settings.get(name) for name in _HEADS))), None)
+        count = next(filter(None, (count, *map(self.config_field, _HEADS))), None)
         where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
         if count is None and said is None:
             raise CheckpointError(
@@ -313,13 +319,13 @@ class Model:
 
     def vector(self, role: str, block: int | None = None) -> Native:
         """An offset, a gain or another small tensor, flat."""
-        return read(self.place(role, block).tensor).ravel()
+        return read(self.place(role, block)).ravel()
 
     def matrix(self, role: str, block: int | None = None) -> Stored:
         """W of x -> x W; a read-out that the file does not hold is the embedding table, turned."""
         tied = role == "readout" and not self.has(role)
         place = self.place("embedding" if tied else role, block)
-        return stored(place.tensor).turned if place.transposed != tied else stored(place.tensor)
+        return stored(place).turned if place.turned != tied else stored(place)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
