@@ -26,7 +26,7 @@ from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tasks import Measurements, Plan
 from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.checkpoints.traced import Call
-from boundcalc.layers.base import of_class
+from boundcalc.layers.base import of_class, weights_of
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of
 from boundcalc.norms.matrix import Floats, Measured
@@ -52,7 +52,6 @@ class Audit:
         measured: certified norms, by key of norms files.
         distances: norms of W - M for a reference M, by the same keys.
         account: where every tensor went.
-        missing: kinds the architecture has and the checkpoint has not.
         seed: of the random probes.
         products: budgets of what maps that meet make, of this library's own models.
         parity: how the architecture was compared with the module's forward pass; None where no module was at hand.
@@ -65,7 +64,6 @@ class Audit:
     measured: Mapping[str, Measured]
     distances: Mapping[str, Measured]
     account: Account
-    missing: tuple[str, ...]
     seed: int
     products: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     parity: Parity | None = None
@@ -93,7 +91,12 @@ class Audit:
         """Chance, over the random probes, that any norm is too small."""
         return up(math.fsum(m.failure for m in (*self.measured.values(), *self.distances.values())), 0)
 
-    def norms(self, power: float | None = None, extra: Mapping[str, Budget] | None = None) -> Norms:
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """A read-out, where the model ends in rows."""
+        return _missing(self.architecture)
+
+    def norms(self, power: float | None = None) -> Norms:
         """The budgets that the weights just fit, as a norms file has them; which limits, `norms.limits` says.
 
         Groups of queries share keys and values, so their budgets are those of the largest head; so are those of heads
@@ -120,7 +123,7 @@ class Audit:
             shared = head is not None and alike(heads[block])
             name = place_named(kind, block) if shared else key
             budgets[name] = budgets[name].join(limit) if name in budgets else limit
-        return Norms(budgets=budgets | dict(self.products) | dict(extra or {}), measured=True, failure=self.failure)
+        return Norms(budgets=budgets | dict(self.products), measured=True, failure=self.failure)
 
     def with_bits(self, bits: int) -> Audit:
         """The same with the premise that a stored weight has so many bits (G13), which no tensor may exceed."""
@@ -218,7 +221,7 @@ def audit(
         parity = hold(live, model, architecture, call=call)
     account = balance(model, architecture, plan.read, plan.shared)
     if inspect is not None:
-        inspect(model.family.name, account, tuple(plan.missing))
+        inspect(model.family.name, account, _missing(architecture))
     seed = secrets.randbits(63) if seed is None else seed
 
     def get(kind: str, block: int | None) -> Floats:
@@ -244,11 +247,15 @@ def audit(
         measured=norms,
         distances=distances,
         account=account,
-        missing=tuple(plan.missing),
         seed=seed,
         parity=parity,
         products={} if model.family.name != NATIVE.name else measured_products(architecture, get),
     )
+
+
+def _missing(architecture: Architecture) -> tuple[str, ...]:
+    own = (weight.kind for weight in weights_of(architecture.stages, architecture.seq_len))
+    return () if "readout" in own else ("readout",)
 
 
 def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str, Any] | None) -> str | Family | None:

@@ -100,25 +100,11 @@ def compare(
     call: Call | None = None,
 ) -> Parity:
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
-    body = _as_far_as_stored(model, architecture)
-    recorded = record(module, [example_inputs(model, body) if inputs is None else inputs], call)
-    answers = recorded.outputs
-    if body is not architecture and answers is not None and answers.shape[-1] != body.classes:
+    recorded = record(module, [example_inputs(model, architecture) if inputs is None else inputs], call)
+    answers, in_rows = recorded.outputs, not any(layer.how for layer in of_class(architecture.stages, Pool))
+    if in_rows and answers is not None and answers.shape[-1] != architecture.classes:
         recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
-    return compare_passes(recorded, model, body, fixed)
-
-
-def _as_far_as_stored(model: Model, architecture: Architecture) -> Architecture:
-    """Up to the rows that a read-out would read, where the checkpoint has no read-out yet."""
-    stages = architecture.stages
-    pools = [index for index, layer in enumerate(stages) if isinstance(layer, Pool)]
-    if not pools or getattr(stages[-1], "kind", None) != "readout" or model.has("readout"):
-        return architecture
-    into, classes = stages[-1].widths()
-    if classes != 1 and model.has("embedding") and model.shape("embedding") == (classes, into):
-        return architecture
-    width = next(filter(None, (layer.widths()[1] for layer in reversed(stages[: pools[-1]]))))
-    return Architecture(layers=stages[: pools[-1]], seq_len=architecture.seq_len, classes=width)
+    return compare_passes(recorded, model, architecture, fixed)
 
 
 def compare_passes(

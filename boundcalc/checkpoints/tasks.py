@@ -49,14 +49,12 @@ class Plan:
         tasks: the measurements.
         read: how many entries of each place are read, and why not the others.
         shared: parameters that are counted twice.
-        missing: kinds that the architecture has and the checkpoint has not (a read-out yet to be trained).
     """
 
     def __init__(self, model: Model, architecture: Architecture, exact: bool, reference: Model | None = None) -> None:
         self.model, self.exact, self.reference, self.seq_len = model, exact, reference, architecture.seq_len
         self.read: dict[Key, tuple[int, str]] = {}
         self.shared = 0
-        self.missing: list[str] = []
         layers = list(flat(architecture.stages))
         for layer in layers:
             for weight, _ in layer.fixed(self.seq_len):
@@ -72,7 +70,7 @@ class Plan:
                 yield from self._scores(layer, weight)
             elif weight.kind == "positions":
                 yield self._positions(*weight.shape)
-            elif weight.kind != "readout" or self.model.has("readout") or self._tied(weight):
+            else:
                 yield from self._weight(weight)
         for weight in layer.stored(self.seq_len)[len(weights) :]:
             if self.model.has(weight.kind, weight.block):
@@ -126,21 +124,17 @@ class Plan:
 
         return Task(keys[0].partition(",")[0], entries, run)
 
-    def _tied(self, readout: Weight) -> bool:
-        """Whether a read-out without a tensor is the embedding table; else it is missing."""
-        d, classes = readout.shape
-        tied = classes > 1 and self.model.has("embedding") and self.model.shape("embedding") == (classes, d)
-        self.shared += readout.parameters
-        self.missing += [] if tied else ["readout"]
-        return tied
-
     def _weight(self, weight: Weight) -> Iterator[Task]:
         """The measurements of one weight: a vector, a matrix, a table, or the maps of some heads at a time."""
         kind, model = weight.kind, self.model
         if weight.role not in ("matrix", "table", "rows", *_VECTORS) or (weight.copies > 1 and not weight.heads):
             what = f"{kind} of role {weight.role!r}"
             raise Unsupported(Refusal("measuring norms", what, "single weights: matrices, vectors, gains, tables"))
-        key = model.key(weight) if kind == "readout" and not model.has(kind) else self._use(weight)
+        if kind == "readout" and not model.has(kind) and model.shape("embedding")[::-1] == weight.shape:
+            key = model.key(weight)  # the embedding table, turned
+            self.shared += weight.parameters
+        else:
+            key = self._use(weight)
         factor, numbers = model.factor(*key), weight.parameters
         heads = range(weight.copies) if weight.heads else (None,)
         keys = [place_named(kind, weight.block, head) for head in heads]

@@ -18,7 +18,6 @@ from boundcalc.cli.norms import (
     READING,
     account_lines,
     model_options,
-    norms_of,
     one_thread,
     take_audit,
 )
@@ -39,7 +38,6 @@ from boundcalc.cli.verify import examples_of
 if TYPE_CHECKING:
     from boundcalc.lab.certification import Certification
 
-_NO_READ_OUT = ": say how large one may be with --readout-norm 1 (--classes 2)"
 _PREDICTIONS = (".csv", ".parquet")
 _ALWAYS = ("model", "delta", "certificates", "form")
 _OF_TEST = ("against", "groups", "looks")
@@ -234,9 +232,9 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     chosen = tuple(name for name, there in seen.items() if there)
     margin = MARGIN if gamma is None else gamma
     sample = Sample(n_train, options["delta"], margin, error or 0.0, measured=chosen)
-    audit = take_audit(model, options, lacking=_NO_READ_OUT, refused=True)
+    audit = take_audit(model, options, refused=True)
     audit = audit if options["bits"] is None else audit.with_bits(options["bits"])
-    setting = Setting(audit.architecture, norms_of(audit, options), sample)
+    setting = Setting(audit.architecture, audit.norms(options["schatten"]), sample)
     # what the model's files say is not assumed; where they are silent, it is
     read = {field.name for field in fields(audit.architecture)} - set(audit.account.assumed)
     typed = {"gamma": "margin", "train_error": "train_error", "bits": "bits"}

@@ -49,8 +49,6 @@ model_options = all_of(
     option("--T seq_len", WHOLE, "Rows (tokens) per sequence; unset, as many as there are positions."),
     option("--heads", WHOLE, "Attention heads per block, where no config says so."),
     option("--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
-    option("--classes", WHOLE, "1 for a scalar score, else the number of logits, of a read-out not in the file."),
-    option("--readout-norm", NUMBER, "Spectral and (2,1) norm of a read-out that the file does not hold."),
     several("--set settings", "A setting of config.json (repeatable).", "NAME=VALUE"),
     option("--exact", bool, "No random probes for wide matrices (slower, no failure probability)."),
     option("--schatten", NUMBER, "Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
@@ -87,9 +85,9 @@ def command(model: str, out: Path | None, setting_out: Path | None, template: Pa
         _template(model, template, options)
         return
     if out is None and setting_out is None:
-        refuse_given("without --out or --setting-out, which write the budgets it adds", "schatten", "readout_norm")
+        refuse_given("without --out or --setting-out, which write the budgets it adds", "schatten")
     audit = take_audit(model, options)
-    norms = norms_of(audit, options)
+    norms = audit.norms(options["schatten"])
     if out is not None:
         output.write_json(out, norms.to_json())
     if setting_out is not None:
@@ -130,6 +128,7 @@ def _write_setting(audit: Audit, norms: Any, file: Path) -> None:
 
     doubts = [*audit.account.doubts]
     doubts += [f"{name}: no place in the family {audit.family!r}" for name in audit.account.unknown]
+    doubts += ["it has no readout" for _ in audit.missing]
     if doubts:
         raise InvalidSetting(f"{audit.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)")
     data = Setting(audit.architecture, norms).to_json()
@@ -177,18 +176,14 @@ def one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
-def take_audit(model: str, options: dict[str, Any], *, lacking: str | None = None, refused: bool = False) -> Audit:
-    """Measures a checkpoint; `refused`: one that may not be the model that would be bounded.
-
-    `lacking`: what to say of one without a read-out where no option describes it.
-    """
+def take_audit(model: str, options: dict[str, Any], *, refused: bool = False) -> Audit:
+    """Measures a checkpoint; `refused`: one that may not be the model that would be bounded."""
     one_thread()
     from boundcalc.checkpoints import Options
     from boundcalc.checkpoints.audit import chosen_family
     from boundcalc.lab.reading import read_model, reject_incomplete
 
-    sizes = {name: options[name] for name in ("seq_len", "heads", "input_radius", "classes")}
-    unnamed = lacking if options["readout_norm"] is None else None
+    sizes = {name: options[name] for name in ("seq_len", "heads", "input_radius")}
     with progress() as show:
         audit = read_model(
             model,
@@ -198,26 +193,12 @@ def take_audit(model: str, options: dict[str, Any], *, lacking: str | None = Non
             exact=options["exact"],
             reference=options["reference"],
             seed=options["seed"],
-            inspect=reject_incomplete(model, unnamed) if refused else None,
+            inspect=reject_incomplete(model) if refused else None,
             progress=lambda name, done, total: show(f"{name}: {done} of {total}"),
             say=lambda text: show(f"{text} ..."),
         ).audit
     assert audit is not None  # noqa: S101 - without data a model that is not described is refused
     return audit
-
-
-def norms_of(audit: Audit, options: dict[str, Any]) -> Any:
-    """The norms of a checkpoint, with a budget for a read-out that is not in it."""
-    from boundcalc.base.validate import positive
-    from boundcalc.setting import Budget
-
-    extra: dict[str, Budget] = {}
-    if options["readout_norm"] is not None:
-        if "readout" not in audit.missing:
-            raise InvalidSetting(f"{audit.where} has a read-out of its own: leave out --readout-norm")
-        size = positive("read-out norm", options["readout_norm"])
-        extra = {"readout": Budget(op=size, two_one=size)}
-    return audit.norms(options["schatten"], extra)
 
 
 def account_lines(audit: Audit) -> list[str]:
@@ -241,7 +222,7 @@ def account_lines(audit: Audit) -> list[str]:
         lines.append(f"Defaults, as no file gives them: {defaults}.")
     lines += [f"Doubted, so that there is no bound: {doubt}" for doubt in account.doubts]
     if audit.missing:
-        lines.append(f"Not in the checkpoint: {', '.join(audit.missing)} (a bound needs --readout-norm)")
+        lines.append(f"Not in the checkpoint: {', '.join(audit.missing)} (it ends in rows, which have no margin)")
     elif account.shared:
         lines.append(
             f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out "

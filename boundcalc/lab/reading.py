@@ -153,14 +153,8 @@ def held_against(
         return None, None, str(error)
 
 
-_ROWS = ", so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
-
-
-def reject_incomplete(name: str, lacking: str | None = _ROWS) -> Callable[[str, Any, tuple[str, ...]], None]:
-    """What `checkpoints.audit` is to ask: refuses a model that is not, or not surely, the one that would be bounded.
-
-    `lacking` is what to say of one without a read-out; None takes it.
-    """
+def reject_incomplete(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
+    """What an audit asks before it measures, to refuse a model that is not, or not surely, the one to be bounded."""
 
     def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:
         if account.unknown:
@@ -170,9 +164,12 @@ def reject_incomplete(name: str, lacking: str | None = _ROWS) -> Callable[[str, 
             )
         if account.doubts:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
-        if missing and lacking is not None:
+        if missing:
             kind = InvalidSetting if family == "mapping" else NoReadOut
-            raise kind(f"{name} has no {missing[0]}{lacking}")
+            raise kind(
+                f"{name} has no {missing[0]}, so it answers with rows and no labels: certify the classifier that you "
+                "put behind it (test=)"
+            )
 
     return inspect
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from boundcalc import Budget, Sample, Setting
+from boundcalc import Sample, Setting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, audit
 from boundcalc.statements.network import Network
@@ -69,8 +69,7 @@ def target(name: str, calm: bool = False) -> Target:
                 if tensor.dim() == 2 and "embed" not in key and "wte" not in key and "wpe" not in key:
                     tensor.mul_(0.1)
     found = audit(model)
-    read_out = {"readout": Budget(op=1.0, two_one=1.0)} if found.missing else {}
-    return Target(model, found, Setting(found.architecture, found.norms(extra=read_out), Sample(lipschitz=1.0)))
+    return Target(model, found, Setting(found.architecture, found.norms(), Sample(lipschitz=1.0)))
 
 
 def into_ball(radius: float) -> Callable[[Any], Any]:

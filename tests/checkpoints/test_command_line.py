@@ -101,11 +101,12 @@ def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -
     assert certificate.measured.sample is None
 
 
-def test_a_model_without_read_out_needs_a_budget(headless: Path) -> None:
-    outcome = run("certify", headless, "--m", "1e8")
-    assert outcome.exit_code == 2
-    assert "--readout-norm 1" in outcome.stderr
-    assert "a posteriori" in done("certify", headless, "--m", "1e8", "--readout-norm", "1", "--no-solve")
+def test_a_model_that_ends_in_rows_has_norms_and_no_bound(headless: Path, tmp_path: Path) -> None:
+    assert "Not in the checkpoint: readout" in done("norms", headless)
+    for words in (("certify", headless, "--m", "1e8"), ("norms", headless, "--setting-out", tmp_path / "s.json")):
+        outcome = run(*words)
+        assert outcome.exit_code != 0
+        assert "has no readout" in outcome.stderr
 
 
 def lines_of(outcome: Result) -> list[str]:
@@ -138,11 +139,9 @@ def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("norms", "--T", "0"), "T must lie between 1"),
-        (("norms", "--classes", "0"), "classes must lie between 1"),
         (("norms", "--input-radius", "nan"), "input radius must be"),
         (("norms", "--seed", "-1"), "seed must lie between 0"),
         (("norms", "--out", "n.json", "--setting-out", "n.json"), "two outputs would be written to"),
-        (("norms", "--readout-norm", "2", "--out", "x.json"), "has a read-out of its own"),
         (("certify", "--m", "1000", "--gamma", "-1"), "gamma must be"),
         (("certify", "--m", "1000", "--train-error", "2"), "train_error must lie"),
         (("certify", "--m", "1000", "--schatten", "0.55"), "0.1, 0.2"),
@@ -265,7 +264,7 @@ def test_code_of_its_own_and_settings_that_nothing_reads_are_refused(llama: Path
     assert "attn_logit_softcapping=... has no effect" in text
 
 
-@pytest.mark.parametrize(("option", "value"), [("--heads", 3), ("--classes", 2), ("--input-radius", 2.0)])
+@pytest.mark.parametrize(("option", "value"), [("--heads", 3), ("--input-radius", 2.0)])
 def test_options_without_effect_are_refused(tmp_path: Path, option: str, value: float) -> None:
     t, config = handmade.bert(np.random.default_rng(0))
     path = handmade.save(tmp_path / "m", t, config)

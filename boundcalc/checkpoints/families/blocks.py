@@ -134,7 +134,10 @@ class Blocks:
 
 
 def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
-    """From rows to logits, by the transform, pooler and read-out that it has; and how many logits."""
+    """From rows to logits, by the transform, pooler and read-out that it has; and how many logits.
+
+    A model that has none yet ends in rows of width d.
+    """
     mean = model.setting_of("readout") == "mean" and (model.family.described or model.head == CLASSIFIERS[0])
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
     if model.has("W_transform"):
@@ -147,10 +150,10 @@ def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
         layers += [blocks.linear("W_pool", into, d), Activation(activation(model.setting_of("pooler") or "tanh"))]
     if model.has("readout"):
         classes = model.shape("readout")[1]
-    elif _tied(model):
+    elif _tied(model) and model.shape("embedding")[1] == d:
         classes = model.shape("embedding")[0]
     else:
-        classes = model.option("classes") or 1
+        return [], blocks.d
     layers.append(blocks.linear("readout", d, classes))
     cap = model.setting_of("final_cap")
     if cap is not None and model.head != CLASSIFIERS[0]:

@@ -39,18 +39,16 @@ class Options:
         seq_len: T; unset, the longest sequence that its positions allow.
         input_radius: largest l2 norm of an input row, for vector inputs.
         heads: attention heads, where no config says so.
-        classes: logits of a read-out that is not in the checkpoint.
         settings: further settings, as config.json would have them.
     """
 
     seq_len: int | None = None
     input_radius: float | None = None
     heads: int | None = None
-    classes: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        for name, value in (("T", self.seq_len), ("heads", self.heads), ("classes", self.classes)):
+        for name, value in (("T", self.seq_len), ("heads", self.heads)):
             if value is not None:
                 size(name, value)
         if self.input_radius is not None:

@@ -344,6 +344,5 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
     "seq_len": ("--T", "the model itself gives T"),
     "input_radius": ("--input-radius", "it reads tokens, whose rows are the embedding table's"),
     "heads": ("--heads", "the model itself gives the heads"),
-    "classes": ("--classes", "its read-out says how many logits there are"),
 }
 """Options of a model, and why one may have no effect."""
