@@ -127,14 +127,6 @@ def test_a_hostile_model_gets_one_line_and_nothing_is_written(command: tuple[str
     assert [file.name for file in tmp_path.iterdir()] == ["payload"]
 
 
-def test_zero_weights_give_zero_norms(tmp_path: Path) -> None:
-    t, config = handmade.gpt2(np.random.default_rng(0))
-    path = handmade.save(tmp_path / "zero", {k: np.zeros_like(v) for k, v in t.items()}, config)
-    data = json.loads(done("norms", path, "--format", "json"))
-    assert all(row["F"] in (0, None) and row["op"] in (0, None) for row in data["weights"])
-    assert "a posteriori" in done("certify", path, "--m", "1e6", "--no-solve", "--bound", "best")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
