@@ -142,9 +142,7 @@ def _choices(
         for mask in each("causal", *((True, None) if said.get("causal") else (None, True)))
         for layout in layouts
     ]
-    choices["activation"] = each(
-        "activation", said["activation"], "gelu", "gelu_tanh", "relu", "silu", "quick_gelu"
-    )
+    choices["activation"] = each("activation", said["activation"], "gelu", "gelu_tanh", "relu", "silu", "quick_gelu")
     if "qk_eps" in said:
         choices["queries"] = each("qk_eps", said["qk_eps"], *epsilons, 1e-5, 1e-6)
     if "pooler" in said:
