@@ -35,7 +35,7 @@ from boundcalc.setting import Architecture, Attention, Budget, Norms
 from boundcalc.setting.norms import place_named, place_of
 
 Progress = Callable[[str, int, int], None]
-"""Receives the name of a finished task, and how many numbers of how many are done."""
+"""Receives the name of a finished task, and how many of how many are done."""
 
 
 DEFAULTS = Options()
@@ -228,8 +228,6 @@ def audit(
         return np.asarray(read(model.place(kind, block)), np.float64)
 
     norms, distances = Measurements(), Measurements()
-    entries = sum(task.entries for task in plan.tasks)
-    reached = 0
     for index, task in enumerate(plan.tasks):
         with np.errstate(over="ignore", invalid="ignore"):
             results = task.run(np.random.default_rng([seed, index]))
@@ -237,9 +235,8 @@ def audit(
             raise CheckpointError(f"{task.name}: a norm is larger than every float: these are no trained weights")
         norms |= results[0]
         distances |= results[1]
-        reached += task.entries
         if progress is not None:
-            progress(task.name, reached, entries)
+            progress(task.name, index + 1, len(plan.tasks))
     return Audit(
         where=model.checkpoint.where,
         family=model.family.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,13 @@ _VECTORS = ("vector", "gain", "factor vector")
 
 @dataclass(frozen=True)
 class Task:
-    """One measurement.
+    """One measurement: of which weight, and how, with a generator of its own.
 
-    Attributes:
-        name: of the weight, for the progress bar.
-        entries: numbers it reads, for the progress bar.
-        run: makes it, with a generator of its own: norms, and norms of the distance from the reference.
+    It gives norms, and norms of the distance from the reference.
     """
 
     name: str
-    entries: int
-    run: Callable[[np.random.Generator], tuple[Measurements, Measurements]] = field(repr=False)
+    run: Callable[[np.random.Generator], tuple[Measurements, Measurements]]
 
 
 class Plan:
@@ -104,7 +100,6 @@ class Plan:
     def _task(
         self,
         keys: Sequence[str],
-        entries: int,
         get: Callable[[Model], Any],
         norms: Callable[[Any, np.random.Generator], list[Measured]],
         factor: float = 1.0,
@@ -122,7 +117,7 @@ class Plan:
                 far = [norm.widened for norm in certified(apart(own, get(self.reference)), rng)]
             return results, dict(zip(keys, far, strict=bool(far)))
 
-        return Task(keys[0].partition(",")[0], entries, run)
+        return Task(keys[0].partition(",")[0], run)
 
     def _weight(self, weight: Weight) -> Iterator[Task]:
         """The measurements of one weight: a vector, a matrix, a table, or the maps of some heads at a time."""
@@ -135,12 +130,12 @@ class Plan:
             self.shared += weight.parameters
         else:
             key = self._use(weight)
-        factor, numbers = model.factor(*key), weight.parameters
+        factor = model.factor(*key)
         heads = range(weight.copies) if weight.heads else (None,)
         keys = [place_named(kind, weight.block, head) for head in heads]
         if weight.role in _VECTORS:
             yield self._task(
-                keys, numbers, lambda model: vectors_of(model, weight), lambda rows, _: list(map(vector, rows)), factor
+                keys, lambda model: vectors_of(model, weight), lambda rows, _: list(map(vector, rows)), factor
             )
         elif weight.heads:
             step = max(1, _HEADS_BYTES // (8 * math.prod(weight.shape)))
@@ -148,7 +143,6 @@ class Plan:
                 part = slice(first, first + step)
                 yield self._task(
                     keys[part],
-                    numbers * len(keys[part]) // weight.copies,
                     lambda model, part=part: heads_of(model, *key, weight.copies, part),
                     lambda maps, _: Heads.of(maps).measured(),
                     factor,
@@ -156,7 +150,6 @@ class Plan:
         else:
             yield self._task(
                 keys,
-                numbers,
                 lambda model: model.matrix(*key),
                 lambda matrix, rng: [measure(matrix, rng, op=weight.role == "matrix", exact=self.exact)],
                 factor,
@@ -192,7 +185,6 @@ class Plan:
             heads = range(first * per_group, min(first + step, layer.groups) * per_group)
             yield self._task(
                 [place_named(weight.kind, block, head) for head in heads],
-                weight.parameters * len(heads) // layer.heads,
                 lambda model, first=first: get(model, first),
                 lambda maps, _: products(*map(Heads.of, maps)),
                 apart=apart,
@@ -213,7 +205,6 @@ class Plan:
             self._refuse_scale(("b_patch", None))
         return self._task(
             ["positions"],
-            seq_len * d,
             lambda model: positions(model, seq_len),
             lambda table, rng: [measure(as_stored(table), rng, op=False).widened.widened],
         )

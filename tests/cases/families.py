@@ -108,7 +108,7 @@ def _wrong(family: Family, here: FamilyExample) -> Iterator[tuple[str, Family]]:
         yield "factors of weights forgotten", replace(family, scales={})
     if family.name in ("opt", "roberta"):
         reads = {name: field for name, field in family.reads.items() if name != "padding"}
-        parameters = {**family.parameters, "skipped": 0}
+        parameters = {name: value for name, value in family.parameters.items() if name != "padding"}
         yield "rows of positions that no token reads", replace(family, reads=reads, parameters=parameters)
     if "class_token" in roles:
         name = next(name for name, role in family.tensors.items() if role == "class_token")

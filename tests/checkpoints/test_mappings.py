@@ -181,7 +181,7 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def run(*words: str) -> tuple[int, str]:
         done = CliRunner().invoke(main, ["norms", "m.pt", *words])
-        return done.exit_code, done.output
+        return done.exit_code, " ".join(done.output.split())
 
     code, text = run("--template", "guess.json")
     assert code == 2

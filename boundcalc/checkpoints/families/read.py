@@ -98,7 +98,7 @@ _ROLES |= {"norm_Q.gain", "norm_K.gain", "outputs_of.W_O", "outputs_of.W_2"}
 _SIZES = ("eps", "cap", "final_cap", "qk_eps", "score_scale", "score_root", "input_radius")
 _FLAGS = ("causal", "plain", "parallel", "around_one", "alibi", "by_group", "tied")
 _WORDS = {"style": ("pre", "post"), "normalisation": ("layernorm", "rmsnorm"), "readout": ("cls", "mean")}
-_COUNTS = ("heads", "longest", "skipped")
+_COUNTS = ("heads", "longest", "padding")
 _PARAMETERS = (*_WORDS, *_COUNTS, *_SIZES, *_FLAGS, "activation", "pooler", "position_radius")
 """What a mapping may say of its blocks (families/blocks.py)."""
 

@@ -63,7 +63,6 @@ class Family:
     rotate: Callable[[Any, int | None], Any] | None = None
 
 
-@dataclass(frozen=True)
 class Model:
     """A checkpoint seen through a family: tensors by role, and its settings.
 
@@ -71,39 +70,32 @@ class Model:
         places: tensors by role and block.
         ignored: tensors that are no weights of the bounded model, with the reason.
         unknown: tensors the family has no place for.
-        fields_read: names of the fields of config.json that the description was built from.
         assumed: fields that no file gives, and their defaults.
         doubts: why the model may be another, of what no forward check sees.
     """
 
-    checkpoint: Checkpoint
-    family: Family
-    options: Options = field(default_factory=Options)
-    _options_read: set[str] = field(default_factory=set[str], compare=False)
-    places: dict[Key, Tensor] = field(init=False, default_factory=dict[Key, Tensor], repr=False, compare=False)
-    ignored: dict[str, str] = field(init=False, default_factory=dict[str, str], repr=False, compare=False)
-    unknown: list[str] = field(init=False, default_factory=list[str], repr=False, compare=False)
-    fields_read: set[str] = field(init=False, default_factory=set[str], repr=False, compare=False)
-    assumed: dict[str, Any] = field(init=False, default_factory=dict[str, Any], repr=False, compare=False)
-    doubts: list[str] = field(init=False, default_factory=list[str], repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        for key, claims in self._claims().items():
-            self.places[key] = self._settled(key[0], claims)
+    def __init__(self, checkpoint: Checkpoint, family: Family, options: Options | None = None) -> None:
+        self.checkpoint, self.family, self.options = checkpoint, family, options or Options()
+        self._read: set[str] = set()
+        self.ignored: dict[str, str] = {}
+        self.unknown: list[str] = []
+        self.assumed: dict[str, Any] = {}
+        self.doubts: list[str] = []
+        self.places: dict[Key, Tensor] = {key: self._settled(key[0], own) for key, own in self._claims().items()}
         self._fold()
 
     def option(self, name: str) -> Any:
         """What the user says beyond the files."""
-        self._options_read.add(name)
+        self._read.add(name)
         return getattr(self.options, name)
 
     def refuse_unread_options(self) -> None:
         """An option that changes nothing is a mistake of its user."""
         for name, (option, why) in _OPTIONS.items():
-            if getattr(self.options, name) is not None and name not in self._options_read:
+            if getattr(self.options, name) is not None and name not in self._read:
                 raise InvalidSetting(f"{option} has no effect on {self.checkpoint.where}: {why}; leave it out")
         for name in self.options.settings:  # of a whole config.json only some fields are read
-            if name not in self.fields_read and "model_type" not in self.options.settings:
+            if name not in self._read and "model_type" not in self.options.settings:
                 raise InvalidSetting(f"--set {name}=... has no effect: nothing that describes the model reads it")
 
     @cached_property
@@ -116,7 +108,7 @@ class Model:
 
         A user's null stands for the default; `null`: whether null in config.json is a value, not silence.
         """
-        self.fields_read.add(name)
+        self._read.add(name)
         said, config = self.options.settings, {} if self.family.described else self.checkpoint.config
         if said.get(name) is not None:
             return said[name]
@@ -128,9 +120,9 @@ class Model:
 
     @cached_property
     def first_position(self) -> int:
-        """The first row of the position table that is read: after `skipped` rows, or after the row of padding."""
+        """The first row of the position table that is read: after the row of padding."""
         padding = self.setting_of("padding")
-        return self.setting_of("skipped") or 0 if padding is None else size("pad_token_id", padding, least=0) + 1
+        return 0 if padding is None else size("pad_token_id", padding, least=0) + 1
 
     @cached_property
     def head(self) -> str:
