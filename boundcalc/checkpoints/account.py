@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.layers.base import weights_of
-from boundcalc.setting import Architecture, Layer
+from boundcalc.setting import Architecture
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,6 @@ class Account:
     def balanced(self) -> bool:
         """Whether the lowered architecture has just the parameters that were read."""
         return self.used + self.shared == self.lowered
-
-
-def lowered_parameters(layers: Sequence[Layer], seq_len: int) -> int:
-    """Parameters of some layers; a joint score matrix of rank d_head counts as W_Q and W_K (and b_Q)."""
-    return sum(weight.parameters for weight in weights_of(layers, seq_len))
 
 
 KEY_BIAS = "softmax ignores what is the same for all keys of a query (T8)"
@@ -122,6 +117,6 @@ def balance(
                 name, tensor.shape, tensor.dtype, "unknown", 0, tensor.size, f"no place in family {model.family.name!r}"
             )
         )
-    lowered = lowered_parameters(architecture.stages, architecture.seq_len)
+    lowered = sum(weight.parameters for weight in weights_of(architecture.stages, architecture.seq_len))
     doubts = tuple(dict.fromkeys((*model.checkpoint.doubts, *model.doubts)))
     return Account(tuple(lines), lowered, shared, doubts, dict(model.assumed))

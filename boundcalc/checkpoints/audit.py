@@ -34,7 +34,7 @@ from boundcalc.norms.rounding import up
 from boundcalc.setting import Architecture, Attention, Budget, Norms
 from boundcalc.setting.norms import place_named, place_of
 
-Progress = Callable[[str, int, int], None]
+_Progress = Callable[[str, int, int], None]
 """Receives the name of a finished task, and how many of how many are done."""
 
 
@@ -189,7 +189,7 @@ def audit(
     exact: bool = False,
     reference: object | None = None,
     seed: int | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
     inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
     compare: bool = True,
     call: Call | None = None,

@@ -274,20 +274,20 @@ def _sequence(value: Any) -> Array:
                 "tokenizer(text)['input_ids']"
             )
         value = json.loads(text) if numbers is None else numbers
-    array = as_array(value)
+    array = _as_array(value)
     if array.dtype.kind not in "iufb" or not array.size:
         raise ValueError("where a sequence of numbers should be")
     return array
 
 
-def as_array(value: Any) -> Array:
+def _as_array(value: Any) -> Array:
     """A tensor or anything else as an array."""
     return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
 
 
 def _labels(column: Any, numbers: Callable[[], list[Any]]) -> tuple[NDArray[np.int64], list[str], tuple[str, ...]]:
     """Labels 0, 1, ..., what to say of them, and the words that they were; `numbers` of the cells that are text."""
-    labels = [as_array(label) for label in column]
+    labels = [_as_array(label) for label in column]
     if any(label.dtype == object and label.size and label.ravel()[0] is None for label in labels):
         raise InvalidSetting("an example has no label (None): leave such examples out")
     texts = [str(label).strip() for label in labels] if all(label.dtype.kind == "U" for label in labels) else [""]

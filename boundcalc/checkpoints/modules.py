@@ -99,7 +99,7 @@ _ANSWERS = ("logits", "prediction_logits", "image_embeds", "last_hidden_state")
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
 
-def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+def _logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
     """What a module answers to a batch: its logits, or the first tensor of what it returns."""
     import torch
 
@@ -117,7 +117,7 @@ def logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None
 
 def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
     """The same as an array in double precision."""
-    return logits_of(module, x, call).detach().double().cpu().numpy()
+    return _logits_of(module, x, call).detach().double().cpu().numpy()
 
 
 def at_row(out: Any, row: int | None) -> Any:
@@ -139,7 +139,7 @@ def answering(make: Callable[[], Any], row: int | None, call: Callable[[Any, Any
                 raise InvalidSetting(f"make gives a {type(self.inner).__name__}, need a fresh torch.nn.Module")
 
         def forward(self, x: Any) -> Any:
-            return at_row(logits_of(self.inner, x, call), row)
+            return at_row(_logits_of(self.inner, x, call), row)
 
     return Answering
 

@@ -34,7 +34,7 @@ def open_checkpoint(source: object) -> Checkpoint:
     if isinstance(source, Checkpoint):
         return source
     if not isinstance(source, str | Path):
-        return open_module(source)
+        return _open_module(source)
     path = Path(source)
     reading(path)
     folder = path if path.is_dir() else path.parent
@@ -231,7 +231,7 @@ def _open_torch(path: Path) -> Checkpoint:
         for name, value in tensors.items():
             if value.numel() * value.element_size() > value.untyped_storage().nbytes():  # rows of stride 0
                 raise CheckpointError(f"{path}: {name!r} of shape {tuple(value.shape)} is larger than its storage")
-        return open_module(tensors, str(path))
+        return _open_module(tensors, str(path))
 
 
 _READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
@@ -240,7 +240,7 @@ _READERS: Mapping[str, Callable[[Path], Checkpoint]] = {
 }
 
 
-def open_module(module: Any, where: str | None = None) -> Checkpoint:
+def _open_module(module: Any, where: str | None = None) -> Checkpoint:
     """The tensors of a module; its `config`, when it has one (transformers), comes along."""
     state: Mapping[str, Any] = module if isinstance(module, Mapping) else module.state_dict()
     config: Any = getattr(module, "config", None)

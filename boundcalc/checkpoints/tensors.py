@@ -14,10 +14,10 @@ from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.norms.matrix import Floats, Native, Stored, check_finite
 
 Array = NDArray[Any]
-FLOATS = ("float64", "float32", "float16", "bfloat16")
+_FLOATS = ("float64", "float32", "float16", "bfloat16")
 _INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 STORED: Mapping[str, np.dtype[Any]] = {
-    **{name: np.dtype(name).newbyteorder("<") for name in (*FLOATS[:3], *_INTEGERS)},
+    **{name: np.dtype(name).newbyteorder("<") for name in (*_FLOATS[:3], *_INTEGERS)},
     "bfloat16": np.dtype("<u2"),
     "bool": np.dtype("?"),
 }
@@ -58,7 +58,7 @@ class Tensor:
     @property
     def is_float(self) -> bool:
         """Whether its numbers are floats (others are buffers, not weights)."""
-        return self.dtype in FLOATS
+        return self.dtype in _FLOATS
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Checkpoint:
 
 def to_float(stored: Array, dtype: str) -> NDArray[np.float32] | Floats:
     """The same numbers in the narrowest native type that holds each exactly: float32, or float64."""
-    if dtype not in FLOATS:
+    if dtype not in _FLOATS:
         raise CheckpointError(f"{dtype} is not a type of weights")
     if dtype == "bfloat16":
         wide = stored.astype(np.uint32)

@@ -64,7 +64,7 @@ class Step:
 
 
 @dataclass
-class Origin:
+class _Origin:
     """Where a tensor comes from.
 
     Attributes:
@@ -100,7 +100,7 @@ class Trace:
     x: Any
     steps: list[Step] = field(default_factory=list[Step])
     active: dict[int, str] = field(default_factory=dict[int, str])
-    origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
+    origins: dict[int, _Origin] = field(default_factory=dict[int, _Origin])
     kept: list[Any] = field(default_factory=list[Any])
     refusal: str = ""
 
@@ -108,9 +108,9 @@ class Trace:
         """The steps of these kinds with a parameter of one of these names."""
         return [step for step in self.steps if step.kind in kinds and names & {*step.weight}]
 
-    def of(self, tensor: Any) -> Origin:
+    def of(self, tensor: Any) -> _Origin:
         """Where a tensor comes from."""
-        return self.origins.get(id(tensor), Origin())
+        return self.origins.get(id(tensor), _Origin())
 
     def only_step(self, origins: frozenset[int]) -> Step | None:
         """The one step that a tensor comes from."""
@@ -128,7 +128,7 @@ class Trace:
         elif (step := self._step(name, args, kwargs, tensors, weights, outs[0])) is not None:
             step.makes = outs[0].clone()
             self.steps.append(step)
-            made = Origin(steps=frozenset([len(self.steps) - 1]))
+            made = _Origin(steps=frozenset([len(self.steps) - 1]))
         else:
             made = self._joined(name, tensors, outs[0])
             if name in ACTIVATIONS and len(made.steps) == 1:
@@ -136,19 +136,19 @@ class Trace:
                 self.active.setdefault(min(made.steps), kind)
         self.origins |= {id(tensor): made for tensor in outs}
 
-    def _view(self, name: str, weights: Sequence[Any], outs: Sequence[Any]) -> Origin:
+    def _view(self, name: str, weights: Sequence[Any], outs: Sequence[Any]) -> _Origin:
         """Part of a parameter, or the parameter turned."""
         first = self.of(weights[0])
         if any(self.of(tensor).names != first.names for tensor in weights):
             raise CheckpointError(f"{name} joins {first.names[0]} with another parameter before any row meets them")
         back, there = outs[0].stride()[::-1], weights[0].stride()
         turns = outs[0].ndim == 2 and back == there != there[::-1] and outs[0].shape[::-1] == weights[0].shape
-        return Origin(first.names, first.turned != turns)
+        return _Origin(first.names, first.turned != turns)
 
-    def _joined(self, name: str, tensors: Sequence[Any], out: Any) -> Origin:
+    def _joined(self, name: str, tensors: Sequence[Any], out: Any) -> _Origin:
         """Where the result of an operation without a weight comes from."""
         before = [self.of(tensor) for tensor in tensors]
-        made = Origin(
+        made = _Origin(
             steps=frozenset[int]().union(*(origin.steps for origin in before)),
             scores=next((origin.scores for origin in before if origin.scores), ()),
             heads=max(origin.heads for origin in before),
@@ -267,7 +267,7 @@ def _followed(module: Any, x: Any, call: Call | None) -> tuple[Rows, Trace, bool
 
     trace, narrow = Trace(x), list[str]()
     for name, value in module.named_parameters(remove_duplicate=False):
-        trace.origins[id(value)] = Origin((*trace.of(value).names, name))
+        trace.origins[id(value)] = _Origin((*trace.of(value).names, name))
         trace.kept.append(value)
 
     class Note(TorchFunctionMode):

@@ -26,7 +26,9 @@ Key = tuple[str, int | None]
 
 TOKENS = ("class_token", "distillation_token")
 """Roles of tokens that are put before the input, in order; folded into the positions."""
-HALVES: Mapping[str, tuple[str, str]] = {f"{k}_{i}{j}": (f"{k}_{i}", f"{k}_{j}") for k in "Wb" for i, j in ("13", "31")}
+_HALVES: Mapping[str, tuple[str, str]] = {
+    f"{kind}_{i}{j}": (f"{kind}_{i}", f"{kind}_{j}") for kind in "Wb" for i, j in ("13", "31")
+}
 """Roles of tensors that hold two weights, one after the other."""
 
 
@@ -194,8 +196,8 @@ class Model:
 
     def _parts(self, role: str, place: Tensor, output: Tensor | None) -> dict[str, Tensor]:
         """The weights that a tensor holds side by side; {} of one weight."""
-        if role in HALVES:
-            return {kind: sliced(place, role, slice(at, at + 1), 2) for at, kind in enumerate(HALVES[role])}
+        if role in _HALVES:
+            return {kind: sliced(place, role, slice(at, at + 1), 2) for at, kind in enumerate(_HALVES[role])}
         if role not in ("W_QKV", "b_QKV"):
             return {}
         if output is None:
