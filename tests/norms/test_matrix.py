@@ -245,8 +245,7 @@ CROWDED: dict[str, Floats] = {
 truth."""
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", [*CROWDED, "Gaussian"])
+@pytest.mark.parametrize(("name", "dtype"), [*((name, np.float64) for name in CROWDED), ("Gaussian", np.float32)])
 def test_probed_norms_of_crowded_spectra(name: str, dtype: type) -> None:
     """At the size where probes begin."""
     w = RNG(2).standard_normal((1100, 1300)) if name == "Gaussian" else known_norm(1100, 1300, 3, CROWDED[name])
