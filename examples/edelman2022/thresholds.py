@@ -195,8 +195,8 @@ def _fit(model: str, T: _Array, log_m: _Array) -> tuple[float, float]:
         return math.exp(log_a), float(b)
     x = np.log2(T) if model == "log" else T
     start = np.polyfit(x, np.exp(log_m), 1)[::-1]
-    found = least_squares(lambda at: np.log(np.maximum(at[0] + at[1] * x, 1e-6)) - log_m, start, x_scale=abs(start))
-    return float(found.x[0]), float(found.x[1])
+    best = least_squares(lambda at: np.log(np.maximum(at[0] + at[1] * x, 1e-6)) - log_m, start, x_scale=abs(start))
+    return float(best.x[0]), float(best.x[1])
 
 
 def _quality(model: str, a: float, b: float, T: _Array, log_m: _Array, noise: _Array) -> tuple[float, float]:
