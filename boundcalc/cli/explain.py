@@ -56,7 +56,7 @@ def command(name: str | None) -> None:
     choices = [*(row[0] for rows in listed.values() for row in rows), *words]
     match = next((other for other in choices if other.lower() == name.lower()), None)
     if match is None:
-        raise click.UsageError(near(f"nothing is called {name!r}", name, choices))
+        raise click.UsageError(near(f"nothing is called {name[:80]!r}", name, choices))
     parts = [("Word", words.get(match.lower(), "")), *_statement(match), *_theorem(match), *_other(match)]
     click.secho(match, bold=True)
     for title, text in parts:

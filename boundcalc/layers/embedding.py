@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from boundcalc.base.schema import Count, Length, Size
 from boundcalc.layers.base import TOKENS, Layer, Proved, Role, RowWise, Weight, Widths, of_class, register_layer
-from boundcalc.layers.facts import Context, Facts, MatrixNorms, Points, Slot, Target, one_slot, total
+from boundcalc.layers.facts import Context, Facts, MatrixNorms, Points, Slot, Target, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
 
@@ -65,7 +65,7 @@ class Embedding(RowWise):
             )
         if self.positions == "fixed":
             lengths.append(at.ns.number(self.position_radius))
-        return Facts(total(lengths), at.ns.number(1), tuple(slots), ("T10",))
+        return Facts(sum(lengths), at.ns.number(1), tuple(slots), ("T10",))
 
     def _targets(self, kind: str, rows: int, covered: Any, at: Context) -> tuple[Target, ...]:
         one, points = at.ns.number(1), Points(at.seq_len, rows)

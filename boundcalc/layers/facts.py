@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, Any, Literal
 
 from boundcalc.base.system import Number, NumberSystem
@@ -183,8 +181,3 @@ def vector_target(
 def offset_slots(kind: str | None, sensitivity: Number, size: int, norm: Number, at: Context) -> tuple[Slot, ...]:
     """An offset to be covered (T8), where there is one."""
     return () if kind is None else (one_slot(kind, sensitivity, vector_target(at.ns, "vector", size, norm)),)
-
-
-def total(values: Sequence[Number]) -> Number:
-    """The sum, in any number system."""
-    return reduce(add, values)

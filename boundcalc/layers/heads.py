@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.system import Number
-from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, halved, total, vector_target
+from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, halved, vector_target
 
 if TYPE_CHECKING:
     from boundcalc.layers.attention import Attention, Normaliser
@@ -57,8 +57,8 @@ def facts(layer: Attention, at: Context) -> Facts:
         """Errors of heads add up when outputs are summed; side by side they add as squares."""
         pairs = zip(heads, values, strict=True)
         if layer.combine == "concat":
-            return ns.sqrt(total([head.number * value**2 for head, value in pairs]))
-        return total([head.number * value for head, value in pairs])
+            return ns.sqrt(sum(head.number * value**2 for head, value in pairs))
+        return sum(head.number * value for head, value in pairs)
 
     slots: list[Slot] = []
     wrong = gather(head.wrong for head in heads)
@@ -105,7 +105,7 @@ def split(layer: Attention, at: Context) -> Number | None:
         count * halved(at.ns, at.weights.matrix("W_V", layer.block, head, layer.d, layer.out).whole)
         for head, count in _groups(layer, at)
     ]
-    return at.radius * total(sizes)
+    return at.radius * sum(sizes)
 
 
 def _tau(layer: Attention, at: Context) -> Number:

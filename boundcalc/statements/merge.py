@@ -16,7 +16,7 @@ from typing import NamedTuple
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.system import Number
 from boundcalc.layers.base import weights_of
-from boundcalc.layers.facts import Context, total
+from boundcalc.layers.facts import Context
 from boundcalc.layers.products import FIRST_ROW, beginning, ending, products_of
 from boundcalc.setting import Architecture, Attention, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
 from boundcalc.setting.norms import place_named, place_of
@@ -168,7 +168,7 @@ def look_up(setting: Setting) -> Setting | None:
     asks = ns.sqrt(row**2 + 1) if layer.qk_bias else row
     tau = ns.number(1.0 if layer.normaliser.temperature is None else layer.normaliser.temperature)
     query = asks * reduce(ns.maximum, scores) / tau
-    spread, carried = (ns.sqrt(copies * total([size**2 for size in sizes])) for sizes in (values, offsets))
+    spread, carried = (ns.sqrt(copies * sum(size**2 for size in sizes)) for sizes in (values, offsets))
     added = row + merger.length(output.bias, output.block) + carried * merger.norms(output).op
     for kind, block, name, most in (
         ("token_scores", None, "sup", token * query),

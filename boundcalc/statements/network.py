@@ -12,7 +12,7 @@ from flint import arb
 
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.base import place_named, rows_used
-from boundcalc.layers.facts import Context, Facts, Member, Slot, total
+from boundcalc.layers.facts import Context, Facts, Member, Slot
 from boundcalc.setting import Layer, Setting
 from boundcalc.statements.weights import Weights
 
@@ -49,7 +49,7 @@ def walk(layers: Sequence[Layer], at: Context, measure: _Measure = claimed) -> t
         if layer.branches:
             walks = [walk(branch, here, measure) for branch in layer.branches]
             steps.append(tuple(branch for branch, _ in walks))
-            radius = total([end for _, end in walks])
+            radius = sum(end for _, end in walks)
         else:
             facts = measure(layer, here)
             steps.append(Visit(layer, here, facts))
@@ -149,7 +149,7 @@ class Network:
                     for key, slot in stage.slots:
                         error = error + cover(key, slot)
                 else:
-                    error = total([behind(branch, error) for branch in stage])
+                    error = sum(behind(branch, error) for branch in stage)
             return error
 
         return self.lipschitz * behind(self.stages, self._zero)
@@ -166,7 +166,7 @@ class Network:
                     gains.update(dict.fromkeys((key for key, _ in stage.slots), gain))
                     factor = stage.lipschitz
                 else:
-                    factor = total([before(branch, gain) for branch in reversed(stage)])
+                    factor = sum(before(branch, gain) for branch in reversed(stage))
                 gain, stretch = gain * factor, stretch * factor
             return stretch
 
