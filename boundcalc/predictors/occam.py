@@ -65,9 +65,9 @@ class Update:
     def __post_init__(self) -> None:
         for name, side in (("rows", self.rows), ("columns", self.columns)):
             if side is not None:
-                if not all(str(place).isdecimal() and value for place, value in side.items()):
+                if not (all(map(str.isdecimal, map(str, side))) and all(side.values())):
                     raise InvalidSetting(f"{name} of an update are numbers other than 0 by their places from 0")
-                object.__setattr__(self, name, dict(sorted((int(place), value) for place, value in side.items())))
+                object.__setattr__(self, name, dict(sorted(zip(map(int, side), side.values(), strict=True))))
 
     def dense(self, shape: tuple[int, ...]) -> Array:
         """As an array of this shape, exact: powers of two times whole numbers."""
