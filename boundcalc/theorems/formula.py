@@ -158,18 +158,12 @@ class Formula:
         return sympy.diff(self.plain, symbols.plain(self.input(name)))
 
     def limit(self, name: Any, to: Any = sympy.oo, **values: Any) -> Expr:
-        """The limit as an input grows (0, infinity or what is left), or at a point where it is continuous."""
-        symbol, fixed = self.input(name), self.resolve(values)
-        if to == sympy.oo:
-            from boundcalc.theorems.growth import limit
+        """The limit as an input grows without end, of what is left."""
+        if to != sympy.oo:
+            raise Unsupported(Refusal(f"limit({name}, {to})", "a finite point", "infinity", "Put it in by subs()."))
+        from boundcalc.theorems.growth import limit
 
-            return limit(self, symbol, fixed)
-        value = self.plain.subs({symbols.plain(x): value for x, value in {**fixed, symbol: to}.items()})
-        if value.has(sympy.zoo, sympy.nan, sympy.oo):
-            raise Unsupported(
-                Refusal(f"limit({symbol}, {to})", "a point where it is not continuous", "infinity, or another")
-            )
-        return value
+        return limit(self, self.input(name), self.resolve(values))
 
     def leading(self, name: Any, **values: Any) -> Expr:
         """The dominant term as one input grows without end, with its constant, in terms of the inputs."""

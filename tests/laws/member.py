@@ -76,8 +76,7 @@ Score = Callable[[Network, Parameters, list[Array]], float]
 
 def climb(setting: Setting, rng: np.random.Generator, widths: list[int], score: Score, starts: int = 1) -> float:
     """The largest score that random steps of weights, and of an input of each width, come to."""
-    a = setting.architecture
-    network, best = Network(a.stages, setting.norms, a.seq_len, a.input_radius), -np.inf
+    a, network, best = setting.architecture, Network.of(setting), -np.inf
 
     def full(x: Array) -> Array:
         return a.input_radius * x / np.linalg.norm(x, axis=1, keepdims=True)
