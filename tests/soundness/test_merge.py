@@ -4,7 +4,7 @@ across what acts. Products are made here from the network as it is written. test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +33,6 @@ from boundcalc.setting import (
     Sample,
     Setting,
 )
-from boundcalc.statements import merge
 from boundcalc.statements.targets import MatrixNorms, product
 from boundcalc.testing.drawing import Array, Dice, Parameters
 from boundcalc.theorems import POLICIES
@@ -166,14 +165,6 @@ def test_a_condition_on_what_is_between_that_is_dropped_is_noticed(what: str, mo
     for kind in (Activation, Ball, LayerNorm):
         monkeypatch.setattr(kind, "idle", lambda self, radius: True)
     assert "another function" in faults(APART[what])
-
-
-@pytest.mark.parametrize("what", ["three maps", "a map in front of heads"])
-def test_budgets_too_small_are_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest: Callable[..., MatrixNorms] = merge.product
-    half = lambda ns, a, b: replace(honest(ns, a, b), op=a.op * b.op / 2, fro=a.op * b.op / 2)  # noqa: E731
-    monkeypatch.setattr(merge, "product", half)
-    assert any("another" not in fault for fault in faults(MERGED[what], 40))
 
 
 def test_the_checker_asks_for_the_conditions_itself() -> None:
