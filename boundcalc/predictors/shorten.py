@@ -23,9 +23,8 @@ _MOST_WRITTEN = 2**14
 """Numbers other than 0 in a message."""
 _TRIES, _MOVES, _SCREEN = 32, 24, 1000
 """Roundings whose errors are counted, changes of single tensors after that, and examples they are counted on."""
-
-
-_SAYS = 0.999
+_VACUOUS = 0.999
+"""Bounds from here on are not searched below."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,7 @@ class _Search:
     data: Data
     share: float
     some: Data
+    counted: int = 0
 
     def message(self, rounding: _Rounding) -> Message | None:
         """What is written; None where it is too long."""
@@ -66,12 +66,19 @@ class _Search:
         message = self.message(rounding)
         return math.inf if message is None else self.codes[rounding.code].bits(message)
 
-    def risk(self, rounding: _Rounding, bits: float) -> float:
-        """About the bound, its errors counted on some examples."""
-        code = self.codes[rounding.code]
-        weights = code.weights(self.message(rounding) or Message(0, {}), self.network.checkpoint)
-        wrong = count_wrong(self.network.scores(weights, self.some), len(self.some)) / len(self.some)
-        return float_risk(round(wrong * len(self.data)), len(self.data), bits, self.share)
+    def best_risk(self, bits: float) -> float:
+        """About the bound of so many bits without errors."""
+        return float_risk(0, len(self.data), bits, self.share)
+
+    def risk(self, rounding: _Rounding, least: float) -> float:
+        """About the bound, its errors counted on some examples; `least` where even no errors would not lower it."""
+        code, message = self.codes[rounding.code], self.message(rounding)
+        if message is None or self.best_risk(bits := code.bits(message)) >= least:
+            return least
+        self.counted += 1
+        scores = self.network.scores(code.weights(message, self.network.checkpoint), self.some)
+        wrong = round(count_wrong(scores, len(self.some)) / len(self.some) * len(self.data))
+        return float_risk(wrong, len(self.data), bits, self.share)
 
 
 def shorten(
@@ -100,8 +107,7 @@ def shorten(
         start = code.reference.weights(0, network.checkpoint)
         moved.append({name: np.asarray(trained[name], np.float64) - start[name] for name in code.reference.laws})
     run = _Search(network, codes, moved, data, equal_shares(delta, len(codes)), some)
-    risk, best = _coarse(run)
-    risk, best = _finer(run, risk, best)
+    best = _finer(run, *_coarse(run))
     others = [code for i, code in enumerate(codes) if i != best.code]
     message = run.message(best) or Message(0, {})
     return certify_message(network, codes[best.code], message, data, delta, others=others)
@@ -112,12 +118,12 @@ def _coarse(run: _Search) -> tuple[float, _Rounding]:
     candidates = [(run.bits(message), i, message) for i, message in enumerate(_alike(run))]
     candidates = sorted(entry for entry in candidates if entry[0] < math.inf)
     # the longest that can still say something, and as many as are tried between it and the shortest
-    useful = max(1, sum(float_risk(0, len(run.data), bits, run.share) < _SAYS for bits, _, _ in candidates))
-    picked = sorted({round(i) for i in np.linspace(0, useful - 1, _TRIES)})
+    useful = max(1, sum(run.best_risk(bits) < _VACUOUS for bits, _, _ in candidates))
     best = (2.0, _Rounding(0, {}))
-    for bits, _, message in (candidates[i] for i in picked):
-        if float_risk(0, len(run.data), bits, run.share) < best[0]:
-            best = min(best, (run.risk(message, bits), message), key=lambda pair: pair[0])
+    for place in sorted({round(i) for i in np.linspace(0, useful - 1, _TRIES)}):
+        rounding = candidates[place][2]
+        if (risk := run.risk(rounding, best[0])) < best[0]:
+            best = risk, rounding
     return best
 
 
@@ -142,9 +148,9 @@ def _alike(run: _Search) -> Iterator[_Rounding]:
                 yield _Rounding(code, steps, float(sizes[count - 1]))
 
 
-def _finer(run: _Search, risk: float, best: _Rounding) -> tuple[float, _Rounding]:
+def _finer(run: _Search, risk: float, best: _Rounding) -> _Rounding:
     """Steps of single tensors, changed as long as the bound falls."""
-    moves, falling = _MOVES, True
+    last, falling = run.counted + _MOVES, True
     while falling:
         falling = False
         for name in sorted(best.exponents, key=lambda name: -run.moved[best.code][name].size):
@@ -152,14 +158,8 @@ def _finer(run: _Search, risk: float, best: _Rounding) -> tuple[float, _Rounding
             for exponent in (None, best.exponents[name] + 1, best.exponents[name] - 1):
                 exponents = others if exponent is None else {**others, name: exponent}
                 changed = _Rounding(best.code, exponents, best.least)
-                bits = run.bits(changed)
-                if float_risk(0, len(run.data), bits, run.share) >= risk:
-                    continue
-                moves -= 1
-                if moves < 0:
-                    return risk, best
-                value = run.risk(changed, bits)
+                value = run.risk(changed, risk) if run.counted < last else risk
                 if value < risk:
                     risk, best, falling = value, changed, True
                     break
-    return risk, best
+    return best
