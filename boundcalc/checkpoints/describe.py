@@ -114,7 +114,7 @@ def _choices(
     """For each thing that no tensor says, the values it may have; the likeliest first."""
     said, roles = mapping["architecture"], {re.sub(r"\[.*?\]", "", role) for role in mapping["tensors"].values()}
 
-    def each(field: str, *values: Any) -> list[_Change]:
+    def options_of(field: str, *values: Any) -> list[_Change]:
         return [{f"architecture.{field}": value} for value in dict.fromkeys(values)]
 
     choices: dict[str, list[_Change]] = {}
@@ -132,22 +132,26 @@ def _choices(
     if "normalisation" in said:
         kinds = dict.fromkeys((said["normalisation"], "layernorm", "rmsnorm"))
         sizes = dict.fromkeys(epsilons or (said["eps"], 1e-5, 1e-6, 1e-12, 1e-8))
-        choices["norms"] = [{**kind, **eps} for kind in each("normalisation", *kinds) for eps in each("eps", *sizes)]
+        choices["norms"] = [
+            {**kind, **eps} for kind in options_of("normalisation", *kinds) for eps in options_of("eps", *sizes)
+        ]
         choices["plain"] = [{}, {"architecture.plain": True}]
-        choices["style"] = each("style", said["style"], "pre", "post")
+        choices["style"] = options_of("style", said["style"], "pre", "post")
     layouts: list[_Change] = [{}, {"architecture.by_group": True}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
     choices["attention"] = [
         {"architecture.heads": heads or said["heads"], **mask, **layout, **turns}
         for turns in _rotary_choices(module, roles)
-        for mask in each("causal", *((True, None) if said.get("causal") else (None, True)))
+        for mask in options_of("causal", *((True, None) if said.get("causal") else (None, True)))
         for layout in layouts
     ]
-    choices["activation"] = each("activation", said["activation"], "gelu", "gelu_tanh", "relu", "silu", "quick_gelu")
+    choices["activation"] = options_of(
+        "activation", said["activation"], "gelu", "gelu_tanh", "relu", "silu", "quick_gelu"
+    )
     if "qk_eps" in said:
-        choices["queries"] = each("qk_eps", said["qk_eps"], *epsilons, 1e-5, 1e-6)
+        choices["queries"] = options_of("qk_eps", said["qk_eps"], *epsilons, 1e-5, 1e-6)
     if "pooler" in said:
-        choices["pooler"] = each("pooler", "tanh", "gelu", "relu", "silu", "gelu_tanh")
-    choices["readout"] = each("readout", None, "mean")
+        choices["pooler"] = options_of("pooler", "tanh", "gelu", "relu", "silu", "gelu_tanh")
+    choices["readout"] = options_of("readout", None, "mean")
     return choices
 
 

@@ -124,17 +124,17 @@ class Trace:
             return
         weights = [tensor for tensor in tensors if self.of(tensor).names]
         if len(weights) == len(tensors):
-            made = self._view(name, weights, outs)
+            origin = self._view(name, weights, outs)
         elif (step := self._step(name, args, kwargs, tensors, weights, outs[0])) is not None:
             step.makes = outs[0].clone()
             self.steps.append(step)
-            made = _Origin(steps=frozenset([len(self.steps) - 1]))
+            origin = _Origin(steps=frozenset([len(self.steps) - 1]))
         else:
-            made = self._joined(name, tensors, outs[0])
-            if name in ACTIVATIONS and len(made.steps) == 1:
+            origin = self._joined(name, tensors, outs[0])
+            if name in ACTIVATIONS and len(origin.steps) == 1:
                 kind = "gelu_tanh" if kwargs.get("approximate") == "tanh" else ACTIVATIONS[name]
-                self.active.setdefault(min(made.steps), kind)
-        self.origins |= {id(tensor): made for tensor in outs}
+                self.active.setdefault(min(origin.steps), kind)
+        self.origins |= {id(tensor): origin for tensor in outs}
 
     def _view(self, name: str, weights: Sequence[Any], outs: Sequence[Any]) -> _Origin:
         """Part of a parameter, or the parameter turned."""
@@ -148,21 +148,21 @@ class Trace:
     def _joined(self, name: str, tensors: Sequence[Any], out: Any) -> _Origin:
         """Where the result of an operation without a weight comes from."""
         before = [self.of(tensor) for tensor in tensors]
-        made = _Origin(
-            steps=frozenset[int]().union(*(origin.steps for origin in before)),
-            scores=next((origin.scores for origin in before if origin.scores), ()),
-            heads=max(origin.heads for origin in before),
+        origin = _Origin(
+            steps=frozenset[int]().union(*(part.steps for part in before)),
+            scores=next((part.scores for part in before if part.scores), ()),
+            heads=max(part.heads for part in before),
             rows=before[0].rows if out is tensors[0] else None,
         )
         ends = [tensor.shape[-1] if tensor.ndim > 1 else 0 for tensor in tensors]
         if name in ("mul", "rmul", "sub", "div", "truediv") and len(ends) == 2 and 1 in ends:
             rows = tensors[ends[0] == 1]
-            made.rows = rows.clone() if self.of(rows).rows is None else self.of(rows).rows
-        if name in _PRODUCTS and not made.scores and len(tensors) == 2:
-            made.scores = tuple(origin.steps for origin in before)
-        if name == "softmax" and made.scores:
-            made.heads = out.shape[1] if out.ndim == 4 else 1
-        return made
+            origin.rows = rows.clone() if self.of(rows).rows is None else self.of(rows).rows
+        if name in _PRODUCTS and not origin.scores and len(tensors) == 2:
+            origin.scores = tuple(part.steps for part in before)
+        if name == "softmax" and origin.scores:
+            origin.heads = out.shape[1] if out.ndim == 4 else 1
+        return origin
 
     def _step(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Any, weights: Any, out: Any
