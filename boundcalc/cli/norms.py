@@ -120,7 +120,7 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     ignored = {name: f"ignored: {why}" for name, why in mapping.get("ignored", {}).items()}
     write_table(("parameter", "role"), list((mapping["tensors"] | ignored).items()))
     say(", ".join(f"{name} {value}" for name, value in mapping["architecture"].items()))
-    say(f"{out}: {parity.text}.")
+    say(f"{out}: {len(mapping['tensors'])} names. {parity.text[0].upper()}{parity.text[1:]}.")
 
 
 def _write_setting(audit: Audit, norms: Any, file: Path) -> None:

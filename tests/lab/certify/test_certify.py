@@ -187,7 +187,6 @@ def test_on_the_command_line(trained: Any, tmp_path: Path, monkeypatch: pytest.M
     for more, says in (
         ("--m 100", "--m has no effect"),
         ("--train-error 0", "--train-error has no effect"),
-        ("--why", "--why has no effect"),
         ("--by norms", "held-out is not among"),
     ):
         done = CliRunner().invoke(main, [*line.split(), *more.split()])
