@@ -10,10 +10,10 @@ _NARROW = 10
 """Characters that a column keeps, whatever the room."""
 
 
-def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """A table of plain text."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+def as_text(rows: Sequence[Sequence[str]], room: int | None = None, gap: int = 2) -> str:
+    """A table of plain text, with a rule under its first line; cells are wrapped where the room is too small."""
+    widths = fitted(rows, room, gap)
+    lines = [line for row in rows for line in folded(row, widths, gap=gap)]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from boundcalc.base.output import make_folder
 from boundcalc.base.rounding import confidence, down, near, percent, short, up
-from boundcalc.base.table import fitted, folded
+from boundcalc.base.table import as_text
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.engine.bound import BoundValue
@@ -194,13 +194,9 @@ class Certification:
             "choosing the smallest afterwards is not covered (delta divided by the number of lines is). Values are "
             "rounded up."
         )
-        rows = self.table
-        widths = fitted(rows, width)
-        lines = [line for row in rows for line in folded(row, widths)]
-        lines.insert(1, "-" * max(map(len, lines)))
         words = [*self.details, foot, *filter(None, [self.next_step])]
         wrapped = [part for word in words for part in textwrap.wrap(word, width, subsequent_indent="  ")]
-        return "\n".join([*textwrap.wrap(self.verdict, width), "", *lines, "", *wrapped])
+        return "\n".join([*textwrap.wrap(self.verdict, width), "", as_text(self.table, width, 3), "", *wrapped])
 
     def __str__(self) -> str:
         return self.text()
