@@ -163,32 +163,29 @@ def certify(
         setting = _setting_of(outputs.audit, margins, delta, gamma, fixed_gamma=fixed_gamma)
     for method in wanted:
         say(method)
-        try:
-            if method == "norms":
-                if setting is None or margins is None:
-                    raise InvalidSetting(f"not described: {outputs.why_not}")
-                setting, bound_values = _norm_bounds(setting, margins, outputs, gamma, bounds)
-                lines += map(of_bound, bound_values)
-            elif method == "held-out":
-                assert tests is not None and test_margins is not None  # noqa: S101, PT018 - it is wanted where there are some
-                own = _judged(outputs, tests, test_margins, members)
-                scores, more = score_lines(own, _other(against, tests, members), delta, looks)
-                if members is None:
-                    certificates[method] = _held_out(outputs, tests, own, delta, looks)
-                    based_on = f"H: {more[0].based_on.partition(': ')[2]}"
-                    more[0] = replace(of_predictor(method, certificates[method]), based_on=based_on)
-                lines += more
-            else:
-                assert training is not None  # noqa: S101 - likewise
+        if method == "norms":
+            setting, bound_values, more = _norm_bounds(setting, margins, outputs, gamma, bounds)
+            lines += more
+        elif method == "held-out":
+            assert tests is not None and test_margins is not None  # noqa: S101, PT018 - wanted where there are some
+            own = _judged(outputs, tests, test_margins, members)
+            scores, more = score_lines(own, _other(against, tests, members), delta, looks)
+            if members is None:
+                certificates[method] = _held_out(outputs, tests, own, delta, looks)
+                based_on = f"H: {more[0].based_on.partition(': ')[2]}"
+                more[0] = replace(of_predictor(method, certificates[method]), based_on=based_on)
+            lines += more
+        else:
+            assert training is not None  # noqa: S101 - likewise
+            try:
                 certificate = _WAYS[method](outputs, training, delta, reference, make, seed or 0)
-                if isinstance(certificate, Certified):
-                    certificate, states[method] = certificate.certificate, certificate.state
-                certificates[method] = certificate
-                lines.append(of_predictor(method, certificate))
-        except BoundcalcError as error:
-            if method == "held-out":
-                raise
-            lines.append(Line("norms: best" if method == "norms" else method, refusal=str(error)))
+            except BoundcalcError as error:
+                lines.append(Line(method, refusal=str(error)))
+                continue
+            if isinstance(certificate, Certified):
+                certificate, states[method] = certificate.certificate, certificate.state
+            certificates[method] = certificate
+            lines.append(of_predictor(method, certificate))
     wrong_answers = None if margins is None else (count_wrong(margins.values, len(margins.values)), len(margins.values))
     return Certification(
         outputs.where,
@@ -301,15 +298,20 @@ def _setting_of(audit: Audit, margins: Margins, delta: float, gamma: float | Non
 
 
 def _norm_bounds(
-    setting: Setting, margins: Margins, outputs: Outputs, gamma: float | None, bounds: Sequence[str]
-) -> tuple[Setting, tuple[BoundValue, ...]]:
+    setting: Setting | None, margins: Margins | None, outputs: Outputs, gamma: float | None, bounds: Sequence[str]
+) -> tuple[Setting | None, tuple[BoundValue, ...], list[Line]]:
     """The bounds by norms, at the margin that is given or the best."""
+    if setting is None or margins is None or outputs.audit is None:
+        return None, (), [Line("norms: best", refusal=f"not described: {outputs.why_not}")]
     best = None
     if gamma is None:
-        setting, best = best_margin(setting, margins)
+        try:
+            setting, best = best_margin(setting, margins)
+        except InvalidSetting as error:
+            return setting, (), [Line("norms: best", refusal=str(error))]
     values = compare(setting, list(bounds)) if best is None or tuple(bounds) != ("best",) else (best,)
-    compared = None if outputs.audit is None else outputs.audit.compared
-    return setting, tuple(value.recording(compared) for value in values)
+    values = tuple(value.recording(outputs.audit.compared) for value in values)
+    return setting, values, [of_bound(value) for value in values]
 
 
 def _judged(outputs: Outputs, tests: Examples, margins: Margins, groups: Any) -> Judged:
