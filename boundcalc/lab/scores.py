@@ -195,8 +195,8 @@ def _losses(where: object, answers: Any, labels: Sequence[str]) -> _Floats:
     for at, (answer, label) in enumerate(zip(answers, labels, strict=True), 1):
         number = _number(label)
         if isinstance(answer, str):
-            given = answer.strip()
-            losses.append(given.lower() in ("", "nan") or (given != label.strip() and _number(given) != number))
+            word = answer.strip()
+            losses.append(word.lower() in ("", "nan") or (word != label.strip() and _number(word) != number))
             continue
         scores = np.array([_number(str(cell)) for cell in answer])
         if number not in range(len(scores)):

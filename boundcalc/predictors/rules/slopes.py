@@ -40,10 +40,10 @@ class _Sets:
 
     def __init__(self, f: FloatTables, inputs: Sequence[Inputs]) -> None:
         self.f, self.inputs = f, inputs
-        places = [each.places for each in inputs]
+        places = [part.places for part in inputs]
         terms = np.concatenate([f.sums[:, free] for free, _ in places])
         fixed = np.concatenate([f.sums[:, others].sum(1) for _, others in places])
-        self.heads = Free(terms, fixed, *np.repeat([each.counts for each in inputs], len(f.sums), 0).T)
+        self.heads = Free(terms, fixed, *np.repeat([part.counts for part in inputs], len(f.sums), 0).T)
 
     def most(self, w: Array, near: Array | None = None) -> tuple[Array, Array]:
         """The largest <w, p> as floats see it, and its p, for directions (sets, heads, rows, d_head)."""
