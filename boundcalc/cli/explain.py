@@ -41,22 +41,23 @@ def command(name: str | None) -> None:
     """
     from boundcalc.theorems.prose import plain
 
-    listed = {group: list(entries(group)) for group in GROUPS}
     if name is None or name in GROUPS:
         shown = _FIRST if name is None else (name,)
         for group in shown:
-            write_table((group, "", GROUPS[group]), listed[group])
+            write_table((group, "", GROUPS[group]), list(entries(group)))
             say()
         say("boundcalc explain NAME says more about each.")
         if name is None:
-            others = (f"{len(rows)} {group}" for group, rows in listed.items() if group not in shown)
-            say(f"Also {', '.join(others)}: boundcalc explain lemmas, ...")
+            say(f"Also {', '.join(group for group in GROUPS if group not in shown)}: boundcalc explain lemmas, ...")
         return
     words = {word.lower(): text for word, text in glossary().items()}
-    choices = [*(row[0] for rows in listed.values() for row in rows), *words]
-    match = next((other for other in choices if other.lower() == name.lower()), None)
-    if match is None:
-        raise click.UsageError(near(f"nothing is called {name[:80]!r}", name, choices))
+    named = [row[0] for group in GROUPS if group != "certificates" for row in entries(group)]
+    match = next((other for other in [*named, *words] if other.lower() == name.lower()), None)
+    if match is None:  # certificates need NumPy
+        choices = [*named, *(row[0] for row in entries("certificates")), *words]
+        match = next((other for other in choices if other.lower() == name.lower()), None)
+        if match is None:
+            raise click.UsageError(near(f"nothing is called {name[:80]!r}", name, choices))
     parts = [("Word", words.get(match.lower(), "")), *_statement(match), *_theorem(match), *_other(match)]
     click.secho(match, bold=True)
     for title, text in parts:
@@ -66,7 +67,6 @@ def command(name: str | None) -> None:
 
 def entries(group: str) -> Iterator[tuple[str, str, str]]:
     """Name, title and source (or what else is to be known) of everything in a group."""
-    from boundcalc.predictors.certificate import known_statements
     from boundcalc.setting import PRESETS, Setting
     from boundcalc.statements.strategies import STRATEGIES
     from boundcalc.statements.texts import STATEMENTS
@@ -84,19 +84,27 @@ def entries(group: str) -> Iterator[tuple[str, str, str]]:
             yield name, f"{a.style}, {a.normalisation}, {a.activation}", sizes
     elif group == "strategies":
         yield from ((s.name, f"{s.quantity}: {s.title}", " ".join(s.uses)) for s in STRATEGIES.values())
+    elif group == "certificates":
+        from boundcalc.predictors.certificate import known_statements
+
+        for name, one in known_statements().items():
+            if name not in STATEMENTS:
+                yield name, one.entry.title, one.entry.source.short
     else:
-        of_one = {name: one.entry for name, one in known_statements().items() if name not in STATEMENTS}
-        for entry in (of_one if group == "certificates" else STATEMENTS).values():
-            if group == "certificates" or (entry.name[0] in "TLS") == (group == "lemmas"):
+        for entry in STATEMENTS.values():
+            if (entry.name[0] in "TLS") == (group == "lemmas"):
                 yield entry.name, entry.title, entry.source.short
 
 
 def _statement(name: str) -> list[tuple[str, str]]:
     """A statement, as the page has it."""
-    from boundcalc.predictors.certificate import known_statements
     from boundcalc.statements.texts import STATEMENTS
 
-    one = known_statements().get(name)
+    one = None
+    if name[0].isupper() and name not in STATEMENTS:
+        from boundcalc.predictors.certificate import known_statements
+
+        one = known_statements().get(name)
     entry = STATEMENTS.get(name) or (one and one.entry)
     if entry is None:
         return []
