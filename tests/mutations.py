@@ -83,14 +83,14 @@ STATEMENTS = [
     ),
     Mutation(
         "G12 at half its ratio",
-        "proof/levels.py",
+        "proof/_levels.py",
         "return (arb(before.log_eps) - arb(log_eps)).exp()",
         "return (arb(before.log_eps) - arb(log_eps)).exp() / 2",
         _REFINED,
     ),
     Mutation(
         "G12 at half its ratio, second checker",
-        "proof/second/walk.py",
+        "proof/second/_walk.py",
         "num(old.log_eps) - num(log_eps))",
         "num(old.log_eps) - num(log_eps)) / 2",
         _REFINED,
@@ -104,7 +104,7 @@ STATEMENTS = [
     ),
     Mutation(
         "G12 in any order, second checker",
-        "proof/second/value.py",
+        "proof/second/_value.py",
         "steep * scale**2 <= count * _ALMOST",
         "num(0) <= count",
         _REFINED,
@@ -118,13 +118,13 @@ STATEMENTS = [
     ),
     Mutation(
         "G12 with scales that need not fall, second checker",
-        "proof/second/value.py",
+        "proof/second/_value.py",
         "all(fine < coarse for",
         "all(fine > 0 or coarse for",
         _REFINED,
     ),
     Mutation(
-        "P1 with log 1.5 less, second checker", "proof/second/posthoc.py", " + MP.log(num(3) / 2)", "", _TWO_CHECKERS
+        "P1 with log 1.5 less, second checker", "proof/second/_posthoc.py", " + MP.log(num(3) / 2)", "", _TWO_CHECKERS
     ),
     Mutation(
         "T13 with a majorant below the function",
@@ -171,7 +171,7 @@ STATEMENTS = [
     ),
     Mutation(
         "a witness whose columns are as long as those of one copy",
-        "engine/witness.py",
+        "engine/_witness.py",
         "columns = root * math.hypot(*shape), root * (",
         "columns = root * math.hypot(*shape), (",
         _BOTH_LABELS,
@@ -200,8 +200,8 @@ STATEMENTS = [
     Mutation(
         "K1 with a fifth for the lowest quarter",
         "statements/comparison/closed.py",
-        "LOWEST_QUARTER = 1.2711",
-        "LOWEST_QUARTER = 1.3998",
+        "_LOWEST_QUARTER = 1.2711",
+        "_LOWEST_QUARTER = 1.3998",
         f"{_COMPARED} lowest_quarter",
     ),
     Mutation(
@@ -273,21 +273,21 @@ STATEMENTS = [
     ),
     Mutation(
         "construction E with more cells than there are",
-        "statements/floors/edelman.py",
+        "statements/floors/_edelman.py",
         "return self.k * (room.d - 2)",
         "return self.k * (room.d - 1)",
         _MEMBERS,
     ),
     Mutation(
         "construction A without the first row's own weight",
-        "statements/floors/edelman.py",
+        "statements/floors/_edelman.py",
         "pooled(room, plus, minus, 1, s)",
         "pooled(room, plus, minus, 0, s)",
         _MEMBERS,
     ),
     Mutation(
         "construction C without the first row's own weight",
-        "statements/floors/edelman.py",
+        "statements/floors/_edelman.py",
         "alone - self.plus), alone, s)",
         "alone - self.plus), 0, s)",
         _MEMBERS,
@@ -304,7 +304,7 @@ STATEMENTS = [
         "statements/floors/counting.py",
         "v = m // cells + 1",
         "v = m // cells",
-        "tests/soundness/test_floors.py -k mean_deviation",
+        "tests/soundness/test_floors.py -k _mean_deviation",
     ),
     Mutation(
         "F2 without what Tusnady's inequality leaves",
@@ -350,7 +350,7 @@ STATEMENTS = [
     ),
     Mutation(
         "construction E with key rows that see no change",
-        "statements/floors/edelman.py",
+        "statements/floors/_edelman.py",
         "self._with_keys(room, sign, -sign)",
         "self._with_keys(room, sign, sign)",
         _MEMBERS,
@@ -489,19 +489,19 @@ MUTATIONS = [
     Mutation("NaN is right in a run", "predictors/picking.py", "isnan(keys), -np.inf", "isnan(keys), np.inf", _LAWS),
     Mutation(
         "H at twice its delta",
-        "predictors/statements.py",
+        "predictors/_statements.py",
         'up."""\n    return limit(errors, n, arb(delta).log())',
         'up."""\n    return limit(errors, n, arb(2 * delta).log())',
         _LAWS,
     ),
     Mutation(
         "one error more in a tail",
-        "predictors/tails.py",
+        "predictors/_tails.py",
         "1 - p.beta_lower(errors + 1, n - errors, True)",
         "1 - p.beta_lower(errors, n - errors + 1, True)",
         "tests/predictors/test_statements.py",
     ),
-    Mutation("G7 without its bits", "predictors/statements.py", " - arb(facts.bits) * arb.const_log2()", "", _LAWS),
+    Mutation("G7 without its bits", "predictors/_statements.py", " - arb(facts.bits) * arb.const_log2()", "", _LAWS),
     Mutation("G10r without the picks", "predictors/plans.py", "limit(picks + e, n,", "limit(e, n,", _LAWS),
     Mutation(
         "G10r with all of delta for each reference",
@@ -548,7 +548,7 @@ MUTATIONS = [
     Mutation("a leaf that ends below 0", "predictors/rules/check.py", "value > 0 and", "value > -9 and", _RULES),
     Mutation(
         "B1 without its count",
-        "predictors/rules/heads.py",
+        "predictors/rules/_heads.py",
         "np.maximum(low * thetas, high * thetas)",
         "0 * thetas",
         _RULES,

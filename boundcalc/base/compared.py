@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import up
 
-NOT_COMPARED = "architecture as described, not compared with a forward pass"
+_NOT_COMPARED = "architecture as described, not compared with a forward pass"
 ROUNDING = 1e-9
 """What may lie between two double-precision passes, of the largest entry."""
 
@@ -48,4 +48,4 @@ class Compared:
 
 def describe_comparison(compared: Compared | None) -> str:
     """Whether there was a comparison, in words."""
-    return NOT_COMPARED if compared is None else compared.text
+    return _NOT_COMPARED if compared is None else compared.text

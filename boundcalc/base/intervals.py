@@ -20,7 +20,7 @@ def _of_arb(method: Callable[[arb], arb]) -> staticmethod[[arb | float], arb]:
     return staticmethod(lambda x: method(x if type(x) is arb else arb(x)))
 
 
-class IntervalSystem:
+class _IntervalSystem:
     """Arb balls: every operation returns an enclosure of the exact result."""
 
     name = "interval"
@@ -51,7 +51,7 @@ class IntervalSystem:
         return reduce(arb.max, map(arb, xs))
 
 
-INTERVAL = IntervalSystem()
+INTERVAL = _IntervalSystem()
 
 
 def certainly_le(a: arb | float, b: arb | float) -> bool:

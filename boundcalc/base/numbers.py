@@ -13,7 +13,7 @@ _CEIL_GUARD = 1 + 1e-12
 """Rounding may have pushed a quotient just below an integer; counting one more is safe, one less is not."""
 
 
-class FloatSystem:
+class _FloatSystem:
     """Plain floats. Overflow raises `OverflowError`; the caller then uses intervals."""
 
     name = "float"
@@ -37,7 +37,7 @@ class FloatSystem:
         return math.fsum([math.lgamma(x + i) for i in range(count)])
 
 
-FLOAT = FloatSystem()
+FLOAT = _FloatSystem()
 
 
 def log_add(a: float, b: float) -> float:

@@ -194,11 +194,11 @@ def read(kind: type[T], data: object, where: str) -> T:
 def read_complete(kind: type[T], data: object, where: str) -> T:
     """The same of JSON that gives every field, as `write` does."""
     value = read(kind, data, where)
-    refuse_difference(where, data, write(value, complete=True))
+    _refuse_difference(where, data, write(value, complete=True))
     return value
 
 
-def refuse_difference(where: str, data: Any, full: Any) -> None:
+def _refuse_difference(where: str, data: Any, full: Any) -> None:
     """Refuses JSON that is not what it should be, naming the first such place."""
     if isinstance(full, dict) and isinstance(data, Mapping):
         for key in (*full, *data):
@@ -206,10 +206,10 @@ def refuse_difference(where: str, data: Any, full: Any) -> None:
                 raise InvalidSetting(f"{where} does not give {key!r}, and nothing may be left to defaults")
             if key not in full:
                 raise InvalidSetting(f"{where} has a field {shown(key)} that nothing reads")
-            refuse_difference(f"{where}.{key:.60}", data[key], full[key])
+            _refuse_difference(f"{where}.{key:.60}", data[key], full[key])
     elif isinstance(full, list) and isinstance(data, list | tuple) and len(data) == len(full):
         for i, (a, b) in enumerate(zip(data, full, strict=True)):
-            refuse_difference(f"{where}[{i}]", a, b)
+            _refuse_difference(f"{where}[{i}]", a, b)
     else:
         whole = isinstance(data, int) or not isinstance(full, int)  # 8.0 is not how 8 is written
         if data != full or not whole or isinstance(data, bool) != isinstance(full, bool):

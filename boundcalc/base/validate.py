@@ -73,7 +73,7 @@ def known_keys(where: str, data: object, options: Iterable[str]) -> Mapping[str,
     return values
 
 
-def is_symbol(name: str, value: Any) -> bool:
+def _is_symbol(name: str, value: Any) -> bool:
     """Whether a value has SymPy symbols in it, for `closed_form`; refuses one that may be 0 or less."""
     if not getattr(value, "free_symbols", None):
         return False
@@ -84,7 +84,7 @@ def is_symbol(name: str, value: Any) -> bool:
 
 def size(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
     """A whole number from `least` to `most`; floats that are whole (1e6) are taken as such."""
-    if is_symbol(name, value):
+    if _is_symbol(name, value):
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         value = int(value)  # NumPy's integers too
@@ -106,7 +106,7 @@ def number(name: str, value: Any) -> float:
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above 0 (or at least 0)."""
-    if is_symbol(name, value):
+    if _is_symbol(name, value):
         return value
     if number(name, value) < 0 or (value == 0 and not zero):
         raise InvalidSetting(f"{name} must be finite and {'at least' if zero else 'above'} 0, got {shown(value)}")
@@ -115,7 +115,7 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 def fraction(name: str, value: Any, *, ends: bool) -> float:
     """A number in (0, 1), or in [0, 1] with `ends`."""
-    if is_symbol(name, value):
+    if _is_symbol(name, value):
         return value
     if not 0 <= number(name, value) <= 1 or (value in (0, 1) and not ends):
         raise InvalidSetting(f"{name} must lie in {'[0, 1]' if ends else '(0, 1)'}, got {shown(value)}")

@@ -14,16 +14,16 @@ import numpy as np
 from boundcalc.base import validate
 from boundcalc.base.compared import Compared, describe_comparison
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.checkpoints.account import FOLDED, KEY_BIAS, Account, balance
+from boundcalc.checkpoints._account import FOLDED, KEY_BIAS, Account, balance
+from boundcalc.checkpoints._products import measured_products
+from boundcalc.checkpoints._tasks import Measurements, Plan
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.read import NATIVE, read_mapping
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
-from boundcalc.checkpoints.products import measured_products
 from boundcalc.checkpoints.readers import open_checkpoint
-from boundcalc.checkpoints.tasks import Measurements, Plan
 from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.checkpoints.traced import Call
 from boundcalc.layers.base import of_class, weights_of

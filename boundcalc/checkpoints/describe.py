@@ -14,6 +14,7 @@ from copy import deepcopy
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
+from boundcalc.checkpoints._trace_roles import mappings
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.read import read_mapping
@@ -21,7 +22,6 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, compare_passes, pass_apart
 from boundcalc.checkpoints.tensors import Checkpoint
-from boundcalc.checkpoints.trace_roles import mappings
 from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, some_inputs
 
 _Change = Mapping[str, Any]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, expit, softmax
 
 from boundcalc.base.validate import flag, known_keys, positive, size
-from boundcalc.checkpoints.arrays import Arrays
+from boundcalc.checkpoints._arrays import Arrays
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import ready

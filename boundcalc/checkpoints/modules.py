@@ -177,7 +177,7 @@ def with_weights(module: Any, checkpoint: Checkpoint) -> Any:
 
 # -- the module of a checkpoint
 
-LIBRARY, NOTHING = "transformers", "none"
+_LIBRARY, _NOTHING = "transformers", "none"
 """Values of `--compare` other than a module: the library's, or none."""
 MOST = 15 * 10**7
 """The most parameters of a library's model that is run by default: that takes about 20 bytes each."""
@@ -213,9 +213,9 @@ def find_module(path: str | Path, checkpoint: Checkpoint, choice: Any = None) ->
         choice: "module.py:make", a module, "transformers" (refused where it cannot be had), "none", or None for the
             default.
     """
-    if choice == NOTHING:
+    if choice == _NOTHING:
         return FoundModule(requested=True, why="--compare none")
-    if choice is not None and choice != LIBRARY:
+    if choice is not None and choice != _LIBRARY:
         own = with_weights(_made(choice) if isinstance(choice, str) else choice, checkpoint)
         return FoundModule(own, name=called(own), requested=True)
     folder, named = find_weights_folder(Path(path)), checkpoint.config.get("architectures")

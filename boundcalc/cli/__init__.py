@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import click
 
-from boundcalc.cli.lazy import LazyGroup
-from boundcalc.cli.options import option
+from boundcalc.cli._lazy import LazyGroup
+from boundcalc.cli._options import option
 
 GROUPS: dict[str, dict[str, str]] = {
     "Bounds": {

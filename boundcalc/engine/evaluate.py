@@ -9,9 +9,9 @@ from functools import cached_property
 from boundcalc.base.errors import CertificateError, InvalidSetting, Refusal, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.value import Kind
+from boundcalc.engine._witness import no_witness
 from boundcalc.engine.bound import BoundValue, Comparison
 from boundcalc.engine.search import Candidate, Search, Shared
-from boundcalc.engine.witness import no_witness
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting

@@ -80,14 +80,14 @@ def _log_value(checked: Checked, variable: str, x: int) -> float:
 
 # -- changes by a factor
 
-Changer = Callable[[float], Setting]
+_Changer = Callable[[float], Setting]
 
 
-def changers(setting: Setting) -> dict[str, Changer]:
+def changers(setting: Setting) -> dict[str, _Changer]:
     """How to multiply each number of a setting by a factor: sizes, and every kind of norm that is read."""
     architecture = setting.architecture
 
-    def scaled(name: str) -> Changer:
+    def scaled(name: str) -> _Changer:
         now = value_of(setting, name) or 0.0
         whole = name not in ("gamma", "delta")
 

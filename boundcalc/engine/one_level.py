@@ -11,8 +11,8 @@ from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_log
 from boundcalc.base.numbers import golden, log_sum
-from boundcalc.engine.allocate import Point, fill, lemmas_at, slack
-from boundcalc.engine.items import Item, Option, lemmas_of, options_of, uncoverable
+from boundcalc.engine._allocate import Point, fill, lemmas_at, slack
+from boundcalc.engine._items import Item, Option, lemmas_of, options_of, uncoverable
 from boundcalc.proof.certificate import Choice, Cover, Level
 from boundcalc.statements import gap
 from boundcalc.statements.network import Network
@@ -44,7 +44,7 @@ def risk_candidates(search: Search) -> Iterator[Candidate]:
         if not isinstance(strategy, MarginStrategy) or strategy.stored or strategy.refuses(search.setting) is not None:
             continue
         for part in search.classes if not strategy.noisy or referred else search.classes[:1]:
-            point = _noise_half(part) if strategy.noisy else uniform_half(part)
+            point = _noise_half(part) if strategy.noisy else _uniform_half(part)
             if point is not None:
                 inputs = part.known([math.exp(HALF)], [math.exp(min(point.log_count, _MOST_COUNT))])
                 yield part.candidate(strategy, inputs, (Level(HALF, point.covers()),))
@@ -56,7 +56,7 @@ def least_mu(value: Callable[[float], float]) -> tuple[float, float]:
     return value(mu), mu
 
 
-def uniform_half(search: Search) -> Point:
+def _uniform_half(search: Search) -> Point:
     """A cheap cover at half the margin: the same for every number of samples."""
     items = search.items()
     return search.once(("half", lemmas_of(items)), lambda: fill(items, HALF))
@@ -72,7 +72,7 @@ def _noise_half(search: Search) -> Point | None:
         return None
     beside = frozenset[str]()
     if search.has_uniform:
-        point = uniform_half(search)
+        point = _uniform_half(search)
         if point.log_count > math.log(_HOPELESS * search.m):
             return None
         beside = lemmas_at(point)
@@ -82,16 +82,16 @@ def _noise_half(search: Search) -> Point | None:
         for piece in search.network.pieces
         for member in piece.members
     )
-    items = noise_items(search.network, covers, laws, eta, every)
+    items = _noise_items(search.network, covers, laws, eta, every)
     if uncoverable(items) is not None:
         return None
     point = fill(items, HALF)
     seen = _noise_events(search.network, point)
-    fewer = Point.of(noise_items(search.network, covers, laws, eta, seen), point.shares)
+    fewer = Point.of(_noise_items(search.network, covers, laws, eta, seen), point.shares)
     return fewer if _noise_events(search.network, fewer) <= seen else point
 
 
-def noise_items(network: Network, covers: Sequence[Item], laws: Container[str], eta: float, seen: int) -> list[Item]:
+def _noise_items(network: Network, covers: Sequence[Item], laws: Container[str], eta: float, seen: int) -> list[Item]:
     """Laws of noise besides the covers of every piece, where so many events share a chance."""
     depth = gap.noise_depth(INTERVAL, eta, max(1, seen))
     chosen = [law for name, law in NOISES.items() if name in laws]

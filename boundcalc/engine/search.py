@@ -17,10 +17,10 @@ from flint import arb
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float, upper_log
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.allocate import Point, TradeOff, slack
-from boundcalc.engine.chain import Chains
-from boundcalc.engine.comparison import tune
-from boundcalc.engine.items import Item, build_items, lemmas_of, uncoverable
+from boundcalc.engine._allocate import Point, TradeOff, slack
+from boundcalc.engine._chain import Chains
+from boundcalc.engine._comparison import tune
+from boundcalc.engine._items import Item, build_items, lemmas_of, uncoverable
 from boundcalc.engine.one_level import closed_form, least_mu, risk_candidates
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting

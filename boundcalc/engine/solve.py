@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple
 from boundcalc.base.errors import InvalidSetting, NoSolution, Refusal
 from boundcalc.base.rounding import up
 from boundcalc.base.validate import choice
+from boundcalc.engine._witness import no_witness
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.growth import value_of
 from boundcalc.engine.search import Search
-from boundcalc.engine.witness import no_witness
 from boundcalc.setting import Setting
 from boundcalc.statements.premise import margin_on_both_labels, no_member
 from boundcalc.statements.strategies import Quantity

@@ -14,7 +14,7 @@ from typing import Any
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.intervals import upper_log
 from boundcalc.base.value import VACUOUS_MARGIN
-from boundcalc.engine.allocate import slack
+from boundcalc.engine._allocate import slack
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.growth import STEP, changers, value_of

@@ -26,11 +26,8 @@ from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.traced import Call
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
-from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
-from boundcalc.lab.given import GivenNetwork
-from boundcalc.lab.outputs import Examples, Outputs, token_before
-from boundcalc.lab.reading import TRIED, check_data, read_model, reject_incomplete
-from boundcalc.lab.scores import (
+from boundcalc.lab._given import GivenNetwork
+from boundcalc.lab._scores import (
     Judged,
     certify_function,
     certify_predictions,
@@ -39,6 +36,9 @@ from boundcalc.lab.scores import (
     overlapping,
     score_lines,
 )
+from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
+from boundcalc.lab.outputs import Examples, Outputs, token_before
+from boundcalc.lab.reading import TRIED, check_data, read_model, reject_incomplete
 from boundcalc.layers.forward import Fixed
 from boundcalc.predictors.certificate import Certified, PredictorCertificate, equal_shares, issue
 from boundcalc.predictors.data import Data, named

@@ -142,7 +142,7 @@ def _heads(layer: Attention, at: Context) -> list[_Head]:
 def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     ns, b, tau, name = at.ns, at.radius, _tau(layer, at), layer.normaliser.name
     scores = (_joint if layer.qk == "joint" else _split)(layer, at, head)
-    c, mass = normaliser_constants(layer.normaliser, tau, scores.largest, at)
+    c, mass = _normaliser_constants(layer.normaliser, tau, scores.largest, at)
     matrix = at.weights.matrix("W_V", layer.block, head, layer.d, layer.out)
     points = Points(at.rows * (layer.heads // layer.groups))
     value = Target("map", layer.d, layer.out, mass * b, matrix.covered, points)  # on the pooled rows
@@ -167,7 +167,7 @@ def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     return _Head(count, lipschitz, mass * (b * c_v + offset), 2 * mass * inside, scores.largest, tuple(covers))
 
 
-def normaliser_constants(
+def _normaliser_constants(
     normaliser: Normaliser, temperature: Number, score_radius: Number, at: Context
 ) -> tuple[Number, Number]:
     """L1 and L2: the l_inf -> l_1 constant c and the largest l_1 mass mu of a row of weights."""

@@ -13,9 +13,9 @@ from boundcalc.layers.base import TOKENS, Layer, Proved, Role, RowWise, Weight, 
 from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, offset_slots, one_slot, vector_target
 from boundcalc.layers.forward import Arrays, Forward
 
-CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
+_CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
 """The largest second derivative, rounded up: 2/sqrt(2 pi), 1/2, 1.702/2, 4/(3 sqrt 3) and 0."""
-KINKED = ("relu",)
+_KINKED = ("relu",)
 """Piecewise linear, with a slope that jumps by 1 once."""
 ROOM = (0.3, 0.6, 1.2, 2.4)
 """What curvature may add to the spread of the noise; the noise is then as small as that asks."""
@@ -75,11 +75,11 @@ def averaged(
     k, lipschitz = ns.number(units), ns.number(slope)
     extra = 1 / (2 * lipschitz)
     bend = k / (2 * reach)
-    if activation in KINKED:
+    if activation in _KINKED:
         return extra + ns.sqrt(k / (2 * ns.pi)) / lipschitz, bend / lipschitz
-    if activation not in CURVATURE:
+    if activation not in _CURVATURE:
         return None
-    return extra, (bend + ns.number(CURVATURE[activation]) / 2 * ns.sqrt(k)) / lipschitz
+    return extra, (bend + ns.number(_CURVATURE[activation]) / 2 * ns.sqrt(k)) / lipschitz
 
 
 def _summed(ns: NumberSystem, row: Target, activation: str, slope: float, reach: Number) -> Iterator[Target]:

@@ -62,7 +62,7 @@ def _alike(layer: Layer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class _Ending:
     """A residual part whose last map meets the read-out (A6)."""
 
     before: tuple[Layer, ...]
@@ -85,7 +85,7 @@ class Ending:
         return None
 
 
-def ending(layers: Sequence[Layer]) -> Ending | None:
+def ending(layers: Sequence[Layer]) -> _Ending | None:
     """The end of a network that reads out the sum of rows and of a linear map, in fewer numbers."""
     *front, readout = layers
     pools: list[Layer] = []
@@ -93,7 +93,7 @@ def ending(layers: Sequence[Layer]) -> Ending | None:
         pools.insert(0, front.pop())
     match front, readout:
         case (*before, Residual((*inside, Linear() as last), (), True)), Linear() if 2 * readout.d_out <= last.d_out:
-            return Ending(tuple(before), tuple(inside), last, tuple(pools), readout)
+            return _Ending(tuple(before), tuple(inside), last, tuple(pools), readout)
     return None
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.norms import spectral
+from boundcalc.norms import _spectral as spectral
 from boundcalc.norms.matrix import Measured, as_stored, measure
 from boundcalc.norms.rounding import UNIT, gamma, roots, scale_for, total, ups
 

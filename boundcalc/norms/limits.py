@@ -64,14 +64,14 @@ def explicit(matrix: Floats) -> Budget:
     core = matrix[np.any(matrix != 0, axis=1)]
     core = core[:, np.any(core != 0, axis=0)]
     core_norms = measure(as_stored(np.ascontiguousarray(core, np.float64)), np.random.default_rng(0), exact=True)
-    return every(replace(core_norms, shape=matrix.shape, rank=upper_rank(core)))
+    return every(replace(core_norms, shape=matrix.shape, rank=_upper_rank(core)))
 
 
 _MOST_EXACT = 10**5
 """Entries of a matrix whose rank is computed in whole numbers."""
 
 
-def upper_rank(matrix: Floats) -> int:
+def _upper_rank(matrix: Floats) -> int:
     """The exact rank of matrices of moderate size; else the number of distinct rows, or columns, but for their sign."""
     rows = _distinct(_distinct(matrix).T)
     least = min(rows.shape)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import NotFinite
-from boundcalc.norms import spectral
+from boundcalc.norms import _spectral as spectral
 from boundcalc.norms.rounding import UNIT, root, roots, scale_for, total, unscaled, up, ups
 from boundcalc.setting import Budget
 

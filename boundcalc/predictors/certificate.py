@@ -19,7 +19,7 @@ from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
 from boundcalc.base.schema import ClosedShare, Count, Share, check_fields, write
 from boundcalc.base.value import Value
-from boundcalc.predictors.statements import PredictorStatement, read_as
+from boundcalc.predictors._statements import PredictorStatement, read_as
 
 _FORMAT = "boundcalc-predictor-certificate/4"
 _TOLERANCE = 1e-6
@@ -237,7 +237,7 @@ def issue(
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class _Verified:
     """What a check did.
 
     Attributes:
@@ -253,7 +253,7 @@ class Verified:
 
 def verify_predictor(
     certificate: PredictorCertificate, data: Any = None, learner_of: LearnerOf | None = None
-) -> Verified:
+) -> _Verified:
     """Re-derive the number from the facts; with the examples, establish the facts again too.
 
     Args:
@@ -276,14 +276,14 @@ def verify_predictor(
         )
     if data is None:
         shown = None if learner_of is None or method.prove is None else method.prove(certificate, learner_of)
-        return Verified(value, proved=shown)
+        return _Verified(value, proved=shown)
 
     def none(recipe: Mapping[str, Any]) -> Any:
         raise CertificateError(
             f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}"
         )
 
-    return Verified(value, method.establish(certificate, data, learner_of or none))
+    return _Verified(value, method.establish(certificate, data, learner_of or none))
 
 
 def digest_of(value: object) -> str:

@@ -21,6 +21,8 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.schema import Count, write
+from boundcalc.predictors._statements import G7, H, read_as
+from boundcalc.predictors._tails import float_limit
 from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,
@@ -43,8 +45,6 @@ from boundcalc.predictors.data import (
     of_another_count,
 )
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import G7, H, read_as
-from boundcalc.predictors.tails import float_limit
 
 _Entries = Mapping[int, int]
 """Whole numbers other than 0 by their places."""
@@ -81,7 +81,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Message:
-    """What a certificate says of its weights; `message_bits` checks that it fits."""
+    """What a certificate says of its weights; `_message_bits` checks that it fits."""
 
     seed: Count
     updates: Mapping[str, Update] = field(default_factory=dict[str, Update])
@@ -92,7 +92,7 @@ def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     return (math.prod(shape), 1) if len(shape) < 2 else (math.prod(shape[:-1]), shape[-1])
 
 
-def message_bits(message: Message, shapes: Mapping[str, tuple[int, ...]], exponent: int) -> float:
+def _message_bits(message: Message, shapes: Mapping[str, tuple[int, ...]], exponent: int) -> float:
     """-log2 of the probability of a message, rounded up; raises `CertificateError` for what the code cannot say.
 
     Args:
@@ -204,7 +204,7 @@ class Code:
 
     def bits(self, message: Message) -> float:
         """What a message takes."""
-        return message_bits(message, self.reference.shapes, self.exponent)
+        return _message_bits(message, self.reference.shapes, self.exponent)
 
     def weights(self, message: Message, checkpoint: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """What a message decodes to, in float64."""

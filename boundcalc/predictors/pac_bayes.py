@@ -23,6 +23,8 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import certainly_le, upper_float
 from boundcalc.base.schema import Count, write
+from boundcalc.predictors._statements import ErrorCount, PredictorStatement, read_as
+from boundcalc.predictors._tails import binomial_mass, root, rounded_up
 from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,
@@ -45,8 +47,6 @@ from boundcalc.predictors.data import (
 )
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.reference import Reference
-from boundcalc.predictors.statements import ErrorCount, PredictorStatement, read_as
-from boundcalc.predictors.tails import binomial_mass, root, rounded_up
 
 # -- G6': PAC-Bayes for weights drawn once from a posterior and tested on the examples the posterior was made from
 

@@ -19,6 +19,7 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.output import write_text
 from boundcalc.base.schema import Count, Size, read_complete, write
+from boundcalc.predictors._statements import H
 from boundcalc.predictors.certificate import (
     METHODS,
     Certified,
@@ -40,7 +41,6 @@ from boundcalc.predictors.data import (
     refuse_other_examples,
 )
 from boundcalc.predictors.plans import G10R, Member
-from boundcalc.predictors.statements import H
 
 _OTHERS = 64
 """Examples besides the picks that a replay meets."""

@@ -13,9 +13,9 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import certainly_le
 from boundcalc.base.schema import ClosedShare, Count, Size, check_fields
+from boundcalc.predictors._statements import ErrorCount, H, PredictorStatement
+from boundcalc.predictors._tails import binomial_tail, limit, rounded_up
 from boundcalc.predictors.certificate import equal_shares
-from boundcalc.predictors.statements import ErrorCount, H, PredictorStatement
-from boundcalc.predictors.tails import binomial_tail, limit, rounded_up
 
 _References = tuple[tuple[Count, ClosedShare], ...]
 """Numbers of errors that a bound is made for, each with its share of delta."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
+from boundcalc.proof._levels import Booked
 from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.levels import Booked
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers.base import cover_uses
 from boundcalc.statements.noises import NOISES
@@ -42,7 +42,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelParts:
+class _LevelParts:
     """One level: its scale on the loss, its log count, what it adds to the bound (chains), its pieces."""
 
     scale: arb
@@ -68,7 +68,7 @@ class Breakdown:
     formula: str
     value: arb
     terms: tuple[Term, ...]
-    levels: tuple[LevelParts, ...]
+    levels: tuple[_LevelParts, ...]
     statements: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ def break_down(run: Run) -> Breakdown:
     certificate, strategy, network, inputs = run.certificate, run.strategy, run.network, run.known
     links = strategy.links(INTERVAL, inputs) or [None] * len(run.booked)
     gains = {} if network is None else network.gains
-    levels: list[LevelParts] = []
+    levels: list[_LevelParts] = []
     for scale, count, link, booked in zip(inputs.scales, inputs.counts, links, run.booked, strict=False):
         parts = (
             Part(
@@ -95,7 +95,7 @@ def break_down(run: Run) -> Breakdown:
             )
             for key, entry in booked.items()
         )
-        levels.append(LevelParts(scale, count, link, tuple(parts)))
+        levels.append(_LevelParts(scale, count, link, tuple(parts)))
     terms = [*strategy.terms(INTERVAL, inputs)]
     paid = run.price != 0
     if paid:

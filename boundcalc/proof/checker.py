@@ -20,8 +20,8 @@ from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float, upper_
 from boundcalc.base.numbers import log_add
 from boundcalc.base.rounding import log_up
 from boundcalc.base.value import Value
+from boundcalc.proof._levels import Booked, book
 from boundcalc.proof.certificate import LEAST_COUNT, Certificate, problem_of
-from boundcalc.proof.levels import Booked, book
 from boundcalc.setting import Norms, Setting
 from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.network import Network
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-CLAIM_TOLERANCE = 1e-12
+_CLAIM_TOLERANCE = 1e-12
 """A claim is a rounded logarithm: it may fall short of what is re-derived by its last printed digits."""
 _ROOM = 1e-12
 """What rounding may add to a rescaled tolerance."""
@@ -143,7 +143,7 @@ def verify(certificate: Certificate) -> Checked:
     ]
     values = [*(level.log_count for level in derived.levels), derived.nats, derived.log_value]
     for (claimed, what), value in zip(claims, values, strict=True):
-        if claimed is None or value is None or not value <= claimed + CLAIM_TOLERANCE * max(1.0, abs(value)):
+        if claimed is None or value is None or not value <= claimed + _CLAIM_TOLERANCE * max(1.0, abs(value)):
             power = "" if "nats" in what else "e^"
             said = "nothing" if claimed is None else f"{power}{claimed:.12g}"
             raise CertificateError(f"{what} does not follow: {said} is claimed, but the steps only give {power}{value}")

@@ -22,7 +22,7 @@ from boundcalc.base.schema import (
 from boundcalc.base.validate import choice, shown
 from boundcalc.layers.base import Weight, weights_of
 from boundcalc.layers.products import products_of
-from boundcalc.setting.architecture import PRESETS, Architecture
+from boundcalc.setting._architecture import PRESETS, Architecture
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms, place_of
 
 MARGIN = 0.12

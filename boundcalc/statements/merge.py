@@ -48,7 +48,7 @@ def merge_linear_maps(setting: Setting) -> Merged | None:
         return None
     plain = not any(layer.branches for layer in a.stages)
     larger = setting
-    for step in (_merge_consecutive,) if plain else (look_up, split_readout):
+    for step in (_merge_consecutive,) if plain else (look_up, _split_readout):
         larger = step(larger) or larger
     referred = any(budget.distance is not None for budget in setting.norms.budgets.values())
     return None if larger is setting else Merged(larger, plain and not referred)
@@ -184,7 +184,7 @@ def look_up(setting: Setting) -> Setting | None:
     return merger.result(parts.lookup, Pool("cls"), replace(output, bias=FIRST_ROW), *parts.rest)
 
 
-def split_readout(setting: Setting) -> Setting | None:
+def _split_readout(setting: Setting) -> Setting | None:
     """A6 at the end: (x + h A + a) R + r = x R + h (A R) + (a R + r); None where the network does not end so."""
     parts = ending(setting.architecture.stages)
     if parts is None:

@@ -28,7 +28,7 @@ _GRID_RATIO = 2.0**0.125
 _TOP = 1e300
 _MOST_CANDIDATES = 10**6
 
-SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
+_SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
 """The Schatten powers one may choose among after training."""
 
 
@@ -92,33 +92,33 @@ def correct_for_selection(setting: Setting) -> tuple[Setting, Measured | None]:
 # -- grids
 
 
-def grid_value(steps: int) -> float:
+def _grid_value(steps: int) -> float:
     """The grid is these floats, exactly."""
     return _GRID_BASE * _GRID_RATIO**steps
 
 
 def _grid_steps(value: float) -> int:
-    """The least k with value <= grid_value(k)."""
+    """The least k with value <= _grid_value(k)."""
     if value > _TOP:
         raise InvalidSetting(f"a norm of {value:g} is beyond the grid of budgets, which ends at {_TOP:g}")
     steps = max(0, math.ceil(math.log(value / _GRID_BASE) / math.log(_GRID_RATIO)) - 1) if value > 0 else 0
-    while grid_value(steps) < value:
+    while _grid_value(steps) < value:
         steps += 1
     return steps
 
 
 def _on_grid(value: float) -> float:
-    return grid_value(_grid_steps(value))
+    return _grid_value(_grid_steps(value))
 
 
-def margin_steps(margin: float) -> int:
+def _margin_steps(margin: float) -> int:
     """The k of the margin grid 2^-k, k any whole number, fixed in advance: the largest grid value up to the margin."""
     return 1 - math.frexp(margin)[1]
 
 
 def margin_down(margin: float) -> float:
     """A margin rounded down to its grid; no training example errs at the smaller margin that does not at the larger."""
-    return math.ldexp(1.0, -margin_steps(margin))
+    return math.ldexp(1.0, -_margin_steps(margin))
 
 
 def _round_up(setting: Setting, norms: Norms) -> Norms:
@@ -167,7 +167,7 @@ def _limits_of(key: str, budget: Budget) -> Iterator[tuple[tuple[str, str, float
 # -- the union bound
 
 
-def steps_cost(ns: NumberSystem, k: int, *, two_sided: bool = False) -> Number:
+def _steps_cost(ns: NumberSystem, k: int, *, two_sided: bool = False) -> Number:
     """P1: added to log(1/delta) for a budget k steps up its grid: log((k+1)(k+2)), + log 1.5 if two-sided.
 
     The weights 1/((k+1)(k+2)) sum to 1 over k >= 0; over all integers, with |k|, they sum to 3/2.
@@ -202,7 +202,7 @@ def _sample_cost(ns: NumberSystem, setting: Setting, seen: Seen) -> Number:
             raise CertificateError(f"the margin {sample.margin!r} is not on the grid that was fixed in advance")
         if not sample.margin <= seen.margin:
             raise CertificateError(f"the margin {sample.margin!r} is above the measured {seen.margin!r}")
-        cost = cost + steps_cost(ns, margin_steps(sample.margin), two_sided=True)
+        cost = cost + _steps_cost(ns, _margin_steps(sample.margin), two_sided=True)
     if seen.train_error is not None and seen.candidates is not None:
         least = risk_candidates(setting)
         if not sample.train_error >= seen.train_error:
@@ -234,11 +234,11 @@ def _norms_cost(ns: NumberSystem, setting: Setting, measured: Norms) -> Number:
             raise CertificateError(f"{where} = {limits[place]} is below the measured {least[place]}")
     for (key, name, power), value in limits.items():
         step = int(value) if name == "rank" else _grid_steps(value)
-        if name != "rank" and grid_value(step) != value:
+        if name != "rank" and _grid_value(step) != value:
             raise CertificateError(f"{key}.{name} = {value!r} is not on the grid that was fixed in advance")
-        if power not in (None, *SCHATTEN_POWERS):
+        if power not in (None, *_SCHATTEN_POWERS):
             raise CertificateError(f"{key}: a Schatten power chosen after training is one of 0.1, 0.2, ..., 2")
-        cost = cost + steps_cost(ns, step)
+        cost = cost + _steps_cost(ns, step)
         if power is not None:
-            cost = cost + ns.log(ns.number(len(SCHATTEN_POWERS)))
+            cost = cost + ns.log(ns.number(len(_SCHATTEN_POWERS)))
     return cost

@@ -9,7 +9,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import is_name
 from boundcalc.base.registry import Registry
 from boundcalc.base.validate import choice
-from boundcalc.theorems.data import theorems
+from boundcalc.theorems._data import theorems
 from boundcalc.theorems.policies import POLICIES as POLICIES
 from boundcalc.theorems.policies import Policy as Policy
 from boundcalc.theorems.theorem import Theorem as Theorem

@@ -19,10 +19,10 @@ from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements import gap
 from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece, claimed, loss_lipschitz
-from boundcalc.theorems.algebra import Expr, number
-from boundcalc.theorems.code import ball
-from boundcalc.theorems.data import FORMULAS, LEFT
-from boundcalc.theorems.formula import Definition, Formula, ordered
+from boundcalc.theorems._algebra import Expr, number
+from boundcalc.theorems._code import ball
+from boundcalc.theorems._data import FORMULAS, LEFT
+from boundcalc.theorems._formula import Definition, Formula, ordered
 from boundcalc.theorems.symbols import symbol
 
 _THIRD = sympy.Rational(1, 3)
@@ -96,7 +96,7 @@ def _at_least_one(x: Expr) -> bool:
 
 
 @dataclass
-class SympySystem:
+class _SympySystem:
     """Expressions in positive symbols.
 
     A minimum that the symbols leave open becomes a number among its arguments, else the last symbol among them, the
@@ -156,7 +156,7 @@ class _Derivation:
     """One formula on its way: the lemmas it may use, and the parts that have a letter, by name."""
 
     lemmas: frozenset[str]
-    ns: SympySystem = field(default_factory=SympySystem)
+    ns: _SympySystem = field(default_factory=_SympySystem)
     parts: dict[str, Definition] = field(default_factory=dict[str, Definition])
 
     def named(self, name: str, expr: Expr, latex: str = "") -> sympy.Symbol:

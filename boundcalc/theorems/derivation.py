@@ -12,7 +12,7 @@ from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.theory import HERE, Entry, Source
 from boundcalc.base.validate import choice
 from boundcalc.theorems import prose
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._formula import Formula
 from boundcalc.theorems.printing import WIDE
 from boundcalc.theorems.theorem import Step, Theorem
 

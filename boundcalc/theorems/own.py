@@ -18,7 +18,7 @@ from boundcalc.setting import Setting
 from boundcalc.theorems.theorem import Theorem, field_value
 
 if TYPE_CHECKING:
-    from boundcalc.theorems.formula import Formula
+    from boundcalc.theorems._formula import Formula
 
 _KINDS = ("bound", "a_posteriori", "proxy", "estimate")
 
@@ -67,8 +67,8 @@ class Bound:
     def _read(self) -> Formula:
         import sympy
 
-        from boundcalc.theorems.algebra import parse
-        from boundcalc.theorems.formula import Formula
+        from boundcalc.theorems._algebra import parse
+        from boundcalc.theorems._formula import Formula
         from boundcalc.theorems.symbols import symbol
 
         if isinstance(self.formula, Formula):

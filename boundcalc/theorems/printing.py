@@ -11,7 +11,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.precedence import PRECEDENCE
 
 from boundcalc.theorems import symbols
-from boundcalc.theorems.algebra import Expr
+from boundcalc.theorems._algebra import Expr
 from boundcalc.theorems.prose import plain
 
 SIGNS = {"le": r"\le", "eq": "=", "ge": r"\ge"}

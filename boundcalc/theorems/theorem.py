@@ -18,7 +18,7 @@ from boundcalc.theorems.policies import Policy
 
 if TYPE_CHECKING:
     from boundcalc.setting import Setting
-    from boundcalc.theorems.formula import Formula
+    from boundcalc.theorems._formula import Formula
 
 QUANTITIES = (
     "gap",
@@ -195,7 +195,7 @@ class Theorem:
         return Value.of(self.name, what, self.kind, upper_float(formula.ball(**rest)), formula.name, dict(values))
 
     def _check_hypotheses(self, values: Mapping[str, float]) -> None:
-        from boundcalc.theorems.algebra import parse
+        from boundcalc.theorems._algebra import parse
 
         products = {letters: float(parse(text, values)) for letters, text in self.at_most_1.items()}
         if any(product > 1 for product in products.values()):

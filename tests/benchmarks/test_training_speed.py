@@ -16,7 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from boundcalc.lab.train.bits import two_sided  # noqa: E402
+from boundcalc.lab.train._bits import two_sided  # noqa: E402
 from boundcalc.lab.train.optim import StackedOptimiser  # noqa: E402
 from boundcalc.lab.train.parameters import Init  # noqa: E402
 from boundcalc.lab.train.stack import Stack, losses  # noqa: E402

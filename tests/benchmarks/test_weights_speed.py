@@ -65,8 +65,8 @@ def test_an_audit_against_weightwatcher(name: str, models: dict[str, tuple[Path,
 
 
 def heads_only(path: Path) -> None:
+    from boundcalc.checkpoints._tasks import Plan
     from boundcalc.checkpoints.audit import open_model
-    from boundcalc.checkpoints.tasks import Plan
 
     model = open_model(path)
     plan = Plan(model, model.architecture, exact=False)
@@ -77,7 +77,7 @@ def heads_only(path: Path) -> None:
 
 def formed(path: Path, blocks: int) -> None:
     """A script that forms each head's d x d products and takes their singular values."""
-    from boundcalc.checkpoints.arrays import heads_of
+    from boundcalc.checkpoints._arrays import heads_of
     from boundcalc.checkpoints.audit import open_model
 
     model = open_model(path)
@@ -100,7 +100,7 @@ def test_heads_against_forming_the_products(name: str, models: dict[str, tuple[P
 
 def test_one_wide_matrix_against_its_singular_values() -> None:
     w = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
-    from boundcalc.norms import spectral
+    from boundcalc.norms import _spectral as spectral
     from boundcalc.norms.rounding import up
 
     square = up(float(np.einsum("ij,ij->", w, w, dtype=np.float64)), w.size)

@@ -15,13 +15,13 @@ from typing import Any
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from boundcalc.checkpoints.arrays import Arrays
+from boundcalc.checkpoints._arrays import Arrays
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families import FAMILIES, Family, Model
 from boundcalc.checkpoints.families.table import compiled
 from boundcalc.layers.base import flat, place_named
-from boundcalc.testing.drawing import Parameters, joined
-from boundcalc.testing.report import Cases
+from boundcalc.testing._drawing import Parameters, joined
+from boundcalc.testing._report import Cases
 from tests.checkpoints.zoo import ZOO
 from tests.laws.kinds.families import FamilyExample
 

@@ -19,8 +19,8 @@ from boundcalc.layers.activation import ACTIVATIONS
 from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.layers.forward import Fixed
 from boundcalc.setting import Layer, Norms
-from boundcalc.testing.layers import POINTS, LayerExample, Rule, claimed
-from boundcalc.testing.report import Cases
+from boundcalc.testing._layers import POINTS, LayerExample, Rule, claimed
+from boundcalc.testing._report import Cases
 
 _Fields = Mapping[str, Any]
 _KNOB: _Fields = {"C": 1.3}

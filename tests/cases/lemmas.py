@@ -12,8 +12,8 @@ from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.covers.lemmas import MatrixPerceptron, Maurey, PublishedPerceptron
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
-from boundcalc.testing.lemmas import LemmaExample, examples_of, scaled
-from boundcalc.testing.report import Cases
+from boundcalc.testing._lemmas import LemmaExample, examples_of, scaled
+from boundcalc.testing._report import Cases
 
 KINDS: tuple[Kind, ...] = ("map", "score", "query", "key", "vector", "gain", "table")
 _TOO_SMALL: dict[type[CoverLemma], float] = {PublishedPerceptron: 0.02, MatrixPerceptron: 0.1, Maurey: 0.2}

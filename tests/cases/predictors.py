@@ -14,6 +14,7 @@ import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
+from boundcalc.predictors._statements import PredictorStatement
 from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, digest_of_arrays
 from boundcalc.predictors.occam import Code, Message, Update, certify_message
@@ -25,8 +26,7 @@ from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.search import follow
 from boundcalc.predictors.rules.tables import tables_of
-from boundcalc.predictors.statements import PredictorStatement
-from boundcalc.testing.report import Cases
+from boundcalc.testing._report import Cases
 from tests.laws.kinds.predictors import PredictorExample, World
 from tests.predictors.rules.networks import looking_at
 

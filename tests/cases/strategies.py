@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
-from boundcalc.testing.report import Cases
-from boundcalc.testing.strategies import COINS, Coins, scaled
+from boundcalc.testing._report import Cases
+from boundcalc.testing._strategies import COINS, Coins, scaled
 
 _TOO_SMALL = {"closed": 0.2, "published": 0.05}
 """A tenth off is noticed where a bound is nearly sharp, a larger part where it is not."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from boundcalc.testing.report import Cases
+from boundcalc.testing._report import Cases
 from boundcalc.theorems import THEOREMS, Theorem
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._formula import Formula
 
 
 def _inverted(theorem: Theorem) -> Theorem:

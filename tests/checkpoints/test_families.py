@@ -187,7 +187,7 @@ def test_a_file_that_is_no_mapping_is_refused(text: str, message: str, tmp_path:
 
 
 def test_wide_blocks_are_probed_and_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from boundcalc.norms import spectral
+    from boundcalc.norms import _spectral as spectral
 
     monkeypatch.setattr(spectral, "EXACT_SIDE", 4)
     t, config = tensors_of("bert")

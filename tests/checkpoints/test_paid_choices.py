@@ -14,9 +14,9 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.statements.posthoc import (
+    _margin_steps,
     correct_for_selection,
     margin_down,
-    margin_steps,
     posthoc_cost,
 )
 from boundcalc.statements.strategies import risk_candidates
@@ -31,7 +31,7 @@ def setting(**values: Any) -> Setting:
 def test_the_margin_grid_rounds_down_to_powers_of_two(margin: float) -> None:
     down = margin_down(margin)
     assert down <= margin < 2 * down
-    assert down == 2.0 ** -margin_steps(margin)
+    assert down == 2.0 ** -_margin_steps(margin)
     assert margin_down(down) == down
 
 

@@ -43,7 +43,7 @@ def test_a_second_checker_that_disagrees_fails(run: Run, tmp_path: Path, monkeyp
     path = tmp_path / "gap.json"
     line = ("eval", "--depth", "1", "--bound", "parameters", "--no-solve", "--certificate", str(path))
     assert run(*line).exit_code == 0
-    monkeypatch.setattr("boundcalc.proof.second.value._links", lambda *_, **__: 0.9)
+    monkeypatch.setattr("boundcalc.proof.second._value._links", lambda *_, **__: 0.9)
     outcome = run("verify", str(path))
     assert outcome.exit_code == 1
     assert "stands alone, does not confirm it: the claim does not follow" in one_line(outcome)

@@ -41,7 +41,7 @@ def test_defects_are_told_in_one_line_too(run: Run, monkeypatch: pytest.MonkeyPa
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("boundcalc.cli.report.Evaluator", broken)
+    monkeypatch.setattr("boundcalc.cli._report.Evaluator", broken)
     outcome = run("eval")
     assert outcome.exit_code == 1
     assert "internal error: ZeroDivisionError: oh; --debug" in one_line(outcome)
@@ -51,7 +51,7 @@ def test_a_missing_library_names_its_extra(run: Run, monkeypatch: pytest.MonkeyP
     def lacking(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch.nn")
 
-    monkeypatch.setattr("boundcalc.cli.report.Evaluator", lacking)
+    monkeypatch.setattr("boundcalc.cli._report.Evaluator", lacking)
     outcome = run("eval")
     assert outcome.exit_code == 1
     assert "pip install '.[train]'" in one_line(outcome)

@@ -14,8 +14,8 @@ import pytest
 
 from boundcalc import Setting, compare
 from boundcalc.base.rounding import upper
-from boundcalc.cli.options import number
-from boundcalc.cli.setting import ENTRIES
+from boundcalc.cli._options import number
+from boundcalc.cli._setting import ENTRIES
 from boundcalc.setting import Architecture, Sample
 from boundcalc.theorems import BOUNDS, POLICIES
 

@@ -11,7 +11,7 @@ import pytest
 
 from boundcalc.cli import GROUPS as LISTED
 from boundcalc.cli import main
-from boundcalc.cli.explain import GROUPS, entries
+from boundcalc.cli._explain import GROUPS, entries
 from tests.laws.test_options import commands
 
 from .conftest import Run

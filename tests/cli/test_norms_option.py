@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from boundcalc import Budget
-from boundcalc.cli.setting import budgets_of
+from boundcalc.cli._setting import budgets_of
 from boundcalc.setting.norms import JSON_NAMES
 
 from .conftest import answer, written

@@ -65,7 +65,7 @@ def test_options_of_certificates_need_a_method(run: Run, tmp_path: Path) -> None
 
 def test_errors_are_said_to_be_of_the_examples_that_test(capsys: pytest.CaptureFixture[str]) -> None:
     """Those that were picked are not among them."""
-    from boundcalc.cli.train import show_certificates
+    from boundcalc.cli._train import show_certificates
 
     entry = {"method": "p2l", "statement": "G10r", "risk": 0.29, "errors": 2, "n": 60, "picks": 8, "certified": "made"}
     show_certificates([{**entry, "test_error": None, "file": None}], 0.05)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from boundcalc.cli.lazy import EXTRA_OF
+from boundcalc.cli._lazy import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"matplotlib", "mpmath", "numpy", "scipy", "sympy", "torch"}
@@ -52,14 +52,14 @@ def test_no_heavy_library_is_imported(words: tuple[str, ...]) -> None:
 
 def test_the_import_check_sees_a_heavy_library() -> None:
     """Negative control: formulas do import SymPy."""
-    done = _python("import sys, boundcalc.theorems.formula\nprint('modules:', *sys.modules)")
+    done = _python("import sys, boundcalc.theorems._formula\nprint('modules:', *sys.modules)")
     assert "sympy" in HEAVY & set(done.stdout.split())
 
 
 def test_commands_import_only_their_own_module() -> None:
     modules = _imported("explain", "T2")
-    assert "boundcalc.cli.explain" in modules
-    assert not {"boundcalc.cli.eval", "boundcalc.cli.solve", "boundcalc.cli.screen", "rich.table"} & modules
+    assert "boundcalc.cli._explain" in modules
+    assert not {"boundcalc.cli._eval", "boundcalc.cli._solve", "boundcalc.cli._screen", "rich.table"} & modules
 
 
 def test_verifying_does_not_load_the_search(tmp_path: Path) -> None:

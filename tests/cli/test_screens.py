@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from boundcalc.base.rounding import down, near, percent, short, up
 from boundcalc.base.table import as_text, fitted
 from boundcalc.cli import main
-from boundcalc.cli.explain import GROUPS
+from boundcalc.cli._explain import GROUPS
 
 from .conftest import run_line
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from boundcalc.cli.grid import parse_axes
+from boundcalc.cli._grid import parse_axes
 
 from .conftest import Run, one_line
 

@@ -126,7 +126,7 @@ def page(name: str, folder: Path) -> Page:
 
 
 def small_grid(patch: pytest.MonkeyPatch) -> None:
-    from boundcalc.lab.explore import checked
+    from boundcalc.lab.explore import _checked as checked
 
     for name in ("COMPARED", "COVERED", "SEARCHED"):
         patch.setattr(checked, name, ())

@@ -10,9 +10,9 @@ import pytest
 
 from boundcalc import Setting
 from boundcalc.base.numbers import log_add
-from boundcalc.engine.chain import Chains
+from boundcalc.engine._chain import Chains
 from boundcalc.engine.evaluate import Evaluator
-from boundcalc.engine.one_level import uniform_half
+from boundcalc.engine.one_level import _uniform_half
 from boundcalc.engine.search import Search
 
 LARGE = {name: Setting.of(name) for name in ("bert", "llama")}
@@ -70,7 +70,7 @@ def test_noise_costs_what_the_search_thinks(name: str) -> None:
     """Far beyond where curves are tabulated the search was too hopeful by .2%."""
     evaluator = Evaluator(LARGE[name])
     for factor in (0.2, 3, 300):
-        m = math.ceil(factor * math.exp(uniform_half(evaluator.search("best")).log_count))
+        m = math.ceil(factor * math.exp(_uniform_half(evaluator.search("best")).log_count))
         found = [
             each
             for each in evaluator.search("best").with_samples(m).candidates("risk")

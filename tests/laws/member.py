@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boundcalc.engine.witness import State, best_state, first_token
+from boundcalc.engine._witness import State, best_state, first_token
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Embedding, Setting
-from boundcalc.testing.drawing import Array, Dice, Parameters, within
+from boundcalc.testing._drawing import Array, Dice, Parameters, within
 from tests.soundness.network import Network
 
 Arrays = dict[tuple[str, int | None, int | None], np.ndarray]

@@ -22,18 +22,18 @@ from boundcalc import Setting
 from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.intervals import upper_float
 from boundcalc.checkpoints.forward import NUMPY
-from boundcalc.engine import witness
+from boundcalc.engine import _witness as witness
+from boundcalc.engine._witness import built_margin, no_witness
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
-from boundcalc.engine.witness import built_margin, no_witness
 from boundcalc.layers.base import weights_of
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.checker import check
 from boundcalc.setting import PRESETS, Budget, Embedding, Normaliser, Norms
 from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
-from boundcalc.testing.drawing import Array, Parameters, limits_of, used
-from boundcalc.testing.layers import Arrays
+from boundcalc.testing._drawing import Array, Parameters, limits_of, used
+from boundcalc.testing._layers import Arrays
 from boundcalc.theorems import POLICIES
 from tests.laws.member import climb, member
 from tests.laws.settings import settings

@@ -6,7 +6,7 @@ import pytest
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.testing import Cases, LawBroken
-from boundcalc.testing.report import judge
+from boundcalc.testing._report import judge
 from tests.mutations import MUTATIONS, ROOT, Mutation
 
 

@@ -20,8 +20,8 @@ from boundcalc.setting import (
 )
 from boundcalc.statements.network import claimed as facts
 from boundcalc.testing import Cases, LayerExample, check_layer
-from boundcalc.testing.drawing import Dice, used
-from boundcalc.testing.layers import LAWS, Rule, claimed
+from boundcalc.testing._drawing import Dice, used
+from boundcalc.testing._layers import LAWS, Rule, claimed
 from tests.cases.layers import cases
 
 KNOB = Norms(C=1.3)

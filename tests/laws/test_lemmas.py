@@ -12,7 +12,7 @@ from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.targets import Points, Target, matrix_norms
 from boundcalc.testing import Cases, check_lemma
-from boundcalc.testing.lemmas import LAWS, least_log_count
+from boundcalc.testing._lemmas import LAWS, least_log_count
 from tests.cases.lemmas import cases, examples
 
 UNPROVED = ("T13", "T14")

@@ -24,7 +24,7 @@ from boundcalc.setting import (
     Norms,
     Pool,
 )
-from boundcalc.testing.drawing import Array, Dice
+from boundcalc.testing._drawing import Array, Dice
 from tests.soundness.network import Network
 
 HEADS, ROWS, TOKENS = 2, 3, 4

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from boundcalc.cli import main
-from boundcalc.cli.setting import ENTRIES
+from boundcalc.cli._setting import ENTRIES
 
 MOST_COMMANDS, MOST_OPTIONS = 13, 201
 """They may fall."""

@@ -31,7 +31,7 @@ from boundcalc.setting import (
 )
 from boundcalc.setting.norms import Norms
 from boundcalc.statements.premise import _classes, margin_of_class, margin_on_both_labels, no_member
-from boundcalc.testing.drawing import Array, Parameters
+from boundcalc.testing._drawing import Array, Parameters
 from boundcalc.theorems import POLICIES
 from tests.laws.member import climb
 from tests.laws.settings import settings

@@ -7,7 +7,7 @@ import pytest
 
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.testing import Cases, Coins, check_strategy
-from boundcalc.testing.strategies import LAWS
+from boundcalc.testing._strategies import LAWS
 from tests.cases.strategies import cases
 
 

@@ -12,7 +12,7 @@ from mpmath import mpf
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.texts import STATEMENTS
 from boundcalc.theorems import BOUNDS, POLICIES, THEOREMS
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._formula import Formula
 from boundcalc.theorems.symbols import BY_NAME
 from tests.cases.theorems import cases
 from tests.laws.kinds.theorems import check_theorem, grows_as_published, rises, typical, value_at

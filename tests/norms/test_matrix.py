@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import NotFinite
-from boundcalc.norms import spectral
+from boundcalc.norms import _spectral as spectral
 from boundcalc.norms.matrix import Measured, as_stored, measure, schatten_sum, vector
 from boundcalc.norms.rounding import gamma, up
 

@@ -46,8 +46,8 @@ PINNED = "7af7c80a0766a6ce1f485affaa95a80576feb1d7a8ba2d0953de160328fd2bdd"
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_the_search_finds_few_bits_and_answers_for_its_number(noise: float) -> None:
     torch = pytest.importorskip("torch")
+    from boundcalc.lab.train._occam import search
     from boundcalc.lab.train.network import ModelNetwork
-    from boundcalc.lab.train.occam import search
     from boundcalc.lab.train.tasks import BooleanTask
     from boundcalc.lab.train.trial import Trial, model_for
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import betaincc
 
 from boundcalc.base.errors import CertificateError
+from boundcalc.predictors._tails import binomial_mass, binomial_tail, float_limit, limit
 from boundcalc.predictors.certificate import known_statements
-from boundcalc.predictors.tails import binomial_mass, binomial_tail, float_limit, limit
 
 Floats = NDArray[np.float64]
 STATEMENTS = known_statements()

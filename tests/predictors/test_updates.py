@@ -17,14 +17,14 @@ from flint import arb
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.schema import write
 from boundcalc.predictors import occam
-from boundcalc.predictors.occam import Message, Update, matrix, message_bits
-from boundcalc.predictors.statements import read_as
+from boundcalc.predictors._statements import read_as
+from boundcalc.predictors.occam import Message, Update, _message_bits, matrix
 
 SHAPES = {"a": (3, 4), "b": (5,), "c": (2, 3, 4), "d": (1, 6)}
 
 
 def probability(message: Message, shapes: Mapping[str, tuple[int, ...]] = SHAPES, exponent: int = 0) -> float:
-    return 2 ** -message_bits(message, shapes, exponent)
+    return 2 ** -_message_bits(message, shapes, exponent)
 
 
 def random_message(rng: random.Random) -> Message:
@@ -51,7 +51,7 @@ def test_messages_are_read_as_they_are_written_and_do_what_they_say() -> None:
     for _ in range(100):
         message = random_message(rng)
         assert read_as(Message, "a message", json.loads(json.dumps(write(message, complete=True)))) == message
-        assert message_bits(message, SHAPES, rng.randrange(-10, 10)) > 0
+        assert _message_bits(message, SHAPES, rng.randrange(-10, 10)) > 0
         for name, update in message.updates.items():
             rows, columns = matrix(SHAPES[name])
             if update.columns is not None:
@@ -122,11 +122,11 @@ def test_every_part_of_the_code_has_its_law() -> None:
 )
 def test_what_the_code_cannot_say_is_refused(update: Update) -> None:
     with pytest.raises(CertificateError):
-        message_bits(Message(0, {"a": update}), SHAPES, 0)
+        _message_bits(Message(0, {"a": update}), SHAPES, 0)
     with pytest.raises(CertificateError):
-        message_bits(Message(0, {"other": Update(0, {0: 1})}), SHAPES, 0)
+        _message_bits(Message(0, {"other": Update(0, {0: 1})}), SHAPES, 0)
     with pytest.raises(CertificateError):
-        message_bits(Message(0, {"b": Update(0, {0: 1}, {0: 1})}), SHAPES, 0)
+        _message_bits(Message(0, {"b": Update(0, {0: 1}, {0: 1})}), SHAPES, 0)
 
 
 @pytest.mark.parametrize("rows", [{"0": 0}, {"-1": 1}, {"01": 1}, {"0": 1.0}, {"x": 1}, {"0": None}, [1]], ids=str)

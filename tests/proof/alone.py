@@ -10,9 +10,9 @@ from typing import Any
 from boundcalc.base.errors import CertificateError
 from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate
-from boundcalc.proof.second.setting import Setting as Read
-from boundcalc.proof.second.setting import read_setting
-from boundcalc.proof.second.strict import parse
+from boundcalc.proof.second._setting import Setting as Read
+from boundcalc.proof.second._setting import read_setting
+from boundcalc.proof.second._strict import parse
 from boundcalc.setting import Setting
 
 

@@ -131,8 +131,8 @@ def lowered_lemma(name: str, factor: float) -> Any:
 
 
 def lowered_constant(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = attention.normaliser_constants
-    monkeypatch.setattr(attention, "normaliser_constants", lambda *args: (honest(*args)[0] * 9 / 10, honest(*args)[1]))
+    honest = attention._normaliser_constants
+    monkeypatch.setattr(attention, "_normaliser_constants", lambda *args: (honest(*args)[0] * 9 / 10, honest(*args)[1]))
 
 
 def test_a_lower_softmax_constant_lets_too_wide_covers_pass(monkeypatch: pytest.MonkeyPatch) -> None:

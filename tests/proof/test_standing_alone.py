@@ -19,7 +19,7 @@ from boundcalc.base.files import parse_json
 from boundcalc.proof import second
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
-from boundcalc.proof.second import certificate as read
+from boundcalc.proof.second import _certificate as read
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.strategies import STRATEGIES
@@ -106,9 +106,9 @@ def test_it_knows_the_same_version_strategies_and_lemmas() -> None:
         flags |= {"closed": strategy.every_scale, "stored": strategy.stored, "coverless": alone}
         assert what == strategy.quantity
         assert set(words) == {*strategy.parameters, *(word for word, holds in flags.items() if holds)}
-    covers = second.covers._LEMMAS  # type: ignore[attr-defined]
+    covers = second._covers._LEMMAS  # type: ignore[attr-defined]
     assert covers.keys() == LEMMAS.keys()
-    covers: Any = second.covers  # type: ignore[attr-defined]
+    covers: Any = second._covers  # type: ignore[attr-defined]
     assert {name for name, lemma in LEMMAS.items() if lemma.uniform} == covers.UNIFORM
 
 

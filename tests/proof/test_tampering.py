@@ -13,7 +13,7 @@ from boundcalc import Budget, Norms, Setting, evaluate
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
-from boundcalc.statements.posthoc import grid_value
+from boundcalc.statements.posthoc import _grid_value
 from boundcalc.statements.strategies import STRATEGIES
 from tests.proof.both import GONE, Place, at, claiming, put
 from tests.proof.samples import SETTINGS, proved
@@ -169,7 +169,7 @@ def test_t13_bounds_no_other_scale() -> None:
 # ------------------------------------------------------------------------------------------------ P1
 
 SETTING, RECORD = ("setting", "norms"), ("looked_at", "norms")
-SMALL = {"op": grid_value(0), "21": grid_value(1)}
+SMALL = {"op": _grid_value(0), "21": _grid_value(1)}
 
 
 def measured() -> Json:
@@ -187,13 +187,13 @@ def test_the_record_is_paid_for() -> None:
     ("changes", "why"),
     [
         ({(*SETTING, "measured"): True, ("looked_at",): None}, "proxy"),
-        ({(*SETTING, "budgets", "W_V", "Sp"): [0.51, grid_value(40)], (*RECORD, "budgets", "W_V", "Sp"): [0.51, 1.0]},
+        ({(*SETTING, "budgets", "W_V", "Sp"): [0.51, _grid_value(40)], (*RECORD, "budgets", "W_V", "Sp"): [0.51, 1.0]},
          "power"),
         # a part may not have less than the complete matrix was measured to have
         ({(*SETTING, "budgets", "W_V[0]"): SMALL, ("setting", "architecture", "depth"): 2}, "no measurement"),
         ({(*SETTING, "budgets", "W_V[0,1]"): SMALL, ("setting", "architecture", "depth"): 2}, "no measurement"),
         ({(*RECORD, "budgets", "W_V[0]"): {"op": 5.0, "21": 5.0}}, "measured"),
-        ({(*SETTING, "C"): grid_value(30)}, "knob"),
+        ({(*SETTING, "C"): _grid_value(30)}, "knob"),
         ({(*RECORD, "budgets", "readout"): GONE}, "readout"),
         ({(*RECORD, "budgets", "W_9"): {"op": 1.0}}, "W_9"),
         # it would cost less, and which norms are paid for may not depend on their values
@@ -222,8 +222,8 @@ def test_budgets_are_on_the_grid_above_what_was_measured() -> None:
             assert "measured" in str(refusal(scaled(RECORD, 1.001)))
             assert "grid" in str(refusal(scaled(SETTING, 1.0001)))
             if power is None:
-                least = value <= grid_value(0)
-                assert refusal(scaled(SETTING, grid_value(-1) / value if least else 2**-0.125)) is not None
+                least = value <= _grid_value(0)
+                assert refusal(scaled(SETTING, _grid_value(-1) / value if least else 2**-0.125)) is not None
             else:
                 assert "measured" in str(refusal(put(data, (*RECORD, "budgets", key, name), [power / 2, value])))
 

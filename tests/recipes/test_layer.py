@@ -24,7 +24,7 @@ from boundcalc.proof.checker import verify
 from boundcalc.setting import Architecture, Attention, Ball, Layer, Linear, Norms, Pool, Setting, Weight
 from boundcalc.statements.network import Network
 from boundcalc.testing import Cases, LayerExample, check_layer
-from boundcalc.testing.layers import Rule
+from boundcalc.testing._layers import Rule
 
 
 @dataclass(frozen=True, slots=True)

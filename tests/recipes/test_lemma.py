@@ -16,7 +16,7 @@ from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.testing import Cases, LemmaExample, check_lemma
-from boundcalc.testing.lemmas import scaled
+from boundcalc.testing._lemmas import scaled
 from boundcalc.theorems import BOUNDS, Policy
 
 SETTING = Setting.of(depth=1, d=4, seq_len=3, n_train=10**6, margin=0.34)

@@ -16,8 +16,8 @@ from flint import arb
 from boundcalc import PredictorCertificate, verify_predictor
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
+from boundcalc.predictors._statements import ErrorCount, PredictorStatement
 from boundcalc.predictors.certificate import METHODS, Method, issue
-from boundcalc.predictors.statements import ErrorCount, PredictorStatement
 from boundcalc.testing import Cases
 from tests.laws.kinds.predictors import PredictorExample, World, check_predictor
 

@@ -17,7 +17,7 @@ from boundcalc.setting import Setting
 from boundcalc.testing import Cases
 from boundcalc.theorems import BOUNDS, THEOREMS, Theorem, zhang2022
 from boundcalc.theorems import symbols as s
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._formula import Formula
 from boundcalc.theorems.theorem import Step
 from tests.laws.kinds.theorems import check_theorem
 

@@ -10,7 +10,7 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Size, declare, read, read_complete, specs, write
 from boundcalc.base.validate import LETTERS
-from boundcalc.cli.setting import ENTRIES as OPTIONS
+from boundcalc.cli._setting import ENTRIES as OPTIONS
 from boundcalc.setting import Architecture, Norms, Sample
 
 DECLARED = {**specs(Architecture), **specs(Norms), **specs(Sample)}

@@ -21,8 +21,8 @@ from boundcalc.setting.norms import place_of
 from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
-from boundcalc.testing.drawing import Array, Dice, Parameters, apart, drawn, farthest, joined, projected
-from boundcalc.testing.layers import Arrays
+from boundcalc.testing._drawing import Array, Dice, Parameters, apart, drawn, farthest, joined, projected
+from boundcalc.testing._layers import Arrays
 
 
 def merged(setting: Setting) -> Setting | None:

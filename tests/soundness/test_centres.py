@@ -15,8 +15,8 @@ import pytest
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT
-from boundcalc.proof.second import centres as centres_mp
-from boundcalc.proof.second.numbers import MP, num
+from boundcalc.proof.second import _centres as centres_mp
+from boundcalc.proof.second._numbers import MP, num
 from boundcalc.statements.covers import LEMMAS, laws
 from boundcalc.statements.covers.laws import BEND, LINE, Centres, Noise, noise
 from boundcalc.statements.targets import MatrixNorms, Points, Target

@@ -23,14 +23,14 @@ from boundcalc import Budget, Norms, Setting, evaluate
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.comparison import tune
+from boundcalc.engine._comparison import tune
 from boundcalc.engine.search import Search
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
-from boundcalc.proof.second.checker import derive
-from boundcalc.proof.second.numbers import Refused
+from boundcalc.proof.second._checker import derive
+from boundcalc.proof.second._numbers import Refused
 from boundcalc.statements.comparison.closed import (
-    LOWEST_QUARTER,
+    _LOWEST_QUARTER,
     closed,
     expected_gap,
     kappa,
@@ -41,11 +41,11 @@ from boundcalc.statements.comparison.sharp import (
     Kernel,
     Strata,
     Tuning,
-    inverse_of_mean,
+    _inverse_of_mean,
+    _stretch_holds,
     problem,
     series,
     sharp,
-    stretch_holds,
 )
 from boundcalc.theorems import POLICIES
 
@@ -253,9 +253,9 @@ def test_the_stretch_is_attained_and_not_exceeded(hull: float, bend: float) -> N
         return math.sqrt(mass @ (tau * (1 + bend * (phi - mass @ (tau * phi)))) ** 2)
 
     best = ascend(value, 12, 12, np.random.default_rng(2))
-    assert not stretch_holds(FLOAT, hull, bend, best * 0.999, operator.le)
-    assert stretch_holds(FLOAT, hull, bend, best * 1.01, operator.le)
-    assert stretch_holds(INTERVAL, INTERVAL.number(hull), INTERVAL.number(bend), best * 1.01, certainly_le)
+    assert not _stretch_holds(FLOAT, hull, bend, best * 0.999, operator.le)
+    assert _stretch_holds(FLOAT, hull, bend, best * 1.01, operator.le)
+    assert _stretch_holds(INTERVAL, INTERVAL.number(hull), INTERVAL.number(bend), best * 1.01, certainly_le)
 
 
 def test_moments_of_the_series() -> None:
@@ -273,7 +273,7 @@ def test_moments_of_the_series() -> None:
         covariance = np.einsum("t,ti,tj->ij", mass, centred, centred)
         at = min(1.0, float(np.linalg.norm(mean))), float(np.linalg.norm(covariance))
         terms = series(FLOAT, 1.0, 1.0, 14, 0.6, 0.2)(at, at)
-        al, *_ = inverse_of_mean(FLOAT, 1.0, 0.6)
+        al, *_ = _inverse_of_mean(FLOAT, 1.0, 0.6)
         third = np.einsum("t,ti,tj,tk->ijk", mass, centred, centred, centred)
         fourth = np.einsum("t,ti,tj,tk,tl->ijkl", mass, centred, centred, centred, centred)
         pairs = np.einsum("ij,kl->ijkl", covariance, covariance)
@@ -289,7 +289,7 @@ def test_moments_of_the_series() -> None:
 def test_the_remainder_of_the_series(most: float) -> None:
     """N e(Z) moves by at most em |dN| + de |dZ|, whatever two members are."""
     rng = np.random.default_rng(6)
-    al, small, slope = inverse_of_mean(FLOAT, most, 0.6)
+    al, small, slope = _inverse_of_mean(FLOAT, most, 0.6)
     worst = 0.0
     for _ in range(20_000):
         mass = rng.dirichlet(np.full(4, 0.5))
@@ -337,8 +337,8 @@ def test_the_lowest_quarter_of_gaussians(m: int) -> None:
         return float(-x * norm.pdf(x) * binom.cdf(m - 1, 4 * m - 1, norm.cdf(x)))
 
     exact = 4 * quad(below, -9, 9, limit=400, points=[-1, 0])[0]
-    used = LOWEST_QUARTER * (1 - 0.51 / m)
-    assert used <= exact <= LOWEST_QUARTER * 1.00001
+    used = _LOWEST_QUARTER * (1 - 0.51 / m)
+    assert used <= exact <= _LOWEST_QUARTER * 1.00001
     assert used >= exact * (1 - 0.6 / m)
 
 

@@ -20,21 +20,23 @@ from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.floors import WAYS, floor_of, too_few_samples
 from boundcalc.proof.floor import Floor, check_floor, read_floor
-from boundcalc.proof.second.floors import derive_floor
-from boundcalc.proof.second.numbers import Refused
-from boundcalc.statements.floors import A, B, C, D, E, N, edelman, residual
+from boundcalc.proof.second._floors import derive_floor
+from boundcalc.proof.second._numbers import Refused
+from boundcalc.statements.floors import A, B, C, D, E, N
+from boundcalc.statements.floors import _edelman as edelman
+from boundcalc.statements.floors import _residual as residual
 from boundcalc.statements.floors.base import Room, refusal
 from boundcalc.statements.floors.counting import (
     CELLS,
     _bends,  # pyright: ignore[reportPrivateUsage]
     _chance_of_length,  # pyright: ignore[reportPrivateUsage]
+    _mean_deviation,
+    _most_unseen,
     _tail,  # pyright: ignore[reportPrivateUsage]
     gap_floor,
-    mean_deviation,
-    most_unseen,
     opposite,
 )
-from boundcalc.testing.drawing import used
+from boundcalc.testing._drawing import used
 from tests.recorded.record import TABLE
 from tests.soundness.members import members_of
 
@@ -171,7 +173,7 @@ def test_the_mean_deviation_is_exact() -> None:
         exact = mpmath.fsum(
             mpmath.binomial(m, k) * p**k * (1 - p) ** (m - k) * abs(mpmath.mpf(k) / m - p) for k in range(m + 1)
         )
-        assert mean_deviation(FLOAT, m, cells) == pytest.approx(float(exact), rel=1e-10)
+        assert _mean_deviation(FLOAT, m, cells) == pytest.approx(float(exact), rel=1e-10)
 
 
 def test_the_mean_deviation_of_large_samples_is_de_moivres() -> None:
@@ -179,10 +181,10 @@ def test_the_mean_deviation_of_large_samples_is_de_moivres() -> None:
         for m, cells in ((10**18, 2), (10**15 + 7, 63), (92398002318, 10**6), (101 * 64, 64), (99 * 64, 64)):
             p, v = mpmath.mpf(1) / cells, m // cells + 1
             exact = 2 * v * (1 - p) * mpmath.binomial(m, v) * p**v * (1 - p) ** (m - v) / m
-            certain = mean_deviation(INTERVAL, m, cells)
+            certain = _mean_deviation(INTERVAL, m, cells)
             assert certain < arb(mpmath.nstr(exact * (1 + mpmath.mpf("1e-30")), 50))
             assert float(certain) == pytest.approx(float(exact), rel=1e-12)
-            assert mean_deviation(FLOAT, m, cells) == pytest.approx(float(exact), rel=1e-6)
+            assert _mean_deviation(FLOAT, m, cells) == pytest.approx(float(exact), rel=1e-6)
 
 
 PRINTED = [
@@ -325,7 +327,7 @@ def test_the_chance_of_unseen_cells(rare: int, p: float, m: int) -> None:
         ]
     missed = [arb(1 - j * p) ** m for j in range(1, rare + 1)]
     for delta in (0.01, 0.05, 0.3, 0.7):
-        r = most_unseen(rare, missed, arb(delta))
+        r = _most_unseen(rare, missed, arb(delta))
         unseen = [sum(seen[: rare - k + 1]) for k in range(rare + 2)]
         assert r == max(k for k in range(rare + 1) if unseen[k] > delta)
 

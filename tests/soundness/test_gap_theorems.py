@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.statements import gap
-from boundcalc.statements.posthoc import steps_cost
+from boundcalc.statements.posthoc import _steps_cost
 from boundcalc.statements.strategies import STRATEGIES, Known
 
 Array = NDArray[np.float64]
@@ -336,8 +336,8 @@ def test_the_kl_inverse_is_above_at_every_mu_and_tight_at_the_best() -> None:
 
 
 def p1_cost(one_sided: Sequence[int], two_sided: Sequence[int] = ()) -> float:
-    both = (steps_cost(FLOAT, k, two_sided=True) for k in two_sided)
-    return sum(steps_cost(FLOAT, k) for k in one_sided) + sum(both)
+    both = (_steps_cost(FLOAT, k, two_sided=True) for k in two_sided)
+    return sum(_steps_cost(FLOAT, k) for k in one_sided) + sum(both)
 
 
 def hindsight_violations(cost: Callable[[int], float], budgets: int = 14, delta: float = 0.05) -> list[str]:

@@ -26,12 +26,12 @@ from boundcalc.statements.network import claimed as facts
 from boundcalc.statements.noises import events, spread
 from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
-from boundcalc.testing.drawing import projected
+from boundcalc.testing._drawing import projected
 from tests.proof import alone
 
 Array = NDArray[np.float64]
 Move = Callable[[str, int, float, float, float, float], float]
-KNOWN = [*rule.CURVATURE, *rule.KINKED]
+KNOWN = [*rule._CURVATURE, *rule._KINKED]
 DRAWS = 20_000
 RNG = np.random.default_rng(8)
 
@@ -120,10 +120,10 @@ def test_without_curvature_it_does() -> None:
     assert moved <= move("gelu", units, 1e9, 1.0, seen, 2.5)
 
 
-@pytest.mark.parametrize("activation", rule.CURVATURE)
+@pytest.mark.parametrize("activation", rule._CURVATURE)
 def test_no_second_derivative_is_larger(activation: str) -> None:
     act = ACTIVATIONS[activation]
-    claimed = rule.CURVATURE[activation]
+    claimed = rule._CURVATURE[activation]
     x = np.linspace(-6, 6, 4001)
     h = 1e-3
 

@@ -21,10 +21,10 @@ from boundcalc.checkpoints.forward import ACTIVATIONS
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Fixed
-from boundcalc.layers.heads import normaliser_constants
+from boundcalc.layers.heads import _normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Lookup, Normaliser, Norms
 from boundcalc.statements.weights import Weights
-from boundcalc.testing.layers import LayerExample, claimed
+from boundcalc.testing._layers import LayerExample, claimed
 from tests.soundness.network import rows
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def normaliser_ratios(name: str, seed: int) -> list[float]:
     """|norm(u) - norm(v)|_1 over its bound: small and large differences, climbed from random."""
     rng = np.random.default_rng(seed)
     norm = NORMALISERS[name]
-    c, mu = normaliser_constants(Normaliser(name), 1.0, 1.0, Context(Weights(FLOAT, Norms(C=1.0)), 1.0, 1, 1))
+    c, mu = _normaliser_constants(Normaliser(name), 1.0, 1.0, Context(Weights(FLOAT, Norms(C=1.0)), 1.0, 1, 1))
     ratios: list[float] = []
     for case in range(60):
         t = int(rng.integers(1, 9))

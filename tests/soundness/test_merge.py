@@ -34,7 +34,7 @@ from boundcalc.setting import (
     Setting,
 )
 from boundcalc.statements.targets import MatrixNorms, product
-from boundcalc.testing.drawing import Array, Dice, Parameters
+from boundcalc.testing._drawing import Array, Dice, Parameters
 from boundcalc.theorems import POLICIES
 from tests.proof import alone
 from tests.soundness.network import Network, merged

@@ -45,7 +45,7 @@ from boundcalc.setting.norms import place_named, place_of
 from boundcalc.statements.network import Network as Walked
 from boundcalc.statements.network import Stage, loss_lipschitz
 from boundcalc.statements.targets import Target
-from boundcalc.testing.drawing import Array, Dice, Parameters
+from boundcalc.testing._drawing import Array, Dice, Parameters
 from boundcalc.theorems import POLICIES
 from tests.soundness.network import Network, merged, moved, rows
 

@@ -15,12 +15,12 @@ from scipy.stats import binom, chi2, multivariate_t
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine.allocate import fill
-from boundcalc.engine.items import build_items
-from boundcalc.engine.one_level import HALF, noise_items
+from boundcalc.engine._allocate import fill
+from boundcalc.engine._items import build_items
+from boundcalc.engine.one_level import HALF, _noise_items
 from boundcalc.engine.search import Search
 from boundcalc.layers.facts import Slot
-from boundcalc.proof import levels
+from boundcalc.proof import _levels as levels
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Setting
@@ -30,7 +30,7 @@ from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
 from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
-from boundcalc.testing.drawing import Dice
+from boundcalc.testing._drawing import Dice
 from boundcalc.theorems import POLICIES
 from tests.proof import alone
 from tests.soundness.test_networks import SETTINGS, Rival
@@ -178,7 +178,7 @@ def noisy(setting: Setting, eta: float) -> Certificate:
     network = Network(setting, INTERVAL)
     slots = [member for piece in network.pieces for member in piece.members]
     seen = sum(member.multiplicity * max(map(events, member.targets)) for member in slots)
-    items = noise_items(network, build_items(network, 1, ()), NOISES, eta, seen)
+    items = _noise_items(network, build_items(network, 1, ()), NOISES, eta, seen)
     level = Level(HALF, fill(items, HALF).covers())
     return Certificate(setting, "best", STRATEGY.name, (level,), mu=1.0, eta=eta)
 

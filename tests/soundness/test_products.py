@@ -21,8 +21,8 @@ from boundcalc.checkpoints.forward import ACTIVATIONS
 from boundcalc.engine.evaluate import Evaluator, evaluate
 from boundcalc.layers.facts import Context
 from boundcalc.proof.checker import check
-from boundcalc.proof.second.meeting import looked_up as second_looked_up
-from boundcalc.proof.second.meeting import read_out as second_read_out
+from boundcalc.proof.second._meeting import looked_up as second_looked_up
+from boundcalc.proof.second._meeting import read_out as second_read_out
 from boundcalc.setting import (
     Activation,
     Architecture,
@@ -41,7 +41,7 @@ from boundcalc.setting import (
     Sample,
     Setting,
 )
-from boundcalc.statements.merge import look_up, split_readout
+from boundcalc.statements.merge import _split_readout, look_up
 from boundcalc.statements.network import claimed as facts
 from boundcalc.statements.noises import events, spread
 from boundcalc.statements.premise import no_member
@@ -311,7 +311,7 @@ def test_a_second_attention_a_mask_and_other_weights_are_left_alone() -> None:
 def test_a_read_out_behind_what_acts_meets_nothing(between: Layer) -> None:
     *front, pool, readout = model().architecture.stages
     setting = Setting(Architecture(seq_len=T, layers=(*front, between, pool, readout)), Norms(C=1.0))
-    left_alone(setting, split_readout, second_read_out)
+    left_alone(setting, _split_readout, second_read_out)
 
 
 def test_noise_on_tables_stays_within_its_spread() -> None:

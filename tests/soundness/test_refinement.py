@@ -14,10 +14,10 @@ from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
 from boundcalc.proof.certificate import Certificate, Choice
 from boundcalc.proof.checker import check
-from boundcalc.proof.second.certificate import read_certificate
-from boundcalc.proof.second.numbers import Refused, num
-from boundcalc.proof.second.value import _value as second_value
-from boundcalc.proof.second.value import follow
+from boundcalc.proof.second._certificate import read_certificate
+from boundcalc.proof.second._numbers import Refused, num
+from boundcalc.proof.second._value import _value as second_value
+from boundcalc.proof.second._value import follow
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known
 from boundcalc.theorems import POLICIES

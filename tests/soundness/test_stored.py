@@ -18,7 +18,7 @@ from boundcalc.layers.base import Weight
 from boundcalc.layers.linear import Linear
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.proof.checker import check
-from boundcalc.proof.second.value import numbers
+from boundcalc.proof.second._value import numbers
 from boundcalc.setting import Architecture, Norms
 from boundcalc.statements.strategies import stored_count, stored_weights
 from tests.laws.settings import settings

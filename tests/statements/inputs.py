@@ -10,7 +10,7 @@ from flint import arb
 
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
-from boundcalc.proof.second.numbers import MP, num
+from boundcalc.proof.second._numbers import MP, num
 
 Rng = np.random.Generator
 Value = Callable[[NumberSystem], Any]

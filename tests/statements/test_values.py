@@ -13,11 +13,11 @@ import pytest
 
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.proof.certificate import Choice
-from boundcalc.proof.second.covers import Sizes, View, cost, single
-from boundcalc.proof.second.noises import depth, divergence
-from boundcalc.proof.second.noises import spread as exact_spread
-from boundcalc.proof.second.numbers import num
-from boundcalc.proof.second.setting import Budget as Read
+from boundcalc.proof.second._covers import Sizes, View, cost, single
+from boundcalc.proof.second._noises import depth, divergence
+from boundcalc.proof.second._noises import spread as exact_spread
+from boundcalc.proof.second._numbers import num
+from boundcalc.proof.second._setting import Budget as Read
 from boundcalc.setting import Budget
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS

@@ -21,8 +21,8 @@ from boundcalc.statements.covers import COUNTING, LEMMAS
 from boundcalc.statements.network import Network
 from boundcalc.theorems import THEOREMS
 from boundcalc.theorems import symbols as library
-from boundcalc.theorems.closed import SympySystem
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._formula import Formula
+from boundcalc.theorems.closed import _SympySystem
 from boundcalc.theorems.symbols import ENTRIES
 from tests.laws.settings import settings
 
@@ -92,7 +92,7 @@ def test_symbolic_depth_keeps_its_digits_where_blocks_neither_stretch_nor_shrink
 def test_zhang2022_is_derived_at_depth_1() -> None:
     """Volumes (T4) at an equal split of the error (A2). Negative control: a split into one part more."""
     network = Setting.of(C=C, depth=1, d=library.d, heads=library.heads, lipschitz=1.0)
-    ns, volume, theorem = SympySystem(), LEMMAS["T4"], THEOREMS["zhang2022"].covering_number
+    ns, volume, theorem = _SympySystem(), LEMMAS["T4"], THEOREMS["zhang2022"].covering_number
     pieces = Network(network, ns).pieces
     for parts in (len(pieces), len(pieces) + 1):
         log_count = sympy.S.Zero

@@ -15,7 +15,7 @@ import sympy
 from boundcalc import symbols
 from boundcalc.base.errors import InvalidSetting, Unsupported
 from boundcalc.theorems import THEOREMS, edelman2022, zhang2022
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._formula import Formula
 from boundcalc.theorems.symbols import BY_NAME
 
 GAP = edelman2022.gap

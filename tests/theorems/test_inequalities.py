@@ -20,9 +20,9 @@ from boundcalc.statements.comparison.closed import closed, expected_gap
 from boundcalc.statements.comparison.network import network_of
 from boundcalc.theorems import THEOREMS, symbols
 from boundcalc.theorems import symbols as s
-from boundcalc.theorems.algebra import Expr
-from boundcalc.theorems.code import at
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._algebra import Expr
+from boundcalc.theorems._code import at
+from boundcalc.theorems._formula import Formula
 
 Trial = Callable[[Random], tuple[arb, arb]]
 Identity = Callable[[], tuple[Expr, Expr]]

@@ -10,7 +10,8 @@ from importlib import metadata, resources
 from typing import Any
 
 from boundcalc.base.rounding import confidence
-from boundcalc.lab.explore import checked, content
+from boundcalc.lab.explore import _checked as checked
+from boundcalc.lab.explore import content
 from boundcalc.lab.figures.names import dark_theme, look
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES

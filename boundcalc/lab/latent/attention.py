@@ -134,7 +134,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Attended:
+class _Attended:
     """The result of CME attention.
 
     Attributes:
@@ -157,7 +157,7 @@ def attend(
     lam: float,
     kernel: Kernel | str = "linear",
     form: str = "auto",
-) -> Attended:
+) -> _Attended:
     """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q), batch by batch: one Gram matrix is in memory at a time.
 
     Args:
@@ -182,7 +182,7 @@ def attend(
     for index in np.ndindex(batch):
         q_i, k_i, v_i = (None if x is None else x[index] for x in views)
         mean[index], variance[index] = solve(q_i, k_i, v_i, lam, space)
-    return Attended(mean, variance, chosen)
+    return _Attended(mean, variance, chosen)
 
 
 def _form(form: str, kernel: Kernel, keys: Array) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import lower_float
-from boundcalc.lab.represent.certify import Certified, Hint, certify, sums
+from boundcalc.lab.represent._certify import Certified, Hint, certify, sums
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import Encoding, Network
 from boundcalc.lab.represent.tune import Cases, Choice, Reading, Tuner

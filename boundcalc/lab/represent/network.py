@@ -223,9 +223,9 @@ def exhaust(network: Network, function: SparseFunction) -> float:
     """The least signed score sign(f) F over all 2^T inputs, of short sequences."""
     T = network.seq_len
     starts = range(0, 1 << T, _CHUNK)
-    return min(least_score(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T))) for start in starts)
+    return min(_least_score(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T))) for start in starts)
 
 
-def least_score(network: Network, function: SparseFunction, bits: np.ndarray) -> float:
+def _least_score(network: Network, function: SparseFunction, bits: np.ndarray) -> float:
     """The least signed score over given inputs (n, T)."""
     return float((network.scores(bits) * (2.0 * function.values(bits) - 1)).min())

@@ -8,7 +8,7 @@ from typing import Any
 from boundcalc.base.errors import NoSolution
 from boundcalc.base.validate import size
 from boundcalc.engine.solve import Solution, solve
-from boundcalc.lab.represent.certify import Certified
+from boundcalc.lab.represent._certify import Certified
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds, usable
 from boundcalc.lab.represent.functions import SparseFunction
 

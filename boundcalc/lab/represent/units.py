@@ -15,7 +15,7 @@ import numpy as np
 
 from boundcalc.base.errors import InvalidSetting, NoSolution
 
-MOST_FITTED = 6
+_MOST_FITTED = 6
 """Bits for which all subcubes are offered to the linear programme; beyond, one unit per corner."""
 MOST_CORNERS = 10
 _NEGLIGIBLE = 1e-9
@@ -94,7 +94,7 @@ def fit_bits(table: tuple[int, ...], slack: float, sizes: tuple[float, float]) -
             f"2^s and a certificate of 2^s cases; at most s = {MOST_CORNERS} is offered. Symmetric functions of any "
             f"number of (negated) bits are cheap"
         )
-    if s > MOST_FITTED:
+    if s > _MOST_FITTED:
         return corner_units(signs, sizes)
     alpha, theta = _subcubes(s)
     points = corners(s)

@@ -11,8 +11,9 @@ from typing import Any
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.lab.train import occam, pac_bayes
-from boundcalc.lab.train.data import Examples
+from boundcalc.lab.train import _occam as occam
+from boundcalc.lab.train import _pac_bayes as pac_bayes
+from boundcalc.lab.train._data import Examples
 from boundcalc.lab.train.network import ModelNetwork
 from boundcalc.lab.train.pickers import ModelLearner
 from boundcalc.lab.train.trainer import train

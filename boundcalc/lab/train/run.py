@@ -22,7 +22,7 @@ Tell = Callable[[str, int, int], None]
 
 
 @dataclass
-class Ran:
+class _Ran:
     """What a sweep, or certifying it, found in the store and added to it.
 
     Attributes:
@@ -130,7 +130,7 @@ def run_sweep(
     backend: str | None = None,
     stack: int = _STACK,
     tell: Tell = lambda *_: None,
-) -> Ran:
+) -> _Ran:
     """Train what the store does not have; the trials of every finished stack are stored at once.
 
     Args:
@@ -143,7 +143,7 @@ def run_sweep(
     """
     present = store.hashes()
     todo = [trial for trial in sweep.trials if trial.hash not in present]
-    ran = Ran("trials", len(sweep.trials), len(sweep.trials) - len(todo), tell)
+    ran = _Ran("trials", len(sweep.trials), len(sweep.trials) - len(todo), tell)
     store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
     calls = [([trial.to_json() for trial in trials],) for trials in _stacks_of(todo, stack)]
     for results in _results(_train_stack, calls, jobs, backend):
@@ -164,7 +164,7 @@ def certify_sweep(
     jobs: int | None = None,
     backend: str | None = None,
     tell: Tell = lambda *_: None,
-) -> Ran:
+) -> _Ran:
     """Every certificate of every trial that the store does not have; those of a trial are stored when they are made."""
     stored, calls = store.certified(), list[tuple[Any, ...]]()
     for trial in sorted(trials, key=lambda trial: -trial.m):
@@ -172,7 +172,7 @@ def certify_sweep(
         if missed:
             calls.append((trial.to_json(), missed))
     total = len(trials) * len(requests)
-    ran = Ran("certificates", total, total - sum(len(missed) for _, missed in calls), tell)
+    ran = _Ran("certificates", total, total - sum(len(missed) for _, missed in calls), tell)
     for key, answers in _results(_certify, calls, jobs, backend):
         for issued in answers:
             store.add_certificate(issued, key)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from boundcalc.base.answers import wrong
-from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided
+from boundcalc.lab.train._bits import bit_forward, bit_plan, reach, two_sided
 from boundcalc.lab.train.model import Weights, draw, forward_last_row
 from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Shape

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from boundcalc.base.answers import clopper_pearson, hoeffding
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.train.data import Examples
+from boundcalc.lab.train._data import Examples
 from boundcalc.lab.train.measure import attention_mass, margin_summary, measured_norms
 from boundcalc.lab.train.optim import StackedOptimiser
 from boundcalc.lab.train.source import substream

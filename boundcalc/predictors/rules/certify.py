@@ -16,6 +16,7 @@ from boundcalc.base.output import write_bytes
 from boundcalc.base.rounding import confidence, down, up
 from boundcalc.base.schema import Count, Positive, write
 from boundcalc.base.validate import known_keys
+from boundcalc.predictors._statements import G15, G15P, read_as
 from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,
@@ -28,7 +29,6 @@ from boundcalc.predictors.data import Array, Data, EvidenceHere, digest_of_array
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
 from boundcalc.predictors.rules.tables import tables_of
-from boundcalc.predictors.statements import G15, G15P, read_as
 from boundcalc.setting import Architecture
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from flint import arb, arb_mat
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.schema import write
+from boundcalc.predictors._statements import read_as
+from boundcalc.predictors.rules._heads import Directions, HeadOn, Inputs
+from boundcalc.predictors.rules._hidden import least, offset, phi
+from boundcalc.predictors.rules._rounding import float32_error
 from boundcalc.predictors.rules.code import Fixed, Rule
-from boundcalc.predictors.rules.heads import Directions, HeadOn, Inputs
-from boundcalc.predictors.rules.hidden import least, offset, phi
-from boundcalc.predictors.rules.rounding import float32_error
 from boundcalc.predictors.rules.tables import Tables
-from boundcalc.predictors.statements import read_as
 
 
 class Node:

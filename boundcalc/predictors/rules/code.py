@@ -18,8 +18,8 @@ import numpy as np
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.schema import write
+from boundcalc.predictors._statements import bits_of, read_as
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.statements import bits_of, read_as
 
 CODE = "rules on bits, version 2"
 """Names this code in certificates."""
@@ -35,7 +35,7 @@ NAMES = {
 }
 """Functions of the number of ones among s bits."""
 MAIN_WINDOW = 8
-WINDOWS: tuple[int | None, ...] = (MAIN_WINDOW, 4, 5, 6, 7, 10, 12, 16, None)
+_WINDOWS: tuple[int | None, ...] = (MAIN_WINDOW, 4, 5, 6, 7, 10, 12, 16, None)
 """Domains: half-multiples of sqrt(T) around T/2 ones; None is all inputs."""
 _MOST_READ = 12
 """Positions of a rule that is also priced as a table."""
@@ -44,7 +44,7 @@ _MOST_DEPTH, _MOST_LEAVES = 64, 4096
 
 @dataclass(frozen=True)
 class Rule:
-    """A partial function of T bits: a decision tree on a domain, one of `WINDOWS`."""
+    """A partial function of T bits: a decision tree on a domain, one of `_WINDOWS`."""
 
     T: int
     tree: Any
@@ -54,8 +54,8 @@ class Rule:
         object.__setattr__(self, "tree", _as_tree(self.tree))
         if not 1 <= self.T <= 10**6 or len(self.paths) > _MOST_LEAVES:
             raise CertificateError(f"a rule is of 1 to 10^6 bits and has at most {_MOST_LEAVES} leaves")
-        if self.window not in WINDOWS:
-            raise CertificateError(f"no rule of the code has the window {self.window!r}: there are {WINDOWS}")
+        if self.window not in _WINDOWS:
+            raise CertificateError(f"no rule of the code has the window {self.window!r}: there are {_WINDOWS}")
         for path, answer in self.paths:
             if answer not in (-1, 0, 1) or any(not 0 <= t < self.T for t, _ in path):
                 raise CertificateError(f"a rule reads positions 0 to {self.T - 1} and answers 0, 1 or -1 (nothing)")
@@ -87,7 +87,7 @@ class Rule:
     @property
     def ones(self) -> tuple[int, int]:
         """Least and largest number of ones among the T bits, on its domain."""
-        return window_bounds(self.T, self.window)
+        return _window_bounds(self.T, self.window)
 
     def answers_on(self, fixed: Fixed) -> set[int]:
         """What the tree answers on inputs that show these bits."""
@@ -193,7 +193,7 @@ class Rule:
         return read_as(cls, "a rule", data)
 
 
-def window_bounds(T: int, window: int | None) -> tuple[int, int]:
+def _window_bounds(T: int, window: int | None) -> tuple[int, int]:
     """All k in 0 .. T with |k - T/2| <= window sqrt(T) / 2, in whole numbers."""
     if window is None:
         return 0, T

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from boundcalc.predictors.data import Array
+from boundcalc.predictors.rules._heads import Free, Inputs, largest
+from boundcalc.predictors.rules._hidden import float_phi
 from boundcalc.predictors.rules.check import Leaf
-from boundcalc.predictors.rules.heads import Free, Inputs, largest
-from boundcalc.predictors.rules.hidden import float_phi
 from boundcalc.predictors.rules.tables import FloatTables
 
 _EXACT_HEADS = 3

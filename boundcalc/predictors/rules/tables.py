@@ -22,8 +22,8 @@ from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.rules.heads import Directions, HeadTable
-from boundcalc.predictors.rules.hidden import float_phi
+from boundcalc.predictors.rules._heads import Directions, HeadTable
+from boundcalc.predictors.rules._hidden import float_phi
 from boundcalc.setting import Architecture
 
 _READ_TOKEN = 2
@@ -164,7 +164,7 @@ def _normalisations(a: Architecture) -> list[tuple[str, ...]]:
     return [tuple(place.format(part) for part in parts) for place in places if parts]
 
 
-def refuse_other_architectures(architecture: Architecture) -> None:
+def _refuse_other_architectures(architecture: Architecture) -> None:
     """Raises `InvalidSetting` for every architecture that the tables do not describe."""
     a = architecture
     fields = ("seq_len", "heads", "d", "d_ff", "style", "activation", "normalisation", "vocabulary", "own_row", "eps")
@@ -184,7 +184,7 @@ def refuse_other_architectures(architecture: Architecture) -> None:
 
 def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> Tables:
     """The tables of stored weights; refuses tensors that are missing, too many, of another shape or not finite."""
-    refuse_other_architectures(architecture)
+    _refuse_other_architectures(architecture)
     _check(architecture, weights)
     a = architecture
 

@@ -5,9 +5,9 @@ and run by itself: `python -m second FILE`. The first checker works in intervals
 least this one; a difference beyond the last digits is a mistake in one of the two.
 """
 
-from .checker import Confirmed as Confirmed
-from .checker import confirm as confirm
-from .checker import derive as derive
-from .checker import size as size
-from .floors import derive_floor as derive_floor
-from .numbers import Refused as Refused
+from ._checker import Confirmed as Confirmed
+from ._checker import confirm as confirm
+from ._checker import derive as derive
+from ._checker import size as size
+from ._floors import derive_floor as derive_floor
+from ._numbers import Refused as Refused

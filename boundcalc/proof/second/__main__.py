@@ -3,7 +3,7 @@
 import sys
 
 from . import Refused, confirm, size
-from .numbers import MP, demand
+from ._numbers import MP, demand
 
 MOST = 8_000_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.statements.comparison.network import Network, sizes_of
 
-LOWEST_QUARTER = 1.2711
+_LOWEST_QUARTER = 1.2711
 """Below 4 phi(t), Phi(t) = 1/4: minus the mean of a Gaussian that is in its lowest quarter."""
 LEFT = 0.51
 """Over m: what the mean of the m lowest of 4m Gaussians falls short of it, at most."""
@@ -82,7 +82,7 @@ def _lengths(ns: NumberSystem, network: Network, gaussian: Number, neurons: Numb
 
 def _root_of_samples(ns: NumberSystem, m: Number) -> Number:
     """Sqrt(m) times the mean that the m lowest of 4m Gaussians are below 0 by, at least."""
-    return ns.number(LOWEST_QUARTER) * (1 - LEFT / m) * ns.sqrt(m)
+    return ns.number(_LOWEST_QUARTER) * (1 - LEFT / m) * ns.sqrt(m)
 
 
 def score_complexity(ns: NumberSystem, gaussian: Number) -> Number:

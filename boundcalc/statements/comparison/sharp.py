@@ -75,7 +75,7 @@ class Tuning:
     strata: tuple[Strata | None, ...] = ()
 
 
-def inverse_of_mean(ns: NumberSystem, most: Number, be: Number) -> tuple[Number, Number, Number]:
+def _inverse_of_mean(ns: NumberSystem, most: Number, be: Number) -> tuple[Number, Number, Number]:
     """al, em and de of 1/Z = al - be (Z - 1) + e(Z), where e is small on the range of Z (K2)."""
     tanh = 2 * (1 - 2 / (ns.exp(most) + 1))
     top = ns.exp(most**2 / 2)
@@ -91,7 +91,7 @@ def inverse_of_mean(ns: NumberSystem, most: Number, be: Number) -> tuple[Number,
 def series(ns: NumberSystem, fro: Number, most: Number, orders: int, curvature: float, split: float) -> Terms:
     """Block 1 as a series of tensors, for scores of Frobenius size F and range S: bounds of its terms (K2)."""
     be, p, zero = ns.number(curvature), ns.number(split), ns.number(0)
-    al, small, slope = inverse_of_mean(ns, most, be)
+    al, small, slope = _inverse_of_mean(ns, most, be)
     bend = 9 * (be / al) ** 2 - 6 * (be / al)
     of_n, of_z = small / ns.sqrt(p), slope / ns.sqrt(1 - p)
     first = (4 * fro) ** (orders + 1) / factorial(orders + 1) / (1 - 4 * fro / (orders + 2))
@@ -167,7 +167,7 @@ def _kernel_holds(ns: NumberSystem, terms: Terms, kernel: Kernel, certain: _Cert
     return _shown(holds, (0.0, 1.0, 0.0, 1.0))
 
 
-def stretch_holds(ns: NumberSystem, hull: Number, bend: Number, stretch: float, certain: _Certain) -> bool:
+def _stretch_holds(ns: NumberSystem, hull: Number, bend: Number, stretch: float, certain: _Certain) -> bool:
     """Whether J(S, h) <= stretch: the largest |d (1 + h (phi - mean))| in L2, of weights d within a factor e^S.
 
     Where phi = 1 has mass x, the square is (B w - A0)/(e^S w^2) with w in [1/(x + (1-x) e^S), 1], A1 = (1 + h(1-x))^2,
@@ -301,7 +301,7 @@ def problem(ns: NumberSystem, network: Network, tuning: Tuning, certain: _Certai
             bend = size.hull * ns.number(high) ** 2
             if any(certain(size.hull, s) and certain(bend, h) and least <= stretch for s, h, least in proved):
                 continue
-            if not stretch_holds(ns, size.hull, bend, stretch, certain):
+            if not _stretch_holds(ns, size.hull, bend, stretch, certain):
                 return f"the stretch of a column is not shown to be at most {stretch!r}"
             proved.append((size.hull, bend, stretch))
     return None

@@ -38,7 +38,7 @@ def tail(ns: NumberSystem, spread: Number, m: Number, delta: Number) -> Number:
     return ns.minimum(cantelli, mcdiarmid)
 
 
-def mean_deviation(ns: NumberSystem, m: int, cells: int) -> Number:
+def _mean_deviation(ns: NumberSystem, m: int, cells: int) -> Number:
     """E |Bin(m, 1/N)/m - 1/N| by De Moivre's formula."""
     v = m // cells + 1
     if v > _MANY:
@@ -66,7 +66,7 @@ def _stirling(ns: NumberSystem, n: int) -> Number:
 def _two_values(ns: NumberSystem, cells: int, high: Number, low: Number, m: int, delta: Number) -> Number:
     """F1: members for every choice of high and low losses on equally likely cells; the floor of the gap."""
     drop = high - low
-    return drop / 2 * cells * mean_deviation(ns, m, cells) - tail(ns, drop, ns.number(m), delta)
+    return drop / 2 * cells * _mean_deviation(ns, m, cells) - tail(ns, drop, ns.number(m), delta)
 
 
 def opposite(
@@ -241,14 +241,14 @@ def risk_floor(room: Room, construction: Construction) -> arb | None:
             chance = arb(tenth) / (10 * m)
             missed = [(m * (-j * chance).log1p()).exp() for j in range(1, rare + 1 if rare <= _MOST_EXACT else 2)]
             if rare <= _MOST_EXACT:
-                unseen = arb(most_unseen(rare, missed, delta))
+                unseen = arb(_most_unseen(rare, missed, delta))
             else:
                 unseen = rare * missed[0] - (rare * missed[0] * delta / (1 - delta)).sqrt()
             best = best.max(unseen * chance)
     return best
 
 
-def most_unseen(rare: int, missed: Sequence[arb], delta: arb) -> int:
+def _most_unseen(rare: int, missed: Sequence[arb], delta: arb) -> int:
     """The largest r such that r cells or more are unseen with a chance above delta (inclusion and exclusion).
 
     Args:

@@ -17,8 +17,8 @@ import boundcalc
 from boundcalc import verify_predictor
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
 from boundcalc.checkpoints.data import sequences
+from boundcalc.lab._scores import overlapping, read_predictions
 from boundcalc.lab.outputs import Examples
-from boundcalc.lab.scores import overlapping, read_predictions
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.scores import Score
 from tests.checkpoints.layouts import MinGPT, NanoGPT, torch
@@ -63,7 +63,7 @@ def test_a_table_of_features_from_an_empty_folder_to_a_verdict(
 ) -> None:
     """Counted by hand; `verify` establishes it again, and refuses it on other examples and with other facts."""
     from boundcalc.cli import main
-    from boundcalc.lab.given import GivenNetwork
+    from boundcalc.lab._given import GivenNetwork
 
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)

@@ -90,7 +90,7 @@ def test_margins_by_hand() -> None:
 
 def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any, tmp_path: Path) -> None:
     """The risk of the decoded module, counted by the module itself; with its own arithmetic or the description's."""
-    from boundcalc.lab.given import GivenNetwork
+    from boundcalc.lab._given import GivenNetwork
 
     x, y = sample(4000, 5)
     start = trained.state_dict()  # learned from other data; what is certified lies a little beside it
@@ -138,7 +138,7 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
 
 
 def test_tied_tensors_are_written_once_and_buffers_are_on_record() -> None:
-    from boundcalc.lab.given import GivenNetwork
+    from boundcalc.lab._given import GivenNetwork
 
     module = made("nanoGPT")
     x, y = sample(40, 1)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from boundcalc import Setting
-from boundcalc.lab.explore import checked, page
+from boundcalc.lab.explore import _checked as checked
+from boundcalc.lab.explore import page
 from tests.lab.explore.browser import Browser
 
 SMALL = {

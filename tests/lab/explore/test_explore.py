@@ -11,7 +11,8 @@ import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.explore import checked, content
+from boundcalc.lab.explore import _checked as checked
+from boundcalc.lab.explore import content
 from boundcalc.setting import Budget, Norms
 
 SETTING = Setting.of("edelman", margin=0.5)

@@ -66,8 +66,8 @@ def test_it_opens_in_a_browser_unless_a_file_is_named(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CI", raising=False)
     opened: list[str] = []
-    monkeypatch.setattr("boundcalc.cli.explore.webbrowser", SimpleNamespace(open=opened.append))
-    monkeypatch.setattr("boundcalc.cli.explore.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("boundcalc.cli._explore.webbrowser", SimpleNamespace(open=opened.append))
+    monkeypatch.setattr("boundcalc.cli._explore.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
     monkeypatch.setattr(page, "build", lambda *args, **options: "<p>page")
     outcome = CliRunner().invoke(main, ["explore", *words])
     assert outcome.exit_code == 0, outcome.output

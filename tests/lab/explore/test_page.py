@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from boundcalc import Setting, evaluate
-from boundcalc.lab.explore import checked, content, page
+from boundcalc.lab.explore import _checked as checked
+from boundcalc.lab.explore import content, page
 from boundcalc.lab.figures import names
 from boundcalc.proof.checker import check
 from boundcalc.proof.floor import check_floor

@@ -8,7 +8,8 @@ import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.engine.solve import solve
-from boundcalc.lab.explore import checked, content, page
+from boundcalc.lab.explore import _checked as checked
+from boundcalc.lab.explore import content, page
 from tests.lab.explore.browser import Browser
 from tests.lab.explore.pictures import PICTURES, WALKS
 from tests.lab.explore.test_page import by_python, every, setting_at, state, text_of, value

@@ -16,7 +16,7 @@ from matplotlib.image import imread
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.cli import main
-from boundcalc.cli.plot import drawing
+from boundcalc.cli._plot import drawing
 from boundcalc.lab.figures import canvas, gap, names, overlay, runs, trials
 from boundcalc.lab.figures.data import Figure, Series, contradictions, read
 from boundcalc.lab.train.store import Store

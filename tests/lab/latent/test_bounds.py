@@ -14,7 +14,7 @@ from scipy.special import bdtrc
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.lab.latent.bounds import self_normalised_error, softmax_bound, sphere_shrinkage
-from boundcalc.proof.second.numbers import MP, num
+from boundcalc.proof.second._numbers import MP, num
 from boundcalc.theorems import X3, X4
 from tests.examples.scripts import load
 

@@ -10,11 +10,11 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.lab.represent import units
-from boundcalc.lab.represent.certify import Hint
+from boundcalc.lab.represent._certify import Hint
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds
 from boundcalc.lab.represent.expressions import parse
 from boundcalc.lab.represent.functions import SparseFunction
-from boundcalc.lab.represent.network import all_inputs, exhaust, least_score
+from boundcalc.lab.represent.network import _least_score, all_inputs, exhaust
 from tests.lab.represent.conftest import all_functions, random_table
 
 ROUNDING = 1e-9
@@ -32,14 +32,14 @@ def attack(made: Construction, seed: int) -> float:
     bits = rng.integers(0, 2, (400, network.seq_len))
     bits[:, list(function.variables)] = rng.random((400, function.arity)) < rng.random((400, 1))
     base, change = network.linear
-    least = least_score(network, function, bits)
+    least = _least_score(network, function, bits)
     for _ in range(3):
         signs = 2.0 * function.values(bits) - 1
         slopes = ((bits @ change + base > 0) * network.w_1[:, 0]) @ change.T * signs[:, None]
         hostile = (slopes < 0).astype(int)
         hostile[:, list(function.variables)] = bits[:, list(function.variables)]
         bits = hostile
-        least = min(least, least_score(network, function, bits))
+        least = min(least, _least_score(network, function, bits))
     return least
 
 
@@ -72,7 +72,7 @@ def test_random_functions(s: int, T: int, count: int) -> None:
         kind = possible_kinds(function)[-1]
         with pytest.MonkeyPatch.context() as patch:
             if index % 8:
-                patch.setattr(units, "MOST_FITTED", 0)
+                patch.setattr(units, "_MOST_FITTED", 0)
             made = construct(function, T, kind)
         _right_everywhere(made)
 

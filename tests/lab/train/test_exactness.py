@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from boundcalc.lab.train.bits import bit_forward, bit_plan, reach, two_sided  # noqa: E402
+from boundcalc.lab.train._bits import bit_forward, bit_plan, reach, two_sided  # noqa: E402
 from boundcalc.lab.train.model import Transformer, forward_last_row, plain  # noqa: E402
 from boundcalc.lab.train.parameters import CLS, Init  # noqa: E402
 from boundcalc.lab.train.stack import Stack  # noqa: E402

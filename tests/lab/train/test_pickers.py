@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.lab.train.data import Examples
+from boundcalc.lab.train._data import Examples
 from boundcalc.lab.train.pickers import CHUNK, ModelLearner, ModuleLearner, PickRule
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.lab.train.trial import Trial, model_for

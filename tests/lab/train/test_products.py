@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from boundcalc.checkpoints.products import measured_products as measure
+from boundcalc.checkpoints._products import measured_products as measure
 from boundcalc.engine.solve import solve
 from boundcalc.lab.train.bounds import setting_of
 from boundcalc.lab.train.measure import measured_norms

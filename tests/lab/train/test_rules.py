@@ -68,7 +68,7 @@ def test_a_trained_network_is_proved_to_be_its_task():
 
 
 def examples_world(trial: Any) -> list[int]:
-    from boundcalc.lab.train.data import Examples
+    from boundcalc.lab.train._data import Examples
 
     return sorted(Examples(trial).world["coordinates"])
 

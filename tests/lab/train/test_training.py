@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 
 from boundcalc.base.answers import clopper_pearson  # noqa: E402
 from boundcalc.base.errors import BoundcalcError  # noqa: E402
+from boundcalc.lab.train._data import Examples  # noqa: E402
 from boundcalc.lab.train.bounds import by_block  # noqa: E402
-from boundcalc.lab.train.data import Examples  # noqa: E402
 from boundcalc.lab.train.optim import nearest  # noqa: E402
 from boundcalc.lab.train.parameters import parameters  # noqa: E402
 from boundcalc.lab.train.run import run_sweep  # noqa: E402
@@ -226,7 +226,7 @@ def test_a_sweep_does_what_is_missing_and_can_be_checked(tmp_path: Path) -> None
 
 def test_a_model_computes_on_the_device_of_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tensor of a forward and a backward pass: on torch's device without data, a mixture with the CPU fails."""
-    from boundcalc.lab.train import bits
+    from boundcalc.lab.train import _bits as bits
     from boundcalc.lab.train.stack import Stack, losses, with_read_row
 
     trial = conjunction()

@@ -18,7 +18,7 @@ from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Audit, Options, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.setting import Sample, Setting
-from boundcalc.testing.report import Cases, Report, judge
+from boundcalc.testing._report import Cases, Report, judge
 
 Array = NDArray[Any]
 _CLOSE = 1e-9

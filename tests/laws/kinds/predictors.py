@@ -23,7 +23,7 @@ from boundcalc.predictors.certificate import (
     known_methods,
     verify_predictor,
 )
-from boundcalc.testing.report import Cases, Complaint, Report, judge
+from boundcalc.testing._report import Cases, Complaint, Report, judge
 from tests.proof import both
 from tests.proof.both import Place, put
 

@@ -11,10 +11,10 @@ from flint import arb, ctx
 from mpmath import mpf
 
 from boundcalc.base.theory import page
-from boundcalc.testing.report import Cases, Report, judge
+from boundcalc.testing._report import Cases, Report, judge
 from boundcalc.theorems import Theorem
-from boundcalc.theorems.code import at
-from boundcalc.theorems.formula import Formula
+from boundcalc.theorems._code import at
+from boundcalc.theorems._formula import Formula
 from boundcalc.theorems.symbols import ALIASES, BY_NAME, ENTRIES
 
 _FALLING = frozenset({"m", "gamma", "epsilon", "delta", "L", "temperature"})

@@ -13,12 +13,12 @@ import torch
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
 from boundcalc.lab.train.model import plain
 from boundcalc.predictors.rules import check
+from boundcalc.predictors.rules._rounding import float32_error
 from boundcalc.predictors.rules.check import Bit, Leaf, Proof, inputs_of, least_value, prove
 from boundcalc.predictors.rules.code import Rule
-from boundcalc.predictors.rules.rounding import float32_error
 from boundcalc.predictors.rules.search import explain
 from boundcalc.predictors.rules.slopes import leaves_of
-from boundcalc.predictors.rules.tables import refuse_other_architectures, tables_of
+from boundcalc.predictors.rules.tables import _refuse_other_architectures, tables_of
 from tests.predictors.rules.networks import all_inputs, architecture, drawn, looking_at
 
 T = 8
@@ -261,9 +261,9 @@ def test_ties_extreme_weights_and_a_single_bit():
 )
 def test_other_architectures_are_refused(change: dict[str, Any]):
     for number in range(len(KINDS)):
-        refuse_other_architectures(architecture(T, **kind(number)))
+        _refuse_other_architectures(architecture(T, **kind(number)))
     with pytest.raises(InvalidSetting):
-        refuse_other_architectures(architecture(T, **change))
+        _refuse_other_architectures(architecture(T, **change))
 
 
 @pytest.mark.parametrize("number", [0, 2])

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import CertificateError
+from boundcalc.predictors._statements import G15
 from boundcalc.predictors.rules import code
-from boundcalc.predictors.rules.code import NAMES, WINDOWS, Rule, Tree, window_bounds
-from boundcalc.predictors.statements import G15
+from boundcalc.predictors.rules.code import _WINDOWS, NAMES, Rule, Tree, _window_bounds
 from tests.predictors.rules.networks import all_inputs
 
 DEFINED = {"AND": min, "OR": max, "XOR": lambda b: sum(b) % 2, "MAJ": lambda b: int(2 * sum(b) > len(b))}
@@ -60,7 +60,7 @@ def sum_of_tables(T: int) -> Fraction:
 
 def domains(T: int) -> Fraction:
     """All domains, in parts of the main window."""
-    return sum((Rule(T, 0, w).probabilities["tree"] for w in WINDOWS), Fraction(0)) / Rule(T, 0).probabilities["tree"]
+    return sum((Rule(T, 0, w).probabilities["tree"] for w in _WINDOWS), Fraction(0)) / Rule(T, 0).probabilities["tree"]
 
 
 def sum_of_trees(T: int) -> Fraction:
@@ -92,7 +92,7 @@ def test_probabilities_of_all_messages_sum_to_at_most_one(T: int, monkeypatch: p
 
 
 def test_all_rules_of_two_bits_listed():
-    rules = [Rule(2, tree, window) for tree in all_trees((0, 1)) for window in WINDOWS]
+    rules = [Rule(2, tree, window) for tree in all_trees((0, 1)) for window in _WINDOWS]
     assert sum(rule.probabilities["tree"] for rule in rules) == sum_of_trees(2)
     cheapest: dict[object, Fraction] = {}
     for rule in rules:
@@ -148,8 +148,8 @@ def test_names_mean_what_they_say(s: int, name: str):
 
 @pytest.mark.parametrize("T", [5, 8, 128, 1024])
 def test_windows_hold_what_their_definition_says(T: int):
-    for window in WINDOWS:
-        low, high = window_bounds(T, window)
+    for window in _WINDOWS:
+        low, high = _window_bounds(T, window)
         inside = [k for k in range(T + 1) if window is None or abs(2 * k - T) ** 2 <= window**2 * T]
         assert (low, high) == (inside[0], inside[-1])
         assert len(inside) == high - low + 1

@@ -13,9 +13,9 @@ import pytest
 from flint import arb, arb_mat, fmpq
 
 from boundcalc.predictors.data import Array
-from boundcalc.predictors.rules import heads
-from boundcalc.predictors.rules.heads import Directions, HeadOn, HeadTable, Inputs
-from boundcalc.predictors.rules.hidden import float_phi, offset, phi, phi_slope
+from boundcalc.predictors.rules import _heads as heads
+from boundcalc.predictors.rules._heads import Directions, HeadOn, HeadTable, Inputs
+from boundcalc.predictors.rules._hidden import float_phi, offset, phi, phi_slope
 from tests.predictors.rules.networks import all_inputs
 
 T = 10

@@ -1,0 +1,210 @@
+"""The measurements an audit consists of: one task per matrix, or per group of heads, each in bounded memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.checkpoints._account import FOLDED, KEY_BIAS
+from boundcalc.checkpoints._arrays import difference, heads_of, positions, vectors_of
+from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.table import TOKENS, Key, Model
+from boundcalc.layers.base import flat
+from boundcalc.norms.heads import Heads, products
+from boundcalc.norms.matrix import Floats, Measured, as_stored, measure, vector
+from boundcalc.setting import Architecture, Attention, Layer, Weight
+from boundcalc.setting.norms import place_named
+
+Measurements = dict[str, Measured]
+"""By key of norms files."""
+_HEADS_BYTES = 32 << 20
+"""Maps of a group of heads take at most so much as float64."""
+_VECTORS = ("vector", "gain", "factor vector")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One measurement: of which weight, and how, with a generator of its own.
+
+    It gives norms, and norms of the distance from the reference.
+    """
+
+    name: str
+    run: Callable[[np.random.Generator], tuple[Measurements, Measurements]]
+
+
+class Plan:
+    """The tasks of one model (and its reference), and which places they read.
+
+    Attributes:
+        tasks: the measurements.
+        read: how many entries of each place are read, and why not the others.
+        shared: parameters that are counted twice.
+    """
+
+    def __init__(self, model: Model, architecture: Architecture, exact: bool, reference: Model | None = None) -> None:
+        self.model, self.exact, self.reference, self.seq_len = model, exact, reference, architecture.seq_len
+        self.read: dict[Key, tuple[int, str]] = {}
+        self.shared = 0
+        layers = list(flat(architecture.stages))
+        for layer in layers:
+            for weight, _ in layer.fixed(self.seq_len):
+                if model.has(weight.kind):
+                    self.read[weight.kind, None] = 0, "fixed before the data, as the architecture says its norm"
+        self.tasks = tuple(task for layer in layers for task in self._of(layer))
+
+    def _of(self, layer: Layer) -> Iterator[Task]:
+        """The measurements of every weight of a layer, and of what it stores besides a note that nothing reads it."""
+        weights = layer.weights(self.seq_len)
+        for weight in weights:
+            if isinstance(layer, Attention) and weight.factors and not self.model.has(weight.kind, weight.block):
+                yield from self._scores(layer, weight)
+            elif weight.kind == "positions":
+                yield self._positions(*weight.shape)
+            else:
+                yield from self._weight(weight)
+        for weight in layer.stored(self.seq_len)[len(weights) :]:
+            if self.model.has(weight.kind, weight.block):
+                self._use(weight, 0, KEY_BIAS)
+
+    def _use(self, weight: Weight, entries: int | None = None, why: str = "") -> Key:
+        """Notes that the tensor of a weight is read: how many of its entries, and why not all; refuses other shapes."""
+        key, model = self.model.key(weight), self.model
+        tensor, shape = model.place(*key), (weight.copies, *weight.shape)
+        if weight.role in _VECTORS or key[0] in TOKENS:
+            right, stored = [(math.prod(shape),)], (tensor.size,)
+        else:
+            d, width = weight.shape
+            right, stored = [(d, weight.copies * width), *([shape] if weight.heads else [])], tensor.shape
+            stored = stored if len(stored) == 3 else model.shape(*key)
+        if stored not in right:
+            turned = len(stored) == 2 and stored[::-1] in right
+            hint = "; it is stored the other way round: give its module (--compare module.py:make), or a mapping"
+            raise CheckpointError(f"{tensor.name}: {key[0]} should be {right[0]}, the file has {stored}{hint * turned}")
+        if key[1] is None and weight.block is not None and key in self.read:
+            self.shared += weight.parameters  # one tensor for all blocks
+        self.read[key] = tensor.size if entries is None else entries, why
+        return key
+
+    def _refuse_scale(self, key: Key) -> None:
+        """Refuses a factor of a tensor that is read as one with others, as joint scores and folded tokens are."""
+        if self.model.factor(*key) != 1:
+            where = f"{self.model.checkpoint.where}: {place_named(*key)}"
+            raise CheckpointError(f"{where} has a scale, but is measured as one with others: scale it in the file")
+
+    def _task(
+        self,
+        keys: Sequence[str],
+        get: Callable[[Model], Any],
+        norms: Callable[[Any, np.random.Generator], list[Measured]],
+        factor: float = 1.0,
+        apart: Callable[[Any, Any], Any] = difference,
+    ) -> Task:
+        """Norms of what `get` reads of the model, and of its distance from the reference, times a constant."""
+
+        def certified(values: Any, rng: np.random.Generator) -> list[Measured]:
+            return [norm if factor == 1 else norm.times(factor) for norm in norms(values, rng)]
+
+        def run(rng: np.random.Generator) -> tuple[Measurements, Measurements]:
+            own, far = get(self.model), list[Measured]()
+            results = dict(zip(keys, certified(own, rng), strict=True))
+            if self.reference is not None:
+                far = [norm.widened for norm in certified(apart(own, get(self.reference)), rng)]
+            return results, dict(zip(keys, far, strict=bool(far)))
+
+        return Task(keys[0].partition(",")[0], run)
+
+    def _weight(self, weight: Weight) -> Iterator[Task]:
+        """The measurements of one weight: a vector, a matrix, a table, or the maps of some heads at a time."""
+        kind, model = weight.kind, self.model
+        if weight.role not in ("matrix", "table", "rows", *_VECTORS) or (weight.copies > 1 and not weight.heads):
+            what = f"{kind} of role {weight.role!r}"
+            raise Unsupported(Refusal("measuring norms", what, "single weights: matrices, vectors, gains, tables"))
+        if kind == "readout" and not model.has(kind) and model.shape("embedding")[::-1] == weight.shape:
+            key = model.key(weight)  # the embedding table, turned
+            self.shared += weight.parameters
+        else:
+            key = self._use(weight)
+        factor = model.factor(*key)
+        heads = range(weight.copies) if weight.heads else (None,)
+        keys = [place_named(kind, weight.block, head) for head in heads]
+        if weight.role in _VECTORS:
+            yield self._task(
+                keys, lambda model: vectors_of(model, weight), lambda rows, _: list(map(vector, rows)), factor
+            )
+        elif weight.heads:
+            step = max(1, _HEADS_BYTES // (8 * math.prod(weight.shape)))
+            for first in range(0, weight.copies, step):
+                part = slice(first, first + step)
+                yield self._task(
+                    keys[part],
+                    lambda model, part=part: heads_of(model, *key, weight.copies, part),
+                    lambda maps, _: Heads.of(maps).measured(),
+                    factor,
+                )
+        else:
+            yield self._task(
+                keys,
+                lambda model: model.matrix(*key),
+                lambda matrix, rng: [measure(matrix, rng, op=weight.role == "matrix", exact=self.exact)],
+                factor,
+            )
+
+    def _scores(self, layer: Attention, weight: Weight) -> Iterator[Task]:
+        """The measurements of joint scores W_Q W_K^T, with the offsets that they read as a further row or column."""
+        if layer.d_head is None:
+            raise CheckpointError("scores of full rank need one tensor W_QK per block")
+        for part in weight.factors:
+            self._refuse_scale(self._use(part))
+        block, per_group = layer.block, layer.heads // layer.groups
+        factors = {part.kind: part for part in weight.factors}
+        step = max(1, _HEADS_BYTES // (8 * layer.d * layer.d_head * per_group))
+
+        def side(model: Model, kind: str, only: slice) -> Floats:
+            maps = heads_of(model, f"W_{kind}", block, factors[f"W_{kind}"].copies, only)
+            if f"b_{kind}" not in factors:
+                return maps
+            return np.concatenate([maps, vectors_of(model, factors[f"b_{kind}"])[only, :, None]], axis=2)
+
+        def get(model: Model, first: int) -> tuple[Floats, Floats]:
+            last = min(first + step, layer.groups)
+            keys = side(model, "K", slice(first, last))
+            return side(model, "Q", slice(first * per_group, last * per_group)), np.repeat(keys, per_group, axis=0)
+
+        def apart(own: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            """Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
+            difference(own[0], other[0])  # refuses other shapes
+            return np.concatenate([own[0], -other[0]], 1), np.concatenate([own[1], other[1]], 1)
+
+        for first in range(0, layer.groups, step):
+            heads = range(first * per_group, min(first + step, layer.groups) * per_group)
+            yield self._task(
+                [place_named(weight.kind, block, head) for head in heads],
+                lambda model, first=first: get(model, first),
+                lambda maps, _: products(*map(Heads.of, maps)),
+                apart=apart,
+            )
+
+    def _positions(self, seq_len: int, d: int) -> Task:
+        """The measurement of the rows of positions that are read, tokens before the input folded into them."""
+        model = self.model
+        rows, width = model.table_shape("positions")
+        if width != d or rows < seq_len:
+            raise CheckpointError(f"the table positions should be {(seq_len, d)}, the file has {(rows, width)}")
+        why = "positions that no row of the input has" if rows > seq_len else ""
+        self.read["positions", None] = seq_len * d, why
+        for row, token in enumerate(token for token in TOKENS if model.has(token)):
+            self._refuse_scale(
+                self._use(Weight(token, "vector", (d,)), 0, f"{FOLDED} position {row} (families/blocks.py)")
+            )
+            self._refuse_scale(("b_patch", None))
+        return self._task(
+            ["positions"],
+            lambda model: positions(model, seq_len),
+            lambda table, rng: [measure(as_stored(table), rng, op=False).widened.widened],
+        )

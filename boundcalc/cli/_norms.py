@@ -1,0 +1,236 @@
+"""`boundcalc norms`, and what it shares with `certify`: the options that say how to read a checkpoint, its account."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boundcalc.base import output
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import assignments
+from boundcalc.base.rounding import up
+from boundcalc.cli._files import FILE, NAME_OR_FILE, FileCommand, Input, output_file
+from boundcalc.cli._options import (
+    NUMBER,
+    WHOLE,
+    all_of,
+    form_option,
+    option,
+    refuse_given,
+    refuse_others,
+    several,
+    write_json,
+)
+from boundcalc.cli._text import progress, say, write_table
+
+if TYPE_CHECKING:
+    from boundcalc.checkpoints import Audit
+    from boundcalc.norms.matrix import Measured
+
+_SHOWN = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one", "row": "row", "rank <=": "rank"}
+_SHOWN |= {"sup": "sup"}
+READING = ("family", "mapping", "compare", "reference", "seq_len", "heads", "input_radius", "settings", "seed")
+"""Options of every model, with data or without."""
+model_options = all_of(
+    option("--family", str, "Adapter to use: bert, gpt2, llama, ... (found by config.json where there is one)."),
+    option("--mapping", FILE, "A JSON file that describes a model of no known family."),
+    option(
+        "--compare",
+        NAME_OR_FILE,
+        "Run the module that this function makes, with these weights, against the architecture. The file is executed. "
+        "Default: the class of the transformers library, if it is installed and wrote the folder ('transformers': "
+        "however large; 'none': never).",
+        metavar="FILE.py:NAME",
+    ),
+    option("--reference", Input(), "Checkpoint fixed before the data (the initialisation)."),
+    option("--T seq_len", WHOLE, "Rows (tokens) per sequence; unset, as many as there are positions."),
+    option("--heads", WHOLE, "Attention heads per block, where no config says so."),
+    option("--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
+    several("--set settings", "A setting of config.json (repeatable).", "NAME=VALUE"),
+    option("--exact", bool, "No random probes for wide matrices (slower, no failure probability)."),
+    option("--schatten", NUMBER, "Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
+    option("--seed", WHOLE, "Random seed of the probes (default: fresh, printed)."),
+)
+"""The options that say how to read a checkpoint."""
+
+
+@click.command(
+    cls=FileCommand,
+    epilog="""\b
+Examples:
+  boundcalc norms runs/bert
+  boundcalc norms runs/bert --setting-out setting.json && boundcalc eval --setting setting.json --m 1e8
+  boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
+  boundcalc norms mine.pt --template mine.json --compare model.py:make
+
+MODEL is a .safetensors, .pt, .bin or .ckpt file, an index of shards, or a directory as save_pretrained writes it.
+Nothing in it is executed. Every norm is an upper bound of the exact one.""",
+)
+@click.argument("model", type=Input())
+@model_options
+@option("--out -o", output_file(), "Write a norms file, for `boundcalc eval --norms`.")
+@option("--setting-out", output_file(), "Write architecture and norms, for `eval --setting`.")
+@option(
+    "--template", output_file(), "Write a mapping that agrees with the module of --compare, for --mapping, and stop."
+)
+@form_option("table", "json", "csv")
+def command(model: str, out: Path | None, setting_out: Path | None, template: Path | None, form: str, **options: Any):
+    """Certified norms of a checkpoint, layer by layer, and where each of its tensors went."""
+    if template is not None:
+        takes = {"model", "template", "compare", "heads"}
+        refuse_others("with --template, which writes a mapping and stops", takes)
+        _template(model, template, options)
+        return
+    if out is None and setting_out is None:
+        refuse_given("without --out or --setting-out, which write the budgets it adds", "schatten")
+    audit = take_audit(model, options)
+    norms = audit.norms(options["schatten"])
+    if out is not None:
+        output.write_json(out, norms.to_json())
+    if setting_out is not None:
+        _write_setting(audit, norms, setting_out)
+    if form == "json":
+        write_json(audit.to_json())
+    elif form == "csv":
+        from boundcalc.cli._grid import write_csv
+
+        rows = [{**row, "shape": "x".join(map(str, row["shape"]))} for row in audit.table()]
+        write_csv(rows[0], rows)
+    else:
+        _table(audit)
+
+
+def _template(model: str, out: Path, options: dict[str, Any]) -> None:
+    """A mapping of a model of no known family that agrees with its module."""
+    from boundcalc.checkpoints.describe import describe
+    from boundcalc.checkpoints.modules import find_module
+    from boundcalc.checkpoints.readers import open_checkpoint
+    from boundcalc.lab.reading import with_buffers
+
+    checkpoint = open_checkpoint(model)
+    hand = find_module(model, checkpoint, options["compare"])
+    live = hand.load() if hand.load is not None else hand.module
+    if live is None:
+        raise InvalidSetting("--template describes a module by its forward pass: add --compare module.py:make")
+    mapping, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
+    output.write_json(out, mapping)
+    ignored = {name: f"ignored: {why}" for name, why in mapping.get("ignored", {}).items()}
+    write_table(("parameter", "role"), list((mapping["tensors"] | ignored).items()))
+    say(", ".join(f"{name} {value}" for name, value in mapping["architecture"].items()))
+    say(f"{out}: {len(mapping['tensors'])} names. {parity.text[0].upper()}{parity.text[1:]}.")
+
+
+def _write_setting(audit: Audit, norms: Any, file: Path) -> None:
+    from boundcalc.setting import Setting
+
+    doubts = [*audit.account.doubts]
+    doubts += [f"{name}: no place in the family {audit.family!r}" for name in audit.account.unknown]
+    doubts += ["it has no readout" for _ in audit.missing]
+    if doubts:
+        raise InvalidSetting(f"{audit.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)")
+    data = Setting(audit.architecture, norms).to_json()
+    del data["sample"]
+    output.write_json(file, data)
+
+
+def _table(audit: Audit) -> None:
+    """A row for each weight, of all heads of a block together."""
+    groups: dict[str, list[str]] = {}
+    for key in audit.measured:
+        groups.setdefault(key.partition(",")[0] + "]" * ("," in key), []).append(key)
+    rows: list[list[str]] = []
+    for name, keys in groups.items():
+        heads = [audit.measured[key] for key in keys]
+        shape = "x".join(map(str, (*([len(heads)] if len(heads) > 1 else []), *heads[0].shape)))
+        rows.append([name, shape, *(_top(heads, field) for field in _SHOWN.values())])
+        if audit.distances:
+            moved = [audit.distances[key] for key in keys if key in audit.distances]
+            rows[-1].append(_top(moved, "fro") or _top(moved, "op"))
+    headings = ["weight", "shape", *_SHOWN, *(["distance"] if audit.distances else [])]
+    say(f"{audit.where}: family {audit.family}, T {audit.architecture.seq_len}\n")
+    write_table(headings, rows, right=frozenset(range(2, len(headings))))
+    say()
+    for text in account_lines(audit):
+        say(text)
+    say("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
+    say("Of heads (4x9x8: four of 9x8) the largest value is shown; --format csv shows each. All are upper bounds.")
+
+
+def _top(measures: list[Measured], field: str) -> str:
+    """The largest norm of some weights, rounded up, so that what is read off the table is an upper bound too."""
+    values = [getattr(measured, field) for measured in measures]
+    if None in values or not values:
+        return ""
+    return str(max(values)) if field == "rank" else up(max(values))
+
+
+# -- what certify does too
+
+
+def one_thread() -> None:
+    """Small matrices and shared machines: a second BLAS thread mostly waits. A user who wants more says so."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+def take_audit(model: str, options: dict[str, Any], *, refused: bool = False) -> Audit:
+    """Measures a checkpoint; `refused`: one that may not be the model that would be bounded."""
+    one_thread()
+    from boundcalc.checkpoints import Options
+    from boundcalc.checkpoints.audit import chosen_family
+    from boundcalc.lab.reading import read_model, reject_incomplete
+
+    sizes = {name: options[name] for name in ("seq_len", "heads", "input_radius")}
+    with progress() as show:
+        audit = read_model(
+            model,
+            options["compare"],
+            family=chosen_family(options["family"], options["mapping"]),
+            options=Options(**sizes, settings=assignments(options["settings"], "--set")),
+            exact=options["exact"],
+            reference=options["reference"],
+            seed=options["seed"],
+            inspect=reject_incomplete(model) if refused else None,
+            progress=lambda name, done, total: show(f"{name}: {done} of {total}"),
+            say=lambda text: show(f"{text} ..."),
+        ).audit
+    assert audit is not None  # noqa: S101 - without data a model that is not described is refused
+    return audit
+
+
+def account_lines(audit: Audit) -> list[str]:
+    """How the tensors add up, in words."""
+    account, text = audit.account, audit.comparison
+    rest = account.total - account.used
+    used = f"{account.used:,} make up the bounded model" + (f", {rest:,} do not:" if rest else "")
+    lines = [f"{text[0].upper()}{text[1:]}.", f"{account.total:,} parameters in {len(account.lines)} tensors; {used}"]
+    reasons: dict[str, list[int]] = {}
+    for line in account.lines:
+        if line.unused and line.role != "unknown":
+            reasons.setdefault(line.reason, []).append(line.unused)
+    lines += [f"  {sum(counts):,} in {len(counts)} tensors: {why}" for why, counts in reasons.items()]
+    lines += [
+        f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}"
+        for line in account.lines
+        if line.role == "unknown"
+    ]
+    if account.assumed and audit.family != "mapping":
+        defaults = ", ".join(f"{name} {value!r}" for name, value in account.assumed.items())
+        lines.append(f"Defaults, as no file gives them: {defaults}.")
+    lines += [f"Doubted, so that there is no bound: {doubt}" for doubt in account.doubts]
+    if audit.missing:
+        lines.append(f"Not in the checkpoint: {', '.join(audit.missing)} (it ends in rows, which have no margin)")
+    elif account.shared:
+        lines.append(
+            f"{account.shared:,} of the bounded model's parameters are tied: the same numbers once more (a read-out "
+            "that is the embedding, blocks that share a tensor); the bound covers them again, as if they were free."
+        )
+    if audit.failure:
+        lines.append(
+            f"Wide matrices were probed at random (seed {audit.seed}): with chance at most {up(audit.failure, 2)} a "
+            "norm is too small; it counts in delta. --exact avoids it."
+        )
+    return lines

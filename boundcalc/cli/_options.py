@@ -1,0 +1,140 @@
+"""Options: how they are declared, what their values are, which have no effect, and those that several commands have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import plain_digits
+from boundcalc.base.rounding import short
+from boundcalc.cli._files import FILE
+
+# -- values
+
+
+def number(text: str) -> float | None:
+    """A float, also from 10^6 and 1_000_000; None where it is no real number."""
+    base, power, exponent = text.replace("_", "").partition("^")
+    try:
+        plain_digits(text)
+        value = float(base) ** float(exponent) if power else float(base)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        return None
+    return value if isinstance(value, float) else None
+
+
+def whole(text: str) -> int | None:
+    """A whole number, to its last digit where all are written; None where it is none, or beyond the range of floats."""
+    value = number(text)
+    if value is None or not math.isfinite(value) or value != int(value):
+        return None
+    return int(text) if text.isdecimal() else int(value)
+
+
+def shown(value: Any) -> str:
+    """A value of a setting, as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return short(value) if isinstance(value, int | float) else str(value)
+
+
+def pairs(option: str, words: Iterable[str], example: str) -> dict[str, str]:
+    """NAME=VALUE of a repeated option, each name once."""
+    values: dict[str, str] = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        if not name or not text:
+            raise InvalidSetting(f"{option} is NAME=VALUE, such as {example}; got {word!r}")
+        if name in values:
+            raise InvalidSetting(f"{option} gives {name!r} twice")
+        values[name] = text
+    return values
+
+
+class Number(click.ParamType):
+    """A number, or another word, as people write it; `read` gives None for what is none."""
+
+    def __init__(self, name: str, read: Callable[[str], Any], examples: str) -> None:
+        self.name, self.read, self.examples = name, read, examples
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        parsed = self.read(value) if isinstance(value, str) else value
+        if parsed is None:
+            self.fail(f"needs a {self.name} such as {self.examples}, got {value!r}", param, ctx)
+        return parsed
+
+
+NUMBER = Number("number", number, "0.05, 1e-3 or 10^-3")
+WHOLE = Number("whole number", whole, "512, 1e6 or 10^6")
+
+
+# -- declaring options
+
+_Option = Callable[[Any], Any]
+
+
+def option(names: str, kind: Any, words: str = "", default: Any = None, **more: Any) -> _Option:
+    """An option by its names, the type of its value (or `bool`: a flag), its help and its default."""
+    if kind is bool:
+        return click.option(*names.split(), is_flag=True, default=bool(default), help=words, **more)
+    more = {"show_default": default is not None} | more
+    return click.option(*names.split(), type=kind, default=default, help=words, **more)
+
+
+def several(names: str, words: str, metavar: str | None = None, kind: Any = str) -> _Option:
+    """An option that may be repeated."""
+    return click.option(*names.split(), multiple=True, type=kind, metavar=metavar, help=words)
+
+
+def all_of(*options: _Option) -> _Option:
+    """Options in the order in which --help lists them."""
+
+    def added(function: Any) -> Any:
+        for add in reversed(options):
+            function = add(function)
+        return function
+
+    return added
+
+
+def form_option(*forms: str) -> _Option:
+    """--format, of which the first is the default."""
+    return option("--format form", click.Choice(forms), default=forms[0])
+
+
+def write_json(document: Any, **options: Any) -> None:
+    """A document, for programs."""
+    import json
+
+    click.echo(json.dumps(document, indent=1, **options))
+
+
+bounds_option = several("--bound bounds", "Only this bound (repeatable).")
+points_option = several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE)
+
+
+# -- options without effect
+
+
+def _refuse(name: str, why: str) -> None:
+    """Refuse a parameter of the running command that was given."""
+    context = click.get_current_context()
+    if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
+        (flag,) = (max(p.opts, key=len) for p in context.command.params if p.name == name)
+        raise InvalidSetting(f"{flag} has no effect {why}")
+
+
+def refuse_given(why: str, *names: str) -> None:
+    """Refuse each of these parameters that was given, and say why it has no effect."""
+    for name in names:
+        _refuse(name, why)
+
+
+def refuse_others(why: str, takes: Collection[str]) -> None:
+    """Refuse each parameter that was given besides those that something takes."""
+    refuse_given(why, *sorted(set(click.get_current_context().params) - {*takes, "force"}))

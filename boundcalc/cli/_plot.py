@@ -1,0 +1,189 @@
+"""`boundcalc plot`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from boundcalc.base import validate
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import is_name
+from boundcalc.cli._files import FILE, FileCommand, output_file
+from boundcalc.cli._options import (
+    bounds_option,
+    number,
+    option,
+    pairs,
+    points_option,
+    refuse_given,
+    refuse_others,
+    several,
+)
+from boundcalc.cli._setting import SAMPLE, picture_options, take_setting
+from boundcalc.lab.figures.gap import AXES, BOUNDS
+
+if TYPE_CHECKING:
+    from boundcalc.lab.figures.data import Figure
+
+FIGURES: Mapping[str, str] = {
+    **{f"gap-vs-{letter}": f"Bounds and runs along {axis.words}." for letter, axis in AXES.items()},
+    "overlay": "Risk over m: measured, certified, proved for a class.",
+}
+"""What `boundcalc plot` draws of a setting or a store."""
+
+
+def _outputs(image: Path, values: Mapping[str, Any]) -> list[Path]:
+    """The image, and its numbers unless they are what it is drawn from."""
+    return [image] if values["source"] else [image, image.with_suffix(".json")]
+
+
+@click.command(
+    cls=FileCommand,
+    epilog="\b\nFigures:\n"
+    + "".join(f"  {name:<14} {about}\n" for name, about in FIGURES.items())
+    + """\b
+Examples:
+  boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
+  boundcalc plot gap-vs-T --sweep T=64:65536:x2 --bound best --bound published -o T.png
+  boundcalc plot gap-vs-m --store runs.db --runs task=conjunction --runs T=128 --norms-from runs
+  boundcalc plot gap-vs-m --points mine.csv --bound best --bound mine.py:bound
+  boundcalc plot --from gap.json -o again.pdf
+
+Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.""",
+)
+@click.argument("what", metavar="FIGURE", required=False)
+@option("-o --out out", output_file(_outputs), "The image: .png, .pdf or .svg.  [default: FIGURE.png]")
+@option("--from source", FILE, "Draw a figure's JSON again, without computing anything.")
+@option("--sweep axis", str, "Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.", metavar="AXIS")
+@bounds_option
+@several("--quantity quantities", "gap (default) or risk; repeated: a panel each.", kind=click.Choice(("gap", "risk")))
+@points_option
+@option("--store", FILE, "A store of trials.")
+@several("--runs", "Which trials: task, T, m, depth, sweep (repeatable).", "NAME=VALUE")
+@option("--norms-from", click.Choice(("setting", "runs")), "Bounds for norms up to the trials' largest.")
+@picture_options
+def command(what: str | None, out: Path | None, source: str | None, axis: str | None, **options: Any) -> None:
+    """Draw bounds along one axis of a setting, and runs that were measured.
+
+    Bounds of 1 or more are vacuous: the grey band names them.
+    """
+    from boundcalc.lab.figures import canvas
+    from boundcalc.lab.figures.data import contradictions, read
+
+    if source is not None:
+        refuse_others("with --from, which draws the numbers as they were", ("source", "out"))
+        _save(read(Path(source)), out or Path(source).with_suffix(".png"), numbers=False)
+        return
+    if what is None:
+        raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
+    validate.choice("figure", what, FIGURES)
+    target = out or Path(f"{what}.png")
+    if target.suffix.lower() not in canvas.FORMATS:
+        raise InvalidSetting(
+            f"a figure is written as {', '.join(canvas.FORMATS)}; got {target.name!r}: use -o figure.pdf"
+        )
+    overlay, of_runs = what == "overlay", options["norms_from"] == "runs"
+    _refuse(overlay, of_runs, options)
+    chosen, question = _chosen(options.pop("runs")), take_setting(options)
+    letter = "m" if overlay else what.removeprefix("gap-vs-")
+    field = AXES[letter].field
+    question.refuse(field, f"{what} runs over {letter}, see --sweep")
+    if of_runs or overlay:
+        for name in question.origin:
+            if name not in SAMPLE:
+                question.refuse(name, "bounds at the norms of trials take the trials' network")
+    values = _values(axis, field) if axis else ()
+    if overlay:
+        from boundcalc.lab.figures import overlay as of_overlay
+        from boundcalc.lab.figures import trials
+
+        store = Path(options["store"])
+        records = trials.select(store, chosen)
+        trials.refuse_mixture(records, "m")
+        figure = of_overlay.collect(records, trials.select(store, {}), question.setting, options["bounds"], values)
+    else:
+        figure = _gap(letter, question.setting, values, chosen, options)
+    command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
+    _save(figure.but(command=command), target)
+    for text in contradictions(figure.series):
+        click.echo(f"contradicted: {text}", err=True)
+
+
+def _refuse(overlay: bool, of_runs: bool, options: Mapping[str, Any]) -> None:
+    """Refuse options that would change nothing."""
+    if overlay:
+        refuse_given("on overlay, which is of the risk of trials", "points", "norms_from", "quantities")
+    if options["points"]:
+        refuse_given("with --points: either your own measurements or trials of this library", "store")
+    if options["store"] is None:
+        refuse_given("without --store, among whose trials it chooses", "runs")
+        if of_runs or overlay:
+            raise InvalidSetting("name the store of the trials, --store runs.db")
+
+
+def _gap(
+    letter: str, setting: Any, values: Sequence[float], chosen: Mapping[str, Any], options: Mapping[str, Any]
+) -> Figure:
+    from boundcalc.lab.figures import gap, trials
+    from boundcalc.lab.figures.runs import read_csv
+    from boundcalc.theorems import BOUNDS as KNOWN
+
+    bounds, points, store = options["bounds"], options["points"], options["store"]
+    for name in bounds:
+        if not is_name(name):
+            validate.choice("bound", name, KNOWN)
+    quantities = options["quantities"] or ("gap",)
+    if store is None:
+        measured = read_csv(points) if points else []
+        return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, measured)
+    records = trials.select(Path(store), chosen)
+    trials.refuse_mixture(records, {letter, "m"} if letter == "m" else {letter})
+    if letter != "m":
+        setting = setting.but(n_train=records[0].config["m"])
+    about = trials.describe(records)
+    if options["norms_from"] == "runs":
+        setting = trials.class_of(records, setting)
+        about += "; bounds of a class chosen after training"
+    measured = trials.as_runs(records, setting.sample.margin)
+    extra = int(letter == "T")  # next to the bits stands the row that is read out
+    figure = gap.collect(letter, setting, values, bounds, quantities, measured, extra=extra)
+    return figure.but(facts={**figure.facts, "note": about})
+
+
+def drawing(figure: Figure) -> Callable[[Figure], Any]:
+    """The function that draws a figure of the package."""
+    from boundcalc.lab.figures import gap, overlay
+
+    if figure.name not in FIGURES:
+        raise InvalidSetting(f"{figure.name} is drawn by a script: python examples/*/{figure.name}.py --from FILE")
+    return overlay.draw if figure.name == "overlay" else gap.draw
+
+
+def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
+    from boundcalc.lab.figures import canvas
+
+    canvas.save(figure, drawing(figure), target, numbers=numbers)
+    click.echo(f"{figure.title}\n{target}" + f" and {target.with_suffix('.json')}" * numbers)
+
+
+def _chosen(texts: Sequence[str]) -> dict[str, Any]:
+    """What --runs chooses trials by: numbers where values are numbers."""
+    chosen: dict[str, Any] = {}
+    for name, text in pairs("--runs", texts, "task=conjunction or T=128").items():
+        value = number(text) if name not in ("task", "sweep", "law") else None
+        chosen[name] = text if value is None else int(value) if value == int(value) else value
+    return chosen
+
+
+def _values(text: str, field: str) -> list[Any]:
+    from boundcalc.cli._grid import parse_axes
+
+    ((entry, values),) = parse_axes([text]).values()
+    if entry.field != field:
+        raise InvalidSetting(f"the figure runs over {field}, got --sweep {text}")
+    return values

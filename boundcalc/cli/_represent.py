@@ -1,0 +1,93 @@
+"""`boundcalc represent`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from boundcalc.base import output
+from boundcalc.base.rounding import at_least, down, near, up
+from boundcalc.cli._files import FileCommand, output_file
+from boundcalc.cli._options import WHOLE, form_option, option, write_json
+from boundcalc.cli._text import say, say_checked, write_table
+
+if TYPE_CHECKING:
+    from boundcalc.lab.represent.represent import Representation
+
+_ALL_OF = 16
+"""Bits up to which the weights are tried on all inputs as well."""
+
+
+@click.command(
+    cls=FileCommand,
+    epilog="""\b
+Examples:
+  boundcalc represent "x3 & ~x7 | x11" --T 512
+  boundcalc represent "PARITY(0..7)" --T 64 -o parity.safetensors
+  boundcalc represent 01101001 --T 16 --format json
+
+Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take bits by
+number, ranges a..b and formulas. Digits 0 and 1 are a truth table: the all-zero row first, x0 changing fastest.""",
+)
+@click.argument("expression")
+@option("--T seq_len", WHOLE, "Rows (bits) per sequence.", required=True)
+@option("-o --out", output_file(), "Write the weights, *.safetensors.")
+@form_option("table", "json")
+def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:
+    """Weights of one Transformer block that compute a sparse Boolean function on all 2^T inputs, with their norms.
+
+    The function is reduced to the bits it depends on. Of the constructions it allows, the one whose class of networks
+    needs the fewest samples is taken. The sign is certified in interval arithmetic.
+    """
+    from boundcalc.lab.represent.expressions import parse
+    from boundcalc.lab.represent.functions import from_table
+    from boundcalc.lab.represent.network import exhaust
+    from boundcalc.lab.represent.represent import represent
+
+    if out is not None:
+        output.safetensors_name(out)
+    function = parse(expression) if set(expression) - {"0", "1"} else from_table(expression)
+    representation = represent(function, seq_len)
+    built = representation.construction
+    worst = exhaust(built.network, built.function) if seq_len <= _ALL_OF else None
+    about = representation.to_json()
+    if worst is not None:
+        about["tried"] = {"inputs": 1 << seq_len, "least": worst}
+    if out is not None:
+        built.network.save(out, about)
+    if form == "json":
+        write_json(about)
+        return
+    _show(representation, worst)
+    if out is not None:
+        say(f"weights written to {out}")
+
+
+def _show(representation: Representation, worst: float | None) -> None:
+    built, certified = representation.construction, representation.certified
+    network, encoding = built.network, built.network.encoding
+    say_checked(
+        f"Certified: sign(f) F >= {down(certified.margin)} on all 2^{network.seq_len} inputs "
+        f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})",
+    )
+    if worst is not None:
+        say(f"Tried all {1 << network.seq_len} inputs: least sign(f) F = {down(worst)}")
+    say(
+        f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
+        f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.of('risk').form})\n\n"
+        f"Function      {built.function.describe()}\n"
+        f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}\n"
+        f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}\n"
+        f"Sizes         d {encoding.width}, hidden units {len(network.w_1)}, one head, one block; "
+        f"rows place {near(encoding.place)}, bit {near(encoding.bit)}, constant {near(encoding.constant)}\n"
+        f"Attention     beta {near(built.beta)}; at most {up(certified.leak)} of it elsewhere (eta)\n"
+    )
+    rows = [
+        [key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)]
+        for key, b in network.norms.budgets.items()
+    ]
+    write_table(("matrix", "op", "F", "21", "11", "rank"), rows, right=frozenset(range(1, 6)))
+    for name, m in sorted(representation.others.items(), key=lambda entry: entry[1]):
+        say(f"construction {name!r} would need {at_least(m)}")

@@ -1,0 +1,117 @@
+"""`boundcalc sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.files import assignments, read_json
+from boundcalc.base.rounding import near
+from boundcalc.cli._files import NAME_OR_FILE, FileCommand, output_file
+from boundcalc.cli._options import option, refuse_given, refuse_others, several
+from boundcalc.cli._text import progress, write_table
+from boundcalc.cli._train import certify_options, say_positions
+from boundcalc.lab.train.trial import Request, wanted
+
+_STORE = "boundcalc-runs.db"
+_COLUMNS = ("task", "T", "m", "seed", "status", "test_error", "gap")
+
+
+@click.command(
+    cls=FileCommand,
+    epilog="""\b
+Examples:
+  boundcalc sweep smoke
+  boundcalc sweep conjunction --jobs 2 --store runs.db
+  DASK_SCHEDULER_ADDRESS=tcp://10.0.0.1:8786 boundcalc sweep my_sweep.json --backend dask --jobs -1
+  boundcalc sweep conjunction --seeds 5 --set train.lr=0.002
+  boundcalc sweep smoke --certify holdout --certify p2l
+  boundcalc sweep --store runs.db            the stored trials
+
+A sweep file (JSON) has the keys task, model, init, train, m, n_test, seeds and grid, such as
+
+\b
+  {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32]}}
+
+Interrupt it whenever you like: run it again and it goes on. A store is one SQLite file: copy it to move it, and read it
+with any program that reads SQLite.""",
+)
+@click.argument("what", metavar="[PRESET|FILE]", type=NAME_OR_FILE, required=False)
+@option("--store store_path", output_file(appends=True), "SQLite file of results.", _STORE, envvar="BOUNDCALC_STORE")
+@option("--jobs", int, "Processes (-1: one per core).", 1)
+@option("--backend", str, "Back end of joblib: loky (the default), ray, dask, ...")
+@option("--seeds", click.IntRange(1), "Seeds per point, instead of those of the sweep.")
+@several("--set changes", "Change a field, such as train.lr=0.002.", "NAME=VALUE")
+@certify_options
+def command(what: str | None, store_path: Path, methods: tuple[str, ...], **options: Any) -> None:
+    """Train the trials of a preset or of a file that are not in the store yet; results are stored as they come.
+
+    Without a preset or a file, the stored trials, a line each.
+    """
+    from boundcalc.lab.train.store import Store
+
+    if what is None:
+        refuse_others("without a preset or a file to train", {"store_path"})
+        with Store(store_path, create=False) as store:
+            _list(store)
+        return
+    if not methods:
+        refuse_given("without --certify, which says by which method", "delta", "prefix")
+    from boundcalc.lab.train.run import certify_sweep, run_sweep
+
+    plans = [Request(name, options["delta"], options["prefix"]) for name in wanted(methods)]
+    sweep = _sweep(what, options["seeds"], assignments(options["changes"], "--set"))
+    say_positions(sweep.trials)
+    jobs, backend = options["jobs"], options["backend"]
+    certified = None
+    with Store(store_path) as store, progress(10.0) as show:
+
+        def tell(what: str, done: int, total: int) -> None:
+            show(f"{done} of {total} {what} are in the store")
+
+        ran = run_sweep(sweep, store, jobs=jobs, backend=backend, tell=tell)
+        if plans and not ran.errors:
+            certified = certify_sweep(sweep.trials, store, plans, jobs=jobs, backend=backend, tell=tell)
+    for name, done, failed in ((f"sweep {sweep.name}", ran, "diverged"), ("certificates", certified, "refused")):
+        if done is not None:
+            bad = f", {done.failed} of them {failed}" if done.failed else ""
+            click.echo(f"{name}: {done.present} were there, {done.added} added{bad}")
+    click.echo(f"see `boundcalc sweep --store {store_path}`")
+    if ran.errors:
+        raise click.ClickException(f"{len(ran.errors)} stacks failed; the first: {ran.errors[0]}")
+
+
+def _list(store: Any) -> None:
+    """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
+    rows: list[list[str]] = []
+    for record in store.records():
+        values = record.summary
+        cells = (near(values[c]) if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
+        rows.append([record.hash[:12], *cells])
+    if rows:
+        write_table(("hash", *_COLUMNS), rows)
+    names = ", ".join(f"{name} ({count})" for name, count in store.sweeps().items())
+    click.echo(f"{len(rows)} trials; sweeps: {names or 'none'}")
+
+
+def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
+    from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
+
+    if what in PRESETS:
+        data: Any = {"name": what, **PRESETS[what]}
+    elif what.endswith(".json") or Path(what).exists():
+        data = read_json(Path(what), "the sweep file")
+    else:
+        raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
+    if isinstance(data, dict):
+        data = data | ({} if seeds is None else {"seeds": seeds})
+        for name, value in changes.items():
+            part, _, field = name.partition(".")
+            inner = data.get(part, {})
+            if field and not isinstance(inner, dict):
+                raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file")
+            data[part] = {**inner, field: value} if field else value
+    return sweep_from_json(data, name=Path(what).stem)

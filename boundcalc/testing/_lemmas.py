@@ -1,0 +1,215 @@
+"""Laws of covering lemmas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from flint import arb
+
+from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.theory import page, parse
+from boundcalc.statements.covers import CoverLemma, Params
+from boundcalc.statements.targets import Target
+from boundcalc.testing._report import Cases, Report, judge
+
+PRECISE = 1e-9
+_YS = (1.0000013, 1.4937, 2.5173, 11.317, 397.31)
+_COUNTS = (1, 10, 10**6)
+
+
+class LemmaExample(NamedTuple):
+    """A target, how far eps lies below its reach (y = reach / eps > 1), and the number of points."""
+
+    target: Target
+    y: float
+    n: int
+
+
+def examples_of(target: Target) -> Iterator[LemmaExample]:
+    """A target at coarse and fine scales, on few and many points."""
+    for y in _YS:
+        for n in _COUNTS:
+            yield LemmaExample(target, y, n)
+
+
+def _sharp(lemma: CoverLemma, at: LemmaExample) -> float:
+    return lemma.sharp(FLOAT, at.y, at.target, at.n, _params(lemma, at))
+
+
+def _closed(lemma: CoverLemma, at: LemmaExample) -> float:
+    return lemma.closed(FLOAT, at.y, at.target, at.n)
+
+
+def _params(lemma: CoverLemma, at: LemmaExample) -> Params:
+    return lemma.params(math.log(at.y), at.target, at.n)
+
+
+def applies_to_its_examples(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """Its own examples are not refused, and its own parameters are admissible."""
+    refusal = lemma.applies(at.target)
+    return str(refusal) if refusal is not None else lemma.check_params(_params(lemma, at))
+
+
+def unknown_parameters_are_refused(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """A certificate with parameters that nothing reads is no certificate."""
+    parameters = {**_params(lemma, at), "no such parameter": 1.0}
+    return "a parameter of no meaning is taken" if lemma.check_params(parameters) is None else None
+
+
+def sharp_is_not_above_closed(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """0 <= sharp <= closed."""
+    low, high = _sharp(lemma, at), _closed(lemma, at)
+    return None if 0 <= low <= high * (1 + PRECISE) else f"sharp {low:.6g}, closed {high:.6g}"
+
+
+def closed_grows_with_y(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """A finer cover is not smaller."""
+    here, finer = _closed(lemma, at), _closed(lemma, at._replace(y=at.y * 1.01))
+    return None if here <= finer * (1 + PRECISE) else f"{here:.6g} at y, {finer:.6g} at 1.01 y"
+
+
+def sharp_grows_with_y_at_the_same_parameters(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """Certificates keep their parameters when scales move."""
+    params = _params(lemma, at)
+    values = [lemma.sharp(FLOAT, y, at.target, at.n, params) for y in (at.y, at.y * 1.01, at.y * 2)]
+    return None if values == sorted(values) else f"{values} at y, 1.01 y, 2 y"
+
+
+def costs_grow_with_points_unless_uniform(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """A uniform cover counts no points; another does not fall with them."""
+    params = _params(lemma, at)
+    few, many = (lemma.sharp(FLOAT, at.y, at.target, n, params) for n in (at.n, 3 * at.n))
+    holds = few == many if lemma.uniform else few <= many
+    return None if holds else f"{few:.6g} on n points, {many:.6g} on 3n, uniform: {lemma.uniform}"
+
+
+def number_systems_agree(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """One formula: in floats, and in intervals, which enclose it."""
+    params, value = _params(lemma, at), _sharp(lemma, at)
+    high = upper_float(lemma.sharp(INTERVAL, arb(at.y), at.target, arb(at.n), params))
+    return None if abs(high - value) <= PRECISE * (1 + abs(value)) else f"floats {value!r}, intervals {high!r}"
+
+
+def closed_grows_no_faster_than_its_square(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """What `quadratic` says: the closed forms of G extend the cost to all scales by it."""
+    if not lemma.quadratic:
+        return None
+    here, at_one = _closed(lemma, at), _closed(lemma, at._replace(y=1.0))
+    return (
+        None if here <= at.y**2 * at_one * (1 + PRECISE) else f"{here:.6g} at y, {at_one:.6g} at 1, y^2 {at.y**2:.6g}"
+    )
+
+
+def no_smaller_cover_than_there_can_be(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """Some of the class needs so many centres: what is claimed is at least the log of that."""
+    claimed = min(_sharp(lemma, at), _closed(lemma, at))
+    needed = least_log_count(at.target, float(lemma.reach(at.target)) / at.y, None if lemma.uniform else at.n)
+    return None if claimed >= needed * (1 - PRECISE) else f"{claimed:.6g} nats are claimed, {needed:.6g} are needed"
+
+
+def is_in_words(lemma: CoverLemma, at: LemmaExample) -> str | None:
+    """Its statement can be read: in docs/theory.md, or in the text it brings."""
+    del at
+    entries = parse(lemma.text) if lemma.text else page()
+    return (
+        None if lemma.name in entries and entries[lemma.name].says else f"no entry {lemma.name!r} says what it states"
+    )
+
+
+LAWS = (
+    applies_to_its_examples,
+    unknown_parameters_are_refused,
+    is_in_words,
+    sharp_is_not_above_closed,
+    closed_grows_with_y,
+    sharp_grows_with_y_at_the_same_parameters,
+    costs_grow_with_points_unless_uniform,
+    number_systems_agree,
+    closed_grows_no_faster_than_its_square,
+    no_smaller_cover_than_there_can_be,
+)
+
+
+def check_lemma(lemma: CoverLemma, cases: Cases[CoverLemma, LemmaExample | Target]) -> Report:
+    """Tries every law of covering lemmas.
+
+    Args:
+        lemma: registered or not.
+        cases: targets it is for (or examples, to choose scales and numbers of points); targets it must refuse; and
+            variants of it that are false, such as half its cost.
+    """
+    examples = [
+        e for case in cases.examples for e in ((case,) if isinstance(case, LemmaExample) else examples_of(case))
+    ]
+    own: Cases[CoverLemma, LemmaExample] = Cases(examples, cases.refusals, cases.wrong)
+    return judge(f"lemma {lemma.name}", lemma, own, LAWS, lambda changed, target: changed.applies(target))
+
+
+def scaled(lemma: CoverLemma, factor: float) -> CoverLemma:
+    """The lemma with its cost times a factor: below 1, a variant that may be false."""
+
+    class Scaled(type(lemma)):  # type: ignore[misc]
+        def closed(self, ns: NumberSystem, y: Number, target: Target, n: Number) -> Number:
+            return factor * super().closed(ns, y, target, n)
+
+        def sharp(self, ns: NumberSystem, y: Number, target: Target, n: Number, params: Params) -> Number:
+            return factor * lemma.sharp(ns, y, target, n, params)
+
+    return Scaled()  # pyright: ignore[reportAbstractUsage]: its class is a concrete one
+
+
+# -- how many centres are needed at least
+
+
+def least_log_count(target: Target, eps: float, points: int | None) -> float:
+    """A lower bound of log N for the class of a target, on the worst so many points (None: on all).
+
+    The class holds the matrices of any block whose rows have length at most r, for the r at which no norm is exceeded.
+    At the points b e_i errors are the lengths of rows, so that a product of balls is covered: (r b/eps)^(entries)
+    centres at least, by volume; and ceil(r b/eps) per row of one entry, where so many are more than 2 eps apart.
+    """
+    reach = float(target.radius) / eps
+    if target.kind == "vector":
+        return _balls(1, target.k, float(target.norms.op) * reach)
+    if target.kind == "gain":
+        return _balls(target.k, 1, float(target.norms.op) * reach)
+    if target.kind == "table":
+        return _balls(target.d if points is None else min(target.d, points), target.k, float(target.norms.op) * reach)
+    return max(
+        (_block(target, rows, columns, reach) for rows, columns in _blocks(target, points)),
+        default=0.0,
+    )
+
+
+def _balls(number: int, dimension: int, ratio: float) -> float:
+    """Log of the centres that a product of balls needs, each `ratio` times as wide as what a centre covers."""
+    if ratio <= 1:
+        return 0.0
+    return number * (math.log(math.ceil(ratio * (1 - PRECISE))) if dimension == 1 else dimension * math.log(ratio))
+
+
+def _blocks(target: Target, points: int | None) -> Iterator[tuple[int, int]]:
+    for rows in {1, min(2, target.d), target.d}:
+        for columns in {1, min(2, target.k), target.k}:
+            seen = rows * columns if target.kind == "score" else rows
+            if min(rows, columns) <= target.norms.rank and (points is None or seen <= points):
+                yield rows, columns
+
+
+def _block(target: Target, rows: int, columns: int, reach: float) -> float:
+    norms, least = target.norms, min(rows, columns)
+    whole = [
+        float(norms.op),
+        float(norms.fro),
+        float(norms.two_one) / math.sqrt(columns),
+        float(norms.two_one_t) / math.sqrt(rows),
+        float(norms.one_one) / math.sqrt(rows * columns),
+        float(norms.nuclear) / math.sqrt(least),
+    ]
+    row = min(whole) / math.sqrt(rows)
+    if target.kind == "score":
+        return _balls(rows * columns, 1, row / math.sqrt(columns) * reach)
+    return _balls(rows, columns, row * reach)

@@ -1,0 +1,185 @@
+"""Laws of strategies, and a falsifier: classes of N independent 0/1 losses, on which every chance is a binomial sum.
+
+X holds N coins and f_i looks at the i-th: its loss is 1 with chance p, independent of the others. N functions are their
+own cover at every scale, so log N is a count any strategy must take. Then the chance that some f_i has a gap (or a risk
+at its training error) above the value is 1 - (1 - P(Bin(m, p) <= k))^N exactly, and must not exceed delta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
+
+from flint import arb
+from scipy.stats import binom
+
+from boundcalc.base.intervals import INTERVAL
+from boundcalc.base.numbers import FLOAT, Number, NumberSystem
+from boundcalc.base.theory import page
+from boundcalc.engine.one_level import least_mu
+from boundcalc.setting import Setting
+from boundcalc.statements.strategies import Known, Strategy
+from boundcalc.testing._report import Cases, Report, judge
+
+_TINY = 1e-12
+"""A scale so fine that it adds nothing."""
+_LEAST = 1e-30
+"""The log count of one function, for closed forms that divide by it."""
+_CLOSE = 1e-9
+
+
+class Coins(NamedTuple):
+    """A class of `size` coins, seen m times; errors that a bound of the risk receives."""
+
+    size: int
+    m: int
+    delta: float
+    train_error: float = 0.0
+
+    @property
+    def setting(self) -> Setting:
+        """The sample as a setting; of weights with so many bits, which some strategies are about."""
+        return Setting.of(n_train=self.m, delta=self.delta, train_error=self.train_error, bits=16)
+
+
+COINS = tuple(
+    Coins(*numbers) for numbers in product((1, 20, 10**6), (1, 30, 1000, 10**6), (0.2, 1e-3, 1e-9), (0.0, 0.01, 0.3))
+)
+"""Small and large classes and samples, likely and unlikely failures, with and without errors."""
+
+
+def _known(strategy: Strategy, coins: Coins) -> Iterator[Known]:
+    """What a strategy receives of a class; nothing where it refuses the sample."""
+    if (strategy.quantity != "risk" and coins.train_error) or strategy.refuses(coins.setting) is not None:
+        return
+    scale = 0.5 if strategy.every_scale or strategy.quantity == "risk" else _TINY
+    count = max(math.log(coins.size), _LEAST)
+    eta = _TINY if "eta" in strategy.parameters else None  # N functions need no noise: their law is uniform on all N
+    facts = Known(0.5, [scale], [count], -math.log(coins.delta), coins.m, coins.train_error, eta=eta)
+    if strategy.needs_mu(coins.setting):
+        facts = replace(facts, mu=least_mu(lambda mu: strategy.value(FLOAT, replace(facts, mu=mu)))[1])
+    yield facts
+
+
+def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None:
+    """The chance of more than the value is at most delta."""
+    for facts in _known(strategy, coins):
+        value = strategy.value(FLOAT, facts)
+        chance = _chance(strategy, facts, coins.size, value * (1 + 1e-9) + 1e-15)
+        if chance > coins.delta * (1 + 1e-6):
+            return f"{value:.6g} is exceeded with chance {chance:.4g}"
+    return None
+
+
+def _chance(strategy: Strategy, facts: Known, size: int, value: float) -> float:
+    """Of the worst p tried: that one of N has (for a gap) k/m < p - value, or (for a risk p > value) k/m <= q."""
+    worst = 0.0
+    for p in (value, *(value + (1 - value) * i / 20 for i in range(1, 20))) if value < 1 else ():
+        if strategy.quantity == "risk":
+            k = math.floor(facts.m * facts.train_error + 1e-9)
+        else:
+            k = math.ceil(facts.m * (p - value) - 1e-9) - 1
+        single = float(binom.cdf(k, facts.m, p)) if k >= 0 else 0.0
+        worst = max(worst, -math.expm1(size * math.log1p(-single)) if single < 1 else 1.0)
+    return worst
+
+
+def _chained(number: Any, strategy: Strategy) -> Known:
+    """Three levels (or one) in some number system."""
+    scales, counts = [0.2, 0.03, 0.004], [3.0, 50.0, 900.0]
+    if strategy.one_level:
+        scales, counts = scales[-1:], counts[-1:]
+    asks = strategy.parameters
+    return Known(
+        number(0.5),
+        [number(e) for e in scales],
+        [number(count) for count in counts],
+        number(math.log(20)),
+        number(10**6),
+        number(0.01 if "mu" in asks else 0.0),
+        number(2.5) if "mu" in asks else None,
+        number(1e-3) if "eta" in asks else None,
+    )
+
+
+def number_systems_agree(strategy: Strategy, coins: Coins) -> str | None:
+    """One formula in floats and intervals."""
+    del coins
+    plain = strategy.value(FLOAT, _chained(float, strategy))
+    exact = float(strategy.value(INTERVAL, _chained(arb, strategy)))
+    return None if math.isclose(exact, plain, rel_tol=_CLOSE) else f"floats {plain!r}, intervals {exact!r}"
+
+
+def terms_make_the_value(strategy: Strategy, coins: Coins) -> str | None:
+    """What readers are shown adds up, one link per level."""
+    del coins
+    facts = _chained(arb, strategy)
+    terms, links = strategy.terms(INTERVAL, facts), strategy.links(INTERVAL, facts)
+    if not terms:
+        return "no terms"
+    if links is None:
+        return None
+    total, value = sum(float(term.value) for term in terms), float(strategy.value(INTERVAL, facts))
+    if len(links) == len(facts.scales) and math.isclose(total, value, rel_tol=_CLOSE):
+        return None
+    return f"terms add up to {total!r}, the value is {value!r}; {len(links)} links for {len(facts.scales)} levels"
+
+
+def rises_with_counts_and_confidence_and_falls_with_samples(strategy: Strategy, coins: Coins) -> str | None:
+    """More to choose among, or less allowed to fail, costs more; more samples less."""
+    del coins
+    facts = _chained(float, strategy)
+    value = strategy.value(FLOAT, facts)
+    more = strategy.value(FLOAT, replace(facts, counts=[2 * count for count in facts.counts]))
+    surer = strategy.value(FLOAT, replace(facts, log_inverse_delta=9.0))
+    longer = strategy.value(FLOAT, replace(facts, m=facts.m * 2))
+    return None if more > value and surer > value and longer < value else f"{value}, then {more}, {surer}, {longer}"
+
+
+def names_its_statements(strategy: Strategy, coins: Coins) -> str | None:
+    """It has a name, words, and names of statements that exist."""
+    del coins
+    if not (strategy.name and strategy.title and strategy.formula and strategy.uses):
+        return "it needs a name, a title, a formula and what it is based on"
+    unknown = [name for name in strategy.uses if name not in page()]
+    return f"no statement is called {unknown[0]!r}" if unknown else None
+
+
+LAWS = (
+    no_class_of_coins_exceeds_it,
+    number_systems_agree,
+    terms_make_the_value,
+    rises_with_counts_and_confidence_and_falls_with_samples,
+    names_its_statements,
+)
+
+
+def _refuses(strategy: Strategy, what: Setting | Known) -> str | None:
+    """A setting it is not about, or levels and parameters it does not allow."""
+    if isinstance(what, Setting):
+        return strategy.refuses(what)
+    return next((why for less, more, why in strategy.conditions(FLOAT, what) if less > more), None)
+
+
+def check_strategy(strategy: Strategy, cases: Cases[Strategy, Coins]) -> Report:
+    """Tries every law of strategies.
+
+    Args:
+        strategy: registered or not.
+        cases: classes of coins (`COINS` are many); settings, or inputs (`Known`) that it must refuse; and
+            variants of it that are false, such as nine tenths of its value.
+    """
+    return judge(f"strategy {strategy.name}", strategy, cases, LAWS, _refuses)
+
+
+def scaled(strategy: Strategy, factor: float) -> Strategy:
+    """The strategy with its value times a factor: below 1, a variant that may be false."""
+
+    class Scaled(type(strategy)):  # type: ignore[misc]
+        def value(self, ns: NumberSystem, inputs: Known) -> Number:
+            return factor * super().value(ns, inputs)
+
+    return Scaled()  # pyright: ignore[reportAbstractUsage]: its class is a concrete one
