@@ -22,7 +22,6 @@ PROMISES = "above"
 C, DELTA, GAMMA = 4.0, 0.05, 0.5
 INSIDE = C * (1 - 1e-5)
 """Balls are a hair smaller than the class: projections round."""
-BALLS = {"W_QK": ("21", INSIDE), "W_V": ("21", INSIDE), "W_1": ("21", INSIDE), "readout": ("F", INSIDE)}
 
 
 def train_and_bound(scale: str) -> tuple[dict[str, float], list[BoundValue]]:
@@ -30,12 +29,14 @@ def train_and_bound(scale: str) -> tuple[dict[str, float], list[BoundValue]]:
     from boundcalc.lab.train.bounds import setting_of
     from boundcalc.lab.train.tasks import BooleanTask
     from boundcalc.lab.train.trainer import train
-    from boundcalc.lab.train.trial import Optimisation, Trial, model_for
+    from boundcalc.lab.train.trial import NormBall, Optimisation, Trial, model_for
 
     T, d, m, steps = (8, 8, 2000, 100) if scale == "tiny" else (32, 16, 200_000, 4000)
     task = BooleanTask(T=T, s=3)
     model = model_for(task, style="edelman", d=d, heads=1, activation="relu", positions="fixed", position_radius=1.0)
-    rule = Optimisation(lr=3e-3, batch=64, steps=steps, stop_loss=0.0, balls={**BALLS, "embedding": ("F", INSIDE)})
+    balls: dict[str, NormBall] = {kind: ("21", INSIDE) for kind in ("W_QK", "W_V", "W_1")}
+    balls |= {kind: ("F", INSIDE) for kind in ("readout", "embedding")}
+    rule = Optimisation(lr=3e-3, batch=64, steps=steps, stop_loss=0.0, balls=balls)
     trial = Trial(task, model, m, n_test=8192, optimisation=rule)
     result = train([trial])[0].result
     sample = setting_of(trial, result, margin=GAMMA, delta=DELTA).sample

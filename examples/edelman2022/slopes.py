@@ -32,7 +32,7 @@ from boundcalc.lab.train.parameters import Init
 from boundcalc.lab.train.source import substream
 from boundcalc.lab.train.stack import Stack
 from boundcalc.lab.train.tasks import Shape
-from boundcalc.lab.train.trial import Optimisation
+from boundcalc.lab.train.trial import NormBall, Optimisation
 from boundcalc.setting import Setting
 
 QUICK = {"quick": True}
@@ -117,7 +117,7 @@ def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fit
     coins = torch.stack([torch.randint(0, 2, (m,), generator=generator) for generator in generators]) * 2.0 - 1
     y = coins.repeat_interleave(plan.starts, 0)
     stack = Stack.fresh(architecture, shape, _INIT, [g for g in generators for _ in range(plan.starts)])
-    balls = {name: ("21", C * _INSIDE) for name in stack.trained}
+    balls: dict[str, NormBall] = {name: ("21", C * _INSIDE) for name in stack.trained}
     rule = Optimisation(lr=plan.lr, batch=0, steps=plan.steps, stop_loss=0.0, balls=balls)
     optimiser = StackedOptimiser(stack.trained, rule)
     for step in range(plan.steps):

@@ -23,7 +23,7 @@ N_TEST = 2048
 """Fresh examples that a trial is tested on by default."""
 
 
-_Ball = tuple[Literal["op", "F", "21"], Positive]
+NormBall = tuple[Literal["op", "F", "21"], Positive]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Optimisation:
     stop_loss: Length = 5e-3
     stop_test_error: ClosedShare | None = None
     curve_every: Count = 0
-    balls: Mapping[str, _Ball] = field(default_factory=dict[str, _Ball])
+    balls: Mapping[str, NormBall] = field(default_factory=dict[str, NormBall])
 
     def __post_init__(self) -> None:
         check_fields(self)
