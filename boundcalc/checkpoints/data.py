@@ -132,7 +132,7 @@ def sequences(source: Any, groups: str | None = None) -> Sequences:
             f"Dataset, or a Hugging Face dataset; got {type(source).__name__}"
         )
     data: Any = source
-    if not hasattr(data, "dataset"):  # one example at a time, perhaps to be read from front to back
+    if not hasattr(data, "dataset") or hasattr(data, "__getitem__"):  # one at a time; a Subset has a dataset, too
         counted = hasattr(data, "__getitem__") and hasattr(data, "__len__")
         items = map(_fields, (data[i] for i in range(len(data))) if counted else data)
         return _of_columns(_joined({name: [value] for name, value in item.items()} for item in items), where, groups)

@@ -85,7 +85,8 @@ def test_a_vector_of_reals_is_one_example(tmp_path: Path) -> None:
     (tmp_path / "cells.csv").write_text("x,y\n0.5 1,1\n1.5 -2,0\n3 4,2\n")
     np.savez(tmp_path / "d.npz", x=x, y=Y)
     forms: list[Any] = [(x, np.array(Y)), {"features": torch.tensor(x), "label": Y}, *tmp_path.iterdir()]
-    forms.append(torch.utils.data.TensorDataset(torch.tensor(x), torch.tensor(Y)))
+    pairs = torch.utils.data.TensorDataset(torch.tensor(x), torch.tensor(Y))
+    forms += [pairs, torch.utils.data.Subset(pairs, range(3)), torch.utils.data.DataLoader(pairs, batch_size=2)]
     for form in forms:
         found = sequences(form)
         assert np.array_equal(found.arrays[0], x)

@@ -216,9 +216,9 @@ def test_a_checker_that_reads_less_is_caught(monkeypatch: pytest.MonkeyPatch) ->
     data = json.loads(json.dumps(chain().to_json()))
     params = next(path for path in places(data) if path[-1:] == ("params",) and at(data, path))
     for place, wrong, path, value in (
-        ("strict.keys", kept, ("setting", "sample", "extra"), 1),
-        ("setting._account", lambda setting: None, ("setting", "norms", "budgets", "W_9"), {"op": 2.0}),
-        ("covers.within", lambda choice, ranges: None, (*params, "more"), 1.0),
+        ("_strict.keys", kept, ("setting", "sample", "extra"), 1),
+        ("_setting._account", lambda setting: None, ("setting", "norms", "budgets", "W_9"), {"op": 2.0}),
+        ("_covers.within", lambda choice, ranges: None, (*params, "more"), 1.0),
     ):
         text = json.dumps(put(data, path, value))
         assert contradiction(text) is None
