@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -30,13 +31,18 @@ def read_text(
     Args:
         path: of a file, a device or a pipe.
         what: it is ("the sweep file", "--norms"), for messages.
-        error: raised for what is no UTF-8, and for what is longer than `most` bytes.
+        error: raised for what is no UTF-8, what is longer than `most` bytes, and a named pipe without a writer.
         most: bytes that are read.
         more: what to do with more than that.
     """
     name = f"{what} {path}".strip()
-    with open(path, "rb") as file:
-        data = file.read(most + 1)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb", buffering=0) as raw, io.BufferedReader(raw) as file:
+        first = raw.read(1)
+        if first == b"" and Path(path).is_fifo():
+            raise error(f"cannot read {name}: this pipe has no writer")
+        os.set_blocking(descriptor, True)
+        data = (first or b"") + file.read(most)
     if len(data) > most:
         raise error(
             f"{name} has more than {most:,} bytes, which is the most that is read of a text{more and ': '}{more}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import click
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli._files import FileCommand, output_file
-from boundcalc.cli._options import option, points_option
+from boundcalc.cli._options import option, points_option, refuse_given
 from boundcalc.cli._setting import ENTRIES, Question, picture_options, take_setting
 from boundcalc.cli._text import progress
 
@@ -27,38 +26,74 @@ Examples:
   boundcalc explore -o explore.html
   boundcalc explore --points mine.csv
 
---points puts your own runs into the picture (m, train, test, n_test).""",
+Without -o the page opens in your browser, every point checked as you move; a file opens without network. --points puts
+your own runs into the picture (m, train, test, n_test).""",
 )
-@option("-o --out file", output_file(), "Write the page to this file, and do not open it.")
+@option("-o --out file", output_file(), "Write the page to this file.")
+@option("--serve", bool, "Serve the page on this machine without opening a browser.")
 @points_option
 @picture_options
-def command(file: Path | None, points: tuple[str, ...], **options: Any) -> None:
+def command(file: Path | None, serve: bool, points: tuple[str, ...], **options: Any) -> None:
     """Show how floor and bounds of the gap depend on m, T, C, depth, d, heads and gamma.
 
-    The page is one file with a grid of checked points, and opens in your browser. It needs no network.
+    The page is served on this machine and opened in a browser, where every point is checked as you move. With -o, or
+    where no browser can be opened, it is one file with a grid of checked points. Nothing is ever sent to another
+    machine.
     """
-    from boundcalc.lab.explore import page
     from boundcalc.lab.explore.content import FIELDS, from_files, letters
 
     starts = {"--preset": options["preset"], "--setting": options["setting_file"]}
     words = [f"{name} {value}" for name, value in starts.items() if value is not None]
     question = take_setting(options)
+    if serve:
+        refuse_given("with --serve: a page that is served is not written", "file")
     letters(question.setting)  # refuses what the page cannot show
-    if file is not None and file.suffix.lower() not in (".html", ".htm"):
-        raise InvalidSetting(f"a page is written as .html, got {file.name!r}: use -o explore.html")
     measured = from_files(points) if points else []
     base = _base(question, words, {field.field for field in FIELDS.values()})
+    browser = None if serve or file is not None else _browser()
+    if serve or browser is not None:
+        _serve(question.setting, measured, base, browser)
+    else:
+        _write(file or Path("explore.html"), question.setting, measured, base)
+
+
+def _browser() -> Any:
+    """The user's browser, or None where none can be opened."""
+    if os.environ.get("CI") or not sys.stdout.isatty():
+        return None
+    try:
+        return webbrowser.get()
+    except webbrowser.Error:
+        return None
+
+
+def _write(path: Path, setting: Any, measured: list[dict[str, Any]], base: str) -> None:
+    """Check a grid of settings and write the page."""
+    from boundcalc.lab.explore import page
+
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
     with progress(10.0) as show:
 
         def tell(done: int, total: int) -> None:
             show(f"{done} of {total} settings are checked")
 
-        text = page.build(question.setting, own=measured, base=base, progress=tell)
-    path = file or Path(tempfile.mkdtemp()) / "explore.html"
+        text = page.build(setting, own=measured, base=base, progress=tell)
     output.write_text(path, text)
     click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")
-    if file is None and sys.stdout.isatty() and not os.environ.get("CI"):
-        webbrowser.open(path.as_uri())
+
+
+def _serve(setting: Any, measured: list[dict[str, Any]], base: str, browser: Any) -> None:
+    """Serve the page until Ctrl-C; open it where there is a browser."""
+    from boundcalc.lab.explore import page
+    from boundcalc.lab.explore.serve import Server
+
+    server = Server(page.build(setting, own=measured, served=True, base=base), setting)
+    click.echo(f"{server.url}  (Ctrl-C ends it)")
+    if browser is not None:
+        browser.open(server.url)
+    with server:
+        server.serve_forever()
 
 
 def _base(question: Question, words: list[str], own: set[str]) -> str:

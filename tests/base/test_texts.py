@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,25 @@ def test_a_mark_at_the_start_is_no_part_of_the_text(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidSetting, match="is not text"):
         read_text(path)
+
+
+def test_a_pipe_is_read_if_somebody_writes_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(InvalidSetting, match="this pipe has no writer"):
+        read_text(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(path, os.O_WRONLY)
+    os.close(reader)
+
+    def write_late() -> None:
+        os.write(writer, b"[1]")
+        os.close(writer)
+
+    late = threading.Timer(0.2, write_late)
+    late.start()
+    assert read_text(path) == "[1]"
+    late.join()
 
 
 def test_columns_are_named_once_and_rows_are_whole(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The interactive page: bounds as curves in a file that opens anywhere."""
+"""The interactive page: bounds as curves in a file that opens anywhere, or next to the engine on this machine."""

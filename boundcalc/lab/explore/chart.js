@@ -9,7 +9,7 @@ function node(kind, attributes, text) {
 }
 function axisPlaces(name) {  // x of the curves; those where checked points lie are among them
   const f = limits(name), low = f.stops[0], high = f.stops[f.stops.length - 1], steps = 72;
-  if (f.whole && high - low <= steps) return f.stops;
+  if (f.whole && high - low <= steps) return DATA.served ? Array.from({length: high - low + 1}, (_, i) => low + i) : f.stops;
   const all = Array.from({length: steps + 1}, (_, i) => low * (high / low) ** (i / steps)).map(x => f.whole ? Math.round(x) : x);
   return [...new Set([...all, ...POINTS.map(p => p.at[name]).filter(x => x >= low && x <= high), state[name]])].sort((a, b) => a - b);
 }
@@ -83,7 +83,7 @@ function draw() {
   svg.dataset.ms = (performance.now() - began).toFixed(2);
 }
 function caption(runs, own) {
-  const step = !FALLING.has(state.axis) ? " Where it is a stair, its values are those of the next worse setting that was checked." : "";
+  const step = !FALLING.has(state.axis) && !DATA.served ? " Where it is a stair, its values are those of the next worse setting that was checked." : "";
   return `Red-brown: smallest proved bound. Grey: proved floor under every bound of this kind.${step}` + (runs.length ? ` Green dots: ${DATA.runs.words}.` : "") + (own.length ? " Crosses: your runs." : "")
     + (DATA.closed ? "" : " The published formulas are about another network, so none is drawn.");
 }

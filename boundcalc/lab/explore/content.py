@@ -43,7 +43,7 @@ FIELDS: Mapping[str, Field] = {
     "heads": Field("heads", "attention heads", 1, 16, True, (1, 2, 4, 8, 16)),
     "gamma": Field("margin", "margin of the loss", 0.01, 100, False, _one_two_five(-2, 2)),
 }
-"""Letter -> slider."""
+"""Letter -> slider. Also what the server takes."""
 EXTRAS: Mapping[str, tuple[float, Field]] = {
     "K": (1.0, Field("", "bound of every entrywise l1 norm", 0.1, 1e4, False, _one_two_five(-1, 4))),
 }

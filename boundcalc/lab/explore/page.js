@@ -84,6 +84,7 @@ function show(typed) {
   pending = setTimeout(() => {
     const view = address();
     if (view !== location.hash.slice(1)) history.replaceState(null, "", view ? `#${view}` : location.pathname + location.search);
+    if (DATA.served) askAll();
   }, 120);
 }
 function refresh() { sentence(); draw(); table(); pays(); }
@@ -98,7 +99,7 @@ function table() {
     cell.append(out); line.append(head, cell, known); body.append(line);
   };
   const exact = by !== null && LETTERS.every(n => by.at[n] === state[n]);
-  add("best", "best bound", value < Infinity ? value : null, shownBound(value), by === null ? "no checked point is worse than this setting" : exact ? "checked at this setting" : "follows from a proof at another setting");
+  add("best", "best bound", value < Infinity ? value : null, shownBound(value), by === null ? (DATA.served ? "being checked" : "no checked point is worse than this setting") : exact ? "checked at this setting" : "follows from a proof at another setting");
   add("floor", "proved floor", floor || null, floor > 0 ? String(rounded(floor, 4, false)) : "none", floor > 0 ? "no bound of this kind is smaller" : "");
   if (DATA.closed) for (const t of DATA.theorems) {
     const y = compute(t.name, state).value, also = t.inputs.filter(n => EXTRAS.includes(n));
@@ -150,6 +151,28 @@ function png() {
     canvas.toBlob(blob => { const a = document.createElement("a"); a.href = URL.createObjectURL(blob); a.download = "boundcalc.png"; a.click(); $("png").dataset.bytes = blob.size; });
   };
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(picture().replace("<svg ", `<svg width="${box.width}" height="${box.height}" `));
+}
+// -- the engine behind the page, where it is served: each answer is one more checked point
+const asked = new Set();
+let ticket = 0;
+async function ask(at, mine) {
+  const key = LETTERS.map(n => at[n]).join();
+  if (mine !== ticket || asked.has(key)) return;
+  const reply = await fetch(`value?${new URLSearchParams(LETTERS.map(n => [n, at[n]]))}`), found = await reply.json();
+  if (!reply.ok) return;
+  asked.add(key);
+  found.rows.forEach(row => addPoint(row, found.names));
+}
+async function askAll() {
+  const mine = ++ticket, at = {...state}, along = limits(at.axis).stops;
+  document.body.dataset.busy = "";
+  try {
+    await ask(at, mine);
+    if (mine === ticket) refresh();
+    for (const x of along) { await ask({...at, [at.axis]: x}, mine); if (mine !== ticket) return; draw(); }
+    if (mine === ticket) refresh();
+  } catch { $("preset-text").textContent = "The server no longer answers: start boundcalc explore again."; }
+  finally { if (mine === ticket) delete document.body.dataset.busy; }
 }
 build();
 state = fromAddress();

@@ -24,6 +24,7 @@ def build(
     setting: Setting,
     *,
     own: Sequence[dict[str, Any]] = (),
+    served: bool = False,
     base: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> str:
@@ -32,11 +33,13 @@ def build(
     Args:
         setting: where it starts; what the page has no slider for stays as it is there.
         own: runs of your own, each {"axis": letter, "x": ..., "y": ..., "low": ..., "high": ...}.
+        served: whether an engine answers behind it; else a grid of settings is checked now.
         base: options of `boundcalc eval` for what the page has no slider for, with a space at the end.
         progress: called with the number of settings checked so far, and of all.
     """
     theorems = content.theorems()
     formulas = ",\n".join(f"{json.dumps(t['name'])}: {t.pop('js')}" for t in theorems)
+    points = [checked.checked(setting)] if served else checked.grid(setting, progress)
     data = {
         "start": content.letters(setting),
         "delta": setting.sample.delta,
@@ -46,10 +49,11 @@ def build(
         "presets": content.PRESETS,
         "strategies": {name: strategy.title for name, strategy in STRATEGIES.items()},
         "theorems": theorems,
-        "points": checked.packed(checked.grid(setting, progress)),
+        "points": checked.packed(points),
         "closed": content.has_closed_forms(setting),
         "runs": content.measured_runs(),
         "own": list(own),
+        "served": served,
         "base": base,
     }
     script = "\n".join(['"use strict";', f"const FORMULAS = {{{formulas}}};", *map(_read, _SCRIPTS)])
@@ -60,7 +64,7 @@ def build(
     )
     page = _read("page.html")
     for name, value in {
-        "POLICY": policy(script, style),
+        "POLICY": policy(script, style, served=served),
         "STYLE": style,
         "CONFIDENCE": confidence(setting.sample.delta),
         "ABOUT": about,
@@ -71,10 +75,10 @@ def build(
     return page
 
 
-def policy(script: str, style: str) -> str:
+def policy(script: str, style: str, *, served: bool) -> str:
     """The content policy: this script, this style, pictures the page makes itself.
 
-    No requests.
+    No requests but to its own server.
     """
     allowed = {
         "default-src": "'none'",
@@ -82,7 +86,7 @@ def policy(script: str, style: str) -> str:
         "style-src": f"'sha256-{_hash(style)}'",
         "style-src-attr": "'none'",
         "img-src": "data: blob:",
-        "connect-src": "'none'",
+        "connect-src": "'self'" if served else "'none'",
         "base-uri": "'none'",
         "form-action": "'none'",
     }

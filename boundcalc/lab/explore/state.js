@@ -15,7 +15,7 @@ function problem(name, value) {  // why a value cannot be shown, or ""
   if (!Number.isFinite(value)) return `${name} must be a number.`;
   if (value < f.least || value > f.most) return `${name} lies between ${words(f.least)} and ${words(f.most)}.`;
   if (f.whole && value !== Math.round(value)) return `${name} must be a whole number.`;
-  if (name === "depth" && !f.stops.includes(value)) return `This page has checked values for ${f.stops.join(", ")} layers; "boundcalc eval" takes any number.`;
+  if (name === "depth" && !DATA.served && !f.stops.includes(value)) return `This file has checked values for ${f.stops.join(", ")} layers; "boundcalc explore" without -o checks any number.`;
   const [d, heads] = [name === "d" ? value : state.d, name === "heads" ? value : state.heads];
   if ((name === "d" || name === "heads") && d % heads) return `d must be a multiple of the number of heads (${heads}).`;
   return "";

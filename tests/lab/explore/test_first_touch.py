@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from boundcalc.cli import _explore as explore
 from boundcalc.cli import main
 from boundcalc.lab.explore import content, page
 from tests.lab.explore.browser import Browser
@@ -59,17 +61,20 @@ def test_everything_is_reached_by_the_tab_key_in_reading_order(opened: Browser, 
     assert text_of(opened, "#preset-text") == content.PRESETS[0]["text"]
 
 
-@pytest.mark.parametrize("words", [(), ("-o", "a.html")])
-def test_it_opens_in_a_browser_unless_a_file_is_named(
-    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "browser", "served"),
+    [((), True, True), ((), False, False), (("-o", "a.html"), True, False), (("--serve",), False, True)],
+)
+def test_it_is_served_where_a_browser_can_be_opened(
+    words: tuple[str, ...], browser: bool, served: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CI", raising=False)
-    opened: list[str] = []
-    monkeypatch.setattr("boundcalc.cli._explore.webbrowser", SimpleNamespace(open=opened.append))
-    monkeypatch.setattr("boundcalc.cli._explore.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    found: list[Any] = []
+    seen = SimpleNamespace(open=found.append) if browser else None
+    monkeypatch.setattr(explore, "_browser", lambda: seen)
+    monkeypatch.setattr(explore, "_serve", lambda setting, measured, base, opener: found.append(opener))
     monkeypatch.setattr(page, "build", lambda *args, **options: "<p>page")
     outcome = CliRunner().invoke(main, ["explore", *words])
     assert outcome.exit_code == 0, outcome.output
-    assert [path.name for path in tmp_path.iterdir()] == ["a.html"] * bool(words)
-    assert len(opened) == (not words)
+    assert [each.name for each in tmp_path.iterdir()] == ([] if served else [words[-1] if words else "explore.html"])
+    assert found == ([seen if not words else None] if served else [])

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +18,7 @@ import pytest
 from boundcalc import Setting, evaluate
 from boundcalc.lab.explore import _checked as checked
 from boundcalc.lab.explore import content, page
+from boundcalc.lab.explore.serve import Server
 from boundcalc.lab.figures import names
 from boundcalc.proof.checker import check
 from boundcalc.proof.floor import check_floor
@@ -187,7 +189,7 @@ def test_the_line_is_dragged_and_curves_are_read(opened: Browser) -> None:
         ("m", "many", "must be a number"),
         ("m", "5", "lies between 10 and 1 trillion"),
         ("T", "2.5", "must be a whole number"),
-        ("depth", "5", "This page has checked values for 1, 2, 3"),
+        ("depth", "5", "This file has checked values for 1, 2, 3"),
         ("heads", "3", "d must be a multiple"),
         ("gamma", "", "must be a number"),
     ],
@@ -406,3 +408,26 @@ def test_a_broken_formula_would_be_seen(browser: Browser, text: str, tmp_path: P
     kept.write_text(off, encoding="utf-8")
     browser.open(kept.as_uri())
     assert any("Content Security Policy" in line for line in browser.complaints())
+
+
+def test_served_every_point_is_the_engine_s(browser: Browser) -> None:
+    server = Server(page.build(SETTING, served=True), SETTING)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        browser.resize(1200, 1000)
+        browser.forget()
+        browser.open(server.url)
+        before = value(browser, "best")
+        browser.type("#n-m", "777777")
+        assert before is not None
+        assert (value(browser, "best") or 0) > before / 1.2 or wait(lambda: value(browser, "best") is not None)
+        own = evaluate(SETTING.but(n_train=777777))
+        assert wait(lambda: value(browser, "best") == pytest.approx(own.gap, rel=1e-9), 60)
+        assert "checked at this setting" in text_of(browser, "#values")
+        requested = browser.requests()
+        assert requested
+        assert all(url.startswith((server.url, "data:")) for url in requested)
+        assert browser.complaints() == []
+    finally:
+        server.shutdown()
+        server.server_close()
