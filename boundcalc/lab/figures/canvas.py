@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.figures.data import Figure, Series, write
-from boundcalc.lab.figures.names import BAND, GREEN, GREY, INK, PALE, Look, look
+from boundcalc.lab.figures.names import BAND, GREEN, GREY, INK, PALE, Look, dark_theme, look
 
 FORMATS = (".png", ".pdf", ".svg")
 _STYLE: dict[str, Any] = {
@@ -199,5 +200,17 @@ def save(
         draw(figure).savefig(
             image, bbox_inches="tight", pad_inches=0.06, metadata={"Title": figure.name, creator: "boundcalc", **about}
         )
+        if path.suffix.lower() == ".svg":
+            _add_dark_theme(image)
         if numbers:
             write(figure, path.with_suffix(".json"), force=force)
+
+
+def _add_dark_theme(image: Path) -> None:
+    """Let an SVG follow the reader's dark theme: every colour has a counterpart of its hue."""
+    text = image.read_text("utf-8")
+    rules = [f"text:not([style*='fill']){{fill:{dark_theme('#000000')}}}"]
+    for colour in sorted(set(re.findall(r"#[0-9a-fA-F]{6}", text))):
+        rules += [f'[style*="{k}: {colour}"]{{{k}:{dark_theme(colour)} !important}}' for k in ("fill", "stroke")]
+    style = f"<style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>"
+    image.write_text(text.replace("<defs>", f"{style}<defs>", 1), "utf-8")

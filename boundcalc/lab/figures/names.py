@@ -53,9 +53,9 @@ def look(key: str) -> Look:
 
 
 def dark_theme(colour: str) -> str:
-    """The colour that stands for another one on dark paper: of the same hue, light enough for text."""
+    """The colour for another one on dark paper: of the same hue, and what is dark becomes light enough for text."""
     hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)))
-    parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness), saturation)
+    parts = colorsys.hls_to_rgb(hue, max(0.7, 1 - lightness) if lightness < 0.6 else 1 - lightness, saturation)
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 

@@ -274,3 +274,14 @@ def test_colours_are_legible_and_have_light_counterparts() -> None:
         assert 1.05 / (light(look.colour) + 0.05) >= 4.5, look
         dark = names.dark_theme(look.colour)
         assert (light(dark) + 0.05) / (light("#16181B") + 0.05) >= 4.5, (look, dark)
+
+
+def test_a_vector_image_follows_a_dark_theme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("gap-vs-C", "--sweep", "C=0.5,1", "--bound", "best", "-o", "a.svg").exit_code == 0
+    light, dark = Path("a.svg").read_text("utf-8").split("@media (prefers-color-scheme: dark)")[::-1]
+    assert f"stroke: {names.BROWN.lower()}" in light
+    assert "{" not in dark
+    for colour in (names.BROWN.lower(), "#ffffff"):
+        assert f'{colour}"]{{' in light
+    assert names.dark_theme("#ffffff") == "#000000"
