@@ -124,7 +124,7 @@ def fixed_of(module: Any, row: int = 0) -> Fixed:
         rotate=None if kind == "bloom" else _rotation(module, config),
         added=(lambda count: _alibi(config, count)) if kind == "bloom" else None,
         window=_window(config),
-        bucket=(lambda count: _buckets(module, count)) if kind == "t5" else None,
+        bucket=(lambda count: _buckets(module, count)) if kind in ("t5", "mpnet") else None,
         row=row,
     )
 
@@ -192,13 +192,17 @@ def _window(config: Any) -> Callable[[int | None, int], NDArray[np.bool_]] | Non
 
 
 def _buckets(module: Any, count: int) -> NDArray[np.int64]:
-    """The numbers of pairs of positions of T5."""
+    """The numbers of pairs of positions of T5 and MPNet."""
     import torch
 
-    place, name, config = torch.arange(count), "_relative_position_bucket", module.config
+    place, config = torch.arange(count), module.config
+    apart, sizes = place[None] - place[:, None], {"num_buckets": config.relative_attention_num_buckets}
+    if config.model_type == "mpnet":
+        name = "relative_position_bucket"
+    else:
+        name, sizes["max_distance"] = "_relative_position_bucket", config.relative_attention_max_distance
     part = next(part for part in module.modules() if hasattr(part, name))
-    sizes = config.relative_attention_num_buckets, config.relative_attention_max_distance
-    return getattr(part, name)(place[None] - place[:, None], True, *sizes).numpy()
+    return getattr(part, name)(apart, **sizes).numpy()
 
 
 def _alibi(config: Any, count: int) -> Rows:

@@ -95,7 +95,7 @@ def as_arrays(x: Any) -> Any:
     return torch.tensor(values if values.dtype.kind in "iu" else values.astype(np.float64)).contiguous()
 
 
-_ANSWERS = ("logits", "prediction_logits", "image_embeds", "last_hidden_state")
+_ANSWERS = ("logits", "prediction_logits", "image_embeds", "text_embeds", "last_hidden_state")
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
 
@@ -105,8 +105,10 @@ def _logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = Non
 
     out = module(x) if call is None else call(module, x)
     logits = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
-    fields = out if isinstance(out, dict) else {name: getattr(out, name) for name in _ANSWERS if hasattr(out, name)}
-    logits = next((fields[name] for name in _ANSWERS if name in fields), logits)
+    kind = getattr(getattr(bare(module), "config", None), "model_type", "")
+    names = ("pooler_output",) if kind == "siglip_text_model" else _ANSWERS  # whose read-out is part of the tower
+    fields = out if isinstance(out, dict) else {name: getattr(out, name) for name in names if hasattr(out, name)}
+    logits = next((fields[name] for name in names if name in fields), logits)
     if isinstance(logits, torch.Tensor):
         return logits
     raise InvalidSetting(

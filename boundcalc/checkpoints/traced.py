@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from boundcalc.base.validate import size
 from boundcalc.checkpoints.errors import CheckpointError, NotRun
 from boundcalc.checkpoints.families.config import ACTIVATIONS
 from boundcalc.checkpoints.families.table import TOKENS, Model
@@ -301,6 +302,10 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
         drawn = rng.integers(0, tables[0].vocabulary, (n, length))
         padding = model.checkpoint.config.get("pad_token_id")  # some models number positions by what is no padding
         drawn = np.where(drawn == padding, (drawn + 1) % tables[0].vocabulary, drawn)
+        end = end_token(model, tables[0].vocabulary)
+        if end is not None:
+            drawn[drawn == end] = (end + 1) % tables[0].vocabulary
+            drawn[:, -1] = end
         return drawn
     shape = model.place("W_patch").shape if model.has("W_patch") else ()
     if len(shape) == 4:
@@ -311,6 +316,17 @@ def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest
     width = architecture.stages[0].widths()[0] or next(of_class(architecture.stages, Attention)).d
     x = rng.standard_normal((n, length, width))
     return x / np.sqrt((x**2).sum(-1, keepdims=True)) * architecture.input_radius
+
+
+def end_token(model: Model, vocabulary: int) -> int | None:
+    """The token whose row is read; sequences end with it, as what follows changes nothing where attention is causal.
+
+    Of an `eos_token_id` of 2 CLIP's code reads the row of the largest token instead, which it takes for the end.
+    """
+    end = model.setting_of("end")
+    if end is not None and size("eos_token_id", end, least=0) >= vocabulary:
+        raise CheckpointError(f"{model.checkpoint.where}: eos_token_id {end} is none of the {vocabulary} tokens")
+    return vocabulary - 1 if end == 2 else end
 
 
 def some_inputs(module: Any) -> list[Any]:

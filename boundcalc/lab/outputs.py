@@ -210,7 +210,7 @@ class Outputs:
         assert audit is not None  # noqa: S101
         row = self.parity.row if self.parity else None
         if self.live is None:
-            row_read = -1 if is_causal(audit.architecture.stages) else 0
+            row_read = -1 if is_causal(audit.architecture.stages) or model.flag("last") else 0
             fixed = self.fixed or Fixed(rotate=model.family.rotate, row=row_read)
         else:
             fixed = replace(self.fixed or fixed_beside(self.live, model), row=row or 0)

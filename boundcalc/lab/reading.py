@@ -17,7 +17,7 @@ from boundcalc.checkpoints.modules import FoundModule, bare, called, find_module
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import Checkpoint
-from boundcalc.checkpoints.traced import Call, patch_map
+from boundcalc.checkpoints.traced import Call, end_token, patch_map
 from boundcalc.lab.outputs import Outputs, refuse_longer, token_before
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
@@ -194,6 +194,12 @@ def check_data(data: Sequences, audited: Audit, model: Model | None = None, *, l
         low = min(int(x.min()) for x in data.x)
         if top >= tables[0].vocabulary or low < 0:
             raise InvalidSetting(f"tokens from {low} to {top}, but the model has {tables[0].vocabulary}")
+        end = None if model is None else end_token(model, tables[0].vocabulary)
+        if end is not None and any((x[:-1] == end).any() or x[-1] != end for x in data.x):
+            raise InvalidSetting(
+                f"the model reads the row of the first token {end}, so every sequence ends with it: cut off what "
+                "follows (attention is causal, so that nothing else changes)"
+            )
         return
     if data.x[0].ndim == 2:
         for rows in data.x:

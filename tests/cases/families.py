@@ -106,7 +106,7 @@ def _wrong(family: Family, here: FamilyExample) -> Iterator[tuple[str, Family]]:
         yield "halves swapped", _renamed(family, W_13=roles["W_13"].replace("13", "31"))
     if family.scales:
         yield "factors of weights forgotten", replace(family, scales={})
-    if family.name in ("opt", "roberta"):
+    if family.name in ("mpnet", "opt", "roberta"):
         reads = {name: field for name, field in family.reads.items() if name != "padding"}
         parameters = {name: value for name, value in family.parameters.items() if name != "padding"}
         yield "rows of positions that no token reads", replace(family, reads=reads, parameters=parameters)

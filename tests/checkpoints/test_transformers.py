@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc import Sample, Setting, compare
+from boundcalc import Sample, Setting, certify, compare
+from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.lab.reading import held_against, opened
@@ -111,6 +112,33 @@ def test_a_published_config_is_read_without_a_doubt(name: str, tmp_path: Path) -
 
 CLOSE = 1e-6
 """The library takes some softmax and normalisations in float32, whatever the weights are."""
+
+
+def test_the_last_row_of_a_tower_is_read_without_its_module(tmp_path: Path) -> None:
+    model = ZOO["siglip text"].make()
+    model.save_pretrained(tmp_path)
+    x = np.random.default_rng(0).integers(4, 31, (30, 8))
+    y = model(torch.tensor(x)).pooler_output.argmax(1).numpy()
+    found = certify(tmp_path, module="none", test=(x, y))
+    assert found.scores["error"].facts == {"errors": 0, "n": 30}
+
+
+@pytest.mark.parametrize("end", [16, 2])
+def test_a_tower_that_reads_its_end_token_is_that_of_sequences_cut_off_there(end: int, tmp_path: Path) -> None:
+    """With an `eos_token_id` of 2 the library reads the row of the largest token."""
+    model = ZOO["clip text"].make(eos_token_id=end)
+    model.save_pretrained(tmp_path)
+    rng, last = np.random.default_rng(0), 30 if end == 2 else end
+    x = rng.integers(3, 16, (30, 8))
+    x[:, 5] = last
+    y = model(torch.tensor(x)).text_embeds.argmax(1).numpy()
+    for module in (None, "none"):
+        found = certify(tmp_path, (x[:, :6], y), module=module, methods=["norms"])
+        assert found.errors == (0, 30)
+    for wrong in (x, np.roll(x[:, :6], 1, 1), x[:, :5]):
+        assert certify(tmp_path, (wrong, y), methods=["norms"])["norms: best"].refusal is not None
+        with pytest.raises(BoundcalcError, match=f"the first token {last}, so every sequence ends with it"):
+            certify(tmp_path, (wrong, y), module="none", methods=["norms"])
 
 
 def test_a_model_without_a_read_out_is_read_as_it_was_saved(tmp_path: Path) -> None:

@@ -129,7 +129,21 @@ ZOO: dict[str, Kind] = {
         GROUPED | {"head_dim": 6, "query_pre_attn_scalar": 3, "sliding_window": 3},
         last=True,
     ),
+    "mpnet": Kind("MPNetForSequenceClassification", "MPNetConfig", SMALL | {"num_labels": 3}),
+    "mpnet mlm": Kind("MPNetForMaskedLM", "MPNetConfig", SMALL),
     "clip vision": Kind("CLIPVisionModelWithProjection", "CLIPVisionConfig", VIT | {"projection_dim": 6}),
+    "clip text": Kind(
+        "CLIPTextModelWithProjection",
+        "CLIPTextConfig",
+        SMALL | {"projection_dim": 6, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": TOKENS[-1]},
+        last=True,
+    ),
+    "siglip text": Kind(
+        "SiglipTextModel",
+        "SiglipTextConfig",
+        SMALL | {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3},
+        last=True,
+    ),
     "dinov2": Kind("Dinov2Model", "Dinov2Config", VIT | {"mlp_ratio": 2}),
     "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
     "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),
@@ -142,7 +156,8 @@ def logits(kind: Kind, model: Any) -> NDArray[np.float64]:
         out = model(pixel_values=picture(kind))
         return (out.image_embeds if hasattr(out, "image_embeds") else out.logits)[0].detach().numpy()
     out = model(torch.tensor([TOKENS]))
-    out = out.logits.detach().numpy()[0]
+    names = ("logits", "text_embeds", "pooler_output")
+    out = next(getattr(out, name) for name in names if hasattr(out, name)).detach().numpy()[0]
     return out if out.ndim == 1 else out[-1 if kind.last else 0]
 
 

@@ -85,7 +85,7 @@ def _library() -> Any:
 
 
 NAMES = ("bert", "roberta", "electra mlm", "gpt2", "opt", "gpt_neox", "llama", "granite", "vit", "bloom")
-NAMES += ("falcon", "gemma2", "modernbert", "olmo2", "t5 gated", "phi3")
+NAMES += ("falcon", "gemma2", "modernbert", "olmo2", "t5 gated", "phi3", "mpnet", "siglip text")
 
 
 @cache

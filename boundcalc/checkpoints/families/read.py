@@ -71,6 +71,8 @@ def _scale(said: str | float) -> Callable[[Model], float]:
         return lambda _: float(said)
     if said == "root of width":
         return _root_of_width
+    if said == "root of head":
+        return lambda model: math.nextafter(math.sqrt(model.head_width(model.shape("W_O", 0)[0])), math.inf)
     if said.startswith("1/"):
         return lambda model: math.nextafter(1 / model.number(said[2:]), math.inf)
     return lambda model: model.number(said)
