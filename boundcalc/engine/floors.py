@@ -17,10 +17,9 @@ from boundcalc.statements.floors import A, B, C, D, E, N
 from boundcalc.statements.floors.base import Construction, Room, refusal
 from boundcalc.statements.floors.counting import LEAST_PAIRS, drop, errs, gap_floor
 
-WAYS = {"gap": ("F1", "F2", "F3"), "risk": ("R1",)}
-"""Statements that give a floor of each quantity."""
-_OF_ERRORS = "F1 of members that err"
-"""From these F3 comes to the best floors where scores are steep."""
+WAYS = {"gap": ("F1", "F2", "F3"), "errors": ("F1-errors", "F3-errors"), "risk": ("R1",)}
+"""Statements that give a floor of each quantity: of the gap of ramp losses, of errors less ramp losses, and of the
+risk."""
 _MOST_DIRECTIONS = 1024
 _FEW_CELLS = 40
 _TILTS = tuple(k / 20 for k in range(3, 16))
@@ -50,7 +49,8 @@ def best_floor(setting: Setting, of: str = "gap", room: Room | None = None) -> C
 
     Args:
         setting: what is bounded.
-        of: "gap" (ramp losses on the law less on the sample) or "risk" (errors on the law, at margin training error 0).
+        of: "gap" (ramp losses on the law less on the sample), "errors" (errors on the law less ramp losses on the
+            sample) or "risk" (errors on the law, at margin training error 0).
         room: of the setting, where another floor of it was searched for.
     """
     if refusal(setting) is not None:
@@ -66,7 +66,7 @@ def best_floor(setting: Setting, of: str = "gap", room: Room | None = None) -> C
             starts = _starts(room)
         candidates += _best_of(room, by, starts)
         if of == "gap" and by == "F1" and not setting.architecture.residual and _steep(room):
-            candidates += (candidate._replace(by=by) for candidate in _best_of(room, _OF_ERRORS, _starts(room)))
+            candidates += (candidate._replace(by=by) for candidate in _best_of(room, "F1-errors", _starts(room)))
     return max(candidates, key=lambda candidate: candidate.value, default=None)
 
 
@@ -162,13 +162,12 @@ def _judged(room: Room, start: Construction, by: str, *, centred: bool = True) -
     if start.unfit(room) is not None:
         return None
     try:
-        err = by in ("R1", _OF_ERRORS)
         if centred:
-            start = _centred(room, start, errors=err)
-        if err and not errs(room, start, strictly=by == "R1"):
-            return None
-        cells = start.cells(room) / room.setting.sample.n_train
-        value = cells if by == "R1" else gap_floor(room, start, "F1" if err else by, _FEW_CELLS)
+            start = _centred(room, start, errors=by in ("F1-errors", "F3-errors", "R1"))
+        if by == "R1":
+            value = start.cells(room) / room.setting.sample.n_train if errs(room, start, strictly=True) else None
+        else:
+            value = gap_floor(room, start, by, _FEW_CELLS)
     except OverflowError:
         return None
     return None if value is None or not math.isfinite(value) else Candidate(value, start, by)

@@ -16,7 +16,11 @@ from boundcalc.statements.floors.counting import gap_floor, risk_floor
 
 FORMAT = "boundcalc-floor/1"
 WAYS: Mapping[str, str] = {
-    **dict.fromkeys(("F1", "F2", "F3"), "ramp loss on the law less its mean on the sample"),
+    "F1": "ramp loss on the law less its mean on the sample",
+    "F2": "ramp loss on the law less its mean on the sample",
+    "F3": "ramp loss on the law less its mean on the sample",
+    "F1-errors": "chance of an error less the mean ramp loss on the sample",
+    "F3-errors": "chance of an error less the mean ramp loss on the sample",
     "R1": "chance of an error, where no margin on the sample is gamma or less",
 }
 """Statements that count a construction, and what each floor is of: a gap, or the risk."""

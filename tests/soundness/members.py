@@ -38,7 +38,7 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, Array], 
                 x[start : start + count, coordinate] = value
             start += count
         inputs.append(x.argmax(axis=1) if a.vocabulary else x)
-    if floor.by in ("F2", "F3"):
+    if floor.by in ("F2", "F3", "F3-errors"):
         turned = [rows[0][1][0][0] for rows in cells]
         inputs += [x * np.where(np.arange(x.shape[1]) == i, -1, 1) for i, x in zip(turned, inputs, strict=True)]
     return weights, inputs

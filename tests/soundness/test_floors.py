@@ -354,15 +354,17 @@ def test_the_slope_of_weights_on_a_sphere(about: Setting, construction: A | B) -
 def test_both_checkers_derive_the_same_floor() -> None:
     ways: set[str] = set()
     for about in (*(each for each, _ in CASES.values()), PRINTED[1]):
-        floors = [floor for of in WAYS if (floor := floor_of(about, of)) is not None]
-        for floor in floors:
+        for of in WAYS:
+            floor = floor_of(about, of)
+            if floor is None:
+                continue
             data = json.loads(json.dumps(floor.to_json()))
             assert read_floor(data) == floor
             found = derive_floor(data)
             assert float(found.value) == pytest.approx(floor.value, rel=1e-12)
             assert found.by == floor.by
             ways.add(found.by)
-    assert ways == {"F1", "F2", "F3", "R1"}
+    assert ways == {"F1", "F2", "F3", "F1-errors", "F3-errors", "R1"}
 
 
 def floors_below_bounds(about: Setting, floors: dict[str, Floor | None]) -> bool:
@@ -486,14 +488,16 @@ def test_more_cells_than_the_width_allows_are_seen(monkeypatch: pytest.MonkeyPat
     assert not floors_below_bounds(about, {"gap": check_floor(about, construction, "F1")})
 
 
-def test_a_risk_is_of_members_that_err() -> None:
+def test_errors_are_counted_where_members_err() -> None:
     about = setting()
-    plain, risk = floor_of(about), floor_of(about, "risk")
+    plain, errors = floor_of(about), floor_of(about, "errors")
     assert plain is not None
-    assert risk is not None
-    assert plain.of != risk.of
-    with pytest.raises(CertificateError, match="no floor"):
-        check_floor(about, plain.construction, "R1")
+    assert errors is not None
+    assert errors.value < plain.value
+    assert plain.of != errors.of
+    room = Room(INTERVAL, about)
+    assert bool(errors.construction.output(room, -1) <= 0)
+    assert bool(errors.construction.output(room, 1) >= room.gamma)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ Confirmed = namedtuple("Confirmed", "value delta by")
 def derive_floor(data: Any) -> Confirmed:
     """The floor of a file's JSON value, which must be at least what it claims."""
     line = "format:text statements:index setting:object construction:object "
-    line += "by:F1|F2|F3|R1 value:length"
+    line += "by:F1|F2|F3|F1-errors|F3-errors|R1 value:length"
     raw = read(line, "the floor", data)
     demand(raw.format == FORMAT and raw.statements == STATEMENTS, "it is a floor of another version")
     name = raw.construction.get("name")
@@ -260,11 +260,12 @@ def _floor(c: _Class, name: str, at: Record, by: str) -> Real:
     cells, high = _output(c, name, at, 1)
     low = _output(c, name, at, -1)[1]
     demand(cells > 1, "one cell gives no floor")
+    demand(by in ("F1", "F3") or (low <= 0 and high >= c.gamma), "members do not err where they should")
     if by == "R1":
-        demand(low <= 0 and high > c.gamma, "members do not err, or have no margin above gamma")
+        demand(high > c.gamma, "members have no margin above gamma")
         return _unseen(cells - 1, m, delta)
     drop = ramp(low) - ramp(high)
-    if by == "F3":
+    if by.startswith("F3"):
         demand(not c.about.vocabulary, "F3 is about inputs that can be negated")
         ends = [ramp(_output(c, name, at, sign, -1)[1]) for sign in (1, -1)]
         return _opposite(cells, drop, max(ramp(high) - ends[0], ends[1] - ramp(low)), m, delta)

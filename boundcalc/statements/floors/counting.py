@@ -195,7 +195,8 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
     Args:
         room: the setting.
         construction: whose parameters fit it.
-        by: "F1", "F2" or "F3".
+        by: "F1", "F2", "F3" (of the ramp loss on the law less on the sample), or "F1-errors", "F3-errors" (errors on
+            the law less the ramp loss on the sample).
         cells: steps of the sums of F2.
     """
     ns, sample = room.ns, room.setting.sample
@@ -210,10 +211,10 @@ def gap_floor(room: Room, construction: Construction, by: str, cells: int = CELL
 
         return sphere(ns, curve.pairs, odd, curve.slope * curve.radius / room.gamma, m, delta, cells)
     n = construction.cells(room)
-    if n < 2:
+    if n < 2 or (by.endswith("errors") and not errs(room, construction)):
         return None
     high, low = drop(room, construction)
-    if by == "F1":
+    if by.startswith("F1"):
         return _two_values(ns, n, high, low, m, delta)
     if not construction.mirrored(room):
         return None
