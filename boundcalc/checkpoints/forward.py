@@ -114,14 +114,17 @@ def rotary_of(data: object) -> _Rotate:
     )
 
 
-def fixed_of(module: Any, row: int = 0) -> Fixed:
-    """Rotations, numbers added to scores and windows of a module of the transformers library; of others none."""
+def fixed_of(module: Any, row: int = 0, factor: float = 1.0) -> Fixed:
+    """Rotations, numbers added to scores and windows of a module of the transformers library; of others none.
+
+    `factor` is the factor of rotations that the description has in its temperature, so that it is not applied twice.
+    """
     config = getattr(module, "config", None)
     if config is None:
         return Fixed(row=row)
     kind = getattr(config, "model_type", "")
     return Fixed(
-        rotate=None if kind == "bloom" else _rotation(module, config),
+        rotate=None if kind == "bloom" else _rotation(module, config, factor),
         added=(lambda count: _alibi(config, count)) if kind == "bloom" else None,
         window=_window(config),
         bucket=(lambda count: _buckets(module, count)) if kind in ("t5", "mpnet") else None,
@@ -139,7 +142,7 @@ def _turned(x: Rows, sin: Rows, cos: Rows, pairs: bool) -> Rows:
     return np.concatenate([first, second, rest], -1)
 
 
-def _rotation(module: Any, config: Any) -> _Rotate | None:
+def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
     """By the cos and sin that the module itself computes for so many rows; some types change them with the length."""
     tables = [buffer for name, buffer in module.named_buffers() if name.endswith("embed_positions")]
     if tables:
@@ -160,12 +163,13 @@ def _rotation(module: Any, config: Any) -> _Rotate | None:
         with ready():
             cos, sin = (out[0].numpy() for out in part(torch.zeros(1, count, 1), torch.arange(count)[None], *kind))
         size = float(np.sqrt((cos**2 + sin**2).max(initial=0)))
-        if size > 1 + 1e-6:
+        if size > factor * (1 + 1e-6):
             raise CheckpointError(
-                f"the rotations of the module multiply by {size:.6g}: no bound of the description is about this module"
+                f"the rotations of the module multiply by {size:.6g}, and the description has {factor:.6g}: a bound of "
+                "it would not be about this module"
             )
         half = cos.shape[1] // 2
-        return cos[:, :half], sin[:, :half]
+        return cos[:, :half] / factor, sin[:, :half] / factor
 
     def rotate(x: Rows, block: int | None) -> Rows:
         if skipped and block is not None and skipped[block]:

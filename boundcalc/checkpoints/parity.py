@@ -15,6 +15,7 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.derived import DERIVED
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
@@ -148,7 +149,8 @@ _NARROW = ("torch.float32", "torch.complex64")
 
 def fixed_beside(module: Any, model: Model) -> Fixed:
     """What the description takes from the module: rotations, numbers added to scores, windows."""
-    fixed = fixed_of(module)
+    factor = rotation_factor(model.config_field, []) if model.flag("stretches") else 1.0
+    fixed = fixed_of(module, factor=factor)
     return replace(fixed, rotate=model.family.rotate) if model.family.rotate is not None else fixed
 
 

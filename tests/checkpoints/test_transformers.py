@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from boundcalc import Sample, Setting, certify, compare
+from boundcalc import Sample, Setting, certify, compare, evaluate
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.checkpoints import CheckpointError, Options, audit
+from boundcalc.base.numbers import FLOAT
+from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.lab.reading import held_against, opened
 from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check
 from boundcalc.setting import Attention, SoftCap
+from boundcalc.statements.network import Network
 from tests.checkpoints.live import GROUPED, hf, seeded, torch
 from tests.checkpoints.table import rows, shown
 from tests.checkpoints.zoo import GEMMA2, ZOO, logits, ours
@@ -149,39 +152,75 @@ def test_a_model_without_a_read_out_is_read_as_it_was_saved(tmp_path: Path) -> N
     assert saved.norms() == live.norms()
 
 
-ROTATIONS: dict[str, dict[str, Any]] = {
-    "linear": {"factor": 4.0},
-    "dynamic": {"factor": 4.0},
-    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 6},
-    "yarn": {"factor": 4.0, "original_max_position_embeddings": 6},
-    "longrope": {"factor": 4.0, "attention_factor": 5.0, "short_factor": [1.0, 1.0], "long_factor": [3.0, 4.0]},
+YARN: dict[str, dict[str, Any]] = {
+    "yarn, its own factor": {"rope_type": "yarn", "factor": 16.0},
+    "yarn, a given factor": {"rope_type": "yarn", "factor": 4.0, "attention_factor": 5.0},
+    "yarn, two scales": {"rope_type": "yarn", "factor": 8.0, "mscale": 0.7, "mscale_all_dim": 0.4},
+    "longrope": {"rope_type": "longrope", "factor": 32.0, "short_factor": [1.0, 2.0], "long_factor": [3.0, 4.0]},
+    "longrope, a given factor": {
+        "rope_type": "longrope",
+        "factor": 4.0,
+        "attention_factor": 0.5,
+        "short_factor": [1.0, 1.0],
+        "long_factor": [3.0, 4.0],
+    },
+    "linear": {"rope_type": "linear", "factor": 4.0},
+    "dynamic": {"rope_type": "dynamic", "factor": 4.0},
+    "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
 }
+_ORIGINAL = {"original_max_position_embeddings": 6}
 
 
-@pytest.mark.parametrize("layout", ["new", "old", "oldest"])
-@pytest.mark.parametrize("kind", ROTATIONS)
-def test_rotations_that_multiply_scores_are_doubted(kind: str, layout: str, tmp_path: Path) -> None:
-    """In each spelling of config.json. The same function once had two bounds, of which the smaller was false."""
-    live = ZOO["llama"]
-    model = live.make(rope_parameters={"rope_type": kind, "rope_theta": 10000.0} | ROTATIONS[kind])
+@pytest.mark.parametrize(
+    ("family", "name", "layout"),
+    [("llama", name, layout) for name in YARN for layout in ("new", "old", "oldest")]
+    + [
+        (family, name, "new") for family in ("mistral", "qwen2", "granite") for name in ("longrope", "yarn, two scales")
+    ],
+)
+def test_factors_of_rotations(family: str, name: str, layout: str, tmp_path: Path) -> None:
+    """In each spelling of config.json; the angles are the library's, the factor is read."""
+    kind = ZOO[family]
+    needs = _ORIGINAL if YARN[name]["rope_type"] in ("yarn", "longrope", "llama3") else {}
+    model = kind.make(rope_parameters=YARN[name] | needs | {"rope_theta": 10000.0})
     model.save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     config = json.loads(path.read_text())
     if layout != "new":
-        table = config.pop("rope_parameters")
-        config["rope_theta"] = table.pop("rope_theta")
+        given = config.pop("rope_parameters")
+        config["rope_theta"] = given.pop("rope_theta")
         if layout == "oldest":
-            table["type"] = table.pop("rope_type")
-        config["rope_scaling"] = table
+            given["type"] = given.pop("rope_type")
+        config["rope_scaling"] = given
         path.write_text(json.dumps(config))
-    doubts = audit(tmp_path).account.doubts
-    if kind in ("yarn", "longrope"):
-        assert f"rotary positions of type '{kind}'" in doubts[0]
+    want = logits(kind, model)
+    assert np.abs(ours(kind, tmp_path, model) - want).max() < CLOSE
+    if model.model.rotary_emb.attention_scaling > 1:  # negative control: without the factor it is another function
+        path.write_text(json.dumps({k: v for k, v in config.items() if not k.startswith("rope_")}))
         with pytest.raises(CheckpointError, match="the rotations of the module multiply by"):
-            ours(live, tmp_path, model)
-    else:
-        assert doubts == ()
-        assert np.abs(ours(live, tmp_path, model) - logits(live, model)).max() < CLOSE
+            ours(kind, tmp_path, model)
+
+
+def _value(found: Audit) -> tuple[float, float]:
+    norms = replace(found.norms(), measured=False)
+    setting = Setting(found.architecture, norms, Sample(n_train=10**6))
+    return float(Network(setting, FLOAT).amplification), evaluate(setting).log10
+
+
+def test_a_factor_of_rotations_is_the_same_as_larger_queries() -> None:
+    """The same function once had two bounds, of which the smaller was false."""
+    kind, given = ZOO["llama"], YARN["yarn, a given factor"] | _ORIGINAL
+    stretched = kind.make(rope_parameters=given | {"rope_theta": 10000.0})
+    plain = kind.make()
+    with torch.no_grad():
+        for name, tensor in plain.named_parameters():
+            if "q_proj" in name:
+                tensor.mul_(25)
+    first, second = _value(audit(stretched)), _value(audit(plain))
+    assert first == pytest.approx(second, rel=1e-9)
+    layer: Any = audit(plain).architecture.stages[1]
+    assert math.isclose(layer.branch[1].normaliser.temperature, 2.0)
+    assert first[0] > _value(audit(kind.make()))[0]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.forward import Network, fixed_of
 from boundcalc.checkpoints.traced import rows_of_images
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
@@ -20,6 +21,10 @@ OPT: dict[str, Any] = {
     **{"max_position_embeddings": 12, "word_embed_proj_dim": 16, "pad_token_id": 1},
 }
 HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+LONG = {"rope_type": "longrope", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 4}
+LONG |= {"short_factor": [1.0, 1.5], "long_factor": [2.0, 3.0]}
+"""Sequences of the forward check are longer than 4 rows."""
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 1.5, "original_max_position_embeddings": 4}
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
 GRANITE: dict[str, Any] = {
     **{"embedding_multiplier": 3.0, "residual_multiplier": 0.3, "logits_scaling": 2.5, "attention_multiplier": 0.7}
@@ -110,6 +115,8 @@ ZOO: dict[str, Kind] = {
     ),
     "llama": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED, last=True),
     "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED | {"sliding_window": 3}, last=True),
+    "llama longrope": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": LONG}, last=True),
+    "llama yarn": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": YARN}, last=True),
     "llama dynamic": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": DYNAMIC}, last=True),
     "bert quick_gelu": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "quick_gelu"}),
     "bert gelu_accurate": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "gelu_accurate"}),
@@ -171,7 +178,8 @@ def picture(kind: Kind) -> Any:
 def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
     """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
     seen = open_model(source)
-    network = Network(seen, seen.architecture, fixed_of(model, -1 if kind.last else 0))
+    factor = rotation_factor(seen.config_field, []) if seen.flag("stretches") else 1.0
+    network = Network(seen, seen.architecture, fixed_of(model, -1 if kind.last else 0, factor))
     if not kind.values.get("image_size"):
         return network([TOKENS])[0]
     return network(rows_of_images(seen, picture(kind).numpy()))[0]

@@ -4,7 +4,8 @@ unread. With any field of config.json changed, a description that passes the for
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import FAMILIES, Audit, CheckpointError, audit
 from boundcalc.checkpoints.families import NOT_YET
+from boundcalc.checkpoints.families.config import rotation_factor
 from tests.checkpoints import handmade
 
 SEED = 0
@@ -144,3 +146,109 @@ def test_without_the_forward_check_a_field_that_no_family_reads_is_misread(tmp_p
     """The negative control: GPT-2 whose scores are not divided."""
     assert misread("gpt2", "scale_attn_weights", False, tmp_path, compared=False)
     assert not misread("gpt2", "scale_attn_weights", False, tmp_path)
+
+
+# -- constants of releases
+
+Rotation = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
+"""What a release multiplies cos and sin by, from rope_scaling (rope_parameters) and config.json."""
+
+
+def _grown(stretch: float, scale: float = 1.0) -> float:
+    return 1.0 if stretch <= 1 else 0.1 * scale * math.log(stretch) + 1.0
+
+
+def _yarn(given: Mapping[str, Any], stretch: float, *, scales: bool = True) -> float:
+    if given.get("attention_factor") is not None:
+        return given["attention_factor"]
+    if scales and given.get("mscale") and given.get("mscale_all_dim"):
+        return _grown(stretch, given["mscale"]) / _grown(stretch, given["mscale_all_dim"])
+    return _grown(stretch)
+
+
+def _yarn_by_ratio(given: Mapping[str, Any], config: Mapping[str, Any]) -> float:
+    original = given.get("original_max_position_embeddings")
+    return _yarn(given, config["max_position_embeddings"] / original if original else given["factor"])
+
+
+def _long(given: Mapping[str, Any], stretch: float, original: float) -> float:
+    if given.get("attention_factor") is not None:
+        return given["attention_factor"]
+    return 1.0 if stretch <= 1 else math.sqrt(1 + math.log(stretch) / math.log(original))
+
+
+def _long_of_old(given: Mapping[str, Any], config: Mapping[str, Any]) -> float:
+    original, longest = config.get("original_max_position_embeddings"), config["max_position_embeddings"]
+    return _long(given, longest / original if original else given["factor"], original or longest)
+
+
+def _long_of_new(given: Mapping[str, Any], config: Mapping[str, Any]) -> float:
+    inner = given.get("original_max_position_embeddings") or config.get("original_max_position_embeddings")
+    return _long(given, given["factor"], inner or config["max_position_embeddings"])
+
+
+RELEASES: Mapping[str, Mapping[str, Rotation]] = {
+    "4.45 to 4.48": {"yarn": lambda given, _: _yarn(given, given["factor"], scales=False), "longrope": _long_of_old},
+    "4.49 to 4.57": {"yarn": _yarn_by_ratio, "longrope": _long_of_old},
+    "5.0 to 5.23": {"yarn": lambda given, _: _yarn(given, given["factor"]), "longrope": _long_of_new},
+}
+"""By release of transformers; every other type of rotations has factor 1 in each."""
+
+
+def _drawn(kind: str, rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A table of rotations and the lengths beside it."""
+    given: dict[str, Any] = {"rope_type": kind, "factor": float(rng.choice([1.0, 2.0, 8.0, 40.0]))}
+    config: dict[str, Any] = {"max_position_embeddings": int(rng.choice([64, 512, 4096]))}
+    if rng.random() < 0.7:
+        given["original_max_position_embeddings"] = int(rng.choice([16, 64, 256]))
+    if kind == "longrope" and rng.random() < 0.5:
+        config["original_max_position_embeddings"] = int(rng.choice([16, 64]))
+    if kind == "yarn" and rng.random() < 0.5:
+        given |= {"mscale": float(rng.uniform(0.3, 2)), "mscale_all_dim": float(rng.uniform(0.3, 2))}
+    if kind in ("yarn", "longrope") and rng.random() < 0.2:
+        given["attention_factor"] = float(rng.uniform(0.5, 5))
+    return given, config
+
+
+def _below_a_release(factor: Rotation, kind: str, tries: int = 400) -> bool:
+    """Whether the factor of some table is less than that of some release."""
+    rng = np.random.default_rng(SEED)
+    for _ in range(tries):
+        given, config = _drawn(kind, rng)
+        releases = [release.get(kind, lambda *_: 1.0)(given, config) for release in RELEASES.values()]
+        if factor(given, config) < max(releases) * (1 - 1e-12):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("kind", ["default", "linear", "dynamic", "llama3", "yarn", "longrope"])
+def test_rotations_have_at_least_the_factor_of_every_release(kind: str) -> None:
+    """YaRN with factor 2, original length 16 and longest 512 had 1.069, and releases of 4.49 to 4.57 have 1.347."""
+
+    def ours(given: Mapping[str, Any], config: Mapping[str, Any]) -> float:
+        return rotation_factor({**config, "rope_parameters": given}.get, [])
+
+    assert not _below_a_release(ours, kind)
+    if kind in ("yarn", "longrope"):  # the negative control: one release's own constant is less than another's
+        for release in RELEASES.values():
+            assert _below_a_release(release[kind], kind)
+
+
+@pytest.mark.parametrize("kind", ["yarn", "longrope"])
+@pytest.mark.filterwarnings("ignore")
+def test_the_table_of_releases_has_the_release_that_is_installed(kind: str) -> None:
+    from tests.checkpoints.live import hf
+
+    if int(hf.__version__.partition(".")[0]) < 5:
+        pytest.skip("another release")
+    rng = np.random.default_rng(SEED)
+    for _ in range(30):
+        given, config = _drawn(kind, rng)
+        config.pop("original_max_position_embeddings", None)
+        given.setdefault("original_max_position_embeddings", 16)
+        given |= {"short_factor": [1.0, 1.0], "long_factor": [2.0, 2.0]} if kind == "longrope" else {}
+        read = hf.LlamaConfig(
+            hidden_size=16, num_attention_heads=4, **config, rope_parameters=given | {"rope_theta": 1e4}
+        )
+        _, factor = hf.modeling_rope_utils.ROPE_INIT_FUNCTIONS[kind](read, "cpu")
+        assert factor == pytest.approx(RELEASES["5.0 to 5.23"][kind](given, config), rel=1e-12)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.config import activation, rotation_doubts
+from boundcalc.checkpoints.families.config import activation, rotation_factor
 from boundcalc.checkpoints.families.table import CLASSIFIERS, LANGUAGE, Model
 from boundcalc.setting import (
     Activation,
@@ -32,8 +32,8 @@ class Blocks:
     where the file has gains for that ("norm_attention_out", "norm_ffn_out"). `bare`: a sublayer without gains has no
     normalisation; `plain`: it has one without gains. `parallel`: attention and feed-forward part read the same rows,
     each through a normalisation or both through one. `normalisation`: "layernorm" or "rmsnorm", with `eps`;
-    `around_one`: its gains are 1 + w. `rope`: queries and keys turn with positions; `alibi`: fixed numbers are added to
-    scores; `cap`: the scores' soft cap.
+    `around_one`: its gains are 1 + w. `rope`: queries and keys turn with positions; `stretches`: times a factor;
+    `alibi`: fixed numbers are added to scores; `cap`: the scores' soft cap.
     """
 
     def __init__(self, model: Model) -> None:
@@ -50,10 +50,11 @@ class Blocks:
         root = model.number("score_root") if model.setting_of("score_root") is not None else self.width
         scaled = model.setting_of("score_scale") is not None
         self.temperature = 1 / model.number("score_scale") if scaled else math.sqrt(root)
-        if model.flag("rope"):
-            model.doubts.extend(
-                rotation_doubts(model.config_field("rope_parameters"), model.config_field("rope_scaling"))
-            )
+        factor = rotation_factor(model.config_field, model.doubts) if model.flag("rope") else 1.0
+        if factor != 1 and not model.flag("stretches"):
+            model.doubts.append(f"rope_parameters: a factor {factor:.6g} of its rotations is not supported here")
+        if factor != 1:  # scores grow by its square
+            self.temperature *= (1 - 2.0**-50) / factor**2
 
     def __iter__(self) -> Iterator[Layer]:
         for index in range(self.model.depth):
