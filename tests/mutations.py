@@ -460,6 +460,20 @@ STATEMENTS = [
         _FACTS,
     ),
     Mutation(
+        "S5 without the part of the scores in the Lipschitz factor",
+        "layers/heads.py",
+        "sharp = ns.sqrt(1 + (b * length / _tau(layer, at)) ** 2)",
+        "sharp = ns.number(1)",
+        "tests/soundness/test_layer_constants.py",
+    ),
+    Mutation(
+        "a trained query without what rounding may have changed",
+        "checkpoints/families/derived.py",
+        "exact + np.copysign(off * sizes, exact)",
+        "exact",
+        "tests/checkpoints/test_transformers.py -k trained_query",
+    ),
+    Mutation(
         "heads side by side that do not add up",
         "layers/heads.py",
         "head.number * value**2 for",

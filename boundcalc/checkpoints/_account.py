@@ -65,7 +65,7 @@ class Account:
 
 KEY_BIAS = "softmax ignores what is the same for all keys of a query (T8)"
 FOLDED = "folded into"
-"""Of a token before the input, whose sum with a position is measured."""
+"""Of a token before the input, whose sum with a position is measured, and of maps that make a trained query."""
 
 
 def balance(
@@ -89,7 +89,7 @@ def balance(
     for tensor, keys in parts.items():
         (kind, block), place = keys[0], model.places[keys[0]]
         role = place.whole or kind
-        size = sum(model.places[key].size for key in keys)
+        size = model.checkpoint.tensors[tensor].size if place.whole else sum(model.places[key].size for key in keys)
         reads = [read.get(key, (0, "the bounded model does not read it")) for key in keys]
         used = sum(count for count, _ in reads)
         lines.append(

@@ -71,6 +71,8 @@ class Plan:
         for weight in layer.stored(self.seq_len)[len(weights) :]:
             if self.model.has(weight.kind, weight.block):
                 self._use(weight, 0, KEY_BIAS)
+        if isinstance(layer, Attention) and layer.qk == "fixed" and layer.block == self.model.pooling:
+            self._note_query(layer)
 
     def _use(self, weight: Weight, entries: int | None = None, why: str = "") -> Key:
         """Notes that the tensor of a weight is read: how many of its entries, and why not all; refuses other shapes."""
@@ -90,6 +92,16 @@ class Plan:
             self.shared += weight.parameters  # one tensor for all blocks
         self.read[key] = tensor.size if entries is None else entries, why
         return key
+
+    def _note_query(self, layer: Attention) -> None:
+        """Notes that a trained row and the maps of queries and keys make the query of every head."""
+        if self.reference is not None:
+            raise CheckpointError("a distance from a reference is not measured of attention by a trained query")
+        for kind in ("q", "W_Q", "W_K", "b_Q", "b_K"):
+            self._refuse_scale((kind, layer.block))
+            self.read[kind, layer.block] = 0, f"{FOLDED} the trained query"
+        self.read["q", layer.block] = layer.d, ""
+        self.shared += (layer.heads - 1) * layer.d
 
     def _refuse_scale(self, key: Key) -> None:
         """Refuses a factor of a tensor that is read as one with others, as joint scores and folded tokens are."""

@@ -106,9 +106,10 @@ def _logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = Non
     out = module(x) if call is None else call(module, x)
     logits = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
     kind = getattr(getattr(bare(module), "config", None), "model_type", "")
-    names = ("pooler_output",) if kind == "siglip_text_model" else _ANSWERS  # whose read-out is part of the tower
+    pooled = kind in ("siglip_text_model", "siglip_vision_model")  # whose read-out, or pooling, is part of the tower
+    names = ("pooler_output", *_ANSWERS) if pooled else _ANSWERS
     fields = out if isinstance(out, dict) else {name: getattr(out, name) for name in names if hasattr(out, name)}
-    logits = next((fields[name] for name in names if name in fields), logits)
+    logits = next((fields[name] for name in names if fields.get(name) is not None), logits)
     if isinstance(logits, torch.Tensor):
         return logits
     raise InvalidSetting(

@@ -103,6 +103,8 @@ def compare(
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
     recorded = record(module, [example_inputs(model, architecture) if inputs is None else inputs], call)
     answers, in_rows = recorded.outputs, not any(layer.how for layer in of_class(architecture.stages, Pool))
+    if answers is not None and answers.ndim == 3 and model.checkpoint.pooling == "mean":  # which its folder does
+        recorded = replace(recorded, outputs=answers.mean(1))
     if in_rows and answers is not None and answers.shape[-1] != architecture.classes:
         recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
     return compare_passes(recorded, model, architecture, fixed)

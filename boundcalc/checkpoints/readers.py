@@ -11,14 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.base.files import read_json
 from boundcalc.base.output import reading
-from boundcalc.checkpoints.errors import CheckpointError, NoReadOut
+from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.tensors import STORED, Array, Checkpoint, Tensor
 
 _IN_DIRECTORY = (
@@ -45,11 +45,6 @@ def open_checkpoint(source: object) -> Checkpoint:
             f"{folder} has an adapter (adapter_config.json), whose weights are differences: merge it into its base "
             "model (merge_and_unload of peft), save that, and point at it"
         )
-    if in_folder and (folder / "modules.json").is_file():
-        raise NoReadOut(
-            f"{folder} has no readout, so it answers with rows and no labels (modules.json: a sentence-transformers "
-            "model): certify the classifier that you put behind it (test=), or point at a copy of its encoder alone"
-        )
     if file == folder:
         raise CheckpointError(f"{path} has none of {', '.join(_IN_DIRECTORY)}: point at the weights file itself")
     if not file.is_file():
@@ -57,6 +52,8 @@ def open_checkpoint(source: object) -> Checkpoint:
     checkpoint, config = _index(file) if file.name.endswith(".index.json") else _file(file), folder / "config.json"
     if config.is_file() and (path == folder or not checkpoint.config):
         checkpoint = replace(checkpoint, config={**checkpoint.config, **_read_config(config)})
+    if in_folder and (folder / "modules.json").is_file():
+        checkpoint = _with_pooling(checkpoint, folder)
     return _plain(replace(checkpoint, where=str(path)))
 
 
@@ -74,6 +71,35 @@ def _file(path: Path) -> Checkpoint:
         endings = ", ".join(_READERS)
         raise CheckpointError(f"{path} has no known ending: need one of {endings}, an .index.json, or a directory")
     return _READERS[path.suffix](path)
+
+
+_POOLED: Mapping[str, Literal["mean", "cls"]] = {
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "cls": "cls",
+    "cls_token": "cls",
+}
+"""How a sentence-transformers folder says that rows are pooled: since release 5, and before."""
+
+
+def _with_pooling(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
+    """The checkpoint with the pooling of a sentence-transformers folder, or a doubt where more follows its encoder."""
+    said = read_json(folder / "modules.json", "a table of modules", CheckpointError)
+    parts = [part for part in said if isinstance(part, dict)] if isinstance(said, list) else []
+    kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts]
+    why = "what follows its encoder is not read"
+    if kinds[-1:] == ["Normalize"]:
+        why = "its last part divides each answer by its norm, and x / |x| has no Lipschitz constant near 0"
+    elif kinds == ["Transformer", "Pooling"]:
+        config = _read_config(folder / str(parts[1].get("path", "")) / "config.json")
+        words = config.get("pooling_mode")  # a word, or several; before release 5 a truth value each
+        flags = [name.removeprefix("pooling_mode_") for name, on in config.items() if on is True and "mode" in name]
+        modes = flags if words is None else list(map(str, words if isinstance(words, list) else [words]))
+        if (how := _POOLED.get(" ".join(modes))) is not None:
+            return replace(checkpoint, pooling=how)
+        why = f"no layer pools its rows by {' and '.join(modes) or 'nothing'}"
+    doubt = f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and {why}"
+    return replace(checkpoint, doubts=(*checkpoint.doubts, doubt), pooling="other")
 
 
 _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")

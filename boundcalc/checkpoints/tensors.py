@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,7 @@ class Checkpoint:
         config: config.json, or {}.
         doubts: files next to the weights that say that the model is another.
         buffers: names that the module registers as buffers, which are never weights.
+        pooling: how a sentence-transformers folder pools the rows of its encoder; "other" where no layer does.
     """
 
     where: str
@@ -78,6 +79,7 @@ class Checkpoint:
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     doubts: tuple[str, ...] = ()
     buffers: frozenset[str] = frozenset()
+    pooling: Literal["mean", "cls", "other"] | None = None
 
     @property
     def size(self) -> int:

@@ -57,6 +57,8 @@ def read_model(
     """
     checkpoint, hand, name = opened(source, module)
     live = hand.module
+    if checkpoint.pooling is not None and not described_only:
+        raise NoReadOut(_IN_ROWS.format(name, "readout"))
     try:
         chosen, parity = _described(checkpoint, live, family, options, inputs, call)
         options = options if parity is None else replace(options, heads=None)
@@ -79,6 +81,7 @@ def read_model(
         return Outputs(checkpoint, name, live, fixed=fixed, call=call, why_not=str(error))
 
 
+_IN_ROWS = "{} has no {}, so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
 _COMPARE = (
     "run its module (--compare module.py:make) or the library's (--compare transformers), or take the description of "
     "its family as it stands (--compare none)"
@@ -166,10 +169,7 @@ def reject_incomplete(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
             raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
         if missing:
             kind = InvalidSetting if family == "mapping" else NoReadOut
-            raise kind(
-                f"{name} has no {missing[0]}, so it answers with rows and no labels: certify the classifier that you "
-                "put behind it (test=)"
-            )
+            raise kind(_IN_ROWS.format(name, missing[0]))
 
     return inspect
 

@@ -1,4 +1,4 @@
-"""L1, L2, L7, L8, L11-L14 and S1-S4: attention heads, and how scores become weights."""
+"""L1, L2, L7, L8, L11-L14 and S1-S5: attention heads, and how scores become weights."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ class Normaliser:
 class Attention(Layer):
     """Attention heads.
 
-    `qk`: one joint matrix W_QK per head, or separate W_Q and W_K (RoPE, grouped keys).
+    `qk`: one joint matrix W_QK per head, separate W_Q and W_K (RoPE, grouped keys), or a query q of the layer's own
+    ("fixed"), the same for every example: every row of the output is then the same (attention pooling, a [CLS] row
+    without data in the first layer).
 
     `combine`: the heads' outputs are summed (each value matrix maps to d) or concatenated (each maps to
     d_value; an output matrix follows as a `Linear` of its own). `offsets`: numbers that are added to the scores by
@@ -79,7 +81,7 @@ class Attention(Layer):
     d_head: Size | None = None
     d_value: Size | None = None
     kv_heads: Size | None = None
-    qk: Literal["joint", "split"] = "joint"
+    qk: Literal["joint", "split", "fixed"] = "joint"
     combine: Literal["sum", "concat"] = "sum"
     normaliser: Normaliser = Normaliser()
     causal: bool = False
@@ -94,9 +96,11 @@ class Attention(Layer):
 
     def contradiction(self) -> str | None:
         softmax, normed = self.normaliser.name == "softmax", self.qk_norm != "none"
+        score_fields = self.d_head is not None or self.qk_bias or self.causal
         rules = (
             (self.heads % self.groups, f"heads must be a multiple of kv_heads, got {self.heads} and {self.groups}"),
             (self.qk == "split" and self.d_head is None, "separate queries and keys need d_head"),
+            (self.qk == "fixed" and score_fields, "a query of the layer's own takes no d_head, qk_bias or causal mask"),
             (
                 (self.offsets == "learned") != (self.buckets is not None),
                 "learned offsets alone need buckets",
@@ -134,7 +138,12 @@ class Attention(Layer):
 
     @property
     def scores(self) -> Weight:
-        """The joint score matrix of a head; offsets of queries and keys are one more row and column of it."""
+        """The joint score matrix of a head; offsets of queries and keys are one more row and column of it.
+
+        A query of the layer's own is one column.
+        """
+        if self.qk == "fixed":
+            return self._weight("q", "matrix", (self.d, 1), self.heads)
         shape = (self.d + int(self.qk_bias), self.d + int(self.key_bias))
         factors = self._factors("factor", "factor vector") if self.d_head is not None else ()
         return self._weight("W_QK", "matrix", shape, self.heads, factors)
@@ -228,9 +237,12 @@ class Attention(Layer):
 
     def _products(self, queries: Any, x: Any, weights: Arrays, run: Forward) -> Any:
         """Scores (n, heads, queries, keys), not yet divided."""
-        xp = run.xp
-        if self.qk == "joint" and (self.d_head is None or run.source.has(self, "W_QK")):
-            joint = weights("W_QK")
+        xp, kind = run.xp, self.scores.kind
+        if self.qk == "fixed":
+            query = _of_heads(x, weights, run, kind, None).swapaxes(2, 3)
+            return xp.repeat_interleave(query, queries.shape[1], 2)
+        if self.qk == "joint" and (self.d_head is None or run.source.has(self, kind)):
+            joint = weights(kind)
             left, right = (
                 rows if side == self.d else xp.concatenate([rows, xp.ones_like(rows[..., :1])], -1)
                 for rows, side in zip((queries, x), joint.shape[-2:], strict=True)

@@ -1,4 +1,4 @@
-"""L1, L2, L7, L8, L11-L14 and S1-S4: what proofs know of attention heads."""
+"""L1, L2, L7, L8, L11-L14 and S1-S5: what proofs know of attention heads."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class _Head(NamedTuple):
 
 
 def facts(layer: Attention, at: Context) -> Facts:
-    """L7, L8 and the score covers S1-S4."""
-    heads, ns = _heads(layer, at), at.ns
+    """L7, L8 and the score covers S1-S5."""
+    heads, ns, softmax = _heads(layer, at), at.ns, layer.normaliser.name in ("softmax", "softmax1")
 
     def gather(values: Iterable[Number]) -> Number:
         """Errors of heads add up when outputs are summed; side by side they add as squares."""
@@ -69,10 +69,11 @@ def facts(layer: Attention, at: Context) -> Facts:
         members = tuple(Member(count, cover[2]) for count, cover in zip(counts, covers, strict=True))
         if kind.endswith((".gain", "_offsets")):
             members = (Member(1, targets),)  # one for all heads
+        bends = kind == "q" and softmax and not at.published  # modulus 2 tanh(e/2) (S5)
         cap = None if kind in _OF_VALUES else wrong
-        slots.append(Slot(kind, gather(cover[1] for cover in covers), members, cap))
+        slots.append(Slot(kind, gather(cover[1] for cover in covers), members, cap, bends))
     uses = {
-        "L1": layer.normaliser.name in ("softmax", "softmax1"),
+        "L1": softmax,
         "L2": True,
         "L7": True,
         "L8": layer.heads != 1,
@@ -82,6 +83,7 @@ def facts(layer: Attention, at: Context) -> Facts:
         "L14": layer.offsets == "learned",
         "T9": layer.qk_norm != "none" or layer.offsets == "learned",
         "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
+        "S5": layer.qk == "fixed",
     }
     radius, lipschitz = gather(head.radius for head in heads), gather(head.lipschitz for head in heads)
     return Facts(radius, lipschitz, tuple(slots), tuple(name for name, holds in uses.items() if holds))
@@ -141,10 +143,10 @@ def _heads(layer: Attention, at: Context) -> list[_Head]:
 
 def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
     ns, b, tau, name = at.ns, at.radius, _tau(layer, at), layer.normaliser.name
-    scores = (_joint if layer.qk == "joint" else _split)(layer, at, head)
+    scores = {"joint": _joint, "split": _split, "fixed": _own_query}[layer.qk](layer, at, head)
     c, mass = _normaliser_constants(layer.normaliser, tau, scores.largest, at)
     matrix = at.weights.matrix("W_V", layer.block, head, layer.d, layer.out)
-    points = Points(at.rows * (layer.heads // layer.groups))
+    points = Points((1 if layer.qk == "fixed" else at.rows) * (layer.heads // layer.groups))
     value = Target("map", layer.d, layer.out, mass * b, matrix.covered, points)  # on the pooled rows
     c_v = matrix.whole.op
     offset, covered = at.offset("b_V" if layer.v_bias else None, layer.block, head)
@@ -233,3 +235,13 @@ def _side(layer: Attention, at: Context, name: str, head: int | None, points: in
     if layer.qk_bias:
         covers.append((f"b_{name}", unit, (vector_target(ns, "vector", width, near),)))
     return _Scores(reach, slope, (*covers, *gains))
+
+
+def _own_query(layer: Attention, at: Context, head: int | None) -> _Scores:
+    """S5: scores <q, x_t>/tau are one linear map with d weights; all rows of the output are the same."""
+    ns, b = at.ns, at.radius
+    query = at.weights.matrix("q", layer.block, head, layer.d, 1)
+    length = query.whole.op
+    target = Target("map", layer.d, 1, b, query.covered, Points(at.seq_len))
+    sharp = ns.sqrt(1 + (b * length / _tau(layer, at)) ** 2)
+    return _Scores(b * length, length, (("q", ns.number(1), (target,)),), sharp)

@@ -83,6 +83,7 @@ _EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
         (_ATTENTION | {"normaliser": {"name": "sigmoid"}, "causal": True}, _KNOB),
         (_ATTENTION | {"normaliser": {"name": "linear"}}, _KNOB),
         (_ATTENTION | {"normaliser": {"name": "linear"}, "d_head": 2, "qk_bias": True}, _FACTORS),
+        (_ATTENTION | {"qk": "fixed"}, _KNOB),
         (_ATTENTION | {"cap": 0.5, "offsets": "fixed"}, _KNOB),
         (_SPLIT, _KNOB),
         (_SPLIT | {"qk_norm": "head", "qk_eps": 0.3}, _GAINS),
@@ -119,7 +120,7 @@ _REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
 }
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
     "attention": {
-        "Lipschitz factor": 0.65, "cap": 0.85, "W_Q": 0.5, "W_K": 0.5, "b_V": 0.8, "score_offsets": 0.3,
+        "Lipschitz factor": 0.65, "cap": 0.85, "W_Q": 0.5, "W_K": 0.5, "b_V": 0.8, "q": 0.5, "score_offsets": 0.3,
         "norm_Q.gain": 0.3, "norm_K.gain": 0.3,
     },
     "gated": {"b_1": 0.7, "b_3": 0.6},

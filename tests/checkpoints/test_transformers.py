@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,18 @@ import numpy as np
 import pytest
 
 from boundcalc import Sample, Setting, certify, compare, evaluate
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, CheckpointError, Options, audit
 from boundcalc.checkpoints.audit import open_model
 from boundcalc.lab.reading import held_against, opened
 from boundcalc.layers.base import of_class
 from boundcalc.proof.checker import check
-from boundcalc.setting import Attention, SoftCap
+from boundcalc.setting import Attention, Budget, Linear, SoftCap
 from boundcalc.statements.network import Network
 from tests.checkpoints.live import GROUPED, hf, seeded, torch
 from tests.checkpoints.table import rows, shown
-from tests.checkpoints.zoo import GEMMA2, ZOO, logits, ours
+from tests.checkpoints.zoo import GEMMA2, TOKENS, ZOO, logits, ours
 from tests.proof import alone
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -88,6 +89,49 @@ def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
     setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
     certificate = compare(setting, ["T-free"])[0].certificate
     assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)
+
+
+def test_a_trained_query_pools_rows() -> None:
+    """Its bound passes the second checker; of a query that nearly cancels no entry is below the exact one."""
+    model = ZOO["siglip vision"].make()
+    found = audit(model, seed=1)
+    behind = found.architecture.with_fields(classes=1, layers=(*found.architecture.stages, Linear("readout", 16, 1)))
+    norms = replace(found.norms(), budgets={**found.norms().budgets, "readout": Budget(op=1.0)})
+    certificate = compare(Setting(behind, norms, Sample(n_train=10**9)), ["T-free"])[0].certificate
+    assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)
+    with pytest.raises(InvalidSetting, match="folded into the trained query"):
+        found.with_bits(64)
+    with pytest.raises(CheckpointError, match="distance from a reference is not measured of attention by a trained"):
+        audit(model, reference=model)
+    head = model.head.attention
+    with torch.no_grad():  # rows whose products are large and add up to almost nothing
+        head.in_proj_weight[16:20, ::2], head.in_proj_weight[16:20, 1::2] = 1e8, -1e8
+        head.in_proj_weight[0] = 1e8 + torch.arange(16)
+        model.head.probe[0, 0] = torch.tensor([1.0, -1.0] * 8)
+    row, maps, offset = (value.detach().numpy() for value in (model.head.probe, head.in_proj_weight, head.in_proj_bias))
+    fractions = np.vectorize(lambda value: Fraction(float(value)), otypes=[object])
+    queries, below = open_model(model).place("q", 2).fetch(), 0
+    for part, query in zip(np.split(np.arange(16), 4), queries, strict=True):
+        exact = (fractions(maps[part]) @ fractions(row.ravel()) + fractions(offset[part])) @ fractions(maps[16 + part])
+        plain = (maps[part] @ row.ravel() + offset[part]) @ maps[16 + part]
+        assert (abs(fractions(query[:, 0])) >= abs(exact)).all()
+        below += (abs(fractions(plain)) < abs(exact)).sum()
+    assert below  # the control: plain sums are sometimes below
+
+
+@pytest.mark.parametrize("how", ["mean", "cls"])
+def test_the_rows_of_a_sentence_encoder_are_pooled_as_its_folder_says(how: str, tmp_path: Path) -> None:
+    made("BertModel").save_pretrained(tmp_path)
+    (tmp_path / "modules.json").write_text(json.dumps([{"type": "m.Transformer"}, {"type": "m.Pooling", "path": "p"}]))
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "config.json").write_text(json.dumps({"pooling_mode": how}))
+    checkpoint, hand, _ = opened(str(tmp_path), None)
+    parity, live, why = held_against(open_model(checkpoint), hand)
+    assert parity is not None, why
+    assert parity.outputs is not None
+    states = live(torch.tensor([TOKENS])).last_hidden_state.detach().numpy()
+    want = states.mean(1) if how == "mean" else states[:, 0]
+    assert np.abs(ours(ZOO["bert"], tmp_path, live) - want).max() < CLOSE
 
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text())

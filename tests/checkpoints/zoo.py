@@ -151,6 +151,7 @@ ZOO: dict[str, Kind] = {
         SMALL | {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3},
         last=True,
     ),
+    "siglip vision": Kind("SiglipVisionModel", "SiglipVisionConfig", VIT),
     "dinov2": Kind("Dinov2Model", "Dinov2Config", VIT | {"mlp_ratio": 2}),
     "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
     "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),

@@ -17,6 +17,7 @@ from boundcalc.setting import (
     GatedFeedForward,
     LayerNorm,
     Linear,
+    Normaliser,
     Norms,
     Pool,
     Residual,
@@ -50,6 +51,14 @@ CAPPED = (
     SoftCap(2, 0.3),
 )
 
+POOLED = (
+    Linear("W_in", 3, 4, block=0),
+    Residual((Attention(4, 2, qk="fixed", v_bias=True, block=0),)),
+    Attention(4, 2, d_value=2, qk="fixed", combine="concat", normaliser=Normaliser("softmax1"), block=1),
+    Pool(),
+    Linear("readout", 4, 1),
+)
+
 NORMALISED = (
     Embedding(7, 4),
     Residual((Attention(4, 2, d_head=2, kv_heads=1, qk="split", qk_bias=True, qk_norm="head", qk_eps=0.5, block=0),)),
@@ -81,6 +90,7 @@ SETTINGS = {
     "parallel": Setting.of(layers=PARALLEL, seq_len=5, n_train=10**6, C=0.3),
     "capped": Setting.of(layers=CAPPED, seq_len=5, n_train=10**6, C=0.5, classes=2, margin=0.3),
     "normalised": Setting.of(layers=NORMALISED, seq_len=5, n_train=10**6, C=0.4),
+    "pooled": Setting.of(layers=POOLED, seq_len=5, n_train=10**6, norms=Norms(C=0.7, budgets={"q[1]": Budget(op=3.0)})),
     "comparison": Setting.of(depth=2, d=8, seq_len=5, n_train=10**6, C=0.9, margin=0.2),
     "stored": Setting.of(**SMALL, bits=4, C=9.0, margin=0.2, train_error=0.03),
     "looked at": Setting.of(**SMALL, C=2.0, margin=0.3, train_error=0.01, measured=("margin", "train_error")),

@@ -143,7 +143,7 @@ def normalised(how: Literal["head", "width"], groups: int) -> tuple[Layer, ...]:
 
 
 LISTED: tuple[tuple[Layer, ...], ...] = (
-    (Attention(8, heads=2, v_bias=True, normaliser=Normaliser("softmax1"), block=0), *READ_OUT),
+    (Attention(8, heads=2, qk="fixed", v_bias=True, normaliser=Normaliser("softmax1"), block=0), *READ_OUT),
     normalised("width", 2),
     normalised("head", 1),
     (Attention(8, 2, 4, offsets="learned", buckets=5, block=0), *READ_OUT),

@@ -192,6 +192,31 @@ def test_the_cost_of_a_score_error_is_tight() -> None:
     assert extremal_score(7.9)[1] > TIGHT
 
 
+def own_query(q: Array) -> tuple[Callable[..., Array], Facts, dict[Any, Array]]:
+    norms = Norms(budgets={"q": Budget(op=float(np.linalg.norm(q)) or 1.0), "W_V": Budget(op=1.0)})
+    f, here = placed(Attention(2, qk="fixed"), norms, OPPOSITE)
+    return f, here, {("q", None, 0): q, ("W_V", None, 0): np.eye(2)}
+
+
+@pytest.mark.parametrize("gap", [0.01, 1.0, 3.0, 8.0])
+def test_the_bent_cost_of_a_query_is_exact(gap: float) -> None:
+    """q turned round so that both scores move by gap/2: 2 tanh(gap/2 / 2) b C_V."""
+    f, here, p = own_query(np.array([[-gap / 2], [0.0]]))
+    slot, change = here.slots[0], rows(f({**p, ("q", None, 0): -p["q", None, 0]}) - f(p))
+    assert slot.saturates
+    assert change == pytest.approx(
+        float(slot.cap or 0.0) * math.tanh(float(slot.sensitivity) * gap / float(slot.cap or 0.0))
+    )
+
+
+def test_the_factor_of_a_query_is_that_of_l7_without_its_part() -> None:
+    """Two rows apart along v with weights one half each, q beside v."""
+    for size in (0.5, 2.0, 6.0):
+        f, here, p = own_query(np.array([[0.0], [size]]))
+        direction = worst_direction(lambda z, f=f, p=p: f(p, z), OPPOSITE, 0)
+        assert TIGHT < slope_at(lambda z, f=f, p=p: f(p, z), OPPOSITE, direction) / float(here.lipschitz) <= MOST
+
+
 @pytest.mark.parametrize("gap", [0.01, 1.0, 3.0, 8.0])
 def test_the_bent_cost_of_scores_in_a_table_is_exact(gap: float) -> None:
     """Two tokens of opposite values, both of whose scores move by gap/2: 2 tanh(gap/2 / 2) R (S5)."""

@@ -133,12 +133,24 @@ class Blocks:
         eps = self.model.number("eps")
         return LayerNorm(kind, d or self.d, eps, centred, gain=gain, offset=offset, block=block, around_one=around_one)
 
+    def pooling(self, at: int) -> Iterator[Layer]:
+        """Attention by a trained query, so that all rows are one, and a feed-forward part."""
+        tau, offset = Normaliser("softmax", math.sqrt(self.width)), self.model.has("b_V", at)
+        heads, width = self.model.heads, self.width
+        yield Attention(
+            self.d, heads, d_value=width, qk="fixed", combine="concat", normaliser=tau, v_bias=offset, block=at
+        )
+        yield self.linear("W_O", self.d, self.d, at)
+        yield Residual((self.norm("norm_ffn", at), *self._feed_forward(at)))
+
 
 def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits.
 
-    A model that has none yet ends in rows of width d.
+    A model that has none yet ends in rows of width d, or in one that it pools them to.
     """
+    if (how := model.checkpoint.pooling) is not None:
+        return [] if how == "other" else [Pool(how)], d
     mean = model.setting_of("readout") == "mean" and (model.family.described or model.head == CLASSIFIERS[0])
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
     if model.has("W_transform"):
@@ -154,7 +166,7 @@ def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
     elif _tied(model) and model.shape("embedding")[1] == d:
         classes = model.shape("embedding")[0]
     else:
-        return [], blocks.d
+        return [] if model.pooling is None else [Pool("cls")], blocks.d
     layers.append(blocks.linear("readout", d, classes))
     cap = model.setting_of("final_cap")
     if cap is not None and model.head != CLASSIFIERS[0]:
@@ -205,6 +217,8 @@ def stack(model: Model) -> Architecture:
     layers += blocks
     if blocks.pre and ("norm_final.gain" in roles or blocks.plain):
         layers.append(blocks.norm("norm_final"))
+    if model.pooling is not None:
+        layers += blocks.pooling(model.pooling)
     tail, classes = read_out(model, blocks, blocks.d)
     radius = 1.0
     if not front.vocabulary:

@@ -1,4 +1,4 @@
-"""Weights that are not one tensor as it is stored: some of its outputs, scaled ones, gains of 1 + w, heads apart."""
+"""Weights that are not one tensor as it is stored: some of its outputs, scaled ones, gains of 1 + w, queries, heads."""
 
 from __future__ import annotations
 
@@ -61,3 +61,27 @@ def times(tensor: Tensor, scale: Tensor) -> Tensor:
     """A map, or its offset, with its outputs scaled one by one."""
     rows = tensor.turned and len(tensor.shape) > 1
     return derived(tensor, lambda values, by: values * (by.reshape(-1, 1) if rows else by.ravel()), scale)
+
+
+def trained_query(probe: Tensor, queries: Tensor, keys: Tensor, offset: Tensor, heads: int) -> Tensor:
+    """The query q of each head of attention by a trained row p, (heads, d, 1): <q, x_t> = <W_Q p + b_Q, W_K x_t>.
+
+    Offsets of keys are the same for all rows, so that softmax forgets them. Entries are moved away from zero by all
+    that rounding may have changed (a sum of k products is off by at most k u times the sum of their sizes; here twice
+    that), so that no norm is below that of the exact q.
+    """
+    d = probe.size
+    if {queries.size, keys.size} != {d * d} or offset.size != d:
+        raise CheckpointError(f"{probe.name}: {d} numbers do not fit its maps of queries and keys")
+
+    def make(row: Any, *others: Any) -> Any:
+        maps = zip(others[:2], (queries, keys), strict=True)
+        w_q, w_k = ((w if tensor.turned else w.T).reshape(heads, -1, d) for w, tensor in maps)
+        row, b_q = row.ravel(), others[2].reshape(heads, -1)
+        off = (d + w_q.shape[1] + 4) * np.finfo(np.float64).eps
+        sizes = np.einsum("hw,hwd->hd", np.abs(w_q) @ np.abs(row) + np.abs(b_q), np.abs(w_k))
+        exact = np.einsum("hw,hwd->hd", w_q @ row + b_q, w_k)
+        return (exact + np.copysign(off * sizes, exact))[:, :, None]
+
+    query = derived(probe, make, queries, keys, offset)
+    return replace(query, shape=(heads, d, 1), turned=False, whole="probe")

@@ -15,7 +15,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.validate import positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import Options as Options
-from boundcalc.checkpoints.families.derived import derived, heads_side_by_side, sliced, times
+from boundcalc.checkpoints.families.derived import derived, heads_side_by_side, sliced, times, trained_query
 from boundcalc.checkpoints.families.names import placed, stripped
 from boundcalc.checkpoints.tensors import Checkpoint, Tensor, read, stored
 from boundcalc.norms.matrix import Native, Stored
@@ -30,6 +30,8 @@ _HALVES: Mapping[str, tuple[str, str]] = {
     f"{kind}_{i}{j}": (f"{kind}_{i}", f"{kind}_{j}") for kind in "Wb" for i, j in ("13", "31")
 }
 """Roles of tensors that hold two weights, one after the other."""
+_POOLING = "pooling_"
+"""How roles begin that are of attention by a trained query after the last block, and are read as of one block more."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Model:
         unknown: tensors the family has no place for.
         assumed: fields that no file gives, and their defaults.
         doubts: why the model may be another, of what no forward check sees.
+        pooling: the block that is attention by a trained query, where there is one.
     """
 
     def __init__(self, checkpoint: Checkpoint, family: Family, options: Options | None = None) -> None:
@@ -84,6 +87,7 @@ class Model:
         self.assumed: dict[str, Any] = {}
         self.doubts: list[str] = []
         self.places: dict[Key, Tensor] = {key: self._settled(key[0], own) for key, own in self._claims().items()}
+        self.pooling: int | None = None
         self._fold()
 
     def option(self, name: str) -> Any:
@@ -177,6 +181,9 @@ class Model:
     def _fold(self) -> None:
         """Weights that are not one tensor: parts of one, those that a vector scales, and gains that are 1 + w."""
         places = self.places
+        for role, block in [key for key in places if key[0].startswith(_POOLING)]:
+            self.pooling = self.depth
+            places[role.removeprefix(_POOLING), self.pooling] = places.pop((role, block))
         for (role, block), place in list(places.items()):
             map_name = role.removeprefix("outputs_of.")
             if parts := self._parts(role, place, places.get(("W_O", block))):
@@ -193,6 +200,10 @@ class Model:
                 self.ignored[place.name] = f"folded into {map_name}, whose outputs it multiplies"
             elif self.family.parameters.get("around_one") and role in ("norm_Q.gain", "norm_K.gain"):
                 places[role, block] = derived(place, lambda values, *_: 1 + values)
+        if self.pooling is not None:
+            probe, queries, keys, offset = (self.place(role, self.pooling) for role in ("probe", "W_Q", "W_K", "b_Q"))
+            places["q", self.pooling] = trained_query(probe, queries, keys, offset, self.heads)
+            del places["probe", self.pooling]
 
     def _parts(self, role: str, place: Tensor, output: Tensor | None) -> dict[str, Tensor]:
         """The weights that a tensor holds side by side; {} of one weight."""
@@ -231,16 +242,22 @@ class Model:
     def factor(self, role: str, block: int | None = None) -> float:
         """What the model multiplies a weight by: said of it, or of the tensor that holds it with others."""
         place = self.places.get((role, block))
-        scale = self.family.scales.get(place.whole if place is not None and place.whole else role)
+        role = place.whole if place is not None and place.whole else role
+        scale = self.family.scales.get(self._written(role, block))
         return 1.0 if scale is None else float(scale(self))
 
     def place(self, role: str, block: int | None = None) -> Tensor:
         """The tensor of a role; a clear line where it is missing."""
         if (role, block) in self.places:
             return self.places[role, block]
-        patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") == role]
+        written = self._written(role, block)
+        patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") == written]
         name = " or ".join(p.replace("{b}", str(block)) for p in patterns) or role
         raise CheckpointError(f"{self.checkpoint.where} has no {name}, which a {self.family.name} model needs")
+
+    def _written(self, role: str, block: int | None) -> str:
+        """A role as the family's table writes it."""
+        return role if block is None or block != self.pooling else _POOLING + role
 
     def shape(self, role: str, block: int | None = None) -> tuple[int, ...]:
         """(d, k) of x -> x W."""
@@ -261,7 +278,7 @@ class Model:
 
     @cached_property
     def depth(self) -> int:
-        """Number of blocks."""
+        """Number of blocks, without the attention that pools rows by a trained query."""
         blocks = 1 + max((block for _, block in self.places if block is not None), default=-1)
         if not blocks:
             raise CheckpointError(f"{self.checkpoint.where} has no blocks of the family {self.family.name}")

@@ -77,6 +77,7 @@ def _refuse_untrainable(architecture: Architecture) -> None:
         f"weights of {architecture.bits} bits": architecture.bits is not None,
         "numbers added to scores (offsets)": any(a.offsets != "none" for a in layers),
         "normalised queries and keys (qk_norm)": any(a.qk_norm != "none" for a in layers),
+        "a query of the layer's own (qk='fixed')": any(a.qk == "fixed" for a in layers),
         "normaliser 'custom'": any(a.normaliser.name == "custom" for a in layers),
         "rotary positions (rope)": architecture.rope,
         "a table of segments": any(e.segments for e in of_class(architecture.stages, Embedding)),

@@ -1,4 +1,4 @@
-"""L1, L2, L7, L8, L11-L14, S1-S4 and T8 for heads in 50 digits."""
+"""L1, L2, L7, L8, L11-L14, S1-S5 and T8 for heads in 50 digits."""
 
 from collections.abc import Sequence
 
@@ -25,12 +25,13 @@ def attention(walk: Walk, layer: Layer, rows: int) -> None:
     wrong = together([2 * head.mass * head.inside for head in heads])
     for i, (kind, _, _) in enumerate(heads[0].scores):
         into = together([head.score_error * head.scores[i][1] for head in heads])
+        bends = kind == "q" and layer.normaliser.name in ("softmax", "softmax1") and not walk.published  # S5
         maps = [(n, head.scores[i][2]) for n, head in zip(numbers, heads, strict=True)]
         if kind in ("W_K", "b_K"):
             maps = [(n, views) for n, (_, views) in zip(shared, maps, strict=True)]
         if kind.endswith(".gain"):
             maps = [(1, maps[0][1])]  # one for all heads
-        error += walk.piece(kind, block, maps, into, wrong)
+        error += walk.piece(kind, block, maps, into, wrong, bends)
     if layer.offsets == "learned":  # L14
         entries = single("gain", layer.buckets * layer.heads, walk.vector(("sup",), "score_offsets", block)[1])
         error += walk.piece("score_offsets", block, [(1, [entries])], steep, wrong)
@@ -47,7 +48,7 @@ def _alike(walk: Walk, layer: Layer) -> dict[int | None, int]:
     """One head for each set of heads with the same budgets, in the order of certificates, and how many they are."""
     if not walk.norms.headed:
         return {None: layer.heads}
-    kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V")
+    kinds = ("W_QK", "W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V", "q")
     sets: dict[str, list[int]] = {}
     for head in range(layer.heads):
         sets.setdefault(repr([walk.budget(kind, layer.block, head) for kind in kinds]), []).append(head)
@@ -71,9 +72,10 @@ class _Head:
         self.value_radius = b * value.op + offset
         self.scores: list[tuple[str, Real, list[View]]] = []
         self.c, self.mass = num(0), num(0)
-        (self._split if layer.qk == "split" else self._joint)(b, value.op)
+        {"split": self._split, "fixed": self._fixed, "joint": self._joint}[layer.qk](b, value.op)
         self.score_error = self.c * self.inside
-        self.value = View("map", self.mass * b, rows * (layer.heads // layer.groups), covered)
+        pooled = 1 if layer.qk == "fixed" else rows
+        self.value = View("map", self.mass * b, pooled * (layer.heads // layer.groups), covered)
 
     def _weigh(self, largest: Real) -> None:
         """L1, L2: the constants of weights whose scores are at most so large."""
@@ -109,6 +111,17 @@ class _Head:
         self.lipschitz = value * self.mass + self.c * self.inside * (q_unit * q_op * k + q * k_op * k_unit)
         for mine, theirs in zip(q_own, k_own, strict=True):
             self.scores += [(mine[0], k * mine[1], [mine[2]]), (theirs[0], q * theirs[1], [theirs[2]])]
+
+    def _fixed(self, b: Real, value: Real) -> None:
+        """S5."""
+        walk, layer, tau = self.walk, self.layer, self.tau
+        q, covered = walk.matrix("q", layer.block, self.head, layer.d, 1)
+        self._weigh(b * q.op)
+        plain = self.softmax or (layer.normaliser.name == "softmax1" and not layer.v_bias)
+        self.lipschitz = value * self.mass + self.c * self.inside * q.op
+        if plain and layer.cap is None and not walk.published:
+            self.lipschitz = value * MP.sqrt(1 + (b * q.op / tau) ** 2)
+        self.scores = [("q", num(1), [View("map", b, walk.seq_len, covered)])]
 
     def _joint(self, b: Real, value: Real) -> None:
         """S1-S3."""

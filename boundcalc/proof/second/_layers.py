@@ -15,7 +15,7 @@ _LINES = {
     "softcap": "d:size cap:positive",
     "layernorm": "kind:name d:size eps:length centred:flag gain:flag offset:flag variance_floor:length block:index? "
     "around_one:flag",
-    "attention": "d:size heads:stacked d_head:size? d_value:size? kv_heads:size? qk:joint|split "
+    "attention": "d:size heads:stacked d_head:size? d_value:size? kv_heads:size? qk:joint|split|fixed "
     "combine:sum|concat "
     "normaliser:normaliser causal:flag qk_bias:flag v_bias:flag block:index? offsets:none|fixed|learned cap:positive? "
     "buckets:size? qk_norm:none|head|width qk_eps:positive?",
@@ -110,6 +110,7 @@ def checked(layer: Layer, where: str) -> None:
         case "attention":
             softmax, normed = layer.normaliser.name == "softmax", layer.qk_norm != "none"
             wrong = [layer.heads % layer.groups, layer.qk == "split" and layer.d_head is None]
+            wrong += [layer.qk == "fixed" and (layer.d_head is not None or layer.qk_bias or layer.causal)]
             wrong += [(layer.offsets == "learned") != (layer.buckets is not None), normed != (layer.qk_eps is not None)]
             wrong += [layer.offsets != "none" and not softmax, normed and not (layer.qk == "split" and softmax)]
             wrong += [layer.qk_norm == "width" and layer.combine != "concat"]
@@ -139,7 +140,7 @@ def weights(layer: Layer, seq_len: int = 0) -> tuple[Weight, ...]:
             sides = of(matrix, {"W_Q": n * d * w, "W_K": g * d * w}, n) + of(vector, moved, n)
             size, factors = n * (d + both) * (d + bordered), () if layer.d_head is None else sides
             joint = Weight("W_QK", "matrix", size, layer.block, n, factors)
-            scores = sides if apart else (joint,)
+            scores = {"split": sides, "joint": (joint,), "fixed": of("matrix", {"q": n * d}, n)}[layer.qk]
             together = (n, g) if layer.qk_norm == "width" else (1, 1)
             gains = {f"norm_{side}.gain": w * copies for side, copies in zip("QK", together, strict=True)}
             own = of("matrix", {"W_V": g * d * layer.out}, n) + of("vector", {layer.v_bias and "b_V": g * layer.out}, n)

@@ -174,6 +174,7 @@ def test_training_stays_in_its_balls() -> None:
     ("fields", "words"),
     [
         ({"offsets": "fixed"}, "numbers added to scores"),
+        ({"qk": "fixed"}, "a query of the layer's own"),
         ({"qk": "split", "qk_norm": "head", "qk_eps": 1e-6, "d_head": 2}, "normalised queries and keys"),
         ({"normaliser": Normaliser("custom", c=1.0, mu=1.0)}, "normaliser 'custom'"),
     ],
