@@ -117,6 +117,9 @@ def test_a_trained_query_pools_rows() -> None:
         assert (abs(fractions(query[:, 0])) >= abs(exact)).all()
         below += (abs(fractions(plain)) < abs(exact)).sum()
     assert below  # the control: plain sums are sometimes below
+    model.head.probe = torch.nn.Parameter(torch.ones(1, 1, 8))
+    with pytest.raises(CheckpointError, match=r"head\.probe: 8 numbers do not fit its maps of queries and keys"):
+        audit(model)
 
 
 @pytest.mark.parametrize("how", ["mean", "cls"])
