@@ -17,6 +17,7 @@ from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.schema import read_complete, write
 from boundcalc.base.validate import shown
 from boundcalc.setting import Setting
+from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.comparison.sharp import Tuning
 from boundcalc.statements.posthoc import Finite, Measured, Seen
@@ -200,9 +201,11 @@ def read_statement(kind: type[_T], data: object, form: str, what: str) -> _T:
         )
     try:
         rest = {key: value for key, value in data.items() if key not in ("format", "statements")}
-        return read_complete(kind, rest, f"the {what}")
+        statement: Any = read_complete(kind, rest, f"the {what}")
+        refuse_missing(statement.setting.norms, statement.setting.architecture)
     except (InvalidSetting, Unsupported) as error:
         raise CertificateError(str(error)) from None
+    return statement
 
 
 def problem_of(certificate: Certificate) -> str | None:

@@ -34,7 +34,7 @@ class Certificate(namedtuple("_FIELDS", "setting looked nats strategy meeting mu
 
 _LINE = (
     "format:text statements:index setting:object found_by:text strategy:text levels:level* log_value:number "
-    "mu:positive? looked_at:looked? nats:number meeting:flag eta:chance? tuning:tuning? forward_check:compared?"
+    "mu:number? looked_at:looked? nats:number meeting:flag eta:chance? tuning:tuning? forward_check:compared?"
 )
 
 
@@ -56,7 +56,7 @@ def read_certificate(data: Any) -> Certificate:
     for word in ("mu", "eta", "tuning"):
         needed = word in words and not (word == "mu" and limit)
         demand((getattr(raw, word) is not None) == needed, f"{name} takes {'a' if needed else 'no'} {word} here")
-    demand(raw.eta is None or raw.eta <= 0.5, "eta is at most 1/2")
+    demand((raw.eta or 0) <= 0.5 and (raw.mu is None or raw.mu > 0), "eta is at most 1/2, and mu above 0")
     looked = raw.looked_at or Record(norms=None, sample={})
     steps = (name, raw.meeting, raw.mu, raw.eta, raw.tuning, raw.levels, raw.log_value)
     return Certificate(setting, looked, raw.nats, *steps)
