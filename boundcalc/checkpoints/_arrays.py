@@ -52,15 +52,20 @@ def positions(model: Model, seq_len: int) -> Floats:
     return rows
 
 
-def difference(a: Any, b: Any) -> Any:
-    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for."""
+def difference(a: Any, b: Any, room: float = 0.0) -> Any:
+    """A difference in float64; each entry is rounded once, which `Measured.widened` allows for.
+
+    Entries are moved away from zero by `room` times the sizes of both, for what was rounded before.
+    """
     if a.shape != b.shape:
         raise CheckpointError(f"the reference has an array of shape {b.shape} where the model has {a.shape}")
     if not isinstance(a, Stored):
-        return np.asarray(a, np.float64) - np.asarray(b, np.float64)
+        first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        far = first - second
+        return far + np.copysign(room * (np.abs(first) + np.abs(second)), far) if room else far
     if a.base is not None and b.base is not None:
-        return difference(a.base, b.base).turned
-    return Stored(a.shape, lambda rows, columns: difference(a.finite(rows, columns), b.finite(rows, columns)))
+        return difference(a.base, b.base, room).turned
+    return Stored(a.shape, lambda rows, columns: difference(a.finite(rows, columns), b.finite(rows, columns), room))
 
 
 class Arrays:

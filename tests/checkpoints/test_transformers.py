@@ -283,6 +283,19 @@ def test_the_embedding_has_the_factor_of_the_library_or_a_little_more(width: int
     assert max(rows * (1 - unit), exact) <= found <= exact * (1 + unit)
 
 
+def test_a_distance_is_no_less_than_what_rounding_hides(tmp_path: Path) -> None:
+    """Gains of queries are 1 + w, and these two are 1 in floats."""
+    for name, value in (("before", 1e-20), ("after", 3e-20)):
+        model = ZOO["gemma3"].make().double()
+        with torch.no_grad():
+            model.model.layers[0].self_attn.q_norm.weight.fill_(value)
+        model.save_pretrained(tmp_path / name)
+    far = audit(tmp_path / "after", reference=tmp_path / "before").distances
+    gain = far["norm_Q.gain[0]"]
+    assert (gain.sup or 0) >= 2e-20
+    assert (gain.sup or 0) < 1e-14
+
+
 def test_null_is_no_cap_and_silence_is_the_default(tmp_path: Path) -> None:
     """A cap that the model does not have would bound its logits falsely."""
     model = ZOO["gemma2"].make(**GROUPED, **GEMMA2 | {"final_logit_softcapping": None, "attn_logit_softcapping": None})
