@@ -55,7 +55,11 @@ class Plan:
         self.model, self.exact, self.reference, self.seq_len = model, exact, reference, architecture.seq_len
         self.read: dict[Key, tuple[int, str]] = {}
         self.shared = 0
-        rounded = any(tensor.storage.endswith(DERIVED) or key[0] in TOKENS for key, tensor in model.places.items())
+        both = [model] if reference is None else [model, reference]
+        if any(model.factor(*key) != own.factor(*key) for own in both for key in model.places):
+            raise CheckpointError("the reference multiplies a weight by another constant than the model")
+        places = [place for own in both for place in own.places.items()]
+        rounded = any(tensor.storage.endswith(DERIVED) or key[0] in TOKENS for key, tensor in places)
         self.room = _ROOM if rounded or model.factor("positions") != 1 else 0.0
         layers = list(flat(architecture.stages))
         for layer in layers:

@@ -296,6 +296,15 @@ def test_a_distance_is_no_less_than_what_rounding_hides(tmp_path: Path) -> None:
     assert (gain.sup or 0) < 1e-14
 
 
+def test_a_reference_with_another_constant_is_refused(tmp_path: Path) -> None:
+    """A constant times the difference of two tables is not the distance where each has a constant of its own."""
+    for name, value in (("before", 2.0), ("after", 3.0)):
+        ZOO["granite"].make(embedding_multiplier=value).save_pretrained(tmp_path / name)
+    assert audit(tmp_path / "after", reference=tmp_path / "after").distances
+    with pytest.raises(CheckpointError, match="another constant than the model"):
+        audit(tmp_path / "after", reference=tmp_path / "before")
+
+
 def test_null_is_no_cap_and_silence_is_the_default(tmp_path: Path) -> None:
     """A cap that the model does not have would bound its logits falsely."""
     model = ZOO["gemma2"].make(**GROUPED, **GEMMA2 | {"final_logit_softcapping": None, "attn_logit_softcapping": None})
