@@ -146,7 +146,7 @@ def _can_read(setting: Setting, first: Linear, layer: Attention) -> bool:
     d, k = first.d_in, first.d_out
 
     def numbers(rows: int) -> int:
-        """Of the heads' matrices on rows of some width; of a product of factors at most theirs."""
+        """The norms of the heads' matrices on rows of some width; of a product of factors at most theirs."""
         return layer.heads * min(rows * rows, 2 * rows * (layer.d_head or rows)) + layer.groups * rows * layer.out
 
     return numbers(d) < numbers(k) + d * k

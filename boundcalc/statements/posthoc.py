@@ -93,7 +93,7 @@ def correct_for_selection(setting: Setting) -> tuple[Setting, Measured | None]:
 
 
 def _grid_value(steps: int) -> float:
-    """The grid is these floats, exactly."""
+    """The value of a grid point, to which a measured norm is rounded up; the grid is these floats, exactly."""
     return _GRID_BASE * _GRID_RATIO**steps
 
 

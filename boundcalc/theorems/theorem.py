@@ -130,7 +130,7 @@ class Theorem:
 
     @property
     def main_quantity(self) -> str:
-        """What is meant where no quantity is named."""
+        """The quantity that commands show where none is named."""
         return "gap" if "gap" in self.quantities else self.compares
 
     def built_values(self, values: Mapping[str, Any]) -> dict[str, int]:

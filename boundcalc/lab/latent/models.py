@@ -43,7 +43,7 @@ class LatentModel(ABC):
         """Log density of a sequence, the latent variable integrated out."""
 
     def log_by_chain(self, tokens: Array) -> float:
-        """The same as a product of predictive densities in the order given: equal for every order, if exchangeable."""
+        """Log density of a sequence by its predictive densities, in the order given: the same for every order."""
         return sum(self.log_predictive(self.posterior(tokens[:i]), tokens[i]) for i in range(len(tokens)))
 
     @abstractmethod
