@@ -27,8 +27,6 @@ BITS: dict[str, dict[str, Any]] = {
     "embedding norm": BLOCK | {"normalisation": "layernorm", "embedding_norm": True},
     "softmax1": BLOCK | {"normalisation": "none", "normaliser": Normaliser("softmax1")},
     "softmax1, pre": BLOCK | {"normalisation": "layernorm", "style": "pre", "normaliser": Normaliser("softmax1")},
-    "sigmoid": BLOCK | {"normalisation": "none", "normaliser": Normaliser("sigmoid")},
-    "linear": BLOCK | {"normalisation": "layernorm", "normaliser": Normaliser("linear")},
     "pooler, classes": BLOCK | {"normalisation": "none", "pooler": True, "classes": 3},
     "fixed positions": BLOCK | {"normalisation": "none", "positions": "fixed", "position_radius": 2.0},
     "no positions": BLOCK | {"normalisation": "none", "positions": "none"},
