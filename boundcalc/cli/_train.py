@@ -167,10 +167,7 @@ def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) ->
 
 
 def _certified(trial: Trial, requests: list[Request], folder: Path | None) -> list[dict[str, Any]]:
-    """One entry per method: its certificate in short, what was measured, and the file it was written to.
-
-    Where certificates are written, a run of picks that is killed goes on when the command is given again.
-    """
+    """One entry per method: its certificate in short, what was measured, and the file it was written to."""
     from boundcalc.lab.train.certify import certify_trial, examples_of
 
     if folder is not None:
@@ -183,10 +180,7 @@ def _certified(trial: Trial, requests: list[Request], folder: Path | None) -> li
                 state = f"prefix {state['prefix']}, {state['picks']} picks, {state['wrong']} of {state['others']} wrong"
             show(f"{name}: {state}")
 
-        def unfinished(name: str) -> Path | None:
-            return folder / f"{name}.run" if folder is not None and name in ("holdout", "p2l") else None
-
-        for issued in certify_trial(trial, requests, tell=tell, resume=unfinished):
+        for issued in certify_trial(trial, requests, tell=tell):
             file = None
             if issued.certificate is not None and folder is not None:
                 file = folder / f"{issued.request.method}.json"

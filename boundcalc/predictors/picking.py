@@ -6,19 +6,15 @@ them that holds the picks must pick the same and end in the same bits; a certifi
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.base.output import write_text
-from boundcalc.base.schema import Count, Size, read_complete, write
+from boundcalc.base.schema import Count, write
 from boundcalc.predictors._statements import H
 from boundcalc.predictors.certificate import (
     METHODS,
@@ -26,14 +22,12 @@ from boundcalc.predictors.certificate import (
     LearnerOf,
     Method,
     PredictorCertificate,
-    digest_of,
     issue,
 )
 from boundcalc.predictors.data import (
     Answers,
     Array,
     Data,
-    Digest,
     EvidenceHere,
     digest_of_arrays,
     evidence_of,
@@ -73,61 +67,34 @@ class Learner(Answers, Protocol):
         """The tensors of the model, copied."""
         ...
 
-    def dump(self, state: Any) -> bytes:
-        """The state, to go on with after a kill."""
-        ...
 
-    def restore(self, data: bytes) -> Any:
-        """The state from such bytes."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
+class _Stop(NamedTuple):
     """Where a run stands: its picks, how many of the others are wrong, and the digest of the weights."""
 
-    picks: tuple[Count, ...]
-    wrong: Count
-    weights: Digest
+    picks: tuple[int, ...]
+    wrong: int
+    weights: str
 
 
-@dataclass
 class Run:
-    """One trajectory over candidates of a data set; picks are places in the data's order.
+    """One trajectory over candidates of a data set, from a prefix on.
 
     Attributes:
-        learner: what learns.
-        data: the examples in their order: the prefix first.
-        prefix: how many of them it starts from.
-        seed: of the learner.
-        candidates: places that may be picked.
-        picks: so far, in their order.
-        batches: how many were picked in each round so far.
+        left: candidates that are not picked: places in the data's order.
+        keys: their scores; the worst are picked next.
+        picks: places, in the order in which they were picked.
+        batches: how many were picked in each round.
         state: of the learner.
     """
 
-    learner: Learner
-    data: Data
-    prefix: int
-    seed: int
-    candidates: Array
-    picks: list[int] = field(default_factory=list[int])
-    batches: tuple[int, ...] = ()
-    state: Any = None
-    left: Array = field(init=False)
-    keys: Array = field(init=False)
+    def __init__(self, learner: Learner, data: Data, prefix: int, seed: int, candidates: Array) -> None:
+        self.learner, self.data, self.prefix, self.seed = learner, data, prefix, seed
+        self.left, self.picks, self.batches = np.sort(candidates), list[int](), tuple[int, ...]()
+        self.state = learner.start(seed)
+        self._learn()
 
-    def __post_init__(self) -> None:
-        self.left = np.setdiff1d(self.candidates, np.asarray(self.picks, dtype=np.int64))
-        if self.state is None:
-            self.state = self.learner.start(self.seed)
-            self._learn(fit=self.prefix > 0)
-        else:
-            self._learn(fit=False)
-
-    def _learn(self, *, fit: bool = True) -> None:
-        if fit:
-            places = [*range(self.prefix), *self.picks]
+    def _learn(self) -> None:
+        if places := [*range(self.prefix), *self.picks]:
             self.state = self.learner.fit(self.state, self.data.take(places), self.prefix)
         keys = np.zeros(0)
         if len(self.left):
@@ -167,33 +134,6 @@ class Run:
         return run
 
 
-@dataclass(frozen=True)
-class _Unfinished:
-    """The file of a run that was stopped: whose it is, the stops it reached by their members' places, where it is."""
-
-    owner: Digest
-    stops: Mapping[str, _Stop]
-    prefix: Count
-    seed: Count
-    picks: tuple[Count, ...]
-    batches: tuple[Size, ...]
-    state: str
-
-
-def _resume(path: Path, owner: str, learner: Learner, data: Data) -> tuple[dict[int, _Stop], Run]:
-    """The stops that were reached and the run under way, from the file of one learner, data set and plan."""
-    try:
-        saved = read_complete(_Unfinished, json.loads(path.read_text(encoding="utf-8")), "state")
-        stops, state = {int(index): stop for index, stop in saved.stops.items()}, b64decode(saved.state)
-    except (ValueError, RecursionError):
-        raise InvalidSetting(f"{path} is no state of a run: name another file, or remove it") from None
-    if saved.owner != owner:
-        raise InvalidSetting(f"{path} is of another run: name another file, or remove it")
-    candidates = np.arange(saved.prefix, len(data))
-    picks, state = list(saved.picks), learner.restore(state)
-    return stops, Run(learner, data, saved.prefix, saved.seed, candidates, picks, saved.batches, state)
-
-
 def pick_to_learn(
     learner: Learner,
     data: Data,
@@ -201,7 +141,6 @@ def pick_to_learn(
     delta: float,
     *,
     progress: Callable[[Mapping[str, Any]], None] | None = None,
-    resume: Path | None = None,
 ) -> Certified:
     """Run Pick-to-Learn: the best certificate of a list of members that share delta; holdout where none picks.
 
@@ -213,10 +152,9 @@ def pick_to_learn(
         members: everything that shares delta, fixed before the data.
         delta: failure probability of the whole list.
         progress: called after every round.
-        resume: where to keep the state of an unfinished run, to go on from there.
 
     Returns:
-        The certificate, and the weights it is about.
+        The certificate, and the state of the learner that it is about.
     """
     m, places = len(data), fixed_order(len(data))
     ordered = data.take(places)
@@ -225,44 +163,31 @@ def pick_to_learn(
             raise InvalidSetting(
                 f"a prefix of {member.prefix} and {member.stop} picks leave none of {m} examples to test on"
             )
-    owner = digest_of([write(learner.recipe), ordered.sha256, write(members, complete=True), delta])
-    stops: dict[int, _Stop] = {}
-    run: Run | None = None
-    if resume is not None and resume.exists():
-        stops, run = _resume(resume, owner, learner, ordered)
 
     def report(run: Run) -> None:
-        if resume is not None:
-            listed, state = {str(index): stop for index, stop in stops.items()}, b64encode(learner.dump(run.state))
-            saved = _Unfinished(owner, listed, run.prefix, run.seed, tuple(run.picks), run.batches, state.decode())
-            write_text(resume, json.dumps(write(saved, complete=True)), force=True)
         if progress is not None:
             sizes = {"picks": len(run.picks), "wrong": run.wrong, "others": len(run.left)}
             progress({"prefix": run.prefix, "seed": run.seed, **sizes})
 
-    best: tuple[float, int, _Stop] | None = None
+    run: Run | None = None
+    least, best = 1.0, None
     for index in sorted(range(len(members)), key=lambda i: (members[i].prefix, members[i].seed, members[i].batches)):
-        member, least = members[index], 1.0 if best is None else best[0]
+        member = members[index]
         if _risk(member, 0, m) >= least:
             continue
-        if index not in stops:
-            if run is None or not run.leads_to(member):
-                run = Run(learner, ordered, member.prefix, member.seed, np.arange(member.prefix, m))
-                report(run)
-            for size in member.batches[len(run.batches) :]:
-                run.round(size)
-                report(run)
-            stops[index] = run.stop()
-        risk = _risk(member, stops[index].wrong, m)
-        if risk < least:
-            best = risk, index, stops[index]
+        if run is None or not run.leads_to(member):
+            run = Run(learner, ordered, member.prefix, member.seed, np.arange(member.prefix, m))
+            report(run)
+        for size in member.batches[len(run.batches) :]:
+            run.round(size)
+            report(run)
+        if (risk := _risk(member, run.wrong, m)) < least:
+            least, best = risk, (index, run.stop())
     if best is None:
         raise InvalidSetting("no member of the plan can certify a risk below 1, even without errors: plan fewer picks")
-    _, index, stop = best
+    index, stop = best
     member = members[index]
     state = _replay(learner, ordered, member, stop)
-    if resume is not None:
-        resume.unlink(missing_ok=True)
     certificate = issue(
         "p2l" if any(member.batches for member in members) else "holdout",
         member.statement.name,

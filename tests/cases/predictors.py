@@ -4,7 +4,6 @@ small."""
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -66,12 +65,6 @@ class Threshold:
 
     def weights(self, state: float) -> Mapping[str, Array]:
         return {"threshold": np.array([state])}
-
-    def dump(self, state: float) -> bytes:
-        return struct.pack("<d", state)
-
-    def restore(self, data: bytes) -> float:
-        return float(struct.unpack("<d", data)[0])
 
 
 def thresholds(seed: int, n: int, noise: float = 0.0) -> Data:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -147,41 +145,6 @@ def test_equal_keys_are_told_apart_by_their_places() -> None:
     run = Run(Threshold(), data, 0, 0, np.random.default_rng(1).permutation(20))
     run.round(5)
     assert run.picks == [0, 1, 2, 3, 4]
-
-
-class Killed(Exception):
-    pass
-
-
-@pytest.mark.parametrize("kill_after", [1, 2, 3])
-@pytest.mark.parametrize("members", [shared(stops(200, [2] * 5, [4, 6, 10]), 0.05), default_picks(200, 0.05)])
-def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, members: tuple[Member, ...], kill_after: int) -> None:
-    data, where = draw(8, 200), tmp_path / "state.json"
-    whole = pick_to_learn(Threshold(robust=True), data, members, 0.05)
-    told: list[int] = []
-
-    def stop(state: object) -> None:
-        told.append(1)
-        if len(told) == kill_after:
-            raise Killed
-
-    with pytest.raises(Killed):
-        pick_to_learn(Threshold(robust=True), data, members, 0.05, progress=stop, resume=where)
-    again = pick_to_learn(Threshold(robust=True), data, members, 0.05, resume=where)
-    assert again.certificate == whole.certificate
-    assert not where.exists()
-
-
-def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
-    where = tmp_path / "state.json"
-    where.write_text(
-        json.dumps({"owner": "0" * 64, "stops": {}, "prefix": 0, "seed": 0, "picks": [], "batches": [], "state": ""})
-    )
-    with pytest.raises(InvalidSetting, match="another run"):
-        pick_to_learn(Threshold(), draw(1, 50), shared(splits([10]), 0.05), 0.05, resume=where)
-    where.write_text("not JSON")
-    with pytest.raises(InvalidSetting, match="no state"):
-        pick_to_learn(Threshold(), draw(1, 50), shared(splits([10]), 0.05), 0.05, resume=where)
 
 
 def test_a_plan_that_leaves_nothing_to_test_on_is_refused() -> None:

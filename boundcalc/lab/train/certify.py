@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from boundcalc.base.answers import count_wrong
@@ -62,7 +61,6 @@ def certify_trial(
     requests: Sequence[Request],
     *,
     tell: Tell = lambda *_: None,
-    resume: Callable[[str], Path | None] = lambda _: None,
 ) -> Iterator[Issued]:
     """One certificate, or why there is none, for every request, as they are made.
 
@@ -70,7 +68,6 @@ def certify_trial(
         trial: whose data, model and optimisation.
         requests: what to certify by.
         tell: receives how far a method is.
-        resume: where a method keeps an unfinished run, by its name.
     """
     if not requests:
         return
@@ -78,7 +75,7 @@ def certify_trial(
     for request in requests:
         method, started = request.method, time.process_time()
         try:
-            issued, scorer, facts = _certify(trial, request, data, partial(tell, method), resume(method))
+            issued, scorer, facts = _certify(trial, request, data, partial(tell, method))
         except BoundcalcError as refusal:
             yield Issued(request, None, {"method": method, "risk": None, "refused": str(refusal)})
             continue
@@ -91,14 +88,14 @@ def certify_trial(
 
 
 def _certify(
-    trial: Trial, request: Request, data: Data, progress: Callable[[Any], None], resume: Path | None
+    trial: Trial, request: Request, data: Data, progress: Callable[[Any], None]
 ) -> tuple[Certified, Any, Mapping[str, Any]]:
     """A certificate and its predictor's state, what scores fresh examples with the state, and more facts."""
     method, delta, seed, network = request.method, request.delta, trial.seed, ModelNetwork.of(trial)
     if method in ("holdout", "p2l"):
         learner = ModelLearner.of(trial)
         plan = (default_picks if method == "p2l" else default_splits)(len(data), delta, seed=seed)
-        return pick_to_learn(learner, data, plan, delta, progress=progress, resume=resume), learner, {}
+        return pick_to_learn(learner, data, plan, delta, progress=progress), learner, {}
     if method == "occam":
         return occam.search(network, data, delta, seed=seed), network, {}
     if method == "pac-bayes":

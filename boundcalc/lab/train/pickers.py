@@ -6,7 +6,6 @@ size depends on how many examples there are, scores in chunks of one shape.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -199,22 +198,6 @@ class ModuleLearner:
         """The tensors by their names, copied."""
         return {name: value.detach().cpu().numpy().copy() for name, value in state.model.state_dict().items()}
 
-    def dump(self, state: _State) -> bytes:
-        """The state as torch writes tensors."""
-        out = io.BytesIO()
-        parts = {"model": state.model.state_dict(), "optimiser": state.optimiser.state_dict()}
-        torch.save({"seed": state.seed, "fits": state.fits, **parts}, out)
-        return out.getvalue()
-
-    def restore(self, data: bytes) -> _State:
-        """A state that `dump` wrote; objects other than tensors and plain containers are refused."""
-        saved = torch.load(io.BytesIO(data), weights_only=True)
-        state = self.start(saved["seed"])
-        state.fits = saved["fits"]
-        state.model.load_state_dict(saved["model"])
-        state.optimiser.load_state_dict(saved["optimiser"])
-        return state
-
 
 class _OneModel(nn.Module):
     """A model of this package as a module, on the quickest path."""
@@ -232,11 +215,6 @@ class _OneModel(nn.Module):
     def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:
         """The weights by the names of norms files."""
         return {name: value.detach()[0] for name, value in self.stack.weights.items()}
-
-    @torch.no_grad()
-    def load_state_dict(self, state_dict: Mapping[str, Tensor], *_: Any, **__: Any) -> None:  # type: ignore[override]
-        for name, value in state_dict.items():
-            self.stack.weights[name][0].copy_(value)
 
 
 class ModelLearner(ModuleLearner):

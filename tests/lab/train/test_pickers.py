@@ -98,17 +98,6 @@ def test_a_score_does_not_depend_on_who_else_is_scored(name: str) -> None:
     assert np.unique(scores[:90]).size > 1
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_state_that_was_put_away_goes_on_the_same(name: str) -> None:
-    learner, data = LEARNERS[name]()
-    state = learner.fit(learner.start(0), data.take(range(10)), 0)
-    copy = learner.restore(learner.dump(state))
-    for found in (state, copy):
-        learner.fit(found, data.take(range(14)), 0)
-    left, right = learner.weights(state), learner.weights(copy)
-    assert all((left[key] == right[key]).all() for key in left)
-
-
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task["task"])
 def test_a_certificate_is_made_again_from_its_recipe(task: dict[str, object]) -> None:
     learner, data = model(task_from_json(task)), examples(task_from_json(task))
