@@ -12,7 +12,6 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
 from boundcalc.base.rounding import short, up
-from boundcalc.cli._files import NAME_OR_FILE, OUTPUT_FOLDER, FileCommand, Input
 from boundcalc.cli._lazy import FAILURE
 from boundcalc.cli._norms import (
     READING,
@@ -22,9 +21,12 @@ from boundcalc.cli._norms import (
     take_audit,
 )
 from boundcalc.cli._options import (
+    FILE_OR_FOLDER,
+    NEW_FOLDER,
     NUMBER,
     WHOLE,
     bounds_option,
+    command_with,
     form_option,
     option,
     refuse_given,
@@ -45,10 +47,7 @@ _OF_DATA = (*READING, "data", "test", *_OF_TEST, "gamma", "fixed_gamma", "bits",
 _METHODS = click.Choice(("norms", "held-out", "occam", "p2l", "rule"))
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc certify runs/bert --m 50000 --gamma 0.5 --train-error 0.03
   boundcalc certify mine.pt --compare model.py:make --data train.npz --test test.npz
   boundcalc certify predictions.csv
@@ -59,9 +58,8 @@ Norms are read off the weights and rounded up to a grid fixed in advance (1/16 t
 one budget for all blocks of a kind); gamma is rounded down to a power of 2, or with --data chosen among
 them. A training error read off the data costs the number of theorems to choose from. P1 adds the cost of
 these choices to log(1/delta), so the bounds hold although norms were measured after training. --fixed-gamma
-says that gamma was fixed before the data.""",
-)
-@click.argument("model", type=Input())
+says that gamma was fixed before the data.""")
+@click.argument("model", type=FILE_OR_FOLDER)
 @model_options
 @option("--m n_train", WHOLE, "Training sequences, where they are not given.")
 @option("--train-error", NUMBER, "Observed share of training margins at most gamma, likewise.")
@@ -71,15 +69,15 @@ says that gamma was fixed before the data.""",
 @option("--bits", WHOLE, "Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
 @option(
     "--data",
-    NAME_OR_FILE,
+    FILE_OR_FOLDER,
     "Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or "
     "FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one).",
     metavar="DATA",
 )
-@option("--test", NAME_OR_FILE, "Test sequences, which the model has not met, likewise.", metavar="DATA")
+@option("--test", FILE_OR_FOLDER, "Test sequences, which the model has not met, likewise.", metavar="DATA")
 @option(
     "--against",
-    NAME_OR_FILE,
+    FILE_OR_FOLDER,
     "Another model on the same test examples: an exact paired test, and an interval of the difference. A file of "
     "predictions or a column of MODEL's; of a module FILE.py:NAME, a trained module or a function.",
     metavar="OTHER",
@@ -103,7 +101,7 @@ says that gamma was fixed before the data.""",
     kind=_METHODS,
 )
 @bounds_option
-@option("--certificates", OUTPUT_FOLDER, "Folder for the certificates, one of every line.")
+@option("--certificates", NEW_FOLDER, "Folder for the certificates, one of every line.")
 @option("--no-solve", bool, "Do not look for the smallest m.")
 @form_option("table", "json")
 @click.pass_context

@@ -9,9 +9,8 @@ import click
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli._files import OUTPUT_FOLDER, FileCommand
 from boundcalc.cli._lazy import near
-from boundcalc.cli._options import WHOLE, form_option, option, pairs, refuse_given, several
+from boundcalc.cli._options import NEW_FOLDER, WHOLE, command_with, form_option, option, pairs, refuse_given, several
 from boundcalc.cli._setting import numbers
 from boundcalc.cli._text import reading_width
 from boundcalc.theorems import POLICIES, THEOREMS, Theorem, theorem_called
@@ -23,18 +22,14 @@ if TYPE_CHECKING:
 _CODE = ("python", "javascript")
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc derive --bound edelman2022 --depth 1 --heads 1
   boundcalc derive --bound trauger2024 --detail full
   boundcalc derive --format latex -o article
   boundcalc derive --bound trauger2024 --format latex --fragment --columns 2 -o sections
   boundcalc derive --bound trauger2024 --format bibtex
 
-Sizes without a number stay letters.""",
-)
+Sizes without a number stay letters.""")
 @option("--bound", str, f"Theorem: {', '.join(THEOREMS)}, or your own.", "edelman2022")
 @option(
     "--quantity",
@@ -55,7 +50,7 @@ Sizes without a number stay letters.""",
 @form_option("text", "latex", "bibtex", *_CODE)
 @option("--fragment", bool, "LaTeX for \\input.")
 @option("--columns", click.IntRange(1, 2), "Columns of the page that a LaTeX fragment is for.  [default: 1]")
-@option("-o --out", OUTPUT_FOLDER, "Folder for the LaTeX files, with macros and .bib.")
+@option("-o --out", NEW_FOLDER, "Folder for the LaTeX files, with macros and .bib.")
 def command(
     bound: str,
     quantity: str | None,

@@ -9,10 +9,11 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import near, short, up
-from boundcalc.cli._files import FileCommand, output_file
 from boundcalc.cli._lazy import FAILURE
 from boundcalc.cli._options import (
+    NEW_FILE,
     bounds_option,
+    command_with,
     form_option,
     option,
     refuse_others,
@@ -29,10 +30,7 @@ _NAMES = {"B_X": "input_radius", "tau": "temperature", "r": "smoothness", "reg":
 """Other names of inputs of formulas."""
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc eval --depth 2 --T 512
   boundcalc eval --preset gpt2 --T 256 --m 10^7 --C 2 --bound best --bound published
   boundcalc eval --norm W_V=op:2.5,21:8 --norm W_1=op:3,21:20 --C 1
@@ -42,13 +40,12 @@ Examples:
 
 Sweeps: --sweep AXIS, repeated for a grid. AXIS is name=first:last:xF (each F times the last),
 name=first:last:logN (N values, evenly in logs), name=first:last:linN (N values, evenly) or
-name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""",
-)
+name=a,b,c. Sweeps evaluate `best` unless --bound says otherwise.""")
 @setting_options
 @bounds_option
 @form_option("table", "json", "csv")
-@option("--certificate", output_file(), "Write the certificate of the best gap bound printed.")
-@option("--certificate-risk", output_file(), "Write the certificate of its risk bound.")
+@option("--certificate", NEW_FILE, "Write the certificate of the best gap bound printed.")
+@option("--certificate-risk", NEW_FILE, "Write the certificate of its risk bound.")
 @option("--why", bool, "What the best bound is made of, what it depends on, which change helps most.")
 @option("--no-solve", bool, "Do not look for the smallest m.")
 @several("--sweep axes", "Vary one value (repeatable: a grid).", "AXIS")

@@ -8,6 +8,7 @@ import click
 
 from boundcalc.base.theory import glossary
 from boundcalc.cli._lazy import near
+from boundcalc.cli._options import command_with
 from boundcalc.cli._text import say, write_table
 
 GROUPS = {
@@ -24,14 +25,11 @@ _FIRST = ("theorems", "policies", "presets")
 """Groups that are listed unless one is named."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc explain
   boundcalc explain lemmas
   boundcalc explain A1
-  boundcalc explain margin""",
-)
+  boundcalc explain margin""")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """A theorem, a statement with its proof, a policy, preset or strategy, or a word of the glossary, in full.

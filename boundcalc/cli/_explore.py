@@ -12,24 +12,19 @@ import click
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli._files import FileCommand, output_file
-from boundcalc.cli._options import option, points_option, refuse_given
+from boundcalc.cli._options import NEW_FILE, command_with, option, points_option, refuse_given
 from boundcalc.cli._setting import ENTRIES, Question, picture_options, take_setting
 from boundcalc.cli._text import progress
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc explore
   boundcalc explore -o explore.html
   boundcalc explore --points mine.csv
 
 Without -o the page opens in your browser, every point checked as you move; a file opens without network. --points puts
-your own runs into the picture (m, train, test, n_test).""",
-)
-@option("-o --out file", output_file(), "Write the page to this file.")
+your own runs into the picture (m, train, test, n_test).""")
+@option("-o --out file", NEW_FILE, "Write the page to this file.")
 @option("--serve", bool, "Serve the page on this machine without opening a browser.")
 @points_option
 @picture_options

@@ -14,8 +14,18 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_text
 from boundcalc.base.rounding import confidence, down, near, short, up
-from boundcalc.cli._files import FileCommand, Input
-from boundcalc.cli._options import NUMBER, WHOLE, form_option, option, pairs, refuse_given, several, write_json
+from boundcalc.cli._options import (
+    NUMBER,
+    WHOLE,
+    Input,
+    command_with,
+    form_option,
+    option,
+    pairs,
+    refuse_given,
+    several,
+    write_json,
+)
 from boundcalc.cli._setting import numbers
 from boundcalc.cli._text import say, write_table
 
@@ -23,14 +33,10 @@ _KERNELS = ("linear", "polynomial", "rbf", "exponential", "random-rbf")
 _ROWS = Input(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc latent pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
   boundcalc latent pairs.npy --values 2 --queries queries.npy --temperature 0.1
-  boundcalc latent pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""",
-)
+  boundcalc latent pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""")
 @click.argument("file", metavar="PAIRS", type=_ROWS)
 @option("--values width", WHOLE, "Columns of the value, the last ones.", 1)
 @option("--queries", _ROWS, "Keys of the queries, a row each (default: those of the pairs).")

@@ -12,11 +12,14 @@ from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
 from boundcalc.base.rounding import up
-from boundcalc.cli._files import FILE, NAME_OR_FILE, FileCommand, Input, output_file
 from boundcalc.cli._options import (
+    FILE,
+    FILE_OR_FOLDER,
+    NEW_FILE,
     NUMBER,
     WHOLE,
     all_of,
+    command_with,
     form_option,
     option,
     refuse_given,
@@ -39,13 +42,13 @@ model_options = all_of(
     option("--mapping", FILE, "A JSON file that describes a model of no known family."),
     option(
         "--compare",
-        NAME_OR_FILE,
+        FILE_OR_FOLDER,
         "Run the module that this function makes, with these weights, against the architecture. The file is executed. "
         "Default: the class of the transformers library, if it is installed and wrote the folder ('transformers': "
         "however large; 'none': never).",
         metavar="FILE.py:NAME",
     ),
-    option("--reference", Input(), "Checkpoint fixed before the data (the initialisation)."),
+    option("--reference", FILE_OR_FOLDER, "Checkpoint fixed before the data (the initialisation)."),
     option("--T seq_len", WHOLE, "Rows (tokens) per sequence; unset, as many as there are positions."),
     option("--heads", WHOLE, "Attention heads per block, where no config says so."),
     option("--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
@@ -57,25 +60,19 @@ model_options = all_of(
 """The options that say how to read a checkpoint."""
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc norms runs/bert
   boundcalc norms runs/bert --setting-out setting.json && boundcalc eval --setting setting.json --m 1e8
   boundcalc norms after.pt --family gpt2 --heads 12 --set activation_function=gelu_new --reference init.pt
   boundcalc norms mine.pt --template mine.json --compare model.py:make
 
 MODEL is a .safetensors, .pt, .bin or .ckpt file, an index of shards, or a directory as save_pretrained writes it.
-Nothing in it is executed. Every norm is an upper bound of the exact one.""",
-)
-@click.argument("model", type=Input())
+Nothing in it is executed. Every norm is an upper bound of the exact one.""")
+@click.argument("model", type=FILE_OR_FOLDER)
 @model_options
-@option("--out -o", output_file(), "Write a norms file, for `boundcalc eval --norms`.")
-@option("--setting-out", output_file(), "Write architecture and norms, for `eval --setting`.")
-@option(
-    "--template", output_file(), "Write a mapping that agrees with the module of --compare, for --mapping, and stop."
-)
+@option("--out -o", NEW_FILE, "Write a norms file, for `boundcalc eval --norms`.")
+@option("--setting-out", NEW_FILE, "Write architecture and norms, for `eval --setting`.")
+@option("--template", NEW_FILE, "Write a mapping that agrees with the module of --compare, for --mapping, and stop.")
 @form_option("table", "json", "csv")
 def command(model: str, out: Path | None, setting_out: Path | None, template: Path | None, form: str, **options: Any):
     """Certified norms of a checkpoint, layer by layer, and where each of its tensors went."""

@@ -1,18 +1,21 @@
-"""Options: how they are declared, what their values are, which have no effect, and those that several commands have."""
+"""Options: how they are declared and read, which have no effect, and how those that name files are kept apart."""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import plain_digits
+from boundcalc.base.files import is_name, plain_digits
 from boundcalc.base.rounding import short
-from boundcalc.cli._files import FILE
 
 # -- values
 
@@ -109,32 +112,78 @@ def form_option(*forms: str) -> _Option:
 
 def write_json(document: Any, **options: Any) -> None:
     """A document, for programs."""
-    import json
-
     click.echo(json.dumps(document, indent=1, **options))
-
-
-bounds_option = several("--bound bounds", "Only this bound (repeatable).")
-points_option = several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE)
 
 
 # -- options without effect
 
 
-def _refuse(name: str, why: str) -> None:
-    """Refuse a parameter of the running command that was given."""
-    context = click.get_current_context()
-    if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
-        (flag,) = (max(p.opts, key=len) for p in context.command.params if p.name == name)
-        raise InvalidSetting(f"{flag} has no effect {why}")
-
-
 def refuse_given(why: str, *names: str) -> None:
-    """Refuse each of these parameters that was given, and say why it has no effect."""
-    for name in names:
-        _refuse(name, why)
+    """Refuse each of these parameters of the running command that was given, and say why it has no effect."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source not in (None, ParameterSource.DEFAULT):
+            raise InvalidSetting(f"{max(parameter.opts, key=len)} has no effect {why}")
 
 
 def refuse_others(why: str, takes: Collection[str]) -> None:
     """Refuse each parameter that was given besides those that something takes."""
-    refuse_given(why, *sorted(set(click.get_current_context().params) - {*takes, "force"}))
+    refuse_given(why, *(set(click.get_current_context().params) - {*takes, "force"}))
+
+
+# -- files
+
+
+class Input(click.Path):
+    """A file or folder that is read, or a name in a Python file that is executed ("module.py:make")."""
+
+
+class Output(click.Path):
+    """A file or folder that is written; a store `appends`: where it exists, it is continued."""
+
+    def __init__(self, *, appends: bool = False, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+        self.appends = appends
+
+
+FILE, FILE_OR_FOLDER = Input(dir_okay=False), Input()
+NEW_FILE, NEW_FOLDER, STORE = Output(dir_okay=False), Output(file_okay=False), Output(dir_okay=False, appends=True)
+
+
+class FileCommand(click.Command):
+    """A command whose outputs replace none of its inputs, nor each other, nor anybody else's files."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if any(isinstance(p.type, Output) and not p.type.appends for p in self.params):
+            words = "Overwrite existing files (never an input)."
+            self.params.append(click.Option(["--force"], is_flag=True, help=words))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Look at all files first: nothing is computed for an output that may not be written."""
+        force = bool(ctx.params.pop("force", False))
+        reads: dict[str, str] = {}
+        outputs: list[tuple[Path, Output]] = []
+        for parameter in self.params:
+            kind, value = parameter.type, ctx.params.get(parameter.name or "")
+            values: tuple[Any, ...] = () if value is None else value if isinstance(value, tuple) else (value,)
+            if isinstance(kind, Input):
+                words = map(os.fspath, values)
+                reads |= {w.rpartition(":")[0] if is_name(w) else w: parameter.opts[0] for w in words}
+            if isinstance(kind, Output) and kind.file_okay:
+                outputs += [(path, kind) for path in values]
+        with output.command(reads, force=force):
+            for path, kind in outputs:
+                output.check(path, appends=kind.appends)
+            output.apart(path for path, _ in outputs)
+            return super().invoke(ctx)
+
+
+def command_with(examples: str) -> Callable[[Any], click.Command]:
+    """A command whose help ends in these examples, and what is said after them."""
+    return click.command(cls=FileCommand, epilog=f"\b\nExamples:\n{examples}")
+
+
+bounds_option = several("--bound bounds", "Only this bound (repeatable).")
+points_option = several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from boundcalc.base import validate
+from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import is_name
-from boundcalc.cli._files import FILE, FileCommand, output_file
 from boundcalc.cli._options import (
+    FILE,
+    NEW_FILE,
     bounds_option,
+    command_with,
     number,
     option,
     pairs,
@@ -37,27 +39,23 @@ FIGURES: Mapping[str, str] = {
 """What `boundcalc plot` draws of a setting or a store."""
 
 
-def _outputs(image: Path, values: Mapping[str, Any]) -> list[Path]:
-    """The image, and its numbers unless they are what it is drawn from."""
-    return [image] if values["source"] else [image, image.with_suffix(".json")]
-
-
-@click.command(
-    cls=FileCommand,
-    epilog="\b\nFigures:\n"
-    + "".join(f"  {name:<14} {about}\n" for name, about in FIGURES.items())
-    + """\b
-Examples:
+@command_with(
+    """\
   boundcalc plot gap-vs-m --depth 1 --T 128 -o gap.pdf
   boundcalc plot gap-vs-T --sweep T=64:65536:x2 --bound best --bound published -o T.png
   boundcalc plot gap-vs-m --store runs.db --runs task=conjunction --runs T=128 --norms-from runs
   boundcalc plot gap-vs-m --points mine.csv --bound best --bound mine.py:bound
   boundcalc plot --from gap.json -o again.pdf
 
-Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.""",
+Next to FIGURE.png stands FIGURE.json with the numbers drawn; --from draws it again.
+
+\b
+Figures:
+"""
+    + "".join(f"  {name:<14} {about}\n" for name, about in FIGURES.items())
 )
 @click.argument("what", metavar="FIGURE", required=False)
-@option("-o --out out", output_file(_outputs), "The image: .png, .pdf or .svg.  [default: FIGURE.png]")
+@option("-o --out out", NEW_FILE, "The image: .png, .pdf or .svg.  [default: FIGURE.png]")
 @option("--from source", FILE, "Draw a figure's JSON again, without computing anything.")
 @option("--sweep axis", str, "Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.", metavar="AXIS")
 @bounds_option
@@ -87,6 +85,8 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         raise InvalidSetting(
             f"a figure is written as {', '.join(canvas.FORMATS)}; got {target.name!r}: use -o figure.pdf"
         )
+    for file in (target, target.with_suffix(".json")):
+        output.check(file)
     overlay, of_runs = what == "overlay", options["norms_from"] == "runs"
     _refuse(overlay, of_runs, options)
     chosen, question = _chosen(options.pop("runs")), take_setting(options)

@@ -9,8 +9,7 @@ import click
 
 from boundcalc.base import output
 from boundcalc.base.rounding import at_least, down, near, up
-from boundcalc.cli._files import FileCommand, output_file
-from boundcalc.cli._options import WHOLE, form_option, option, write_json
+from boundcalc.cli._options import NEW_FILE, WHOLE, command_with, form_option, option, write_json
 from boundcalc.cli._text import say, say_checked, write_table
 
 if TYPE_CHECKING:
@@ -20,20 +19,16 @@ _ALL_OF = 16
 """Bits up to which the weights are tried on all inputs as well."""
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc represent "x3 & ~x7 | x11" --T 512
   boundcalc represent "PARITY(0..7)" --T 64 -o parity.safetensors
   boundcalc represent 01101001 --T 16 --format json
 
 Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take bits by
-number, ranges a..b and formulas. Digits 0 and 1 are a truth table: the all-zero row first, x0 changing fastest.""",
-)
+number, ranges a..b and formulas. Digits 0 and 1 are a truth table: the all-zero row first, x0 changing fastest.""")
 @click.argument("expression")
 @option("--T seq_len", WHOLE, "Rows (bits) per sequence.", required=True)
-@option("-o --out", output_file(), "Write the weights, *.safetensors.")
+@option("-o --out", NEW_FILE, "Write the weights, *.safetensors.")
 @form_option("table", "json")
 def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:
     """Weights of one Transformer block that compute a sparse Boolean function on all 2^T inputs, with their norms.

@@ -14,8 +14,7 @@ from boundcalc.base.files import read_json
 from boundcalc.base.rounding import short
 from boundcalc.base.schema import Spec, read, specs
 from boundcalc.base.validate import hint, letter
-from boundcalc.cli._files import FILE
-from boundcalc.cli._options import NUMBER, WHOLE, Number, all_of, number, option, pairs, several, shown, whole
+from boundcalc.cli._options import FILE, NUMBER, WHOLE, Number, all_of, number, option, pairs, several, shown, whole
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.setting import refuse_missing
 

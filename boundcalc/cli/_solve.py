@@ -9,7 +9,16 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, down, log10_up, short, upper
 from boundcalc.cli._eval import alone, refuse_idle_bits
-from boundcalc.cli._options import NUMBER, WHOLE, form_option, option, refuse_given, refuse_others, write_json
+from boundcalc.cli._options import (
+    NUMBER,
+    WHOLE,
+    command_with,
+    form_option,
+    option,
+    refuse_given,
+    refuse_others,
+    write_json,
+)
 from boundcalc.cli._setting import setting_options, take_setting
 from boundcalc.cli._text import say
 
@@ -18,16 +27,13 @@ _FIELDS = {"m": "n_train", "T": "seq_len", "gamma": "margin"}
 _PLANNING = ("certify", "truth", "discordant", "power", "looks")
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc solve --for m --target 0.1 --depth 2 --T 512
   boundcalc solve --for T --target 0.2 --m 1e8 --bound closed
   boundcalc solve --for n --certify held-out --truth 0.05 --target 0.1
   boundcalc solve --for n --certify difference --truth 0.02 --discordant 0.06 --power 0.8
 
-Exit code 1 when no value in the range searched is enough.""",
-)
+Exit code 1 when no value in the range searched is enough.""")
 @setting_options
 @option("--for variable", click.Choice(_VARIABLES), "What to solve for.", required=True)
 @option("--target", NUMBER, "The bound must be at most this.", 0.1)

@@ -10,8 +10,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments, read_json
 from boundcalc.base.rounding import near
-from boundcalc.cli._files import NAME_OR_FILE, FileCommand, output_file
-from boundcalc.cli._options import option, refuse_given, refuse_others, several
+from boundcalc.cli._options import FILE_OR_FOLDER, STORE, command_with, option, refuse_given, refuse_others, several
 from boundcalc.cli._text import progress, write_table
 from boundcalc.cli._train import certify_options, say_positions
 from boundcalc.lab.train.trial import Request, wanted
@@ -20,10 +19,7 @@ _STORE = "boundcalc-runs.db"
 _COLUMNS = ("task", "T", "m", "seed", "status", "test_error", "gap")
 
 
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc sweep smoke
   boundcalc sweep conjunction --jobs 2 --store runs.db
   DASK_SCHEDULER_ADDRESS=tcp://10.0.0.1:8786 boundcalc sweep my_sweep.json --backend dask --jobs -1
@@ -37,10 +33,9 @@ A sweep file (JSON) has the keys task, model, init, train, m, n_test, seeds and 
   {"task": {"task": "parity", "s": 2}, "seeds": 5, "grid": {"T": [16, 32]}}
 
 Interrupt it whenever you like: run it again and it goes on. A store is one SQLite file: copy it to move it, and read it
-with any program that reads SQLite.""",
-)
-@click.argument("what", metavar="[PRESET|FILE]", type=NAME_OR_FILE, required=False)
-@option("--store store_path", output_file(appends=True), "SQLite file of results.", _STORE, envvar="BOUNDCALC_STORE")
+with any program that reads SQLite.""")
+@click.argument("what", metavar="[PRESET|FILE]", type=FILE_OR_FOLDER, required=False)
+@option("--store store_path", STORE, "SQLite file of results.", _STORE, envvar="BOUNDCALC_STORE")
 @option("--jobs", int, "Processes (-1: one per core).", 1)
 @option("--backend", str, "Back end of joblib: loky (the default), ray, dask, ...")
 @option("--seeds", click.IntRange(1), "Seeds per point, instead of those of the sweep.")

@@ -12,8 +12,20 @@ from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import assignments
 from boundcalc.base.rounding import confidence, down, near, percent, short, up
-from boundcalc.cli._files import FileCommand, Output, output_file
-from boundcalc.cli._options import NUMBER, WHOLE, all_of, form_option, option, refuse_given, several, write_json
+from boundcalc.cli._options import (
+    NEW_FILE,
+    NEW_FOLDER,
+    NUMBER,
+    STORE,
+    WHOLE,
+    all_of,
+    command_with,
+    form_option,
+    option,
+    refuse_given,
+    several,
+    write_json,
+)
 from boundcalc.cli._screen import NO_MEMBER, VACUOUS, amount
 from boundcalc.cli._text import progress, say, write_table
 from boundcalc.cli._verify import fact_shown
@@ -40,24 +52,12 @@ certify_options = all_of(
 """What is certified of what a trial's data teach, as `methods`, `delta` and `prefix`."""
 
 
-def _outputs(folder: Path, values: Mapping[str, Any]) -> list[Path]:
-    """The certificates, the weights that a rule is proved of, the examples."""
-    methods = wanted(values["methods"])
-    rule = ["rule.safetensors"] * ("rule" in methods)
-    names = (*(f"{method}.json" for method in methods), *rule, "examples.npz")
-    return [folder / name for name in names] if folder.exists() else []
-
-
-@click.command(
-    cls=FileCommand,
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc train conjunction --T 64 --m 64
   boundcalc train boolean --set "task.function=x0 & ~x1 | x2" --T 32 --m 200 --set task.law=natural
   boundcalc train data.npz --m 500 --depth 2
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificates proofs
-  boundcalc train conjunction --m 64 --set 'train.balls={"W_V": ["21", 4]}' -o model.safetensors""",
-)
+  boundcalc train conjunction --m 64 --set 'train.balls={"W_V": ["21", 4]}' -o model.safetensors""")
 @click.argument("task")
 @option("--T T", WHOLE, "Rows (bits) per sequence.")
 @option("--s", WHOLE, "Bits that matter.")
@@ -69,10 +69,10 @@ Examples:
 @option("--steps", WHOLE, "Most steps of training.", Optimisation.steps)
 @several("--set changes", "n_test, or a field of task., model., init., train.", "NAME=VALUE")
 @option("--gamma", NUMBER, "Margin of the ramp loss.", 1.0)
-@option("-o --out save", output_file(), "Write the model (safetensors).")
-@option("--store store_path", output_file(appends=True), "Keep the result.")
+@option("-o --out save", NEW_FILE, "Write the model (safetensors).")
+@option("--store store_path", STORE, "Keep the result.")
 @certify_options
-@option("--certificates", Output(_outputs, file_okay=False), "Folder for the certificates and the training examples.")
+@option("--certificates", NEW_FOLDER, "Folder for the certificates and the training examples.")
 @form_option("table", "json")
 def command(save: Path | None, store_path: Path | None, certificates: Path | None, form: str, **options: Any) -> None:
     """Train one model on TASK (a task, a file of examples, or module.py:MyTask), then print its gap and all bounds.
@@ -91,8 +91,13 @@ def command(save: Path | None, store_path: Path | None, certificates: Path | Non
         refuse_given(why, "gamma", *([] if methods else ["delta"]))
     requests = [Request(name, delta, options["prefix"]) for name in wanted(methods)]
     trial = _trial(options)  # its mistakes are reported before torch is imported, which takes seconds
-    if save is not None:
-        output.check(save)  # again, now that the files the task reads are known
+    files = [] if save is None else [save]
+    if certificates is not None:  # of a folder that is not there yet they are new
+        names = [f"{request.method}.json" for request in requests] + ["rule.safetensors", "examples.npz"]
+        files += [certificates / name for name in names if certificates.exists()]
+    for file in files:  # now that the files the task reads are known
+        output.check(file)
+    output.apart(files)
 
     import torch
 

@@ -14,8 +14,7 @@ from boundcalc.base.errors import BoundcalcError, CertificateError
 from boundcalc.base.files import parse_json, read_text
 from boundcalc.base.rounding import confidence, down, log10_up, short, up, upper, value_up
 from boundcalc.base.schema import read
-from boundcalc.cli._files import FILE, NAME_OR_FILE
-from boundcalc.cli._options import form_option, option, shown, write_json
+from boundcalc.cli._options import FILE, FILE_OR_FOLDER, command_with, form_option, option, shown, write_json
 from boundcalc.cli._setting import Question, setting_lines
 from boundcalc.cli._text import say, say_checked
 
@@ -24,21 +23,18 @@ if TYPE_CHECKING:
     from boundcalc.setting import Setting
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@command_with("""\
   boundcalc verify gap.json
   boundcalc verify gap.json --format json
   boundcalc verify p2l.json --data examples.npz
   boundcalc verify rule.json --model model.safetensors
 
-Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""",
-)
+Exit code 0 if the claim follows, 1 if it does not or the file cannot be read.""")
 @click.argument("file", type=FILE)
 @form_option("table", "json")
 @option(
     "--data",
-    NAME_OR_FILE,
+    FILE_OR_FOLDER,
     "Examples: establish the facts of a predictor's certificate again (.npz, as they were written).",
     metavar="DATA",
 )

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli._files import FileCommand, Input, Output
+from boundcalc.cli._options import FileCommand, Input, Output
 from tests.laws.test_options import commands
 
 COMMANDS = list(commands())

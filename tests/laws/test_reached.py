@@ -128,5 +128,5 @@ def test_what_nobody_names_is_seen() -> None:
     beside = {"examples/e.py": "from a import mine as yours"}
     found = unreached({"a.py": text}, beside, "prose about kept; code: `shown(3)`", ["Public"])
     assert [name for _, _, name in found] == ["lonely", "kept", "idle", "helper"]
-    assert overrides("boundcalc/cli/_files.py", "Input", "coerce_path_result")
-    assert not overrides("boundcalc/cli/_files.py", "Input", "reads")
+    assert overrides("boundcalc/cli/_options.py", "FileCommand", "invoke")
+    assert not overrides("boundcalc/cli/_options.py", "Output", "appends")
