@@ -165,8 +165,8 @@ STATEMENTS = [
     Mutation(
         "G0e with a margin on both labels below those built",
         "statements/premise.py",
-        "longest = self.behind(before) / arb(2).sqrt()",
-        "longest = self.behind(before) / 2",
+        "steep, step = 1 / arb(2).sqrt(), next",
+        "steep, step = 1 / arb(2), next",
         _BOTH_LABELS,
     ),
     Mutation(
@@ -178,9 +178,9 @@ STATEMENTS = [
     ),
     Mutation(
         "G0e with halved norms of values",
-        "layers/facts.py",
-        "norms.two_one / 2)",
-        "norms.two_one / 3)",
+        "statements/premise.py",
+        "norm.two_one / 2)",
+        "norm.two_one / 3)",
         _BOTH_LABELS,
     ),
     Mutation(

@@ -15,12 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from flint import arb
-
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.numbers import FLOAT
-from boundcalc.layers.activation import largest_entry
 from boundcalc.layers.products import is_product
 from boundcalc.setting import (
     Activation,
@@ -134,7 +131,20 @@ def _best(states: Iterable[State]) -> list[State]:
 
 
 def _activated(name: str, x: float) -> float:
-    return max(0.0, x) if name == "relu" else float(largest_entry(name, arb(x)))
+    """The image of a number."""
+    match name:
+        case "relu":
+            return max(0.0, x)
+        case "gelu":
+            return x * math.erfc(-x / math.sqrt(2)) / 2
+        case "gelu_tanh":
+            return x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))) / 2
+        case "silu" | "quick_gelu":
+            return x / (1 + math.exp(min(700.0, -1.702 * x if name == "quick_gelu" else -x)))
+        case "tanh":
+            return math.tanh(x)
+        case _:
+            return x
 
 
 def _entrywise(state: State, name: str) -> State:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.schema import Count, Positive, Size, Stacked, check_fields, declare
-from boundcalc.base.system import Number
 from boundcalc.base.validate import choice
 from boundcalc.layers import heads as head_facts
 from boundcalc.layers.base import Layer, Proved, Role, Weight, Widths, of_class, register_layer
@@ -198,12 +197,6 @@ class Attention(Layer):
 
     def facts(self, at: Context) -> Facts:
         return head_facts.facts(self, at)
-
-    def reach(self, at: Context) -> Number:
-        return head_facts.reach(self, at)
-
-    def split(self, at: Context) -> Number | None:
-        return head_facts.split(self, at)
 
     # -- how it runs
 

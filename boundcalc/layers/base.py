@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.schema import check_fields
-from boundcalc.base.system import Number
 
 if TYPE_CHECKING:
-    from boundcalc.layers.facts import Context, End, Facts
+    from boundcalc.layers.facts import Context, Facts
     from boundcalc.layers.forward import Arrays, Forward
     from boundcalc.setting.norms import Budget, Norms
 
@@ -188,32 +187,6 @@ class Layer(ABC):
         """Whether G11 was proved for it with the values that its fields have."""
         proved = self.noise_fields
         return proved is not None and all(getattr(self, name) == value for name, value in proved.items())
-
-    def idle(self, radius: Number) -> bool:
-        """Whether it does nothing to rows no longer than an interval, so that maps before and after it meet (A6)."""
-        return False
-
-    # the premise of risks (G0e), in intervals; None where nothing is known
-
-    def reach(self, at: Context) -> Number:
-        """The longest row of its output, which may be below the radius of the facts."""
-        return self.facts(at).radius
-
-    def margin(self, end: End) -> Number | None:
-        """The largest margin of a network that ends with it."""
-        return None
-
-    def along(self, at: Context) -> Number | None:
-        """The operator norm of A where every output row is a mean of rows rho x A with 0 < rho <= 1."""
-        return None
-
-    def positive(self) -> bool:
-        """Whether no entry of its output is negative, or larger than the entry of its input."""
-        return False
-
-    def split(self, at: Context) -> Number | None:
-        """The largest (|p_+| |q_-|)^(1/2) over output rows p and q, p read on some columns and q on the others."""
-        return None
 
     # how it runs
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -118,7 +117,6 @@ class Context:
         rows: rows of its output that are used, per sample.
         seq_len: T.
         published: whether L1 and L7 have their published constants instead of the sharp ones (PUB).
-        width: of the input rows, where it is known.
     """
 
     weights: Weights
@@ -126,7 +124,6 @@ class Context:
     rows: int
     seq_len: int
     published: bool = False
-    width: int | None = None
 
     @property
     def ns(self) -> NumberSystem:
@@ -141,29 +138,6 @@ class Context:
     def map_target(self, d: int, k: int, norms: MatrixNorms, radius: Number | None = None) -> Target:
         """A matrix on the rows that are used."""
         return Target("map", d, k, self.radius if radius is None else radius, norms, Points(self.rows))
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """What is before the last layer of a network, in intervals (G0e): budgets, the numbers that the network puts out.
-
-    `radius` and `margin`: the longest row that reaches the layer, and the largest margin of what reaches it.
-    """
-
-    weights: Weights
-    classes: int
-    radius: Callable[[], Number]
-    margin: Callable[[], Number]
-
-
-def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
-    """G0e: the largest margin of an output no longer than `radius`: R, for K > 1 classes R sqrt(K/(K-1))."""
-    return radius if classes == 1 else radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
-
-
-def halved(ns: NumberSystem, norms: MatrixNorms) -> Number:
-    """G0e: the largest (|W_+| |W_-|)^(1/2) where columns are shared out: |W|_F / sqrt 2, or |W|_(2,1) / 2."""
-    return ns.minimum(norms.fro / ns.sqrt(ns.number(2)), norms.two_one / 2)
 
 
 def one_slot(kind: str, sensitivity: Number, *targets: Target) -> Slot:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.system import Number
-from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, halved, vector_target
+from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, vector_target
 
 if TYPE_CHECKING:
     from boundcalc.layers.attention import Attention, Normaliser
@@ -87,27 +86,6 @@ def facts(layer: Attention, at: Context) -> Facts:
     }
     radius, lipschitz = gather(head.radius for head in heads), gather(head.lipschitz for head in heads)
     return Facts(radius, lipschitz, tuple(slots), tuple(name for name, holds in uses.items() if holds))
-
-
-def reach(layer: Attention, at: Context) -> Number:
-    """The radius of the facts, times the largest mass of a row of weights where these never sum to 1."""
-    radius, name = facts(layer, at).radius, layer.normaliser.name
-    if name not in ("sigmoid", "softmax1"):
-        return radius
-    score = reduce(at.ns.maximum, [head.score for head in _heads(layer, at)])
-    count = 1 if name == "sigmoid" else at.seq_len
-    return radius * count / (count + at.ns.exp(-score / _tau(layer, at)))
-
-
-def split(layer: Attention, at: Context) -> Number | None:
-    """What heads put out is a mean of rows (or less) times their value maps; norms of heads add up."""
-    if layer.v_bias or layer.normaliser.name not in ("softmax", "softmax1", "sigmoid"):
-        return None
-    sizes = [
-        count * halved(at.ns, at.weights.matrix("W_V", layer.block, head, layer.d, layer.out).whole)
-        for head, count in _groups(layer, at)
-    ]
-    return at.radius * sum(sizes)
 
 
 def _tau(layer: Attention, at: Context) -> Number:

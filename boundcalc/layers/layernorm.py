@@ -94,11 +94,6 @@ class LayerNorm(EveryRow):
                 f"{radius:.4g} and a variance of at most {most:.4g}; lower the variance_floor (0 for none)"
             )
 
-    def reach(self, at: Context) -> Number:
-        """A centred row of width 1 is zero."""
-        longest = at.ns.number(0) if self.centred and self.d == 1 else self._normalised(at)
-        return self._gain(at)[0] * longest + at.offset(self._offset, self.block)[0]
-
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         xp = run.xp
         y = xp.layer_norm(x, self.eps) if self.centred else x / xp.sqrt((x * x).mean(-1, keepdims=True) + self.eps)

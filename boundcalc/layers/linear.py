@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from boundcalc.base.schema import Count, Name, Size
-from boundcalc.base.system import Number
-from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function, largest_entry
+from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
 from boundcalc.layers.base import EveryRow, Proved, Weight, Widths, register_layer
-from boundcalc.layers.facts import Context, End, Facts, MatrixNorms, halved, largest_margin, offset_slots, one_slot
+from boundcalc.layers.facts import Context, Facts, offset_slots, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
 
@@ -47,26 +46,6 @@ class Linear(EveryRow):
         )
         norm = matrix.whole.op
         return Facts(at.radius * norm + offset, norm, slots, ("L6", "T8") if self.bias else ("L6",))
-
-    def _norms(self, at: Context | End) -> MatrixNorms:
-        return at.weights.matrix(self.kind, self.block, None, self.d_in, self.d_out).whole
-
-    def margin(self, end: End) -> Number | None:
-        """G0e: of several logits, the margin is that of the largest two columns apart."""
-        if end.classes == 1:
-            return None
-        ns, norms = end.weights.ns, self._norms(end)
-        offset = end.weights.vector(self.bias, self.block)[0] if self.bias else ns.number(0)
-        columns = ns.minimum(largest_margin(ns, norms.op, end.classes), norms.two_one)
-        return end.radius() * columns + largest_margin(ns, offset, end.classes)
-
-    def along(self, at: Context) -> Number | None:
-        """An offset would add to both labels."""
-        return self._norms(at).op if self.bias is None else None
-
-    def split(self, at: Context) -> Number | None:
-        """|x W_+| <= b |W_+|_F, and b times the lengths of the columns there."""
-        return at.radius * halved(at.ns, self._norms(at)) if self.bias is None else None
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         return run.xp.affine(x, weights(self.kind), weights(self.bias) if self.bias else None)
@@ -118,12 +97,6 @@ class GatedFeedForward(EveryRow):
         )
         steep = c1 * to_gate + c3 * to_value
         return Facts(inner * c2 + b2, steep, slots, ("L9", "T8") if self.bias else ("L9",))
-
-    def reach(self, at: Context) -> Number:
-        """No entry of the first factor is longer than the image of its row's length."""
-        b1, b3, b2 = (at.offset(f"b_{i}" if self.bias else None, self.block)[0] for i in (1, 3, 2))
-        c1, c3, c2 = (at.weights.matrix(w.kind, self.block, None, *w.shape).whole.op for w in self.weights(0)[:3])
-        return largest_entry(self.activation, at.radius * c1 + b1) * (at.radius * c3 + b3) * c2 + b2
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         def through(x: Any, number: int) -> Any:

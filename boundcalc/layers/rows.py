@@ -7,9 +7,7 @@ from functools import reduce
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.base.schema import Positive
-from boundcalc.base.system import Number
 from boundcalc.layers.base import TOKENS, Layer, Proved, Weight, Weightless, Widths, register_layer, widths_of
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
@@ -27,12 +25,6 @@ class Ball(Weightless):
 
     def facts(self, at: Context) -> Facts:
         return Facts(at.ns.minimum(at.radius, at.ns.number(self.radius)), at.ns.number(1), (), ("L4",))
-
-    def idle(self, radius: Number) -> bool:
-        return certainly_le(radius, INTERVAL.number(self.radius))
-
-    def along(self, at: Context) -> Number | None:
-        return at.ns.number(1)
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         """Its gradient at the origin is that of the identity."""
@@ -63,9 +55,6 @@ class Pool(Layer):
     def facts(self, at: Context) -> Facts:
         """Selecting or averaging rows neither stretches nor enlarges."""
         return Facts(at.radius, at.ns.number(1))
-
-    def along(self, at: Context) -> Number | None:
-        return at.ns.number(1)
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         if self.how == "mean":

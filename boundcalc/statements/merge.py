@@ -13,12 +13,24 @@ from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
-from boundcalc.base.intervals import INTERVAL, upper_float
+from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.system import Number
 from boundcalc.layers.base import weights_of
 from boundcalc.layers.facts import Context
 from boundcalc.layers.products import FIRST_ROW, beginning, ending, products_of
-from boundcalc.setting import Architecture, Attention, Budget, Hidden, Layer, Linear, Pool, Residual, Setting
+from boundcalc.setting import (
+    Activation,
+    Architecture,
+    Attention,
+    Ball,
+    Budget,
+    Hidden,
+    Layer,
+    Linear,
+    Pool,
+    Residual,
+    Setting,
+)
 from boundcalc.setting.norms import place_named, place_of
 from boundcalc.setting.setting import lookups
 from boundcalc.statements.network import Visit, walk
@@ -104,7 +116,7 @@ def _merge_consecutive(setting: Setting) -> Setting | None:
     for visit in walk(a.stages, Context(merger.weights, INTERVAL.number(a.input_radius), 1, a.seq_len))[0]:
         assert isinstance(visit, Visit)  # noqa: S101 - there are no branches
         layer = visit.layer
-        if isinstance(layer, Pool) or layer.idle(visit.at.radius):
+        if _does_nothing(layer, visit.at.radius):
             layers.append(layer)
             continue
         plain = layer if isinstance(layer, Linear) and layer.bias is None else None
@@ -123,6 +135,12 @@ def _merge_consecutive(setting: Setting) -> Setting | None:
         before = None if plain is None or norms is None else (len(layers), plain, norms)
         layers.append(layer)
     return merger.result(*layers) if merger.budgets else None
+
+
+def _does_nothing(layer: Layer, radius: Number) -> bool:
+    """Whether a layer keeps rows no longer than so: they are picked, averaged, or left as they are."""
+    short = isinstance(layer, Ball) and certainly_le(radius, INTERVAL.number(layer.radius))
+    return isinstance(layer, Pool) or layer == Activation("identity") or short
 
 
 def _into_heads(merger: _Merger, first: Linear, a: MatrixNorms, layer: Attention) -> Attention:

@@ -43,9 +43,9 @@ def walk(layers: Sequence[Layer], at: Context, measure: _Measure = claimed) -> t
     `at` is where the first layer stands, but that `at.rows` rows of the last one's output are read.
     """
     steps: Steps = []
-    radius, width = at.radius, at.width
+    radius = at.radius
     for layer, rows in zip(layers, rows_used(layers, at.rows, at.seq_len), strict=True):
-        here = replace(at, radius=radius, rows=rows, width=width)
+        here = replace(at, radius=radius, rows=rows)
         if layer.branches:
             walks = [walk(branch, here, measure) for branch in layer.branches]
             steps.append(tuple(branch for branch, _ in walks))
@@ -56,8 +56,6 @@ def walk(layers: Sequence[Layer], at: Context, measure: _Measure = claimed) -> t
             radius = facts.radius
             if isinstance(radius, arb):  # its upper end: the width of a ball would double with every layer
                 radius = arb(radius.upper())
-        makes = layer.widths()[1]
-        width = width if makes is None else makes
     return steps, radius
 
 

@@ -6,47 +6,85 @@ that equal gamma count as errors (G0), so where no output reaches beyond gamma n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from flint import arb
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float, upper_float
-from boundcalc.layers.base import widths_of
-from boundcalc.layers.facts import Context, End, Facts, largest_margin
-from boundcalc.setting import Layer, Norms, Setting
+from boundcalc.base.system import Number, NumberSystem
+from boundcalc.layers.facts import Context
+from boundcalc.setting import Activation, Attention, Ball, Linear, Pool, Setting
 from boundcalc.statements.merge import merge_linear_maps
-from boundcalc.statements.network import walk
+from boundcalc.statements.network import Visit, walk
 from boundcalc.statements.weights import Weights
 
 _ALMOST = 1 + arb("1e-30")
 """Margins that are equal but for the rounding of balls are equal: both checkers say so alike."""
+_MEANS = ("softmax", "softmax1", "sigmoid")
+"""Normalisers whose weights make a mean of rows, or less."""
 
 
-def margin_of_class(setting: Setting, walks: Sequence[_Reach] | None = None) -> arb:
-    """G0e for a setting: no network of its class has a larger margin on any input; `walks` are its own, where made."""
-    return INTERVAL.minimum(*(walk.margin(walk.layers) for walk in walks or _walks(setting)))
+def margin_of_class(setting: Setting) -> arb:
+    """G0e for a setting: no network of its class has a larger margin on any input."""
+    return INTERVAL.minimum(*(next(_margins(larger)) for larger in _classes(setting)))
 
 
 def margin_on_both_labels(setting: Setting) -> arb:
     """G0e: no network of a setting's class has a larger margin on two inputs of different labels."""
-    walks = _walks(setting)
-    margins = [margin_of_class(setting, walks)]
-    if setting.architecture.classes == 1:
-        margins += [most for walk in walks if (most := walk.opposed()) is not None]
-    return INTERVAL.minimum(*margins)
-
-
-def _walks(setting: Setting) -> list[_Reach]:
-    return [_Reach(larger) for larger in _classes(setting)]
+    return INTERVAL.minimum(*(most for larger in _classes(setting) for most in _margins(larger)))
 
 
 def _classes(setting: Setting) -> list[Setting]:
     """The setting, and the one with maps that meet made one (A6, A7), whose class contains its class."""
     merged = merge_linear_maps(setting)
     return [setting] if merged is None else [setting, merged.setting]
+
+
+def largest_margin(ns: NumberSystem, radius: Number, classes: int) -> Number:
+    """G0e: the largest margin of an output no longer than `radius`: R, for K > 1 classes R sqrt(K/(K-1))."""
+    return radius if classes == 1 else radius * ns.sqrt(ns.number(classes) / ns.number(classes - 1))
+
+
+def _margins(setting: Setting) -> Iterator[arb]:
+    """G0e: M, then M_2 by the radius of the ReLU that ends the network, and by the maps before it."""
+    a, weights = setting.architecture, Weights(INTERVAL, setting.norms)
+    steps, radius = walk(a.stages, Context(weights, INTERVAL.number(a.input_radius), 1, a.seq_len))
+    yield largest_margin(INTERVAL, radius, a.classes)
+    before: Iterator[Visit] = takewhile(lambda step: isinstance(step, Visit), reversed(steps))  # type: ignore[assignment]
+    steep, step = 1 / arb(2).sqrt(), next(before, None)
+    while step is not None and _keeps_labels(step):
+        steep, step = steep * step.facts.lipschitz, next(before, None)
+    if a.classes > 1 or step is None or step.layer != Activation("relu"):
+        return
+    yield steep * step.facts.radius
+    step = next((step for step in before if not isinstance(step.layer, Ball | Pool)), None)
+    if step is not None and (halves := _halves(step)):
+        yield steep * step.at.radius * sum(halves)
+
+
+def _keeps_labels(step: Visit) -> bool:
+    """Whether output rows are means of rows rho x A with 0 < rho <= 1; an offset would add to both labels."""
+    return isinstance(step.layer, Ball | Pool) or (isinstance(step.layer, Linear) and step.layer.bias is None)
+
+
+def _halves(step: Visit) -> list[Number]:
+    """The largest (|W_+| |W_-|)^(1/2) where columns are shared out, of maps whose images of rows a layer adds up.
+
+    |W|_F / sqrt 2, or |W|_(2,1) / 2; no maps where the layer does anything else.
+    """
+    layer, weights = step.layer, step.at.weights
+    heads: Sequence[int | None] = (None,)
+    if isinstance(layer, Linear) and layer.bias is None:
+        kind, d, k = layer.kind, layer.d_in, layer.d_out
+    elif isinstance(layer, Attention) and not layer.v_bias and layer.normaliser.name in _MEANS:
+        kind, d, k = "W_V", layer.d, layer.out
+        heads = range(layer.heads) if weights.norms.headed else [None] * layer.heads
+    else:
+        return []
+    norms = [weights.matrix(kind, layer.block, head, d, k).whole for head in heads]
+    return [INTERVAL.minimum(norm.fro / arb(2).sqrt(), norm.two_one / 2) for norm in norms]
 
 
 def supposes_a_margin(setting: Setting) -> bool:
@@ -74,58 +112,3 @@ def no_member(setting: Setting, most: arb | None = None) -> Refusal | None:
         "a margin above gamma",
         f"Take a gamma below {at_most(least)}, or larger norms." if least > 0 else "Take larger norms.",
     )
-
-
-def _without_rank_zero(norms: Norms) -> Norms:
-    """A matrix of rank 0 is zero, whatever else is allowed."""
-    if all(budget.rank != 0 for budget in norms.budgets.values()):
-        return norms
-    budgets = {key: replace(limits, op=0.0) if limits.rank == 0 else limits for key, limits in norms.budgets.items()}
-    return replace(norms, budgets=budgets)
-
-
-class _Reach:
-    """How long rows can be behind each layer: the radii of L, sharper where a layer shortens every row."""
-
-    def __init__(self, setting: Setting) -> None:
-        architecture = setting.architecture
-        weights = Weights(INTERVAL, _without_rank_zero(setting.norms))
-        self.layers, self.classes = architecture.stages, architecture.classes
-        radius, width = INTERVAL.number(architecture.input_radius), widths_of(architecture.stages)[0]
-        self.start = Context(weights, radius, 1, architecture.seq_len, width=width)
-
-    def margin(self, layers: Sequence[Layer]) -> arb:
-        """The largest margin of the output of some layers."""
-        if layers:
-            *before, last = layers
-            reach, margin = partial(self.behind, before), partial(self.margin, before)
-            most = last.margin(End(self.start.weights, self.classes, reach, margin))
-            if most is not None:
-                return most
-        return largest_margin(INTERVAL, self.behind(layers), self.classes)
-
-    def opposed(self) -> arb | None:
-        """The largest margin on two inputs of different labels, where relu and maps without offsets end the network."""
-        before, steep = list(self.layers), arb(1)
-        while before and (step := before[-1].along(self.start)) is not None:
-            before.pop()
-            steep = steep * step
-        if not before or not before[-1].positive():
-            return None
-        longest = self.behind(before) / arb(2).sqrt()
-        before.pop()
-        while before and before[-1].along(self.start) is not None and not before[-1].weights(self.start.seq_len):
-            before.pop()
-        halves = before[-1].split(replace(self.start, radius=self.behind(before[:-1]))) if before else None
-        if halves is not None:
-            longest = INTERVAL.minimum(longest, halves / arb(2).sqrt())
-        return steep * longest
-
-    def behind(self, layers: Sequence[Layer]) -> arb:
-        """The longest row behind some layers."""
-        return walk(layers, self.start, _reach)[1]
-
-
-def _reach(layer: Layer, at: Context) -> Facts:
-    """The sharper radius of a layer's output; an error of its input does not matter here."""
-    return Facts(layer.reach(at), 0)
