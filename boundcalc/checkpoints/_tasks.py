@@ -51,8 +51,8 @@ class Plan:
         shared: parameters that are counted twice.
     """
 
-    def __init__(self, model: Model, architecture: Architecture, exact: bool, reference: Model | None = None) -> None:
-        self.model, self.exact, self.reference, self.seq_len = model, exact, reference, architecture.seq_len
+    def __init__(self, model: Model, architecture: Architecture, reference: Model | None = None) -> None:
+        self.model, self.reference, self.seq_len = model, reference, architecture.seq_len
         self.read: dict[Key, tuple[int, str]] = {}
         self.shared = 0
         both = [model] if reference is None else [model, reference]
@@ -174,7 +174,7 @@ class Plan:
             yield self._task(
                 keys,
                 lambda model: model.matrix(*key),
-                lambda matrix, rng: [measure(matrix, rng, op=weight.role == "matrix", exact=self.exact)],
+                lambda matrix, rng: [measure(matrix, rng, op=weight.role == "matrix")],
                 factor,
             )
 

@@ -96,7 +96,7 @@ class Audit:
         """A read-out, where the model ends in rows."""
         return _missing(self.architecture)
 
-    def norms(self, power: float | None = None) -> Norms:
+    def norms(self) -> Norms:
         """The budgets that the weights just fit, as a norms file has them; which limits, `norms.limits` says.
 
         Groups of queries share keys and values, so their budgets are those of the largest head; so are those of heads
@@ -116,10 +116,10 @@ class Audit:
         budgets: dict[str, Budget] = {}
         for key, m in self.measured.items():
             kind, block, head = place_of(key)
-            limit = budget_of(m, limits(kind, sizes[kind]), power)
+            limit = budget_of(m, limits(kind, sizes[kind]))
             if key in self.distances:
                 apart = limits(kind, [(d, k, min(d, k, 2 * rank)) for d, k, rank in sizes[kind]])
-                limit = replace(limit, distance=budget_of(self.distances[key], apart, power))
+                limit = replace(limit, distance=budget_of(self.distances[key], apart))
             shared = head is not None and alike(heads[block])
             name = place_named(kind, block) if shared else key
             budgets[name] = budgets[name].join(limit) if name in budgets else limit
@@ -161,7 +161,6 @@ class Audit:
             "seed": self.seed,
             "failure": self.failure,
             "weights": self.table(),
-            "spectra": {key: list(m.spectrum) for key, m in self.measured.items() if m.spectrum is not None},
             "account": {
                 "tensors": [asdict(line) for line in account.lines],
                 "parameters": account.total,
@@ -186,7 +185,6 @@ def audit(
     mapping: str | Path | Mapping[str, Any] | None = None,
     heads: int | None = None,
     options: Options = DEFAULTS,
-    exact: bool = False,
     reference: object | None = None,
     seed: int | None = None,
     progress: _Progress | None = None,
@@ -198,7 +196,7 @@ def audit(
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
     `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the
-    option. `exact`: spectral norms by Gram matrices only, however large.
+    option.
 
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
@@ -214,7 +212,7 @@ def audit(
     architecture = model.architecture
     model.refuse_unread_options()
     other = None if reference is None else open_model(reference, model.family, options)
-    plan = Plan(model, architecture, exact, other)
+    plan = Plan(model, architecture, other)
     _refuse_idle(model, plan)
     live = bare(source) if compare and parity is None else None
     if hasattr(live, "forward"):

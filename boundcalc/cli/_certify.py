@@ -232,7 +232,7 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     sample = Sample(n_train, options["delta"], margin, error or 0.0, measured=chosen)
     audit = take_audit(model, options, refused=True)
     audit = audit if options["bits"] is None else audit.with_bits(options["bits"])
-    setting = Setting(audit.architecture, audit.norms(options["schatten"]), sample)
+    setting = Setting(audit.architecture, audit.norms(), sample)
     # what the model's files say is not assumed; where they are silent, it is
     read = {field.name for field in fields(audit.architecture)} - set(audit.account.assumed)
     typed = {"gamma": "margin", "train_error": "train_error", "bits": "bits"}

@@ -22,7 +22,6 @@ from boundcalc.cli._options import (
     command_with,
     form_option,
     option,
-    refuse_given,
     refuse_others,
     several,
     write_json,
@@ -53,8 +52,6 @@ model_options = all_of(
     option("--heads", WHOLE, "Attention heads per block, where no config says so."),
     option("--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
     several("--set settings", "A setting of config.json (repeatable).", "NAME=VALUE"),
-    option("--exact", bool, "No random probes for wide matrices (slower, no failure probability)."),
-    option("--schatten", NUMBER, "Also budget the Schatten sum of this power (0.1, 0.2, ..., 2)."),
     option("--seed", WHOLE, "Random seed of the probes (default: fresh, printed)."),
 )
 """The options that say how to read a checkpoint."""
@@ -81,10 +78,8 @@ def command(model: str, out: Path | None, setting_out: Path | None, template: Pa
         refuse_others("with --template, which writes a mapping and stops", takes)
         _template(model, template, options)
         return
-    if out is None and setting_out is None:
-        refuse_given("without --out or --setting-out, which write the budgets it adds", "schatten")
     audit = take_audit(model, options)
-    norms = audit.norms(options["schatten"])
+    norms = audit.norms()
     if out is not None:
         output.write_json(out, norms.to_json())
     if setting_out is not None:
@@ -187,7 +182,6 @@ def take_audit(model: str, options: dict[str, Any], *, refused: bool = False) ->
             options["compare"],
             family=chosen_family(options["family"], options["mapping"]),
             options=Options(**sizes, settings=assignments(options["settings"], "--set")),
-            exact=options["exact"],
             reference=options["reference"],
             seed=options["seed"],
             inspect=reject_incomplete(model) if refused else None,
@@ -228,6 +222,6 @@ def account_lines(audit: Audit) -> list[str]:
     if audit.failure:
         lines.append(
             f"Wide matrices were probed at random (seed {audit.seed}): with chance at most {up(audit.failure, 2)} a "
-            "norm is too small; it counts in delta. --exact avoids it."
+            "norm is too small; it counts in delta."
         )
     return lines

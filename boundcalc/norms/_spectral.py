@@ -85,19 +85,6 @@ def _backward(shift: float, diagonal: _Floats) -> float:
     return up(shift + rate / (1 - rate) * trace + 2 * UNIT * (shift + float(np.abs(diagonal).max())), 4)
 
 
-def eigenvalues(gram: _Floats) -> _Floats:
-    """Eigenvalues of a symmetric matrix (lower triangle) or a stack of them, largest first; approximate."""
-    return np.asarray(np.linalg.eigvalsh(gram), np.float64)[..., ::-1]
-
-
-def eigenvalue_error(side: int) -> float:
-    """Times the largest eigenvalue: a generous backward error of the symmetric eigenvalue solver (8 n u).
-
-    Only Schatten sums are based on it; spectral norms are proved by Cholesky.
-    """
-    return 8 * side * UNIT
-
-
 def chebyshev_upper(chunks: _Chunks, side: int, square: float, rng: np.random.Generator) -> float:
     """An upper bound of |W|_op, but for a chance of at most `FAILURE` over the random probes.
 

@@ -102,13 +102,11 @@ def products(a: Heads, b: Heads) -> list[Measured]:
     _, rows, columns = m.shape
     blur = ups(gamma(a.root.r.shape[2] + 2) * a.root.fro * b.root.fro, 4)  # the rounding of M
     size = ups(np.einsum("hij,hij->h", m, m), rows * columns + 2)
-    singular = np.asarray(np.linalg.svd(m, compute_uv=False), np.float64)
-    tops = [spectral.cholesky_upper(w @ w.T, float(s[0]) ** 2) for w, s in zip(m, singular, strict=True)]
+    guesses = np.linalg.svd(m, compute_uv=False)[:, 0]
+    tops = [spectral.cholesky_upper(w @ w.T, float(s) ** 2) for w, s in zip(m, guesses, strict=True)]
     fro = ups(roots(_square(roots(size) + blur) + _margin(a, b, a.root.fro, roots(b.square))), 12)
     near = _margin(a, b, a.root.op, b.about_op)
     op = ups(roots(_square(roots(np.array(tops) + gamma(columns + 2) * size) + blur) + near), 12)
-    own = spectral.eigenvalue_error(rows) * singular[:, 0] + blur
-    spectra = roots(_square(singular + own[:, None]) + near[:, None])  # one by one (Weyl)
     across, along = a.root.columns_of(b), b.root.columns_of(a)
     return [
         Measured(
@@ -120,7 +118,6 @@ def products(a: Heads, b: Heads) -> list[Measured]:
             row=float(along[h].max()),
             column=float(across[h].max()),
             rank=min(a.transposed.shape[1:] + b.transposed.shape[1:]),
-            spectrum=tuple(spectra[h].tolist()),
         ).unscaled(a.scale, b.scale)
         for h in range(len(m))
     ]

@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from flint import fmpz_mat
 
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.norms.matrix import Floats, Measured, as_stored, measure
 from boundcalc.setting import Budget
 
@@ -38,20 +37,13 @@ def limits(kind: str, sizes: Iterable[Size]) -> tuple[str, ...]:
     if kind.startswith("b_") or kind.endswith(".offset"):
         return ("op",)
     _, columns, ranks = zip(*sizes, strict=True)
-    spread = ("fro", "schatten") if max(ranks) > 1 else ()  # of rank one: |W|_F = |W|_op
+    spread = ("fro",) if max(ranks) > 1 else ()  # of rank one: |W|_F = |W|_op
     return ("op", *spread, *(("two_one",) if max(columns) > 1 else ()))
 
 
-def budget(measured: Measured, names: Iterable[str], power: float | None = None) -> Budget:
-    """The budget of these limits that some norms just fit, with the Schatten sum of a requested power."""
-    names = tuple(names)
-    if power is not None and "schatten" in names and len(measured.shape) == 2 and measured.spectrum is None:
-        raise InvalidSetting(
-            f"--schatten needs the singular values of a matrix of shape {measured.shape}, which were not computed: add "
-            "--exact (slow for wide matrices), or leave out --schatten"
-        )
-    whole = measured.budget(power)
-    return Budget(**{name: getattr(whole, name) for name in names})
+def budget(measured: Measured, names: Iterable[str]) -> Budget:
+    """The budget of these limits that some norms just fit."""
+    return Budget(**{name: getattr(measured.budget, name) for name in names})
 
 
 def every(measured: Measured) -> Budget:

@@ -46,7 +46,6 @@ class Measured:
         column: largest l2 norm of a column.
         sup: largest absolute entry.
         rank: most that the rank can be.
-        spectrum: singular values, largest first.
         failure: chance that `op` is too small (0 unless it was found by random probes).
     """
 
@@ -60,7 +59,6 @@ class Measured:
     column: float | None = None
     sup: float | None = None
     rank: int | None = None
-    spectrum: tuple[float, ...] | None = None
     failure: float = 0.0
 
     @property
@@ -78,22 +76,19 @@ class Measured:
     @property
     def finite(self) -> bool:
         """Whether every norm is a float."""
-        values = [v for v in vars(self).values() if isinstance(v, float)]
-        return all(map(math.isfinite, (*values, *(self.spectrum or ()))))
+        return all(math.isfinite(v) for v in vars(self).values() if isinstance(v, float))
 
     @property
     def widened(self) -> Measured:
         """The norms of a matrix whose entries were each rounded once: op is then off by u |W|_F."""
         fro = self.fro if self.fro is not None else self.op
         op = None if self.op is None else up(self.op + 2 * UNIT * (fro or 0.0), 2)
-        spectrum = None if self.spectrum is None else tuple(up(s + 2 * UNIT * (fro or 0.0), 2) for s in self.spectrum)
-        return replace(self.each(lambda norm: up(norm, 2)), op=op, spectrum=spectrum)
+        return replace(self.each(lambda norm: up(norm, 2)), op=op)
 
     def each(self, larger: Callable[[float], float]) -> Measured:
-        """`larger` of every norm and singular value: of what grows in proportion to the matrix."""
+        """`larger` of every norm: of what grows in proportion to the matrix."""
         sizes = {name: larger(value) for name in _SIZES if (value := getattr(self, name)) is not None}
-        spectrum = None if self.spectrum is None else tuple(map(larger, self.spectrum))
-        return replace(self, spectrum=spectrum, **sizes)  # type: ignore[arg-type]
+        return replace(self, **sizes)  # type: ignore[arg-type]
 
     def times(self, factor: float) -> Measured:
         """The norms of the matrix times a constant above 0."""
@@ -104,15 +99,9 @@ class Measured:
         shift = sum(1 - math.frexp(scale)[1] for scale in scales)
         return self if shift == 0 else self.each(lambda norm: unscaled(norm, shift))
 
-    def schatten(self, p: float) -> float | None:
-        """An upper bound of the sum of p-th powers of the singular values."""
-        if self.spectrum is None:
-            return None
-        return schatten_sum(np.array(self.spectrum), p)
-
-    def budget(self, power: float | None = None) -> Budget:
-        """The budget that these norms just fit (with a Schatten sum of the given power)."""
-        total_power = None if power is None else self.schatten(power)
+    @property
+    def budget(self) -> Budget:
+        """The budget that these norms just fit."""
         return Budget(
             op=self.op,
             fro=_at_least(self.fro, self.op),
@@ -122,18 +111,12 @@ class Measured:
             rank=self.rank,
             sup=self.sup,
             row=self.row,
-            schatten=None if power is None or total_power is None else (power, total_power),
         )
 
 
 def _at_least(value: float | None, *floors: float | None) -> float | None:
     """Rounding up may put equal norms out of order (|W|_op <= |W|_F <= ...); larger is still an upper bound."""
     return None if value is None else max([value, *(floor for floor in floors if floor is not None)])
-
-
-def schatten_sum(spectrum: Floats, p: float) -> float:
-    """An upper bound of the sum of p-th powers of numbers of at least 0."""
-    return up(total(spectrum**p), 16)  # a power of a double is off by a few units at most
 
 
 def check_finite(values: NDArray[Any], name: str) -> None:
@@ -189,12 +172,12 @@ def measure(matrix: Stored, rng: np.random.Generator, *, op: bool = True, exact:
     """The norms of a matrix.
 
     `exact` takes the Gram matrix whatever the size; else matrices whose shorter side exceeds `EXACT_SIDE` get their
-    spectral norm from random probes, and no singular values.
+    spectral norm from random probes.
     """
     if matrix.base is not None:  # read as it is stored
         return measure(matrix.base, rng, op=op, exact=exact).transpose
     if 0 in matrix.shape:
-        return Measured(matrix.shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, ())
+        return Measured(matrix.shape, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0)
     by_gram = op and (exact or min(matrix.shape) <= spectral.EXACT_SIDE)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is scaled and summed again
         sums = _Sums(matrix, 1.0, by_gram)
@@ -242,12 +225,10 @@ class _Sums:
         square = total(self.along)
         fro = root(square)
         by_long, by_short = roots(self.along), roots(self.across)
-        top, values, failure = None, None, 0.0
+        top, failure = None, 0.0
         if self.gram is not None:
-            margin = self.gram.error * square
-            approximate = spectral.eigenvalues(self.gram.matrix)
-            values = tuple(_lifted(approximate, margin).tolist())
-            top = root(spectral.cholesky_upper(self.gram.matrix, max(float(approximate[0]), 0.0)) + margin)
+            guess = max(float(np.linalg.eigvalsh(self.gram.matrix)[-1]), 0.0)
+            top = root(spectral.cholesky_upper(self.gram.matrix, guess) + self.gram.error * square)
         elif op:
             top = spectral.chebyshev_upper(lambda: self.matrix.slabs(self.scale), self.short, square, rng)
             failure = spectral.FAILURE if square else 0.0
@@ -265,15 +246,8 @@ class _Sums:
             column=float(columns.max()),
             sup=self.largest,
             rank=min(self.matrix.shape) if self.largest > 0 else 0,
-            spectrum=values,
             failure=failure,
         ).unscaled(self.scale)
-
-
-def _lifted(eigen: Floats, margin: float) -> Floats:
-    """Upper ends of singular values from computed eigenvalues of the Gram matrix."""
-    top = max(float(eigen[0]), 0.0)
-    return roots(np.maximum(eigen, 0.0) + (margin + spectral.eigenvalue_error(len(eigen)) * top))
 
 
 def vector(values: Native, name: str = "vector") -> Measured:

@@ -69,7 +69,7 @@ def heads_only(path: Path) -> None:
     from boundcalc.checkpoints.audit import open_model
 
     model = open_model(path)
-    plan = Plan(model, model.architecture, exact=False)
+    plan = Plan(model, model.architecture)
     for task in plan.tasks:
         if task.name.startswith(("W_QK", "W_V")):
             task.run(np.random.default_rng(0))

@@ -63,18 +63,6 @@ def test_products_agree_with_the_formed_matrices(name: str) -> None:
     assert disagreements(found, a, b) == []
 
 
-@pytest.mark.parametrize("name", ["random", "wider than long", "low rank", "orthogonal"])
-def test_spectra_of_products(name: str) -> None:
-    a, b = PAIRS[name]
-    for m, x, y in zip(products(Heads.of(a), Heads.of(b)), a, b, strict=True):
-        exact = np.linalg.svd(x.T @ y, compute_uv=False)
-        n, top = min(len(m.spectrum or ()), len(exact)), max(exact[0], 1e-300)
-        gained = np.array(m.spectrum)[:n] - exact[:n]
-        assert (gained >= -1e-12 * top).all()
-        assert gained[0] <= 1e-9 * top + 1e-13
-        assert m.rank == min(a.shape[1], a.shape[2], b.shape[2])
-
-
 def test_the_checker_rejects_the_product_of_norms_and_less() -> None:
     a, b = PAIRS["random"]
     good = products(Heads.of(a), Heads.of(b))
@@ -101,8 +89,6 @@ def test_single_heads_agree_with_whole_matrices() -> None:
             assert getattr(m, name) == pytest.approx(getattr(whole, name), rel=1e-11)
         assert m.shape == whole.shape == (30, 6)
         exact = np.linalg.svd(w, compute_uv=False)
-        assert m.spectrum is not None
-        assert (np.array(m.spectrum) >= exact * (1 - 1e-14)).all()
         assert (m.op or 0) >= exact[0]
 
 

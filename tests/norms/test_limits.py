@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
 from boundcalc import Architecture
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.norms.limits import budget, limits
 from boundcalc.norms.matrix import as_stored, measure, vector
 from boundcalc.setting import Budget
@@ -74,10 +73,3 @@ def test_no_limit_is_paid_for_that_follows_from_the_others() -> None:
     assert column.op == pytest.approx(column.two_one)
     gain = vector(np.array([1.0, -3.0]))
     assert budget(gain, limits("norm_ffn.gain", [(2, 1, 1)])) == Budget(sup=3.0)
-
-
-def test_a_schatten_sum_without_singular_values_is_refused() -> None:
-    found = replace(measure(as_stored(np.eye(3)), np.random.default_rng(0)), spectrum=None)
-    assert budget(found, ("op", "schatten")).schatten is None
-    with pytest.raises(InvalidSetting, match="add --exact"):
-        budget(found, ("op", "schatten"), 1.0)
