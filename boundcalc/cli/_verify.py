@@ -177,7 +177,7 @@ def _predictor(file: str, raw: Any, data_file: str | None, model: str | None) ->
     from boundcalc.predictors.certificate import SHORT, PredictorCertificate, verify_predictor
 
     certificate = PredictorCertificate.from_json(raw)
-    recipe, environment = (certificate.evidence.get(name, {}) for name in ("recipe", "environment"))
+    recipe, environment = (getattr(certificate.evidence, name, {}) for name in ("recipe", "environment"))
     data = None if data_file is None else examples_of(data_file, handed_over=recipe.get("kind") == "given")
     weights = Path(file).with_suffix(".safetensors") if model is None else Path(model)
     checked = verify_predictor(certificate, data, lambda recipe: _learner(recipe, weights, environment))
@@ -214,14 +214,16 @@ def fact_shown(fact: float) -> str:
 
 def _beforehand(certificate: Any) -> str:
     """What was fixed before the data: how many alternatives share delta, the one that was chosen, every seed."""
-    count = len(certificate.alternatives)
+    listed = certificate.to_json()["alternatives"]
+    count, taken = len(listed), listed[certificate.chosen]
     text = f"{count} alternative{'s' * (count != 1)} for delta {short(certificate.delta)}"
     if count > 1:
-        text += f", {short(certificate.share)} of it for this one"
-    plain = [f"{name} {value}" for name, value in certificate.taken.items() if isinstance(value, int | float | list)]
+        text += f", {short(taken['delta'])} of it for this one"
+    numbers = {name: value for name, value in taken.items() if isinstance(value, int | float | list)}
+    plain = [f"{name} {value}" for name, value in numbers.items() if name != "delta"]
     text += f" ({', '.join(plain)})" if plain else ""
     for kind in ("seed", "draw"):
-        values = sorted({entry[kind] for entry in certificate.alternatives if kind in entry})
+        values = sorted({entry[kind] for entry in listed if kind in entry})
         text += f"; {kind}s {', '.join(map(str, values))}" if values else ""
     return text
 

@@ -269,8 +269,9 @@ def of_predictor(method: str, certificate: PredictorCertificate) -> Line:
         return Line(method, certificate.risk, None, f"{certificate.statement}: {said}", certifies)
     cost = f"{facts['picks']} picks, " if "picks" in facts else ""
     if "bits" in facts:
-        relative = certificate.taken.get("reference", {}).get("checkpoint") is not None
-        start = f" from {certificate.evidence['recipe']['reference']} on" if relative else ""
+        reference = getattr(certificate.alternative, "reference", None)
+        relative = reference is not None and reference.checkpoint is not None
+        start = f" from {certificate.evidence.recipe['reference']} on" if relative else ""
         cost += f"{math.ceil(facts['bits']):,} bits{start}, "
     based_on = f"{certificate.statement}: {cost}{_errors(facts['errors'])} of {facts['n']}"
     return Line(method, certificate.risk, None, based_on, "the trained network" if method == "held-out" else certifies)

@@ -40,8 +40,8 @@ from boundcalc.lab.certification import Certification, Line, of_bound, of_predic
 from boundcalc.lab.outputs import Examples, Outputs, token_before
 from boundcalc.lab.reading import TRIED, check_data, read_model, reject_incomplete
 from boundcalc.layers.forward import Fixed
-from boundcalc.predictors.certificate import Certified, PredictorCertificate, equal_shares, issue
-from boundcalc.predictors.data import Data, named
+from boundcalc.predictors.certificate import Alternative, Certified, PredictorCertificate, equal_shares, issue
+from boundcalc.predictors.data import Data, Evidence, Named
 from boundcalc.predictors.scores import Score
 from boundcalc.predictors.shorten import MOST, shorten
 from boundcalc.setting import Sample, Setting
@@ -332,14 +332,13 @@ def _other(against: Any, tests: Examples, groups: Any) -> Judged | None:
 
 def _held_out(outputs: Outputs, tests: Examples, own: Judged, delta: float, looks: int) -> PredictorCertificate:
     """The certificate of a test set."""
+    recipe = {"kind": "given", **outputs.recipe}
     return issue(
         "held-out",
-        "H",
-        {"errors": int(own.losses.sum()), "n": len(tests)},
+        int(own.losses.sum()),
         delta=delta,
-        alternatives=({"delta": equal_shares(delta, looks)},),
-        chosen=0,
-        evidence={"data": named(tests), "recipe": {"kind": "given", **outputs.recipe}, "weights": outputs.weights},
+        alternatives=(Alternative(equal_shares(delta, looks)),),
+        evidence=Evidence(Named(tests.sha256, len(tests)), recipe, outputs.weights, {}),
     )
 
 

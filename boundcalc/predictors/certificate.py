@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from boundcalc.base.schema import ClosedShare, Count, Share, check_fields, write
 from boundcalc.base.value import Value
 from boundcalc.predictors._statements import PredictorStatement, read_as
 
-_FORMAT = "boundcalc-predictor-certificate/4"
+_FORMAT = "boundcalc-predictor-certificate/5"
 _TOLERANCE = 1e-6
 """By how much, relative to it, a claim may exceed the value of its facts: another version may search a little
 better."""
@@ -42,35 +42,28 @@ class Method:
 
     Attributes:
         name: as on the command line.
-        statements: what its certificates may be based on, a user's own too.
         certified: which predictor the number is about.
-        evidence: a dataclass of what a certificate has besides the facts.
-        consistent: what does not fit between facts, evidence and the alternative that was taken, or None.
-        establish: establishes the facts again from the examples: says what was done, or raises. The last argument makes
-            a learner from a recipe, where the method needs one.
+        statements: what its certificates may be based on, a user's own too.
+        evidence: a dataclass of what a certificate records.
+        facts: the name of the statement that a certificate is based on, and what this needs besides the errors, from
+            the alternative that was taken and the evidence; refuses those that do not fit together.
+        establish: counts the errors of the examples again: says what was done, or raises. The last argument makes a
+            learner from a recipe, where the method needs one.
         alternative: a dataclass of one of the alternatives that share delta, with its part "delta".
         prove: what is shown of the predictor without examples, from what the last argument makes of the recipe.
     """
 
     name: str
-    statements: tuple[PredictorStatement, ...]
     certified: str
+    statements: tuple[PredictorStatement, ...]
     evidence: type
-    consistent: Callable[[PredictorCertificate], str | None]
+    facts: Callable[[PredictorCertificate], tuple[str, Mapping[str, Any]]]
     establish: Callable[[PredictorCertificate, Any, LearnerOf], str]
     alternative: type = Alternative
     prove: Callable[[PredictorCertificate, LearnerOf], str] | None = None
 
-    def statement_named(self, name: object) -> PredictorStatement:
-        """The statement of that name, if its certificates may be based on it."""
-        match = next((statement for statement in self.statements if statement.name == name), None)
-        if match is None:
-            names = " or ".join(statement.name for statement in self.statements)
-            raise CertificateError(f"method {self.name!r} is based on {names}, not on {name!r}")
-        return match
 
-
-SHORT = ("n", "errors", "picks", "bits", "nats")
+SHORT = ("errors", "n", "picks", "bits", "nats")
 """Facts that a certificate in short tells."""
 
 _OURS = ("picking", "occam", "pac_bayes", "rules.certify")
@@ -96,58 +89,63 @@ def known_statements() -> dict[str, PredictorStatement]:
     return {statement.name: statement for method in known_methods().values() for statement in method.statements}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PredictorCertificate:
     """With probability at least 1 - delta over the examples, the risk of one predictor is at most `risk`.
 
     Attributes:
         method: how it was made.
-        statement: what it follows from.
-        facts: what the statement needs.
         delta: the failure probability of all alternatives together.
         alternatives: everything that was fixed beforehand and shares delta, each with its part of it ("delta").
         chosen: which of them this certificate is about.
+        evidence: the examples and the recipe, digests of data and weights, and what else the method needs.
+        errors: how many examples are answered wrongly.
         risk: the claim.
-        evidence: what the facts were read off: digests of data and weights, the recipe, the picks.
     """
 
     method: str
-    statement: str
-    facts: Mapping[str, Any]
     delta: Share
-    alternatives: tuple[Mapping[str, Any], ...]
+    alternatives: tuple[Any, ...]
     chosen: Count
+    evidence: Any
+    errors: Count
     risk: ClosedShare
-    evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
         """Refuse what does not fit together; whether the risk follows is for `verify_predictor`."""
+        method = self._method
         try:
             check_fields(self)
         except InvalidSetting as error:
             raise CertificateError(str(error)) from None
-        method = known_methods().get(self.method)
-        if method is None:
-            raise CertificateError(f"unknown method {self.method!r}; known: {', '.join(METHODS)}")
-        object.__setattr__(self, "facts", vars(method.statement_named(self.statement).read(self.facts)))
-        read_as(method.evidence, "evidence", self.evidence)
-        self._check_alternatives(method)
-        if (wrong := method.consistent(self)) is not None:
-            raise CertificateError(wrong)
-
-    def _check_alternatives(self, method: Method) -> None:
-        shares = [read_as(method.alternative, "an alternative", entry).delta for entry in self.alternatives]
-        spent = sum(map(Fraction, shares))
-        if spent > Fraction(self.delta) or 0 in shares:
+        typed = [_typed(method.alternative, "an alternative", entry) for entry in self.alternatives]
+        object.__setattr__(self, "alternatives", tuple(typed))
+        object.__setattr__(self, "evidence", _typed(method.evidence, "evidence", self.evidence))
+        spent = sum(Fraction(entry.delta) for entry in typed)
+        if spent > Fraction(self.delta) or not all(entry.delta for entry in typed):
             raise CertificateError(
                 f"the alternatives spend {float(spent)!r} of failure probability, but delta is {self.delta!r}"
             )
-        if len({digest_of({**entry, "delta": 0}) for entry in self.alternatives}) != len(shares):
+        if len({text_of(entry, "delta") for entry in typed}) != len(typed):
             raise CertificateError("one alternative is listed twice")
-        if self.chosen >= len(shares):
+        if self.chosen >= len(typed):
             raise CertificateError(
-                f"chosen must be a place in the list of {len(shares)} alternatives, got {self.chosen!r}"
+                f"chosen must be a place in the list of {len(typed)} alternatives, got {self.chosen!r}"
             )
+        _ = self._based_on
+
+    @property
+    def _method(self) -> Method:
+        method = known_methods().get(self.method)
+        if method is None:
+            raise CertificateError(f"unknown method {self.method!r}; known: {', '.join(METHODS)}")
+        return method
+
+    @cached_property
+    def _based_on(self) -> tuple[PredictorStatement, dict[str, Any]]:
+        name, facts = self._method.facts(self)
+        statement = next(statement for statement in self._method.statements if statement.name == name)
+        return statement, vars(statement.read(write({"errors": self.errors, **facts})))
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name} {self.facts[name]}" for name in SHORT if name in self.facts)
@@ -155,24 +153,29 @@ class PredictorCertificate:
         return f"PredictorCertificate({what}: {facts})"
 
     @property
-    def taken(self) -> dict[str, Any]:
-        """The alternative it is about as JSON, without its part of delta."""
-        return {name: value for name, value in self.alternatives[self.chosen].items() if name != "delta"}
+    def statement(self) -> str:
+        """The name of the statement that it follows from."""
+        return self._based_on[0].name
 
     @property
-    def share(self) -> float:
-        """The part of delta that the alternative taken has."""
-        return self.alternatives[self.chosen]["delta"]
+    def facts(self) -> Mapping[str, Any]:
+        """What the statement needs: the errors, and what follows from the alternative taken and the evidence."""
+        return self._based_on[1]
+
+    @property
+    def value(self) -> float:
+        """The bound that the facts give."""
+        return self._based_on[0].risk(write(self.facts), self.alternative.delta)
 
     @property
     def alternative(self) -> Any:
         """The alternative it is about, of the type that its method declares."""
-        return read_as(known_methods()[self.method].alternative, "an alternative", self.alternatives[self.chosen])
+        return self.alternatives[self.chosen]
 
     @property
     def certified(self) -> str:
         """Which predictor the number is about."""
-        return known_methods()[self.method].certified
+        return self._method.certified
 
     @property
     def bound(self) -> Value:
@@ -187,7 +190,7 @@ class PredictorCertificate:
         """One entry of `certificates` in the JSON of a command."""
         facts = {name: self.facts[name] for name in SHORT if name in self.facts}
         own = {name: getattr(self, name) for name in ("method", "statement", "risk", "delta")}
-        return {**own, "errors": 0, **facts, "certified": self.certified}
+        return {**own, **facts, "certified": self.certified}
 
     def save(self, path: Path | str, *, force: bool = False) -> None:
         """Write the JSON file; `force` replaces an existing file."""
@@ -207,6 +210,17 @@ class PredictorCertificate:
             raise CertificateError(f"cannot read {path}: {error.strerror or error}") from None
 
 
+def _typed(kind: type, what: str, value: Any) -> Any:
+    """A value as a file that it is written to gives it back: from JSON, or from an instance."""
+    return read_as(kind, what, write(value, complete=True))
+
+
+def text_of(value: Any, *without: str) -> str:
+    """The JSON text of an alternative, without some of its fields."""
+    fields = write(value, complete=True).items()
+    return json.dumps({name: inner for name, inner in fields if name not in without}, sort_keys=True)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Certified:
     """A certificate and the predictor it is about.
@@ -221,19 +235,11 @@ class Certified:
 
 
 def issue(
-    method: str,
-    statement: str,
-    facts: Mapping[str, Any],
-    *,
-    delta: float,
-    alternatives: tuple[Any, ...],
-    chosen: int,
-    evidence: Mapping[str, Any],
+    method: str, errors: int, *, delta: float, alternatives: Iterable[Any], chosen: int = 0, evidence: Any
 ) -> PredictorCertificate:
     """A certificate whose claim is what its statement gives."""
-    listed, facts = tuple(write(alternatives, complete=True)), write(facts)
-    risk = known_methods()[method].statement_named(statement).risk(facts, listed[chosen]["delta"])
-    return PredictorCertificate(method, statement, facts, delta, listed, chosen, risk, write(evidence, complete=True))
+    unproved = PredictorCertificate(method, delta, tuple(alternatives), chosen, evidence, errors, 1.0)
+    return replace(unproved, risk=unproved.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +273,7 @@ def verify_predictor(
     Raises:
         CertificateError: if the number does not follow from the facts, or the facts from the examples.
     """
-    method = known_methods()[certificate.method]
-    value = method.statement_named(certificate.statement).risk(certificate.facts, certificate.share)
+    method, value = known_methods()[certificate.method], certificate.value
     if not value <= certificate.risk <= value * (1 + _TOLERANCE):
         raise CertificateError(
             f"the claim does not follow: risk <= {certificate.risk!r} is claimed, {certificate.statement} gives "
@@ -284,11 +289,6 @@ def verify_predictor(
         )
 
     return _Verified(value, method.establish(certificate, data, learner_of or none))
-
-
-def digest_of(value: object) -> str:
-    """Sha256 of the canonical JSON of a value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def of_format(what: str, data: object, form: str) -> dict[str, Any]:

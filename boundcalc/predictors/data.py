@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 
@@ -80,11 +80,6 @@ def fixed_order(count: int) -> Array:
     return np.random.Generator(np.random.PCG64(0)).permutation(count)
 
 
-def named(data: Any) -> dict[str, Any]:
-    """Which examples these are, as certificates say it."""
-    return {"sha256": data.sha256, "examples": len(data)}
-
-
 def _digest(name: str, value: object) -> str:
     if not isinstance(value, str) or len(value) != 64 or set(value) - set("0123456789abcdef"):
         raise InvalidSetting(f"{name} must be a sha256 of 64 hexadecimal digits, got {value!r}")
@@ -104,18 +99,25 @@ class Named:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a certificate says of its predictor: the examples, what answered them (all that determines it), weights."""
+    """What a certificate says of its predictor.
+
+    Attributes:
+        data: the examples.
+        recipe: what answered them: all that determines it.
+        weights: digest of the weights.
+        environment: where it was made; empty where the predictor was given.
+    """
 
     data: Named
     recipe: Mapping[str, Any]
     weights: Digest
-
-
-@dataclass(frozen=True)
-class EvidenceHere(Evidence):
-    """The same, with the environment of a predictor that was made here."""
-
     environment: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, data: Any, by: Answers, weights: Mapping[str, Array], *more: Any) -> Self:
+        """The evidence of examples, what answered them, its weights, and what else the method needs."""
+        named = Named(data.sha256, len(data))
+        return cls(named, by.recipe, digest_of_arrays(weights), by.environment, *more)
 
 
 class Answers(Protocol):
@@ -132,29 +134,18 @@ class Answers(Protocol):
         ...
 
 
-def evidence_of(data: Any, by: Answers, **more: Any) -> dict[str, Any]:
-    """The evidence of a certificate: the examples, what answered them, and what else its method needs."""
-    return {"data": named(data), "recipe": by.recipe, **more, "environment": by.environment}
-
-
 def refuse_other_examples(certificate: PredictorCertificate, data: Any) -> None:
-    """Facts are established again on the examples that they are about."""
-    if dict(certificate.evidence["data"]) != named(data):
+    """Errors are counted again on the examples that they are of."""
+    if certificate.evidence.data != Named(data.sha256, len(data)):
         raise CertificateError("these are not the examples of the certificate: their sha256 differs")
 
 
 def errors_again(certificate: PredictorCertificate, data: Any, weights: str, scores: Callable[[Any], Array]) -> int:
     """The errors of its examples, counted again; refuses other examples, weights of another digest, another count."""
     refuse_other_examples(certificate, data)
-    if weights != certificate.evidence["weights"]:
+    if weights != certificate.evidence.weights:
         raise CertificateError("the weights are not those of the certificate: their sha256 differs")
     errors = count_wrong(scores(data), len(data))
-    if errors != certificate.facts["errors"]:
-        raise CertificateError(f"{errors} errors are counted, {certificate.facts['errors']} are claimed")
+    if errors != certificate.errors:
+        raise CertificateError(f"{errors} errors are counted, {certificate.errors} are claimed")
     return errors
-
-
-def of_another_count(certificate: PredictorCertificate) -> str | None:
-    """What does not fit where all examples are tested on: as many are claimed as there are."""
-    claimed, there = certificate.facts["n"], certificate.evidence["data"]["examples"]
-    return None if claimed == there else f"{claimed} examples are claimed, the data have {there}"

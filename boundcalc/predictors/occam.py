@@ -21,7 +21,7 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.schema import Count, write
-from boundcalc.predictors._statements import G7, H, read_as
+from boundcalc.predictors._statements import G7, H
 from boundcalc.predictors._tails import float_limit
 from boundcalc.predictors.certificate import (
     METHODS,
@@ -38,11 +38,8 @@ from boundcalc.predictors.data import (
     Array,
     Data,
     Evidence,
-    EvidenceHere,
     digest_of_arrays,
     errors_again,
-    evidence_of,
-    of_another_count,
 )
 from boundcalc.predictors.reference import Reference
 
@@ -223,23 +220,19 @@ def certify_message(
     network: Network, code: Code, message: Message, data: Data, delta: float, *, others: Sequence[Code] = ()
 ) -> Certified:
     """The certificate of a message: its weights, bits and errors; delta is shared with the other codes tried."""
-    share = equal_shares(delta, 1 + len(others))
-    weights = code.weights(message, network.checkpoint)
-    errors = count_wrong(network.scores(weights, data), len(data))
+    weights, share = code.weights(message, network.checkpoint), equal_shares(delta, 1 + len(others))
     certificate = issue(
         "occam",
-        "G7",
-        {"errors": errors, "n": len(data), "bits": code.bits(message)},
+        count_wrong(network.scores(weights, data), len(data)),
         delta=delta,
-        alternatives=tuple({**write(tried, complete=True), "delta": share} for tried in (code, *others)),
-        chosen=0,
-        evidence=evidence_of(data, network, message=message, weights=digest_of_arrays(weights)),
+        alternatives=({**write(tried, complete=True), "delta": share} for tried in (code, *others)),
+        evidence=_Evidence.of(data, network, weights, message),
     )
     return Certified(certificate, weights)
 
 
 @dataclass(frozen=True)
-class _Evidence(EvidenceHere):
+class _Evidence(Evidence):
     message: Message
 
 
@@ -248,30 +241,31 @@ class _Tried(Code, Alternative):
     """An alternative: a code."""
 
 
-def _consistent(certificate: PredictorCertificate) -> str | None:
-    message = read_as(_Evidence, "evidence", certificate.evidence).message
-    bits, claimed = certificate.alternative.bits(message), certificate.facts["bits"]
-    if not bits <= claimed <= bits * (1 + 1e-9):
-        return f"the message takes {bits!r} bits in its code, {claimed!r} are claimed"
-    return of_another_count(certificate)
+def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
+    evidence = certificate.evidence
+    return "G7", {"n": evidence.data.examples, "bits": certificate.alternative.bits(evidence.message)}
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
-    network = network_of(certificate.evidence["recipe"])
-    message = read_as(_Evidence, "evidence", certificate.evidence).message
-    weights = certificate.alternative.weights(message, network.checkpoint)
+    network = network_of(certificate.evidence.recipe)
+    weights = certificate.alternative.weights(certificate.evidence.message, network.checkpoint)
     errors = errors_again(certificate, data, digest_of_arrays(weights), lambda x: network.scores(weights, x))
     return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
 
 
-METHODS.register(Method("occam", (G7,), "decoded from the message", _Evidence, _consistent, _establish, _Tried))
+METHODS.register(Method("occam", "decoded from the message", (G7,), _Evidence, _facts, _establish, _Tried))
+
+
+def _all(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
+    """All examples are tested on."""
+    return "H", {"n": certificate.evidence.data.examples}
 
 
 def _answers_alike(certificate: PredictorCertificate, data: Any, learner_of: LearnerOf) -> str:
     """Establish that the same predictor makes the same errors; `learner_of` gives its `weights` and `scores`."""
-    predictor = learner_of(certificate.evidence["recipe"])
+    predictor = learner_of(certificate.evidence.recipe)
     errors_again(certificate, data, predictor.weights, predictor.scores)
     return "the same weights answered the same examples: the same errors"
 
 
-METHODS.register(Method("held-out", (H,), "given, with its weights", Evidence, of_another_count, _answers_alike))
+METHODS.register(Method("held-out", "given, with its weights", (H,), Evidence, _all, _answers_alike))

@@ -23,7 +23,7 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import certainly_le, upper_float
 from boundcalc.base.schema import Count, write
-from boundcalc.predictors._statements import ErrorCount, PredictorStatement, read_as
+from boundcalc.predictors._statements import ErrorCount, PredictorStatement
 from boundcalc.predictors._tails import binomial_mass, root, rounded_up
 from boundcalc.predictors.certificate import (
     METHODS,
@@ -32,18 +32,16 @@ from boundcalc.predictors.certificate import (
     LearnerOf,
     Method,
     PredictorCertificate,
-    digest_of,
     equal_shares,
     issue,
+    text_of,
 )
 from boundcalc.predictors.data import (
     Array,
     Data,
-    EvidenceHere,
+    Evidence,
     digest_of_arrays,
     errors_again,
-    evidence_of,
-    of_another_count,
 )
 from boundcalc.predictors.occam import Network
 from boundcalc.predictors.reference import Reference
@@ -230,61 +228,50 @@ def certify_draws(
     network: Network, prior: Prior, posterior: Sequence[LatticeLaw], data: Data, delta: float, draws: int = 4
 ) -> Certified:
     """The best of a few draws whose seeds were fixed before the data; each has an equal share of delta."""
-    share, fixed = equal_shares(delta, draws), write(prior, complete=True)
-    outcomes: list[tuple[float, int, dict[str, Any], dict[str, Array]]] = []
+    fixed = {**write(prior, complete=True), "delta": equal_shares(delta, draws)}
+    outcomes: list[Certified] = []
     for seed in range(draws):
-        drawn = _draw_weights(posterior, seed)
-        weights = prior.weights(drawn, network.checkpoint)
-        wrong = count_wrong(network.scores(weights, data), len(data))
-        facts = {"errors": wrong, "n": len(data), "nats": upper_float(log_ratio(posterior, prior.laws, drawn))}
-        outcomes.append((_G6_PRIME.risk(facts, share), seed, facts, weights))
-    _, chosen, facts, weights = min(outcomes, key=lambda outcome: outcome[:2])
-    certificate = issue(
-        "pac-bayes",
-        "G6'",
-        facts,
-        delta=delta,
-        alternatives=tuple({**fixed, "draw": seed, "delta": share} for seed in range(draws)),
-        chosen=chosen,
-        evidence=evidence_of(data, network, posterior=tuple(posterior), weights=digest_of_arrays(weights)),
-    )
-    return Certified(certificate, weights)
+        weights = prior.weights(_draw_weights(posterior, seed), network.checkpoint)
+        certificate = issue(
+            "pac-bayes",
+            count_wrong(network.scores(weights, data), len(data)),
+            delta=delta,
+            alternatives=({**fixed, "draw": draw} for draw in range(draws)),
+            chosen=seed,
+            evidence=_Evidence.of(data, network, weights, tuple(posterior)),
+        )
+        outcomes.append(Certified(certificate, weights))
+    return min(outcomes, key=lambda outcome: outcome.certificate.risk)
 
 
 @dataclass(frozen=True)
-class _Evidence(EvidenceHere):
+class _Evidence(Evidence):
     posterior: tuple[LatticeLaw, ...]
 
 
-def _consistent(certificate: PredictorCertificate) -> str | None:
-    seeds: dict[str, list[tuple[int, float]]] = {}
+def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
+    draws: dict[str, list[tuple[int, float]]] = {}
     for entry in certificate.alternatives:
-        listed = digest_of({name: value for name, value in entry.items() if name not in ("draw", "delta")})
-        seeds.setdefault(listed, []).append((entry["draw"], entry["delta"]))
-    for drawn in seeds.values():
+        draws.setdefault(text_of(entry, "draw", "delta"), []).append((entry.draw, entry.delta))
+    for drawn in draws.values():
         if [seed for seed, _ in drawn] != list(range(len(drawn))) or len({share for _, share in drawn}) > 1:
-            return "draws from one prior have the seeds 0, 1, 2, .. and equal shares of delta: none can be left out"
-    laws, size = len(certificate.evidence["posterior"]), sum(certificate.alternative.sizes)
-    if laws != size:
-        return f"{laws} laws in the posterior, {size} in the prior"
-    return of_another_count(certificate)
+            raise CertificateError(
+                "draws from one prior have the seeds 0, 1, 2, .. and equal shares of delta: none can be left out"
+            )
+    prior, posterior = certificate.alternative, certificate.evidence.posterior
+    if len(posterior) != sum(prior.sizes):
+        raise CertificateError(f"{len(posterior)} laws in the posterior, {sum(prior.sizes)} in the prior")
+    nats = upper_float(log_ratio(posterior, prior.laws, _draw_weights(posterior, prior.draw)))
+    return "G6'", {"n": certificate.evidence.data.examples, "nats": nats}
 
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
-    prior, posterior = certificate.alternative, read_as(_Evidence, "evidence", certificate.evidence).posterior
-    drawn = _draw_weights(posterior, prior.draw)
-    nats = upper_float(log_ratio(posterior, prior.laws, drawn))
-    claimed = certificate.facts["nats"]
-    if not nats <= claimed <= nats + 1e-9 * max(1.0, abs(nats)):
-        raise CertificateError(f"the log ratio at the draw is {nats!r}, {claimed!r} is claimed")
-    network = network_of(certificate.evidence["recipe"])
-    weights = prior.weights(drawn, network.checkpoint)
+    prior, network = certificate.alternative, network_of(certificate.evidence.recipe)
+    weights = prior.weights(_draw_weights(certificate.evidence.posterior, prior.draw), network.checkpoint)
     errors = errors_again(certificate, data, digest_of_arrays(weights), lambda x: network.scores(weights, x))
-    return (
-        f"drawn again from the posterior: the same log ratio, weights equal to the bit; {errors} errors counted again"
-    )
+    return f"drawn again from the posterior: weights equal to the bit; {errors} errors counted again"
 
 
 METHODS.register(
-    Method("pac-bayes", (_G6_PRIME,), "drawn once from the posterior", _Evidence, _consistent, _establish, _Drawn)
+    Method("pac-bayes", "drawn once from the posterior", (_G6_PRIME,), _Evidence, _facts, _establish, _Drawn)
 )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from boundcalc.base.answers import count_wrong
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
 from boundcalc.base.schema import Count, write
 from boundcalc.predictors._statements import H
 from boundcalc.predictors.certificate import (
@@ -28,9 +28,8 @@ from boundcalc.predictors.data import (
     Answers,
     Array,
     Data,
-    EvidenceHere,
+    Evidence,
     digest_of_arrays,
-    evidence_of,
     fixed_order,
     refuse_other_examples,
 )
@@ -173,7 +172,7 @@ def pick_to_learn(
     least, best = 1.0, None
     for index in sorted(range(len(members)), key=lambda i: (members[i].prefix, members[i].seed, members[i].batches)):
         member = members[index]
-        if _risk(member, 0, m) >= least:
+        if member.risk(0, m) >= least:
             continue
         if run is None or not run.leads_to(member):
             run = Run(learner, ordered, member.prefix, member.seed, np.arange(member.prefix, m))
@@ -181,7 +180,7 @@ def pick_to_learn(
         for size in member.batches[len(run.batches) :]:
             run.round(size)
             report(run)
-        if (risk := _risk(member, run.wrong, m)) < least:
+        if (risk := member.risk(run.wrong, m)) < least:
             least, best = risk, (index, run.stop())
     if best is None:
         raise InvalidSetting("no member of the plan can certify a risk below 1, even without errors: plan fewer picks")
@@ -190,23 +189,13 @@ def pick_to_learn(
     state = _replay(learner, ordered, member, stop)
     certificate = issue(
         "p2l" if any(member.batches for member in members) else "holdout",
-        member.statement.name,
-        _facts(member, stop.wrong, m),
+        stop.wrong,
         delta=delta,
-        alternatives=tuple(members),
+        alternatives=members,
         chosen=index,
-        evidence=evidence_of(data, learner, picks=places[list(stop.picks)].tolist(), weights=stop.weights),
+        evidence=_Evidence.of(data, learner, learner.weights(state), tuple(places[list(stop.picks)].tolist())),
     )
     return Certified(certificate, state)
-
-
-def _facts(member: Member, wrong: int, m: int) -> dict[str, Any]:
-    picks = {"picks": member.stop, "references": member.references} if member.batches else {}
-    return {"errors": wrong, "n": m - member.prefix, **picks}
-
-
-def _risk(member: Member, wrong: int, m: int) -> float:
-    return member.statement.risk(_facts(member, wrong, m), member.delta)
 
 
 def _replay(learner: Learner, data: Data, member: Member, stop: _Stop) -> Any:
@@ -226,35 +215,37 @@ def _replay(learner: Learner, data: Data, member: Member, stop: _Stop) -> Any:
     return again.state
 
 
-def _consistent(certificate: PredictorCertificate) -> str | None:
-    member, facts = certificate.alternative, certificate.facts
-    examples, picks = certificate.evidence["data"]["examples"], certificate.evidence["picks"]
+@dataclass(frozen=True)
+class _Evidence(Evidence):
+    picks: tuple[Count, ...]
+
+
+def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
+    member, examples, picks = certificate.alternative, certificate.evidence.data.examples, certificate.evidence.picks
     if len(set(picks)) != len(picks) or any(place >= examples for place in picks):
-        return f"the picks are not different places of the {examples} examples"
-    if certificate.statement != member.statement.name or len(picks) != member.stop:
-        return f"the alternative taken is one of {member.statement.name} and stops at {member.stop} picks"
-    if facts != (expected := _facts(member, facts["errors"], examples)):
-        return f"the facts are not those of the alternative taken, which are {expected}"
-    return None
+        raise CertificateError(f"the picks are not different places of the {examples} examples")
+    if len(picks) != member.stop:
+        raise CertificateError(f"{len(picks)} examples are picked, the alternative taken stops at {member.stop} picks")
+    return member.facts(examples)
 
 
 def _establish(certificate: PredictorCertificate, data: Any, learner_of: LearnerOf) -> str:
     """Run again on the same data: the same picks, errors and bits, or `NotReproduced` says what differs."""
     evidence, member, places = certificate.evidence, certificate.alternative, fixed_order(len(data))
     refuse_other_examples(certificate, data)
-    learner = learner_of(evidence["recipe"])
-    if write(learner.recipe) != evidence["recipe"]:
+    learner = learner_of(evidence.recipe)
+    if write(learner.recipe) != evidence.recipe:
         raise NotReproduced("the learner's recipe is not that of the certificate")
     stop = Run.to_stop(learner, data.take(places), member, np.arange(member.prefix, len(data))).stop()
     differs: list[str] = []
-    if places[list(stop.picks)].tolist() != evidence["picks"]:
+    if tuple(places[list(stop.picks)].tolist()) != evidence.picks:
         differs.append("other examples are picked")
-    if stop.wrong != certificate.facts["errors"]:
-        differs.append(f"{stop.wrong} errors, not {certificate.facts['errors']}")
-    if stop.weights != evidence["weights"]:
+    if stop.wrong != certificate.errors:
+        differs.append(f"{stop.wrong} errors, not {certificate.errors}")
+    if stop.weights != evidence.weights:
         differs.append("the weights are not equal to the bit")
     if differs:
-        here, there = write(learner.environment), evidence["environment"]
+        here, there = write(learner.environment), evidence.environment
         names = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
         why = f" (here {', '.join(names)} differ: run it here and issue a certificate of its own)" if names else ""
         raise NotReproduced(f"trained again, {' and '.join(differs)}{why}")
@@ -262,12 +253,5 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Learner
     return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 
 
-@dataclass(frozen=True)
-class _Evidence(EvidenceHere):
-    picks: tuple[Count, ...]
-
-
-METHODS.register(Method("holdout", (H,), "trained on the prefix", _Evidence, _consistent, _establish, Member))
-METHODS.register(
-    Method("p2l", (H, G10R), "trained on the prefix and the picks", _Evidence, _consistent, _establish, Member)
-)
+METHODS.register(Method("holdout", "trained on the prefix", (H,), _Evidence, _facts, _establish, Member))
+METHODS.register(Method("p2l", "trained on the prefix and the picks", (H, G10R), _Evidence, _facts, _establish, Member))

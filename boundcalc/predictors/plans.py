@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 from flint import arb
 
@@ -133,10 +134,15 @@ class Member:
         """Picks at this stop."""
         return sum(self.batches)
 
-    @property
-    def statement(self) -> PredictorStatement:
-        """What its number follows from."""
-        return G10R if self.batches else H
+    def facts(self, examples: int) -> tuple[str, dict[str, Any]]:
+        """The statement that its number follows from, and what this needs of so many examples besides the errors."""
+        n = {"n": examples - self.prefix}
+        return ("G10r", {**n, "picks": self.stop, "references": self.references}) if self.batches else ("H", n)
+
+    def risk(self, errors: int, examples: int) -> float:
+        """The bound that so many errors left would prove."""
+        name, facts = self.facts(examples)
+        return (G10R if name == "G10r" else H).risk({"errors": errors, **facts}, self.delta)
 
 
 def shared(members: Iterable[Member], delta: float) -> tuple[Member, ...]:

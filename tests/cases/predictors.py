@@ -14,8 +14,8 @@ import numpy as np
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors._statements import PredictorStatement
-from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue
-from boundcalc.predictors.data import Array, Data, digest_of_arrays
+from boundcalc.predictors.certificate import METHODS, Alternative, Method, PredictorCertificate, issue
+from boundcalc.predictors.data import Array, Data, Evidence, Named, digest_of_arrays
 from boundcalc.predictors.occam import Code, Message, Update, certify_message
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
 from boundcalc.predictors.picking import pick_to_learn
@@ -196,19 +196,9 @@ def _held_out() -> Iterator[PredictorExample]:
     data, other = _noisy()
 
     def make() -> PredictorCertificate:
-        return issue(
-            "held-out",
-            "H",
-            {"errors": count_wrong(_Given().scores(data), len(data)), "n": len(data)},
-            delta=0.05,
-            alternatives=({"delta": 0.05},),
-            chosen=0,
-            evidence={
-                "data": {"sha256": data.sha256, "examples": len(data)},
-                "recipe": {"at": _Given().at},
-                "weights": _Given().weights,
-            },
-        )
+        evidence = Evidence(Named(data.sha256, len(data)), {"at": _Given().at}, _Given().weights, {})
+        errors = count_wrong(_Given().scores(data), len(data))
+        return issue("held-out", errors, delta=0.05, alternatives=[Alternative(0.05)], evidence=evidence)
 
     yield PredictorExample(make, data, other, lambda recipe: _Given(recipe["at"]), tuple(_fixed()))
 

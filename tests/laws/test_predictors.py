@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, known_methods
+from boundcalc.base.schema import read, write
+from boundcalc.predictors.certificate import METHODS, Method, PredictorCertificate, issue, known_methods
 from boundcalc.testing import Cases
 from tests.cases.predictors import cases
-from tests.laws.kinds.predictors import LAWS, World, check_predictor
+from tests.laws.kinds.predictors import LAWS, PredictorExample, World, check_predictor
 
 
 @pytest.mark.parametrize("name", known_methods())
@@ -39,7 +40,7 @@ def test_what_one_law_alone_sees() -> None:
     broken(
         replace(held_out, establish=lambda *_: "believed"),
         "other_examples_are_refused",
-        "forged_facts_are_refused_on_the_examples",
+        "a_forged_count_is_refused_on_the_examples",
         "forged_evidence_is_refused_on_the_examples",
         "only_answers_above_zero_are_right",
     )
@@ -53,10 +54,12 @@ def test_fields_that_nobody_reads_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
     """Whatever a reader leaves unread: here all that its evidence lacks or has besides."""
     from boundcalc.predictors import certificate
 
-    strict = certificate.read_as
+    (example,) = cases("held-out").examples
+    full = write(example.certificate.evidence, complete=True)
 
     def lax(kind: Any, what: str, data: Any) -> Any:
-        return data if what == "evidence" else strict(kind, what, data)
+        more = {name: data[name] for name in full.keys() & data.keys()} if what == "evidence" else data
+        return read(kind, full | more if what == "evidence" else more, what)
 
     monkeypatch.setattr(certificate, "read_as", lax)
     broken(METHODS["held-out"], "nothing_in_it_goes_unread")
@@ -66,7 +69,7 @@ def test_weights_that_nobody_compares_are_seen() -> None:
     held_out = METHODS["held-out"]
 
     def careless(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
-        own = {**certificate.evidence, "weights": learner_of(certificate.evidence["recipe"]).weights}
+        own = replace(certificate.evidence, weights=learner_of(certificate.evidence.recipe).weights)
         return held_out.establish(replace(certificate, evidence=own), data, learner_of)
 
     broken(replace(held_out, establish=careless), "forged_evidence_is_refused_on_the_examples")
@@ -77,7 +80,7 @@ def test_answers_that_are_counted_as_right_without_being_above_zero_are_seen() -
     held_out = METHODS["held-out"]
 
     def counted(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
-        predictor = learner_of(certificate.evidence["recipe"])
+        predictor = learner_of(certificate.evidence.recipe)
         answers = predictor.scores(data)
         careless = SimpleNamespace(weights=predictor.weights, scores=lambda _: np.where(answers <= 0, -1.0, 1.0))
         return held_out.establish(certificate, data, lambda _: careless)
@@ -89,10 +92,17 @@ def test_an_order_that_an_author_may_choose_is_seen() -> None:
     """As the split once was: evidence that facts follow from, in no alternative. The forger counts its facts anew."""
     held_out = METHODS["held-out"]
     evidence = make_dataclass("Ordered", [("order", int)], bases=(held_out.evidence,), frozen=True)
-    (example,) = cases("held-out").examples
-    made = example.certificate
-    ordered = replace(example, make=lambda: replace(made, evidence={**made.evidence, "order": 0}))
     free = replace(held_out, evidence=evidence)
+
+    (example,) = cases("held-out").examples
+    old = example.certificate
+
+    class Ordered(PredictorExample):
+        def issued_by(self, method: Method) -> PredictorCertificate:
+            more = {**write(old.evidence, complete=True), "order": 0}
+            return issue(method.name, old.errors, delta=0.05, alternatives=old.alternatives, evidence=more)
+
+    ordered = Ordered(example.make, example.data, example.other, example.learner_of, example.worlds)
     found = check_predictor(free, Cases([ordered], None, {"none": free}))
     assert [c.law for c in found.complaints if c.law != "wrong"] == ["forged_evidence_is_refused_on_the_examples"]
 

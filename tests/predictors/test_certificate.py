@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, issue, verify_predictor
-from boundcalc.predictors.data import named
+from boundcalc.predictors.certificate import Alternative, PredictorCertificate, equal_shares, issue, verify_predictor
+from boundcalc.predictors.data import Evidence, Named
 from tests.cases.predictors import cases
 from tests.cases.predictors import thresholds as draw
 from tests.laws.kinds.predictors import leaves, put
@@ -22,7 +22,7 @@ MADE = {str(case): case.certificate for case in cases("holdout").examples}
 def test_a_field_of_another_type_is_refused() -> None:
     raw = MADE["H"].to_json()
     assert PredictorCertificate.from_json(raw) == MADE["H"]
-    fixed = [(path, value) for path, value in leaves(raw) if path[1:2] not in (("recipe",), ("environment",))]
+    fixed = [(path, value) for path, value in leaves(raw) if not {"recipe", "environment"} & set(path[1:2])]
     for path, value in fixed:
         for other in ([], {}) if value != [] else (None, {}):
             with pytest.raises(CertificateError):
@@ -40,13 +40,12 @@ def test_alternatives_may_not_spend_more_than_delta() -> None:
         lambda r: r["alternatives"][0].update(more=1),
         lambda r: r["alternatives"][0].pop("seed"),
         lambda r: r.update(method="occult"),
-        lambda r: r.update(statement="G10r"),
-        lambda r: r.update(format="boundcalc-predictor-certificate/3"),
+        lambda r: r.update(format="boundcalc-predictor-certificate/4"),
     ):
         forged = copy.deepcopy(raw)
         change(forged)
         with pytest.raises(CertificateError):
-            PredictorCertificate.from_json(forged)
+            verify_predictor(PredictorCertificate.from_json(forged))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 49])
@@ -65,7 +64,7 @@ def test_the_reader_is_strict(tmp_path: Path) -> None:
         with pytest.raises(CertificateError, match=r"c\.json"):
             PredictorCertificate.load(tmp_path / "c.json")
     for data in (None, [], "x", {}, {"format": "boundcalc-predictor-certificate/3"}):
-        with pytest.raises(CertificateError, match="need 'boundcalc-predictor-certificate/4'"):
+        with pytest.raises(CertificateError, match="need 'boundcalc-predictor-certificate/5'"):
             PredictorCertificate.from_json(data)
 
 
@@ -80,12 +79,14 @@ class _Given:
 
 def test_a_held_out_certificate_is_about_as_many_examples_as_there_are() -> None:
     """More examples claimed than answered, beside the digest of those that were, make the number smaller."""
-    evidence = {"data": named(DATA), "recipe": {"kind": "mine"}, "weights": _Given.weights}
-    facts = {"errors": int((DATA.y < 0.5).sum()), "n": len(DATA)}
-    true = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
+
+    def issued(examples: int) -> PredictorCertificate:
+        evidence = Evidence(Named(DATA.sha256, examples), {"kind": "mine"}, _Given.weights, {})
+        errors = int((DATA.y < 0.5).sum())
+        return issue("held-out", errors, delta=0.05, alternatives=[Alternative(0.05)], evidence=evidence)
+
+    true, false = issued(len(DATA)), issued(10 * len(DATA))
     assert verify_predictor(true, DATA, lambda _: _Given()).established is not None
-    evidence["data"]["examples"] = facts["n"] = 10 * len(DATA)
-    false = issue("held-out", "H", facts, delta=0.05, alternatives=({"delta": 0.05},), chosen=0, evidence=evidence)
     assert false.risk < true.risk
     with pytest.raises(CertificateError, match="not the examples"):
         verify_predictor(false, DATA, lambda _: _Given())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -57,12 +58,11 @@ def test_no_draw_can_be_left_out() -> None:
     entry = best.alternatives[best.chosen]
     before = best.alternatives[: best.chosen]
     lists = {
-        "alone": [{**entry, "delta": 0.05}],
-        "others missing": [{**entry, "delta": 0.025}, {**before[0], "delta": 0.025}],
-        "more than its share": [*({**each, "delta": 1e-6} for each in before), {**entry, "delta": 0.04}],
+        "alone": [replace(entry, delta=0.05)],
+        "others missing": [replace(entry, delta=0.025), replace(before[0], delta=0.025)],
+        "more than its share": [*(replace(other, delta=1e-6) for other in before), replace(entry, delta=0.04)],
     }
-    for alternatives in lists.values():
-        chosen = next(place for place, each in enumerate(alternatives) if each["draw"] == entry["draw"])
-        facts, listed = {"delta": 0.05, "chosen": chosen, "evidence": best.evidence}, tuple(alternatives)
+    for listed in lists.values():
+        chosen = next(place for place, other in enumerate(listed) if other.draw == entry.draw)
         with pytest.raises(CertificateError, match=r"seeds 0, 1, 2, \.\. and equal shares"):
-            issue("pac-bayes", "G6'", best.facts, alternatives=listed, **facts)
+            issue("pac-bayes", best.errors, delta=0.05, alternatives=listed, chosen=chosen, evidence=best.evidence)

@@ -16,7 +16,7 @@ from boundcalc.base.output import write_bytes
 from boundcalc.base.rounding import confidence, down, up
 from boundcalc.base.schema import Count, Positive, write
 from boundcalc.base.validate import known_keys
-from boundcalc.predictors._statements import G15, G15P, read_as
+from boundcalc.predictors._statements import G15, G15P
 from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,
@@ -25,7 +25,7 @@ from boundcalc.predictors.certificate import (
     PredictorCertificate,
     issue,
 )
-from boundcalc.predictors.data import Array, Data, EvidenceHere, digest_of_arrays, named, refuse_other_examples
+from boundcalc.predictors.data import Array, Data, Evidence, Named, digest_of_arrays, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
 from boundcalc.predictors.rules.tables import tables_of
@@ -144,29 +144,27 @@ def certificate_of(
     if proof is None or proved is None:
         raise InvalidSetting(str(explanation))
     tested = data.take(range(prefix, len(data)))
-    facts: dict[str, Any] = {"errors": rule.errors(tested.x, tested.y), "n": len(tested)}
+    named, here = Named(data.sha256, len(data)), {"python": platform.python_version(), "numpy": np.__version__}
     return issue(
         "rule",
-        "G15p" if prefix else "G15",
-        facts if prefix else {**facts, "bits": rule.price()[1]},
+        rule.errors(tested.x, tested.y),
         delta=delta,
         alternatives=(_Fixed(delta, "" if prefix else CODE, prefix),),
-        chosen=0,
         evidence={
-            "data": named(data),
+            "data": named,
             "recipe": network.recipe,
             "weights": digest_of_arrays(network.weights),
             "rule": rule.to_json(),
             "proof": proof.to_json(),
             "margin": proved.margin,
-            "environment": {"python": platform.python_version(), "numpy": np.__version__},
+            "environment": here,
         },
     )
 
 
 def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
     """The rule in words, its inputs and margin; and what it costs as a truth table or decision tree, without a name."""
-    evidence = _Evidence.of(certificate)
+    evidence = certificate.evidence
     rule = evidence.rule
     facts = {"rule": str(rule), "inputs": _reach(rule, evidence.proof), "margin": evidence.margin}
     if "bits" in certificate.facts:
@@ -175,13 +173,13 @@ def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
             "function": rule.price()[0],
             "unnamed": kind,
             "bits_unnamed": bits,
-            "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
+            "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.alternative.delta),
         }
     return facts
 
 
 @dataclass(frozen=True)
-class _Evidence(EvidenceHere):
+class _Evidence(Evidence):
     rule: Rule
     proof: Proof
     margin: Positive
@@ -190,11 +188,6 @@ class _Evidence(EvidenceHere):
         known_keys("the recipe of a rule", self.recipe, ("kind", "architecture", "trial"))
         if self.recipe.get("kind") != "stored network" or not isinstance(self.recipe.get("trial"), Mapping | None):
             raise InvalidSetting("the recipe of a rule is a stored network")
-
-    @classmethod
-    def of(cls, certificate: PredictorCertificate) -> _Evidence:
-        """What a certificate of a rule holds."""
-        return read_as(cls, "evidence", certificate.evidence)
 
 
 @dataclass(frozen=True)
@@ -209,26 +202,18 @@ class _Fixed(Alternative):
             raise InvalidSetting(f"a rule is of the code {CODE!r}, or read off a prefix; got {self}")
 
 
-def _consistent(certificate: PredictorCertificate) -> str | None:
-    evidence, facts = _Evidence.of(certificate), certificate.facts
+def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
+    evidence, prefix = certificate.evidence, certificate.alternative.prefix
     rule, proof = evidence.rule, evidence.proof
     if not 0 <= proof.low <= proof.high <= rule.T:
-        return f"{proof.low} to {proof.high} ones among {rule.T} bits"
-    prefix, examples = certificate.taken["prefix"], evidence.data.examples
-    if facts["n"] != examples - prefix:
-        return f"{facts['n']} examples are claimed, the data have {examples} and a prefix of {prefix}"
-    if certificate.statement != ("G15p" if prefix else "G15"):
-        return "G15 is based on the code of rules, G15p on a prefix that the rule is read off"
-    if not prefix:
-        bits = rule.price()[1]
-        if not bits <= facts["bits"] <= bits * (1 + 1e-9):
-            return f"the rule takes {bits!r} bits, {facts['bits']!r} are claimed"
-    return None
+        raise CertificateError(f"{proof.low} to {proof.high} ones among {rule.T} bits")
+    n = {"n": evidence.data.examples - prefix}
+    return ("G15p", n) if prefix else ("G15", {**n, "bits": rule.price()[1]})
 
 
 def _prove(certificate: PredictorCertificate, network_of: LearnerOf) -> str:
     """Shows again, from the stored weights, that the network follows the rule."""
-    evidence = _Evidence.of(certificate)
+    evidence = certificate.evidence
     network = StoredNetwork.of(network_of(evidence.recipe))
     if digest_of_arrays(network.weights) != evidence.weights:
         raise CertificateError("this is not the network of the certificate: the sha256 of its weights differs")
@@ -243,22 +228,13 @@ def _prove(certificate: PredictorCertificate, network_of: LearnerOf) -> str:
 
 def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
     refuse_other_examples(certificate, data)
-    rule, n = _Evidence.of(certificate).rule, certificate.facts["n"]
+    rule, n = certificate.evidence.rule, certificate.facts["n"]
     errors = rule.errors(np.asarray(data.x)[-n:], np.asarray(data.y)[-n:])
-    if errors != certificate.facts["errors"]:
+    if errors != certificate.errors:
         raise CertificateError(f"the rule errs on {errors} examples, {certificate.facts['errors']} are claimed")
     return f"{_prove(certificate, network_of)}; {errors} errors of the rule counted again"
 
 
 METHODS.register(
-    Method(
-        "rule",
-        (G15, G15P),
-        "as trained, with its own weights",
-        _Evidence,
-        _consistent,
-        _establish,
-        _Fixed,
-        _prove,
-    )
+    Method("rule", "as trained, with its own weights", (G15, G15P), _Evidence, _facts, _establish, _Fixed, _prove)
 )

@@ -101,7 +101,7 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
     torch.save(near.state_dict(), tmp_path / "near.pt")
     found = boundcalc.certify(near, (x, y), methods=["occam"], reference=tmp_path / "init.pt")
     certificate = found.certificates["occam"]
-    assert certificate.taken["reference"]["checkpoint"] is not None
+    assert certificate.alternative.reference.checkpoint is not None
     assert "from the checkpoint init.pt on" in found["occam"].based_on
     assert certificate.risk < 0.3
     assert found["occam"].certifies == "decoded from the message"
@@ -119,7 +119,7 @@ def test_the_model_in_few_bits_is_certified_and_decodes_to_the_bit(trained: Any,
         methods=["occam"],
         reference=tmp_path / "init.pt",
     )
-    assert alone.certificates["occam"].evidence["recipe"]["answers"] == "the architecture as described"
+    assert alone.certificates["occam"].evidence.recipe["answers"] == "the architecture as described"
     assert alone.certificates["occam"].facts == certificate.facts
     outputs = found.outputs
     assert outputs is not None

@@ -90,7 +90,7 @@ def test_where_a_network_is_not_the_rule_the_input_is_the_answer():
     with pytest.raises(CertificateError, match="not shown"):
         prove(tables, found.rule, Proof(0, 128, found.proof.tree))
     certificate = certificate_of(stored, found, data, 0.05)
-    assert [certificate.evidence["proof"][end] for end in ("low", "high")] == [19, 109]
+    assert (certificate.evidence.proof.low, certificate.evidence.proof.high) == (19, 109)
 
 
 def test_scores_eight_times_as_large_do_not_deceive_the_checker():

@@ -76,13 +76,7 @@ class PredictorExample:
         """The certificate with the number that this method's statement gives."""
         c = self.certificate
         return issue(
-            method.name,
-            c.statement,
-            c.facts,
-            delta=c.delta,
-            alternatives=tuple(c.alternatives),
-            chosen=c.chosen,
-            evidence=c.evidence,
+            method.name, c.errors, delta=c.delta, alternatives=c.alternatives, chosen=c.chosen, evidence=c.evidence
         )
 
 
@@ -146,22 +140,18 @@ def a_forged_number_is_refused(method: Method, at: PredictorExample) -> str | No
     return None
 
 
-def forged_facts_are_refused_on_the_examples(method: Method, at: PredictorExample) -> str | None:
-    """A forger who changes a fact and computes the number anew is found out where the examples are."""
+def a_forged_count_is_refused_on_the_examples(method: Method, at: PredictorExample) -> str | None:
+    """A forger who changes the errors and computes the number anew is found out where the examples are."""
     with _known(method):
         made = at.issued_by(method)
-        statement = method.statement_named(made.statement)
-        for name, value in made.facts.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                continue
-            for other in (value - 1, value + 1) if isinstance(value, int) else (value * 0.99, value * 1.01):
-                facts = {**made.facts, name: other}
-                try:
-                    forged = replace(made, facts=facts, risk=statement.risk(facts, made.share))
-                except CertificateError:
-                    continue  # no run has such facts
-                if not _refused(forged.to_json(), at, at.data):
-                    return f"{name} {other!r} is established, where {value!r} was found"
+        for errors in (made.errors - 1, made.errors + 1):
+            try:
+                forged = replace(made, errors=errors)
+                forged = replace(forged, risk=forged.value)
+            except CertificateError:
+                continue  # no run has such facts
+            if not _refused(forged.to_json(), at, at.data):
+                return f"{errors} errors are established, where {made.errors} were found"
     return None
 
 
@@ -224,12 +214,11 @@ def nothing_in_it_goes_unread(method: Method, at: PredictorExample) -> str | Non
     with _known(method):
         raw = at.issued_by(method).to_json()
         more: list[tuple[str, dict[str, Any]]] = [("a further field", {**raw, "nobody knows this": 1})]
-        for part in ("facts", "evidence"):
-            more.append((f"a further field of {part}", {**raw, part: {**raw[part], "nobody knows this": 1}}))
-            more += [
-                (f"{part} without {name}", {**raw, part: {n: v for n, v in raw[part].items() if n != name}})
-                for name in raw[part]
-            ]
+        evidence = raw["evidence"]
+        more.append(("a further field of evidence", {**raw, "evidence": {**evidence, "nobody knows this": 1}}))
+        for name in evidence:
+            rest = {n: v for n, v in evidence.items() if n != name}
+            more.append((f"evidence without {name}", {**raw, "evidence": rest}))
         entry = raw["alternatives"][raw["chosen"]]
         more.append(("an alternative taken twice", {**raw, "alternatives": [*raw["alternatives"], entry]}))
         return next((f"{what} is taken" for what, forged in more if not _refused(forged, at, None)), None)
@@ -240,7 +229,7 @@ def its_number_fails_no_more_often_than_it_says(method: Method, at: PredictorExa
     most."""
     if not at.worlds:
         return "it brings no world in which the risk is known exactly"
-    statement = method.statement_named(at.certificate.statement)
+    statement = next(one for one in method.statements if one.name == at.certificate.statement)
     for world in at.worlds:
         whole = math.fsum(chance for chance, _, _ in world.outcomes)
         if abs(whole - 1) > _CLOSE:
@@ -260,7 +249,7 @@ LAWS = (
     its_facts_are_established_from_its_examples,
     other_examples_are_refused,
     a_forged_number_is_refused,
-    forged_facts_are_refused_on_the_examples,
+    a_forged_count_is_refused_on_the_examples,
     forged_evidence_is_refused_on_the_examples,
     only_answers_above_zero_are_right,
     nothing_in_it_goes_unread,
