@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import zip_longest
 
 _NARROW = 10
@@ -12,13 +12,22 @@ _NARROW = 10
 
 def as_text(rows: Sequence[Sequence[str]], room: int | None = None, gap: int = 2) -> str:
     """A table of plain text, with a rule under its first line; cells are wrapped where the room is too small."""
-    widths = fitted(rows, room, gap)
-    lines = [line for row in rows for line in folded(row, widths, gap=gap)]
-    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+    head, *body = laid_out(rows, room, gap)
+    return "\n".join([head, "-" * width_of([head, *body]), *body])
 
 
-def fitted(rows: Sequence[Sequence[str]], room: int | None, gap: int = 3) -> list[int]:
-    """Widths of the columns: as wide as their cells, or narrowed, the widest first, until a line fits the room."""
+def width_of(texts: Sequence[str]) -> int:
+    """Characters of the longest line of some texts."""
+    return max(len(line) for text in texts for line in text.split("\n"))
+
+
+def laid_out(
+    rows: Sequence[Sequence[str]], room: int | None = None, gap: int = 2, right: Collection[int] = ()
+) -> list[str]:
+    """Every row as a text, of several lines where cells are wrapped; the columns `right` are aligned to the right.
+
+    Columns are as wide as their cells, or narrowed, the widest first, until a line fits the room; no word is cut.
+    """
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     longest = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
@@ -27,11 +36,11 @@ def fitted(rows: Sequence[Sequence[str]], room: int | None, gap: int = 3) -> lis
         if not wide:
             break
         widths[max(wide, key=lambda i: widths[i])] -= 1
-    return widths
+    return [_folded(row, widths, right, gap) for row in rows]
 
 
-def folded(cells: Sequence[str], widths: Sequence[int], right: frozenset[int] = frozenset(), gap: int = 3) -> list[str]:
-    """The lines of one row, whose cells are wrapped to the widths; no word is cut."""
+def _folded(cells: Sequence[str], widths: Sequence[int], right: Collection[int], gap: int) -> str:
+    """One row, whose cells are wrapped to the widths."""
     parts = [
         [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
         for cell, width in zip(cells, widths, strict=True)
@@ -40,4 +49,4 @@ def folded(cells: Sequence[str], widths: Sequence[int], right: frozenset[int] = 
     for line in zip_longest(*parts, fillvalue=""):
         padded = [part.rjust(widths[i]) if i in right else part.ljust(widths[i]) for i, part in enumerate(line)]
         lines.append((" " * gap).join(padded).rstrip())
-    return lines
+    return "\n".join(lines)

@@ -215,8 +215,7 @@ def _rule(model: str, data: str | None, delta: float, folder: Path | None, form:
 def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) -> bool:
     """Print every bound that the norms of a checkpoint give; whether there is any."""
     from boundcalc.cli._eval import refuse_idle_bits
-    from boundcalc.cli._report import ask
-    from boundcalc.cli._screen import show
+    from boundcalc.cli._report import ask, show
     from boundcalc.cli._setting import Question
     from boundcalc.engine.evaluate import Evaluator
     from boundcalc.lab.certification import Certification, of_bound
@@ -235,9 +234,9 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     setting = Setting(audit.architecture, audit.norms(), sample)
     # what the model's files say is not assumed; where they are silent, it is
     read = {field.name for field in fields(audit.architecture)} - set(audit.account.assumed)
-    typed = {"gamma": "margin", "train_error": "train_error", "bits": "bits"}
-    entered = ["n_train", "delta", *(field for name, field in typed.items() if options[name] is not None)]
-    question = Question(setting, dict.fromkeys((*read, "C", "norms"), "file") | dict.fromkeys(entered, "given"))
+    fields_of = {"gamma": "margin", "train_error": "train_error", "bits": "bits"}
+    typed = {"n_train", "delta", *(field for name, field in fields_of.items() if options[name] is not None)}
+    question = Question(setting, typed, {*typed, *read, "C", "norms"})
     refuse_idle_bits(question, options["bounds"])
     report = ask(question, options["bounds"], solve=not options["no_solve"])
     best = report.best()

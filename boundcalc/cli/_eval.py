@@ -73,8 +73,7 @@ def command(context: click.Context, bounds: tuple[str, ...], form: str, axes: tu
         if not sweep(question, axes, bounds, form):
             context.exit(FAILURE)
         return
-    from boundcalc.cli._report import ask
-    from boundcalc.cli._screen import show
+    from boundcalc.cli._report import ask, show
 
     report = ask(question, bounds, solve=not options["no_solve"], why=options["why"])
     best = report.best()
@@ -121,14 +120,11 @@ def _show_values(theorem: Theorem, question: Question, form: str) -> None:
         by = {"stated_by": theorem.stated_by} if theorem.stated_by else {}
         write_json({"theorem": theorem.name, **by, "assumed": assumed, "results": [b.to_json() for b in bounds]})
         return
-    rows = [
-        [
-            *(b.name, b.form, b.kind, "~" * (b.kind == "proxy") + up(b.value)),
-            *(", ".join(f"{k} {near(v, 3)}" for k, v in b.parameters.items()), b.quantity),
-        ]
-        for b in bounds
-    ]
-    write_table(("bound", "form", "kind", "value <=", "chosen", "of what"), rows)
+    rows = [("bound", "form", "kind", "value <=", "chosen", "of what")]
+    for b in bounds:
+        chosen = ", ".join(f"{name} {near(value, 3)}" for name, value in b.parameters.items())
+        rows.append((b.name, b.form, b.kind, "~" * (b.kind == "proxy") + up(b.value), chosen, b.quantity))
+    write_table(rows)
     listed = ", ".join(f"{name} {short(value)}{'*' * (name in assumed)}" for name, value in values.items())
     say(f"at {listed}" + " (* default: --set NAME=VALUE changes it)" * bool(assumed))
     if theorem.stated_by:

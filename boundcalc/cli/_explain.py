@@ -42,7 +42,7 @@ def command(name: str | None) -> None:
     if name is None or name in GROUPS:
         shown = _FIRST if name is None else (name,)
         for group in shown:
-            write_table((group, "", GROUPS[group]), list(entries(group)))
+            write_table([(group, "", GROUPS[group]), *entries(group)])
             say()
         say("boundcalc explain NAME says more about each.")
         if name is None:

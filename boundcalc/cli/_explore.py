@@ -93,9 +93,6 @@ def _serve(setting: Any, measured: list[dict[str, Any]], base: str, browser: Any
 
 def _base(question: Question, words: list[str], own: set[str]) -> str:
     """The options of `boundcalc eval` that the page has no slider for, as they were given."""
-    setting = question.setting
-    for entry in ENTRIES:
-        if entry.field not in own and question.origin.get(entry.field) == "given":
-            value = getattr(setting.architecture, entry.field, None)
-            words.append(entry.typed(getattr(setting.sample, entry.field, None) if value is None else value))
+    entries = [entry for entry in ENTRIES if entry.field in question.typed and entry.field not in own]
+    words += [entry.typed(entry.of(question.setting)) for entry in entries]
     return "".join(f"{word} " for word in words)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,9 +13,9 @@ from boundcalc.base.rounding import near, short
 from boundcalc.base.validate import hint, spelling
 from boundcalc.cli._eval import refuse_idle_bits
 from boundcalc.cli._options import NUMBER, WHOLE, number, shown
-from boundcalc.cli._screen import NO_MEMBER, VACUOUS, amount
+from boundcalc.cli._report import cell
 from boundcalc.cli._setting import BY_NAME, Entry, Question, changed, setting_lines
-from boundcalc.cli._text import progress, say, write_table
+from boundcalc.cli._text import progress, say, start_csv, write_table
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
 from boundcalc.setting.setting import refuse_missing
 from boundcalc.theorems import known_bound
@@ -38,20 +36,18 @@ def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Entry, list[Any]]]:
         name = spelling(typed.strip().removeprefix("--").replace("-", "_"), BY_NAME)
         if not values:
             raise InvalidSetting(f"a sweep axis is NAME=VALUES with VALUES {_FORMS}; got {text!r}")
-        if name not in BY_NAME or BY_NAME[name].field in ("normaliser_c", "normaliser_mu"):
+        entry = BY_NAME.get(name)
+        if entry is None or entry.field in ("normaliser_c", "normaliser_mu"):
             close = hint(name, BY_NAME) or "; axes are the fields of a setting, such as T, m, C"
             raise InvalidSetting(f"no sweep axis {name!r}{close}")
         if name in axes:
             raise InvalidSetting(f"the sweep axis {name!r} is given twice: write its values in one --sweep")
-        axes[name] = BY_NAME[name], _values(name, BY_NAME[name], values)
+        if ":" not in values or entry.type not in (NUMBER, WHOLE):
+            axes[name] = entry, [entry.read(word.strip()) for word in values.split(",")]
+        else:
+            spaced = _spaced(f"sweep {name}", values)
+            axes[name] = entry, list(dict.fromkeys(map(round, spaced))) if entry.type is WHOLE else spaced
     return axes
-
-
-def _values(name: str, entry: Entry, text: str) -> list[Any]:
-    if ":" not in text or entry.type not in (NUMBER, WHOLE):
-        return [entry.read(word.strip()) for word in text.split(",")]
-    values = _spaced(f"sweep {name}", text)
-    return list(dict.fromkeys(round(value) for value in values)) if entry.type is WHOLE else values
 
 
 def _spaced(where: str, text: str) -> list[float]:
@@ -60,10 +56,9 @@ def _spaced(where: str, text: str) -> list[float]:
     first, last, size = (number(parts[i]) for i in (1, 2, 4)) if parts else (None, None, None)
     if parts is None or first is None or last is None or size is None:
         raise InvalidSetting(f"{where}: a range is first:last:STEP with STEP x2, log7 or lin4; got {text!r}")
-    kind = parts[3]
+    kind, count = parts[3], size
     if kind != "lin" and not 0 < min(first, last) <= max(first, last) < math.inf:
         raise InvalidSetting(f"{where}: a geometric range needs finite ends above 0, got {text!r}; use linN")
-    count = size
     if kind == "x":
         if not 0 < size < math.inf or size == 1 or (last != first and (last > first) != (size > 1)):
             raise InvalidSetting(f"{where}: from {short(first)} to {short(last)} the factor cannot be {short(size)}")
@@ -82,12 +77,9 @@ def _spaced(where: str, text: str) -> list[float]:
 
 def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form: str) -> bool:
     """Computes and writes the grid; whether any point has a bound."""
-    axes = parse_axes(texts)
+    axes, start = parse_axes(texts), question.setting
     names = [known_bound(name) for name in bounds] or ["best"]
-    start = question.setting
-    refuse_idle_bits(question, names)
-    if "bits" in axes:
-        refuse_idle_bits(Question(start, {"bits": "given"}), names)
+    refuse_idle_bits(question if "bits" not in axes else Question(start, typed=("bits",)), names)
     for name, (entry, _) in axes.items():
         question.refuse(entry.field, f"--sweep {name}=... says which values it takes; leave it out")
     if "C" not in axes:
@@ -98,51 +90,35 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     total = size_of(grid)
     if form == "table" and total * len(names) > _MOST_ROWS:
         raise InvalidSetting(f"a table of {total * len(names)} rows is no reading: add --format csv")
-    typed = {entry.field: name for name, (entry, _) in axes.items()}
+    writer = start_csv((*axes, *RESULT_COLUMNS)) if form == "csv" else None
     rows: list[dict[str, Any]] = []
     any_bound = False
-    if form == "csv":
-        write_csv((*axes, *RESULT_COLUMNS), ())
     with progress() as show_state:
         for done, (point, results) in enumerate(run(lambda point: changed(start, point), grid, names)):
             show_state(f"{done} of {total} points")
             any_bound = any_bound or any(result["refusal"] is None for result in results)
-            rows += [{typed[field]: value for field, value in point.items()} | result for result in results]
-            if form == "csv":
-                write_csv((*axes, *RESULT_COLUMNS), rows, heading=False)
-                rows.clear()
+            new = [dict(zip(axes, point.values(), strict=True)) | result for result in results]
+            if writer is None:
+                rows += new
+            else:
+                writer.writerows(new)
     if form == "table":
-        _table(question, typed, rows, several=len(names) > 1)
+        _table(question, axes, rows, several=len(names) > 1)
     return any_bound
 
 
-def write_csv(columns: Iterable[str], rows: Iterable[dict[str, Any]], *, heading: bool = True) -> None:
-    """CSV on stdout; floats in full."""
-    writer = csv.DictWriter(sys.stdout, list(columns), lineterminator="\n")
-    if heading:
-        writer.writeheader()
-    writer.writerows(rows)
-
-
-def _table(question: Question, typed: dict[str, str], results: list[dict[str, Any]], *, several: bool) -> None:
+def _table(
+    question: Question, axes: dict[str, tuple[Entry, list[Any]]], results: list[dict[str, Any]], *, several: bool
+) -> None:
     """The setting, a row for each point and bound, and why some have none."""
-    axes = list(typed.values())
-    rows: list[list[str]] = []
+    rows = [[*axes, *["bound"] * several, "gap <=", "risk <=", "strategy"]]
     for row in results:
+        bound = (cell(row, "gap"), cell(row, "risk"), row["strategy"] or "")
         rows.append([shown(row[name]) for name in axes] + [row["name"]] * several)
-        if row["refusal"] is not None:
-            rows[-1].append("refused")
-            continue
-        mark = "~" * (row["kind"] == "proxy")
-        gap = VACUOUS if row["trivial"] else amount(row["log10_gap"])
-        risk = VACUOUS if row["risk_trivial"] else NO_MEMBER if row["risk_refusal"] else amount(row["log10_risk"])
-        rows[-1] += [mark + gap, mark + risk, row["strategy"] or ""]
-    for line in setting_lines(question, without=typed):
-        say(line)
-    say()
+        rows[-1] += ["refused"] if row["refusal"] is not None else bound
+    say("\n".join(setting_lines(question, without=[entry.field for entry, _ in axes.values()])) + "\n")
     styles = ["dim" * bool(row["refusal"] is not None or row["vacuous"]) for row in results]
-    headings = (*axes, *["bound"] * several, "gap <=", "risk <=", "strategy")
-    write_table(headings, rows, right=frozenset(range(len(axes))), styles=styles)
+    write_table(rows, right=range(len(axes)), styles=styles)
     reasons = Counter(row["refusal"] or f"risk {row['risk_refusal']}" for row in results)
     reasons.pop("risk None", None)
     for reason, count in reasons.items():

@@ -84,7 +84,7 @@ def command(file: Path, noise: float | None, norm: float | None, form: str, **op
         )
     say()
     cells = [[_cell(name, value) for name, value in row.items()] for row in rows]
-    write_table(list(rows[0]), cells, right=frozenset(range(2, len(rows[0]))))
+    write_table([list(rows[0]), *cells], right=range(2, len(rows[0])))
     say("\n|alpha|: size of the weights; P(q): what they leave of the query in the kernel's space")
     if bounds:
         say(

@@ -26,7 +26,7 @@ from boundcalc.cli._options import (
     several,
     write_json,
 )
-from boundcalc.cli._text import progress, say, write_table
+from boundcalc.cli._text import progress, say, start_csv, write_table
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -87,10 +87,8 @@ def command(model: str, out: Path | None, setting_out: Path | None, template: Pa
     if form == "json":
         write_json(audit.to_json())
     elif form == "csv":
-        from boundcalc.cli._grid import write_csv
-
         rows = [{**row, "shape": "x".join(map(str, row["shape"]))} for row in audit.table()]
-        write_csv(rows[0], rows)
+        start_csv(rows[0]).writerows(rows)
     else:
         _table(audit)
 
@@ -110,7 +108,7 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     mapping, parity = describe(live, with_buffers(checkpoint, live), heads=options["heads"])
     output.write_json(out, mapping)
     ignored = {name: f"ignored: {why}" for name, why in mapping.get("ignored", {}).items()}
-    write_table(("parameter", "role"), list((mapping["tensors"] | ignored).items()))
+    write_table([("parameter", "role"), *(mapping["tensors"] | ignored).items()])
     say(", ".join(f"{name} {value}" for name, value in mapping["architecture"].items()))
     say(f"{out}: {len(mapping['tensors'])} names. {parity.text[0].upper()}{parity.text[1:]}.")
 
@@ -143,7 +141,7 @@ def _table(audit: Audit) -> None:
             rows[-1].append(_top(moved, "fro") or _top(moved, "op"))
     headings = ["weight", "shape", *_SHOWN, *(["distance"] if audit.distances else [])]
     say(f"{audit.where}: family {audit.family}, T {audit.architecture.seq_len}\n")
-    write_table(headings, rows, right=frozenset(range(2, len(headings))))
+    write_table([headings, *rows], right=range(2, len(headings)))
     say()
     for text in account_lines(audit):
         say(text)

@@ -94,7 +94,7 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
     field = AXES[letter].field
     question.refuse(field, f"{what} runs over {letter}, see --sweep")
     if of_runs or overlay:
-        for name in question.origin:
+        for name in question.typed:
             if name not in SAMPLE:
                 question.refuse(name, "bounds at the norms of trials take the trials' network")
     values = _values(axis, field) if axis else ()

@@ -79,10 +79,11 @@ def _show(representation: Representation, worst: float | None) -> None:
         f"rows place {near(encoding.place)}, bit {near(encoding.bit)}, constant {near(encoding.constant)}\n"
         f"Attention     beta {near(built.beta)}; at most {up(certified.leak)} of it elsewhere (eta)\n"
     )
-    rows = [
-        [key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank)]
+    rows = [("matrix", "op", "F", "21", "11", "rank")]
+    rows += [
+        (key, *(up(x or 0.0) for x in (b.op, b.fro, b.two_one, b.one_one)), str(b.rank))
         for key, b in network.norms.budgets.items()
     ]
-    write_table(("matrix", "op", "F", "21", "11", "rank"), rows, right=frozenset(range(1, 6)))
+    write_table(rows, right=range(1, 6))
     for name, m in sorted(representation.others.items(), key=lambda entry: entry[1]):
         say(f"construction {name!r} would need {at_least(m)}")

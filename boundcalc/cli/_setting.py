@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import click
@@ -18,34 +18,43 @@ from boundcalc.cli._options import FILE, NUMBER, WHOLE, Number, all_of, number, 
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.setting import refuse_missing
 
-_TYPES = {
-    int: WHOLE,
-    float: NUMBER,
-    bool: Number("yes or no", {"yes": True, "true": True, "no": False, "false": False}.get, "yes"),
-    str: Number("word", str, "relu"),
-}
+# -- the field table
+
+_WORD = Number("word", str, "relu")
+_ANSWER = Number("yes or no", {"yes": True, "true": True, "no": False, "false": False}.get, "yes")
+_TYPES = {int: WHOLE, float: NUMBER, bool: _ANSWER, str: _WORD}
+_NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
+"""Fields of the normaliser by the names they have next to those of the architecture."""
 
 
 class Entry(NamedTuple):
-    """A field of a setting on the command line.
+    """A field of a setting: of the architecture, the normaliser, the norms or the sample.
 
-    Attributes:
-        field: of the architecture, the normaliser or the sample; C of the norms.
-        name: how it is typed: --NAME VALUE if it has help, else --set NAME=VALUE; also of a sweep axis.
-        type: of its value.
-        help: of its option; "" where it has none.
-        option: how it is typed, without its value.
+    `part` is where it is shown; it is typed --NAME VALUE if it has help, else --set NAME=VALUE.
     """
 
     field: str
-    name: str
-    type: Number
-    help: str
-    option: str
+    part: str
+    spec: Spec
+
+    @property
+    def name(self) -> str:
+        """How it is typed, also as an axis."""
+        return letter(self.field)
+
+    @property
+    def type(self) -> Number:
+        """The type of its value."""
+        return _TYPES[self.spec.kind]
+
+    @property
+    def option(self) -> str:
+        """How it is typed, without its value."""
+        return f"--{self.name.replace('_', '-')}" if self.spec.help else f"--set {self.name}"
 
     def typed(self, value: Any) -> str:
         """The words that give it a value."""
-        return f"{self.option}{' ' if self.help else '='}{shown(value) if isinstance(value, bool) else value}"
+        return f"{self.option}{' ' if self.spec.help else '='}{shown(value) if isinstance(value, bool) else value}"
 
     def read(self, text: str) -> Any:
         """A value from --set or from the values of an axis."""
@@ -54,38 +63,43 @@ class Entry(NamedTuple):
             raise InvalidSetting(f"{self.name} needs a {self.type.name}, got {text!r}")
         return value
 
+    def of(self, setting: Setting) -> Any:
+        """Its value in a setting."""
+        if self.field in _NORMALISER:
+            return getattr(setting.architecture.normaliser, _NORMALISER[self.field])
+        part = {"Norms": setting.norms, "Sample": setting.sample}.get(self.part, setting.architecture)
+        return getattr(part, self.field)
 
-def _entry(field: str, spec: Spec) -> Entry:
-    name = letter(field)
-    typed = f"--{name.replace('_', '-')}" if spec.help else f"--set {name}"
-    return Entry(field, name, _TYPES[spec.kind], spec.help, typed)
+
+def _entries() -> Iterator[Entry]:
+    declared, normaliser = specs(Architecture), specs(Normaliser)
+    for name in (f.name for f in fields(Architecture)):
+        if name in declared:
+            yield Entry(name, "Setting", declared[name])
+        if name == "normaliser":
+            yield from (Entry(own, "Setting", normaliser[field]) for own, field in _NORMALISER.items())
+    yield Entry("C", "Norms", specs(Norms)["C"])
+    yield from (Entry(name, "Sample", spec) for name, spec in specs(Sample).items())
 
 
-_NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
-"""Fields of the normaliser by the names they have besides those of the architecture."""
-_DECLARED = {**specs(Architecture), **specs(Sample), "C": specs(Norms)["C"]}
-_DECLARED |= {name: specs(Normaliser)[field] for name, field in _NORMALISER.items()}
-ENTRIES = tuple(_entry(name, spec) for name, spec in _DECLARED.items())
-"""Every field of a setting, for options, --set, sweep axes and what is shown."""
+ENTRIES = tuple(_entries())
+"""Every field of a setting, for options, --set, axes and what is shown."""
 BY_NAME: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
-BY_FIELD: Mapping[str, Entry] = {entry.field: entry for entry in ENTRIES}
-_OPTIONS = [entry for entry in ENTRIES if entry.help]
-
+_BY_FIELD = {entry.field: entry for entry in ENTRIES}
+_OPTIONS = [entry for entry in ENTRIES if entry.spec.help]
 SAMPLE = tuple(f.name for f in fields(Sample))
-DEFAULTS: Mapping[str, Any] = {
-    **{f.name: f.default for part in (Architecture, Sample) for f in fields(part)},
-    **{"C": 1.0, "normaliser": "softmax", "temperature": None, "normaliser_c": None, "normaliser_mu": None},
-}
-"""The default of each field."""
-_OTHERS = ", ".join(entry.name for entry in ENTRIES if not entry.help)
+
+
+# -- options
 
 
 def _option(entry: Entry) -> Any:
-    value = DEFAULTS[entry.field]
+    value = entry.of(Setting())
     text = value if isinstance(value, str) else value is not None and short(value)
-    return option(f"{entry.option} {entry.field}", entry.type, entry.help, show_default=text)
+    return option(f"{entry.option} {entry.field}", entry.type, entry.spec.help, show_default=text)
 
 
+_OTHERS = ", ".join(entry.name for entry in ENTRIES if not entry.spec.help)
 _NORM_HELP = (
     "Norms of one kind of weight, such as W_V=op:2.5,21:8 (repeatable). op: largest singular value; 21: summed lengths "
     "of the columns of x -> xW, weight.norm(dim=1).sum() of a torch weight; docs/cli.md lists all."
@@ -105,36 +119,35 @@ setting_options = all_of(
     several("--measured", "Chosen from the data; adds the union-bound cost P1 (repeatable).", kind=_MEASURED),
 )
 """All options that describe a setting."""
-PARAMETERS = (
-    *(entry.field for entry in _OPTIONS),
-    *("others", "measured", "preset", "setting_file", "norms_file", "norm_words"),
-)
+_SOURCES = ("preset", "setting_file", "norms_file", "norm_words")
+PARAMETERS = (*(entry.field for entry in _OPTIONS), "others", "measured", *_SOURCES)
 """The names under which a command gets the setting's options."""
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A setting, and where its values are from.
 
     Attributes:
-        setting: what was asked about.
-        origin: of each field "given", "preset" or "file"; the others are defaults.
+        setting: what is asked about.
+        typed: its fields that options give.
+        stated: these, and those that a file or a preset gives; the others are defaults.
         inputs: what --set gave that is no field of a setting: inputs of a theorem.
     """
 
     setting: Setting
-    origin: Mapping[str, str]
-    inputs: Mapping[str, float] = field(default_factory=dict[str, float])
+    typed: Collection[str] = ()
+    stated: Collection[str] = ()
+    inputs: Mapping[str, float] = {}
 
     def refuse(self, name: str, why: str) -> None:
         """Refuses a field of the setting that was given and changes nothing."""
-        if self.origin.get(name) == "given":
-            typed = BY_FIELD[name].option if name in BY_FIELD else f"--{name}"
-            raise InvalidSetting(f"{typed} would change nothing: {why}")
+        if name in self.typed:
+            flag = _BY_FIELD[name].option if name in _BY_FIELD else f"--{name}"
+            raise InvalidSetting(f"{flag} would change nothing: {why}")
 
     def assumed(self, name: str) -> bool:
         """Whether this value is a default."""
-        return name not in self.origin
+        return name not in self.stated
 
 
 def numbers(texts: Mapping[str, str]) -> dict[str, float]:
@@ -153,11 +166,11 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
 
     `complete`: whether every weight must have a budget. `inputs`: whether --set may also name inputs of a theorem.
     """
-    changes = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
-    changes = {name: value for name, value in changes.items() if value is not None}
+    values = {entry.field: options.pop(entry.field) for entry in _OPTIONS}
+    changes = {name: value for name, value in values.items() if value is not None}
     rest: dict[str, str] = {}
-    for typed, text in pairs("--set", options.pop("others"), "causal=yes").items():
-        name = typed.replace("-", "_")
+    for word, text in pairs("--set", options.pop("others"), "causal=yes").items():
+        name = word.replace("-", "_")
         entry = BY_NAME.get(name)
         if entry is None and (not inputs or number(text) is None):
             raise InvalidSetting(f"--set: a setting has no field {name!r}{hint(name, BY_NAME)}")
@@ -169,24 +182,17 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
             changes[entry.field] = entry.read(text)
     if measured := options.pop("measured", ()):
         changes["measured"] = tuple(name.replace("-", "_") for name in measured)
-    names = ("preset", "setting_file", "norms_file", "norm_words")
-    preset, file, norms_file, norm_words = (options.pop(name) for name in names)
+    preset, file, norms_file, norm_words = (options.pop(name) for name in _SOURCES)
     if preset is not None and file is not None:
         raise InvalidSetting("give --preset or --setting, not both: a setting has its own architecture")
     raw = {} if file is None else read_json(file, "--setting")
     start = Setting.of(preset or "edelman") if file is None else Setting.from_json(raw)
-    origin = _named_in(raw)
-    if preset is not None:
-        origin |= dict.fromkeys(PRESETS[preset], "preset") | {"preset": "given"}
     norms = None
     if norms_file is not None:  # it is for the architecture that the options make, not for the one they start from
         norms = Norms.from_json(read_json(norms_file, "--norms"))
     if norm_words:
         before = norms if norms is not None else Norms() if file is None else start.norms
-        norms = Norms(before.C, {**before.budgets, **budgets_of(norm_words)}, before.measured, before.failure)
-    if norms is not None:
-        origin |= {"C": "file", "norms": "file"}
-    origin |= dict.fromkeys(changes, "given")
+        norms = replace(before, budgets={**before.budgets, **budgets_of(norm_words)})
     setting = changed(start, changes, norms)
     if complete:
         refuse_missing(setting.norms, setting.architecture)
@@ -194,7 +200,9 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
         raise InvalidSetting(
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )
-    return Question(setting, origin, numbers(rest))
+    typed = {*changes, *(["preset"] if preset else [])}
+    stated = {*typed, *_named_in(raw), *(PRESETS[preset] if preset else ()), *(("C", "norms") if norms else ())}
+    return Question(setting, typed, stated, numbers(rest))
 
 
 def budgets_of(words: Sequence[str]) -> dict[str, Budget]:
@@ -221,14 +229,14 @@ def changed(start: Setting, changes: Mapping[str, Any], norms: Norms | None = No
     return start.but(norms=norms, **rest)
 
 
-def _named_in(raw: Any) -> dict[str, str]:
+def _named_in(raw: Any) -> Iterator[str]:
     """The fields that a setting's file gives."""
-    if not isinstance(raw, Mapping):  # a JSON string that holds JSON
-        return {}
-    architecture, sample = raw.get("architecture", {}), raw.get("sample", {})
-    names = [BY_NAME[name].field if name in BY_NAME else name for name in (*architecture, *sample)]
-    names += [name for name, key in _NORMALISER.items() if key in architecture.get("normaliser", {})]
-    return dict.fromkeys([*names, *(("norms", "C") if "norms" in raw else ())], "file")
+    if isinstance(raw, Mapping):  # and not a JSON string that holds JSON
+        architecture = raw.get("architecture", {})
+        for name in (*architecture, *raw.get("sample", {})):
+            yield BY_NAME[name].field if name in BY_NAME else name
+        yield from (name for name, key in _NORMALISER.items() if key in architecture.get("normaliser", {}))
+        yield from ("norms", "C") if "norms" in raw else ()
 
 
 # -- how it is shown
@@ -238,43 +246,33 @@ _MOST_NAMED = 4
 """Budgets that are listed by name."""
 
 
-def described(question: Question) -> dict[str, tuple[str, str]]:
-    """By its field every value that matters: the part of the setting, and the value as it is shown."""
+def _described(question: Question) -> Iterator[tuple[str, str, str]]:
+    """Every value that matters: the part of the setting, the field, and the value as it is shown."""
     architecture, norms, sample = question.setting.architecture, question.setting.norms, question.setting.sample
-    listed, normaliser = architecture.layers, architecture.normaliser
-    values = {f.name: getattr(architecture, f.name) for f in fields(architecture) if f.name != "layers"}
-    values |= {name: getattr(normaliser, field) for name, field in _NORMALISER.items()}
-    rows: dict[str, tuple[str, str]] = {}
-    if listed is not None:
-        rows["layers"] = ("Setting", f"{len(listed)} layers listed")
-    for name, value in values.items():
-        empty = value in _EMPTY or (name, value) == ("classes", 1)
-        read = architecture.unread(name) is None and (listed is None or name != "depth")
-        if read and not (empty and question.assumed(name)):
-            rows[name] = ("Setting", _labelled(name, value))
-    if norms.C is not None:
-        rows["C"] = ("Norms", _labelled("C", norms.C))
-    if norms.budgets:
-        keys = list(norms.budgets)
-        text = f"{len(keys)} given" if len(keys) > _MOST_NAMED else f"of {' '.join(keys)}"
-        text += ", measured" * norms.measured + "; C for the rest" * (norms.C is not None)
-        rows["norm budgets"] = ("Norms", f"norm budgets {text}")
-    for name in SAMPLE:
-        if (value := getattr(sample, name)) is not None and name != "measured":
-            rows[name] = ("Sample", _labelled(name, value))
+    if architecture.layers is not None:
+        yield "Setting", "layers", f"{len(architecture.layers)} layers listed"
+    for entry in ENTRIES:
+        name, value = entry.field, entry.of(question.setting)
+        empty = value is None
+        if entry.part == "Setting":
+            idle = architecture.unread(name) is not None or (architecture.layers is not None and name == "depth")
+            default = value in _EMPTY or (name, value) == ("classes", 1)
+            empty = idle or (default and question.assumed(name))
+        if not empty:
+            yield entry.part, name, f"{entry.spec.label or entry.name} {shown(value)}".replace("_", " ")
+        if name == "C" and norms.budgets:
+            keys = list(norms.budgets)
+            text = f"{len(keys)} given" if len(keys) > _MOST_NAMED else f"of {' '.join(keys)}"
+            text += ", measured" * norms.measured + "; C for the rest" * (norms.C is not None)
+            yield "Norms", "norm budgets", f"norm budgets {text}"
     if sample.measured:
         words = " and ".join(name.replace("_", " ") for name in sample.measured)
-        rows["measured"] = ("Sample", f"chosen from the data: {words}")
-    return rows
-
-
-def _labelled(name: str, value: Any) -> str:
-    return f"{_DECLARED[name].label or letter(name)} {shown(value)}".replace("_", " ")
+        yield "Sample", "measured", f"chosen from the data: {words}"
 
 
 def defaults_in(question: Question) -> list[str]:
     """The shown fields whose values are defaults."""
-    assumed = [name for name in described(question) if name in BY_FIELD and question.assumed(name)]
+    assumed = [name for _, name, _ in _described(question) if name in _BY_FIELD and question.assumed(name)]
     return [name for name in assumed if name != "style" or question.assumed("preset")]
 
 
@@ -282,7 +280,7 @@ def setting_lines(question: Question, *, without: Collection[str] = (), marked: 
     """The setting, with a star at defaults if these are `marked`; `without` some fields (those of a sweep)."""
     stars = defaults_in(question) if marked else []
     parts: dict[str, list[str]] = {}
-    for name, (part, text) in described(question).items():
+    for part, name, text in _described(question):
         if name not in without:
             parts.setdefault(part, []).append(f"{text}{'*' * (name in stars)}".replace(" ", "\xa0"))
     lines = [f"{part:8} {', '.join(items)}" for part, items in parts.items()]

@@ -87,7 +87,7 @@ def _list(store: Any) -> None:
         cells = (near(values[c]) if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
         rows.append([record.hash[:12], *cells])
     if rows:
-        write_table(("hash", *_COLUMNS), rows)
+        write_table([("hash", *_COLUMNS), *rows])
     names = ", ".join(f"{name} ({count})" for name, count in store.sweeps().items())
     click.echo(f"{len(rows)} trials; sweeps: {names or 'none'}")
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 
 import click
 
-from boundcalc.base.table import fitted, folded
+from boundcalc.base.table import laid_out, width_of
 
 _PARAGRAPH = 100
 """Most characters of a line of text."""
@@ -51,26 +53,28 @@ def say(text: str = "") -> None:
 
 
 def write_table(
-    headings: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    right: frozenset[int] = frozenset(),
-    styles: Sequence[str] = (),
+    rows: Iterable[Sequence[str]], *, right: Collection[int] = frozenset(), styles: Sequence[str] = ()
 ) -> None:
-    """Columns under a rule; `right` are aligned to the right, `styles` (bold, dim or "") are of the rows.
+    """Rows under the first, which names the columns; `right` are columns aligned to the right.
 
-    Where the terminal is too narrow, columns stand closer, and wide cells are wrapped.
+    `styles` (bold, dim or "") are of the rows. Where the terminal is too narrow, columns stand closer, and wide cells
+    are wrapped.
     """
-    filled = [list(headings), *([*row, *[""] * (len(headings) - len(row))] for row in rows)]
-    width, gap = room(), _GAP
-    widths = fitted(filled, None)
-    if width is not None and sum(widths) + gap * (len(widths) - 1) > width:
-        gap -= 1
-        widths = fitted(filled, width, gap)
-    head, *body = ("\n".join(folded(row, widths, right, gap)) for row in filled)
-    click.echo(head + "\n" + "-" * (sum(widths) + gap * (len(widths) - 1)))
-    for i, text in enumerate(body):
-        click.echo(click.style(text, **{styles[i]: True}) if styles and styles[i] else text)
+    first, *rest = rows
+    filled = [first, *([*row, *[""] * (len(first) - len(row))] for row in rest)]
+    texts, width = laid_out(filled, None, _GAP, right), room()
+    if width is not None and width_of(texts) > width:
+        texts = laid_out(filled, width, _GAP - 1, right)
+    click.echo(texts[0] + "\n" + "-" * width_of(texts))
+    for text, style in zip_longest(texts[1:], styles, fillvalue=""):
+        click.echo(click.style(text, **{style: True}) if style else text)
+
+
+def start_csv(columns: Iterable[str]) -> csv.DictWriter[str]:
+    """What writes rows as CSV to stdout, below their heading; floats in full."""
+    writer = csv.DictWriter(sys.stdout, list(columns), lineterminator="\n")
+    writer.writeheader()
+    return writer
 
 
 def say_checked(text: str) -> None:

@@ -26,7 +26,7 @@ from boundcalc.cli._options import (
     several,
     write_json,
 )
-from boundcalc.cli._screen import NO_MEMBER, VACUOUS, amount
+from boundcalc.cli._report import NO_MEMBER, cell
 from boundcalc.cli._text import progress, say, write_table
 from boundcalc.cli._verify import fact_shown
 from boundcalc.lab.train.trial import METHODS, N_TEST, Optimisation, Request, wanted
@@ -253,7 +253,7 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
         kinds = list(dict.fromkeys(kind for row in budgets.values() for kind, x in row.items() if isinstance(x, float)))
         norms = [[key, *(up(row[kind]) if kind in row else "" for kind in kinds)] for key, row in budgets.items()]
         say()
-        write_table(("norm (largest over heads)", *kinds), norms, right=frozenset(range(1, 1 + len(kinds))))
+        write_table([("norm (largest over heads)", *kinds), *norms], right=range(1, 1 + len(kinds)))
 
 
 def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
@@ -267,14 +267,12 @@ def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
         say(f"none of {len(numbers)} is below 1 at m = {sample.n_train}")
     rows: list[tuple[str, str, str]] = []
     for value in values:
+        note = "every covering argument gives a bound above 1 here"
         if value.refusal is not None:
-            rows.append((value.name, NO_MEMBER, f"needs {value.refusal.needs}"))
-        elif value.trivial:
-            rows.append((value.name, VACUOUS, "every covering argument gives a bound above 1 here"))
-        else:
-            rows.append((value.name, "~" * (value.kind == "proxy") + amount(value.log10), ""))
+            note = f"needs {value.refusal.needs}"
+        rows.append((value.name, cell(value.to_json(), "gap"), note if value.refusal or value.trivial else ""))
     say()
-    write_table(("bound", "gap <=", "note"), rows)
+    write_table([("bound", "gap <=", "note"), *rows])
 
 
 def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> None:
@@ -300,6 +298,6 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         measured = "" if entry["test_error"] is None else near(entry["test_error"])
         rows.append((method, up(risk, 4), measured, entry["statement"], f"{', '.join(words)}; {entry['certified']}"))
         notes += [f"{method}: {entry['file']}"] * bool(entry["file"])
-    write_table(("method", "risk <=", "test error", "by", "based on"), rows)
+    write_table([("method", "risk <=", "test error", "by", "based on"), *rows])
     for note in notes:
         say(note)

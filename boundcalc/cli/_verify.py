@@ -150,7 +150,7 @@ def _sure(delta: float) -> str:
 
 def _about(setting: Setting) -> dict[str, str]:
     """Everything the claim is about: the setting as `eval` shows it, with every budget."""
-    labels = dict(line.split(maxsplit=1) for line in setting_lines(Question(setting, {}), marked=False))
+    labels = dict(line.split(maxsplit=1) for line in setting_lines(Question(setting), marked=False))
     norms = setting.norms
     budgets = [
         " ".join([key, *(f"{name} {shown(value)}" for name, value in limits.items())])

@@ -67,7 +67,7 @@ def test_every_field_of_a_setting_changes_a_bound_or_is_refused(name: str) -> No
     line = base.split()
     value = VALUES.get(name, "0.7" if name != "d_patch" else "5")
     typed = entry.typed(value).split()
-    if entry.help and typed[0] in line:
+    if entry.spec.help and typed[0] in line:
         at = line.index(typed[0])
         line[at + 1] = typed[1]
     elif any(word.startswith(f"{name}=") for word in line):
