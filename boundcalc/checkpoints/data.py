@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import is_name, load_name, plain_digits, read_table
-from boundcalc.base.npz import read_arrays
+from boundcalc.base.npz import digest_of_arrays, read_arrays
 from boundcalc.base.output import reading
 
 Array = NDArray[Any]
@@ -28,8 +28,6 @@ _FILES = (
     ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or FILE.py:NAME (arrays, a dataset, a "
     "loader, or a function that returns one)"
 )
-READS = "the model reads the columns "
-"""How the note on the columns of a table of features begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +68,18 @@ class Sequences:
         shapes = sorted({x.shape for x in self.x})
         size = f"{list(shapes[0])}" + (f" to {list(shapes[-1])}" if len(shapes) > 1 else "")
         return f"Sequences({len(self)} of {kind} {size}, labels {self.y.min()} to {self.y.max()})"
+
+    def take(self, places: Any) -> Sequences:
+        """Some of them, in this order."""
+        groups = None if self.groups is None else tuple(self.groups[int(i)] for i in places)
+        return replace(self, x=[self.x[int(i)] for i in places], y=self.y[np.asarray(places)], groups=groups)
+
+    @property
+    def sha256(self) -> str:
+        """Names them and their order by every bit; of one shape, as the same arrays in a file are named."""
+        if len({x.shape for x in self.x}) == 1:
+            return digest_of_arrays({"x": np.stack(list(self.x)), "y": self.y})
+        return digest_of_arrays({"y": self.y} | {f"x{i}": x for i, x in enumerate(self.x)})
 
     @property
     def tokens(self) -> bool:
@@ -227,7 +237,7 @@ def _of_columns(columns: Mapping[str, Any], where: str, groups: str | None) -> S
     y, notes, words = _labels(columns[label], lambda: cells(label, _cell))
     if not named:
         rows = list(np.array([cells(name, lambda cell: float(_cell(cell))) for name in rest]).T)
-        notes.append(f"{READS}{', '.join(rest)}, in this order")
+        notes.append(f"the model reads the columns {', '.join(rest)}, in this order")
     else:
         rows = cells(named, _sequence)
         notes += [f"not read: {', '.join(rest)}"] if rest else []

@@ -171,7 +171,7 @@ def take_audit(model: str, options: dict[str, Any], *, refused: bool = False) ->
     one_thread()
     from boundcalc.checkpoints import Options
     from boundcalc.checkpoints.audit import chosen_family
-    from boundcalc.lab.reading import read_model, reject_incomplete
+    from boundcalc.lab.reading import read_model
 
     sizes = {name: options[name] for name in ("seq_len", "heads", "input_radius")}
     with progress() as show:
@@ -182,7 +182,7 @@ def take_audit(model: str, options: dict[str, Any], *, refused: bool = False) ->
             options=Options(**sizes, settings=assignments(options["settings"], "--set")),
             reference=options["reference"],
             seed=options["seed"],
-            inspect=reject_incomplete(model) if refused else None,
+            whole=refused,
             progress=lambda name, done, total: show(f"{name}: {done} of {total}"),
             say=lambda text: show(f"{text} ..."),
         ).audit

@@ -201,9 +201,8 @@ def examples_of(source: str, *, handed_over: bool = False) -> Any:
     if source.endswith(".npz") and not handed_over:
         return Data.load(source)
     from boundcalc.checkpoints.data import sequences
-    from boundcalc.lab.outputs import Examples
 
-    examples = Examples.of(sequences(source))
+    examples = sequences(source)
     return examples if handed_over else Data(*examples.arrays)
 
 

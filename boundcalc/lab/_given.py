@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.npz import digest_of_arrays
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import Tensor, to_float
-from boundcalc.lab.outputs import Examples, Outputs
-from boundcalc.predictors.data import Array, digest_of_arrays
+from boundcalc.lab.outputs import Outputs
+from boundcalc.predictors.data import Array
 from boundcalc.predictors.occam import Code
 from boundcalc.predictors.reference import Law, Reference
 
@@ -54,24 +55,30 @@ class GivenNetwork:
     ) -> GivenNetwork:
         """The network of a model that was read; updates are relative to a reference, or a fresh module of a seed."""
         checkpoint, model = outputs.checkpoint, outputs.model
-        tensors = {name: tensor for name, tensor in checkpoint.tensors.items() if tensor.is_float and tensor.size}
-        short, one = stripped(list(checkpoint.tensors)), _one_parameter(outputs.live)
-        same: dict[str, str] = {}
-        first: dict[str, str] = {}
-        for name, tensor in tensors.items():
-            parameter = one.get(name, one.get(short[name]))
-            if parameter is None and (name in checkpoint.buffers if model is None else name in model.ignored):
-                continue
-            keys = [key for key in (parameter and f"parameter {parameter}", tensor.storage) if key]
-            same[name] = next((first[key] for key in keys if key in first), name)
-            first |= dict.fromkeys(keys, same[name])
-        trained = {name: _numbers(tensors[name]) for name in dict.fromkeys(same.values())}
+        fixed = checkpoint.buffers if model is None else frozenset(model.ignored)
+        if model is not None and outputs.live is not None:  # whose parameters all answer, bounded or not
+            fixed &= checkpoint.buffers
+        same, first = dict[str, str](), dict[str, str]()
+        for name, tensor in checkpoint.tensors.items():
+            if tensor.is_float and tensor.size and name not in fixed:
+                same[name] = first.setdefault(tensor.storage or name, name)
+        trained = {name: _numbers(checkpoint.tensors[name]) for name in dict.fromkeys(same.values())}
         if outputs.audit is None:  # vectors that are no offsets
             gains = {name for name, value in trained.items() if value.ndim == 1 and name.endswith("weight")}
         else:
             lines = outputs.audit.account.lines
             gains = {line.tensor for line in lines if line.role.partition("[")[0].endswith(".gain")}
-        before, what = _before(trained, reference, make, seed)
+        start, what = None, ""
+        if reference is not None:
+            start = open_checkpoint(reference)
+            what = f"the checkpoint {Path(start.where).name}"
+        elif make is not None:
+            import torch
+
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                start, what = open_checkpoint(make()), f"a fresh module of torch's seed {seed}"
+        before = None if start is None else _alike(start.tensors, trained, what)
         return cls(outputs, trained, same, frozenset(gains & set(trained)), before, what)
 
     @property
@@ -104,21 +111,18 @@ class GivenNetwork:
             name: Law(value.shape, "constant", 1.0 if name in self.gains else 0.0)
             for name, value in self.trained.items()
         }
-        codes = [Code(Reference(plain), _EXPONENT)]
-        if self.checkpoint is not None:
-            codes.append(Code(Reference.of_checkpoint(self.checkpoint), _EXPONENT))
-        return codes
+        references = [Reference(plain)]
+        references += [] if self.checkpoint is None else [Reference.of_checkpoint(self.checkpoint)]
+        return [Code(reference, _EXPONENT) for reference in references]
 
     def scores(self, weights: Mapping[str, Array], examples: Any) -> Array:
         """How far the right answer is ahead, with these weights in the place of its own."""
-        checkpoint = self.outputs.checkpoint
-        tensors = {
-            name: replace(tensor, dtype="float64", fetch=partial(weights[self.same[name]].reshape, tensor.shape))
-            if name in self.same
-            else tensor
-            for name, tensor in checkpoint.tensors.items()
-        }
-        return self.outputs.with_tensors(replace(checkpoint, tensors=tensors)).margins(Examples.of(examples)).values
+        tensors = dict(self.outputs.checkpoint.tensors)
+        for name, own in self.same.items():
+            fetch = partial(weights[own].reshape, tensors[name].shape)
+            tensors[name] = replace(tensors[name], dtype="float64", fetch=fetch)
+        changed = self.outputs.with_tensors(replace(self.outputs.checkpoint, tensors=tensors))
+        return changed.margins(examples, again=False).values
 
 
 def _numbers(tensor: Tensor) -> Array:
@@ -126,37 +130,15 @@ def _numbers(tensor: Tensor) -> Array:
     return np.array(to_float(tensor.fetch(), tensor.dtype), np.float64).reshape(tensor.shape or (1,))
 
 
-def _one_parameter(module: Any) -> dict[str, str]:
-    """The names of a module's parameters; tied ones have one."""
-    names: dict[int, str] = {}
-    if module is None:
-        return {}
-    return {name: names.setdefault(id(value), name) for name, value in module.named_parameters(remove_duplicate=False)}
-
-
-def _before(
-    trained: Mapping[str, Array], reference: Any, make: Callable[[], Any] | None, seed: int
-) -> tuple[Mapping[str, Array] | None, str]:
-    """Weights that were there before the data, and what they are."""
-    if reference is None and make is None:
-        return None, ""
-    if make is None or reference is not None:
-        start = open_checkpoint(reference)
-        what = f"the checkpoint {Path(start.where).name}"
-    else:
-        import torch
-
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            start, what = open_checkpoint(make()), f"a fresh module of torch's seed {seed}"
-    names = {short: name for name, short in stripped(list(start.tensors)).items()}
-    mine = stripped(list(trained))
-    arrays: dict[str, Array] = {}
+def _alike(tensors: Mapping[str, Tensor], trained: Mapping[str, Array], what: str) -> dict[str, Array]:
+    """The numbers that each trained tensor had in weights from before the data, perhaps under a longer name."""
+    names = {short: name for name, short in stripped(list(tensors)).items()}
+    mine, arrays = stripped(list(trained)), dict[str, Array]()
     for name, value in trained.items():
-        tensor = start.tensors.get(name) or start.tensors.get(names.get(mine[name], ""))
+        tensor = tensors.get(name) or tensors.get(names.get(mine[name], ""))
         if tensor is None or (tensor.shape or (1,)) != value.shape:
             raise InvalidSetting(f"{what} has no {name} of shape {value.shape}: nothing can be said relative to it")
         arrays[name] = _numbers(tensor)
     if all(np.array_equal(arrays[name], value) for name, value in trained.items()):
         raise InvalidSetting(f"{what} is the trained model itself: it was not there before the data")
-    return arrays, what
+    return arrays

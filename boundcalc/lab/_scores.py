@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.base.errors import InvalidSetting
+from boundcalc.base.npz import digest_of_arrays
 from boundcalc.checkpoints.data import read_columns
 from boundcalc.lab.certification import Certification, Line, of_score
-from boundcalc.predictors.data import digest_of_arrays
 from boundcalc.predictors.scores import Score
 
+PREDICTIONS = (".csv", ".parquet")
+"""Endings of files of predictions."""
 _LABELS = ("label", "labels", "y", "target", "gold", "truth", "class")
 _ANSWERS = ("answer", "prediction", "predicted", "pred", "output")
 _WEIGHTS = ("weight", "weights", "importance")
 _GRADES = ("loss", "error", "wrong", "correct", "score")
 _INPUTS = ("x", "text", "input", "input_ids", "tokens", "question", "prompt", "sentence", "doc_id", "id")
-_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+_WORDS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 _AGAIN = 64
+"""Examples that a function answers again."""
 _NEED_WEIGHTS = ("norms", "occam", "rule", "p2l", "pac-bayes")
 _Floats = NDArray[np.float64]
 
@@ -41,20 +44,21 @@ class Judged:
         losses: one an example.
         labels: the examples' answers as text, which say whether two predictors met the same examples.
         groups: of examples that are not independent, one name each; None where each is by itself.
-        table: columns of a file, for groups and for another predictor's answers.
-        notes: what readers must know.
         weights: "weights" of the examples and the "largest" that an example can have, where they have any.
+        notes: what readers must know.
     """
 
     name: str
     losses: _Floats
-    labels: tuple[str, ...]
-    groups: tuple[str, ...] | None = None
-    table: Mapping[str, Sequence[str]] | None = None
-    notes: tuple[str, ...] = ()
+    labels: Sequence[str]
+    groups: Sequence[str] | None = None
     weights: Mapping[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        n = len(self.losses)
+        if self.groups is not None and (isinstance(self.groups, str) or len(self.groups) != n):
+            raise InvalidSetting(f"groups names what each of the {n} test examples belongs to; got {self.groups!r:.80}")
         if self.groups is not None and self.weights is not None:
             raise InvalidSetting(
                 "groups have one vote each, and examples here have weights: no largest weight of a whole group is "
@@ -69,31 +73,7 @@ class Judged:
         return {"name": self.name, "sha256": digest_of_arrays(arrays), "examples": len(self.losses)}
 
 
-def _score(first: Judged, second: Judged | None = None, delta: float = 0.05, looks: int = 1) -> Score:
-    """The error of one predictor (S1), or how much more often it errs than a second one (S2); else means (S3, S4).
-
-    Means where losses are graded, groups have one vote each, or examples have weights.
-    """
-    losses, evidence = first.losses, dict[str, Any](first=first.evidence)
-    if second is not None:
-        if first.labels != second.labels:
-            names = f"{first.name} and {second.name}"
-            raise InvalidSetting(f"{names} were not given the same examples in the same order: their labels differ")
-        if second.weights not in (None, first.weights):
-            raise InvalidSetting(f"{second.name} gives the examples other weights than {first.name}")
-        losses, evidence = losses - second.losses, {**evidence, "second": second.evidence}
-    if first.groups is not None:  # one vote for each group: the mean of its members
-        _, which = np.unique(np.array(first.groups), return_inverse=True)
-        losses = np.bincount(which, losses) / np.bincount(which)
-        evidence["groups"] = len(losses)
-    if first.weights is None and np.isin(losses, (-1, 0, 1)).all():
-        wrong, right, n = int((losses == 1).sum()), int((losses == -1).sum()), len(losses)
-        if second is None:
-            return Score("error", {"errors": wrong, "n": n}, delta, looks, evidence)
-        return Score("difference", {"first": wrong, "second": right, "n": n}, delta, looks, evidence)
-    losses = losses if second is None else np.clip((1 + losses) / 2, 0, 1)
-    kind = "loss" if second is None else "graded difference"
-    return Score(kind, {"losses": losses.tolist(), **(first.weights or {})}, delta, looks, evidence)
+# -- who answered
 
 
 def read_predictions(
@@ -107,41 +87,49 @@ def read_predictions(
         answers: the column to judge, where not the usual one.
         largest: the largest weight that an example can have, where there is a column of weights.
     """
-    columns = read_columns(Path(path))
-    table = {name: ["" if cell is None else str(cell).strip() for cell in cells] for name, cells in columns.items()}
+    table = {
+        name: ["" if cell is None else str(cell).strip() for cell in cells]
+        for name, cells in read_columns(Path(path)).items()
+    }
 
-    def first(*names: str | None) -> str | None:
+    def first(*names: str) -> str | None:
         return next((name for name in names if name in table), None)
 
-    label, column = first(*_LABELS), first(answers) if answers else first(*_ANSWERS, "scores", *_GRADES)
-    lacking = repr(answers) if answers else "answer, scores or loss"
-    if column is not None and label is None and column not in _GRADES:
-        column, lacking = None, ", ".join(_LABELS[:4])
-    if groups is not None and groups not in table:
-        column, lacking = None, f"{groups!r} of groups"
-    if column is None:
-        raise InvalidSetting(f"{path} has no column {lacking}: it has {', '.join(table)}")
-    labels = tuple(table[label]) if label else tuple(map(str, range(len(table[column]))))
+    def needed(*names: str) -> str:
+        if (column := first(*names)) is None:
+            raise InvalidSetting(f"{path} has no column {' or '.join(names)}: it has {', '.join(table)}")
+        return column
+
+    column = needed(answers) if answers else needed(*_ANSWERS, "scores", *_GRADES)
+    label = first(*_LABELS) if column in _GRADES else needed(*_LABELS)
+    labels = table[label] if label else [str(line) for line in range(len(table[column]))]
     if "" in labels:
         raise InvalidSetting(f"{path}: line {labels.index('') + 2} has no label: leave such examples out")
     if column in _GRADES:
-        grades = _numbers_of(path, column, [str(_WORDS.get(cell.lower(), cell)) for cell in table[column]])
+        grades = _numbers_of(path, column, [_WORDS.get(cell.lower(), cell) for cell in table[column]])
         losses = 1 - grades if column in ("correct", "score") else grades
-    elif column == "scores":
-        losses = _losses(path, map(_cells, table["scores"]), labels)
     else:
-        losses = _losses(path, table[column], labels)
-    notes, members = [], None if groups is None else tuple(table[groups])
-    key = first(*_INPUTS)
-    if groups is None and key is not None and (again := len(table[key]) - len(set(table[key]))):
-        notes = [
+        losses = _losses(path, map(_cells, table[column]) if column == "scores" else table[column], labels)
+    weight, weights = first(*_WEIGHTS), None
+    if (weight is None) != (largest is None):
+        raise InvalidSetting(
+            f"{path} has {'no column of weights' if weight is None else f'a column {weight!r}'}: leave out the largest "
+            "weight, or give both. It is the largest that an example can have, fixed before the examples were drawn "
+            "(--largest-weight, largest_weight=); the largest of those that were drawn bounds nothing"
+        )
+    if weight is not None and largest is not None:
+        values = _numbers_of(path, weight, table[weight], largest)
+        weights = {"weights": values.tolist(), "largest": float(largest)}
+    members, key, notes = None if groups is None else table[needed(groups)], first(*_INPUTS), tuple[str, ...]()
+    if groups is None and key is not None and (again := len(labels) - len(set(table[key]))):
+        notes = (
             f"{again} of {len(labels)} examples repeat an earlier {key}: they are no independent draws; give each one "
-            f"vote with --groups {key}"
-        ]
-    return Judged(Path(path).name, losses, labels, members, table, tuple(notes), _weights(path, table, largest))
+            f"vote with --groups {key}",
+        )
+    return Judged(Path(path).name, losses, labels, members, weights, notes)
 
 
-def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
+def judge(predictor: Any, x: Any, y: Any, name: str = "", groups: Sequence[str] | None = None) -> Judged:
     """What any function answers: `predict` of an estimator, or a function of a batch; labels, or scores of classes.
 
     Some examples are answered again, one by one: a certificate is about a function of one example.
@@ -156,37 +144,36 @@ def judge(predictor: Any, x: Any, y: Any, name: str = "") -> Judged:
         raise InvalidSetting(f"{len(x)} examples and {n} labels: need as many, and at least one")
     name = name or getattr(predictor, "__name__", type(predictor).__name__)
 
-    def losses_of(places: list[int] | None) -> _Floats:
-        array = ask(x if places is None else _take(x, places))
+    def losses_of(batch: Any, labels: Sequence[str]) -> _Floats:
+        array = ask(batch)
         array = np.asarray(array.detach().cpu().numpy() if hasattr(array, "detach") else array)
-        words = labels if places is None else [labels[place] for place in places]
-        if len(array) != len(words) or array.ndim > 2:
-            raise InvalidSetting(f"{name} answers with an array of shape {array.shape} to {len(words)} examples")
-        scored = array.ndim == 2 and array.shape[1] > 1
-        if not scored and array.dtype.kind == "f" and not (array == np.round(array)).any() and np.isfinite(array).any():
+        if len(array) != len(labels) or array.ndim > 2:
+            raise InvalidSetting(f"{name} answers with an array of shape {array.shape} to {len(labels)} examples")
+        if array.ndim == 2 and array.shape[1] > 1:
+            return _losses(name, array, labels)
+        if array.dtype.kind == "f" and not (array == np.round(array)).any() and np.isfinite(array).any():
             raise InvalidSetting(
                 f"{name} answers with {array.flat[0]:.4g}, which is no label: give labels or scores of classes"
             )
-        return _losses(name, array if scored else map(str, array.reshape(-1)), words)
+        return _losses(name, map(str, array.reshape(-1)), labels)
 
-    losses = losses_of(None)
+    def alone(place: int) -> Any:
+        if hasattr(x, "iloc"):
+            return x.iloc[[place]]
+        return [x[place]] if isinstance(x, list | tuple) else x[[place]]
+
+    losses = losses_of(x, labels)
     some = np.random.default_rng(0).permutation(n)[:_AGAIN].tolist()
-    again = sum(losses_of([place])[0] != losses[place] for place in some)
+    again = sum(losses_of(alone(place), [labels[place]])[0] != losses[place] for place in some)
     if again:
         raise InvalidSetting(
             f"{name} answers {again} of {len(some)} examples otherwise when they are asked one by one: it is no "
             "function of one example, so that no certificate is about it"
         )
-    return Judged(name, losses, tuple(labels))
+    return Judged(name, losses, labels, groups)
 
 
-def _take(x: Any, places: list[int]) -> Any:
-    if hasattr(x, "iloc"):
-        return x.iloc[places]
-    return [x[i] for i in places] if isinstance(x, list | tuple) else x[places]
-
-
-def _losses(where: object, answers: Any, labels: Sequence[str]) -> _Floats:
+def _losses(where: object, answers: Iterable[Any], labels: Sequence[str]) -> _Floats:
     """0 where the answer is the label, or the label's score is above all others; else 1.
 
     Ties, and scores that are no numbers, are wrong. An answer is the label's text, or the same number (1 and 1.0).
@@ -215,43 +202,6 @@ def _numbers_of(path: object, column: str, cells: Sequence[str], largest: float 
     return np.array(cells, np.float64)
 
 
-def _weights(path: object, table: Mapping[str, Sequence[str]], largest: float | None) -> Mapping[str, Any] | None:
-    """The column of weights and the largest that an example can have."""
-    column = next((name for name in _WEIGHTS if name in table), None)
-    if column is None and largest is None:
-        return None
-    if column is None or largest is None:
-        raise InvalidSetting(
-            f"{path} has {'no column of weights' if column is None else f'a column {column!r}'}: leave out the largest "
-            "weight, or give both. It is the largest that an example can have, fixed before the examples were drawn "
-            "(--largest-weight, largest_weight=); the largest of those that were drawn bounds nothing"
-        )
-    return {"weights": _numbers_of(path, column, table[column], largest).tolist(), "largest": float(largest)}
-
-
-def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
-    """A word on test sequences that repeat each other, or are windows cut from one text that overlap."""
-    again = len(x) - len({sequence.tobytes() for sequence in x})
-    notes = [f"{again} of {len(x)} test sequences repeat an earlier one: they are no independent draws"] * bool(again)
-    tokens = [sequence for sequence in x if sequence.ndim == 1 and sequence.shape[0] >= 16]
-    if len(tokens) < 2 or sum(map(len, tokens)) > 4 * 10**6:
-        return notes
-    half = max(8, min(map(len, tokens)) // 2)
-    starts = {
-        sequence[:half].tobytes(): at for at, sequence in enumerate(tokens) if len(np.unique(sequence[:half])) > 4
-    }
-    shared: set[int] = set()
-    for at, sequence in enumerate(tokens):
-        windows = np.lib.stride_tricks.sliding_window_view(sequence, half)[1:]
-        shared |= {starts.get(window.tobytes(), at) for window in windows} - {at}
-    if len(shared) > len(tokens) // 50:
-        notes.append(
-            f"{len(shared)} of {len(x)} test sequences begin inside of another: windows of one text that overlap are "
-            "no independent draws; cut windows that do not overlap, or give each text one vote (groups=)"
-        )
-    return notes
-
-
 def _cells(text: str) -> Sequence[Any]:
     try:
         return json.loads(text) if text.startswith("[") else text.replace(",", " ").replace(";", " ").split()
@@ -268,7 +218,55 @@ def _number(text: str) -> float:
     return value if math.isfinite(value) else math.nan
 
 
+def overlapping(x: Sequence[NDArray[Any]]) -> list[str]:
+    """A word on test sequences that repeat each other, or are windows cut from one text that overlap."""
+    again = len(x) - len({sequence.tobytes() for sequence in x})
+    notes = [f"{again} of {len(x)} test sequences repeat an earlier one: they are no independent draws"] * bool(again)
+    tokens = [sequence for sequence in x if sequence.ndim == 1 and len(sequence) >= 16]
+    if len(tokens) < 2 or sum(map(len, tokens)) > 4 * 10**6:
+        return notes
+    half = max(8, min(map(len, tokens)) // 2)
+    starts = {sequence[:half].tobytes() for sequence in tokens if len(np.unique(sequence[:half])) > 4}
+    shared = set[bytes]()
+    for sequence in tokens:
+        windows = np.lib.stride_tricks.sliding_window_view(sequence, half)[1:]
+        shared |= starts.intersection(window.tobytes() for window in windows) - {sequence[:half].tobytes()}
+    if len(shared) > len(tokens) // 50:
+        notes.append(
+            f"{len(shared)} of {len(x)} test sequences begin inside of another: windows of one text that overlap are "
+            "no independent draws; cut windows that do not overlap, or give each text one vote (groups=)"
+        )
+    return notes
+
+
 # -- what they prove
+
+
+def _score(first: Judged, second: Judged | None, delta: float, looks: int) -> Score:
+    """The error of one predictor (S1), or how much more often it errs than a second one (S2); else means (S3, S4).
+
+    Means where losses are graded, groups have one vote each, or examples have weights.
+    """
+    losses, evidence = first.losses, dict[str, Any](first=first.evidence)
+    if second is not None:
+        names = f"{first.name} and {second.name}"
+        if list(first.labels) != list(second.labels):
+            raise InvalidSetting(f"{names} were not given the same examples in the same order: their labels differ")
+        if second.weights not in (None, first.weights):
+            raise InvalidSetting(f"{names} give the examples different weights")
+        losses, evidence = losses - second.losses, {**evidence, "second": second.evidence}
+    if first.groups is not None:  # one vote for each group: the mean of its members
+        _, which = np.unique(np.array([str(group) for group in first.groups]), return_inverse=True)
+        losses = np.bincount(which, losses) / np.bincount(which)
+        evidence["groups"] = len(losses)
+    if first.weights is None and np.isin(losses, (-1, 0, 1)).all():
+        wrong, right, n = int((losses == 1).sum()), int((losses == -1).sum()), len(losses)
+        if second is None:
+            return Score("error", {"errors": wrong, "n": n}, delta, looks, evidence)
+        return Score("difference", {"first": wrong, "second": right, "n": n}, delta, looks, evidence)
+    losses = losses if second is None else np.clip((1 + losses) / 2, 0, 1)
+    kind = "loss" if second is None else "graded difference"
+    return Score(kind, {"losses": losses.tolist(), **(first.weights or {})}, delta, looks, evidence)
 
 
 def score_lines(own: Judged, other: Judged | None, delta: float, looks: int) -> tuple[dict[str, Score], list[Line]]:
@@ -281,50 +279,20 @@ def score_lines(own: Judged, other: Judged | None, delta: float, looks: int) -> 
     return scores, lines
 
 
-def certify_predictions(
-    path: str | Path,
-    *,
-    against: Any = None,
-    groups: str | None = None,
-    looks: int = 1,
-    delta: float = 0.05,
-    largest_weight: float | None = None,
-) -> Certification:
-    """What a file of predictions proves: no model, and no torch, is needed."""
-    own, other = read_predictions(path, groups, largest=largest_weight), None
-    if against is not None and str(against) in (own.table or {}):
-        other = replace(read_predictions(path, None, str(against), largest_weight), name=str(against))
-    elif against is not None:
-        other = read_predictions(against, largest=largest_weight)
-    return _scored(own, other, delta, looks)
-
-
-def certify_function(
-    model: Any, data: Any, test: Any, against: Any, groups: Any, looks: int, delta: float
-) -> Certification:
-    """Held-out examples of any function; nothing else is known of it."""
-    if data is not None:
-        raise InvalidSetting(
-            "of a function or an estimator only test examples tell: give test=(x, y), and no training data"
-        )
-    if not isinstance(test, tuple | list) or len(test) != 2:
-        raise InvalidSetting("give the examples that it has not met as test=(x, y)")
-    x, y = test
-    own = replace(judge(model, x, y), groups=group_names(groups, len(y)))
-    return _scored(own, None if against is None else judge(against, x, y, "the other"), delta, looks)
-
-
-def group_names(groups: Any, n: int) -> tuple[str, ...] | None:
-    """What each test example belongs to."""
-    if groups is None:
-        return None
-    names = tuple(str(group) for group in groups)
-    if isinstance(groups, str) or len(names) != n:
-        raise InvalidSetting(f"groups names what each of the {n} test examples belongs to; got {len(names)} names")
-    return names
-
-
-def _scored(own: Judged, other: Judged | None, delta: float, looks: int) -> Certification:
+def certify_answers(own: Judged, other: Judged | None, delta: float, looks: int) -> Certification:
+    """What answers prove of a predictor of which nothing else is known."""
     scores, lines = score_lines(own, other, delta, looks)
     lines += [Line(method, refusal="only its answers are known, no weights") for method in _NEED_WEIGHTS]
     return Certification(own.name, tuple(lines), delta, scores=scores, notes=own.notes)
+
+
+def judged_predictions(
+    path: str | Path, against: Any, groups: Any, largest: float | None
+) -> tuple[Judged, Judged | None]:
+    """The answers in a file; and those in another one, or in another column."""
+    own = read_predictions(path, groups, largest=largest)
+    if against is None:
+        return own, None
+    if Path(against).suffix in PREDICTIONS:
+        return own, read_predictions(against, largest=largest)
+    return own, replace(read_predictions(path, None, str(against), largest), name=str(against))

@@ -125,13 +125,14 @@ class Certification:
     @property
     def verdict(self) -> str:
         """The best that is proved, in one sentence."""
-        bounded = [line for line in self.lines if line.risk is not None or line.gap is not None or line.trivial]
-        best = min((line for line in bounded if line.risk is not None), key=lambda line: line.risk or 0.0, default=None)
+        best = min(
+            (line for line in self.lines if line.risk is not None), key=lambda line: line.risk or 0.0, default=None
+        )
         if best is None or best.risk is None or best.risk >= 1:
             tested = any(line.method == "held-out" and line.refusal is None for line in self.lines)
             why = "too many errors for so few examples" if tested else f"give {_UNMET}"
             return f"Nothing below an error of 1 is proved of {self.model}: {why}."
-        others = len(bounded) - 1
+        others = sum(line.risk is not None or line.gap is not None or bool(line.trivial) for line in self.lines) - 1
         less = f"; 0 of {others} other methods give less" if others else ""
         limit, sure = percent(best.risk, 3, by=up), f"with probability {confidence(self.delta)}"
         return f"{best.quantity} of {self.model} at most {limit} {sure}, by {best.method} ({best.based_on}){less}."
@@ -139,21 +140,17 @@ class Certification:
     @property
     def details(self) -> tuple[str, ...]:
         """What the table is about."""
-        lines: list[str] = []
+        lines, margins = list[str](), ""
         if self.audit is not None and self.setting is not None:
-            account, gamma = self.audit.account, self.setting.sample.margin
-            lines.append(
+            account, sample = self.audit.account, self.setting.sample
+            lines = [
                 f"{self.model}: family {self.audit.family}, {account.total:,} parameters, {account.used:,} of them "
-                f"bounded; T {self.setting.architecture.seq_len}, gamma {short(gamma)}"
-            )
-            lines.append(self.audit.comparison)
+                f"bounded; T {self.setting.architecture.seq_len}, gamma {short(sample.margin)}",
+                self.audit.comparison,
+            ]
+            margins = f"; {short(sample.train_error)} of them have margins at most {short(sample.margin)}"
         if self.errors is not None:
-            wrong, n = self.errors
-            margins = ""
-            if self.setting is not None:
-                sample = self.setting.sample
-                margins = f"; {short(sample.train_error)} of them have margins at most {short(sample.margin)}"
-            lines.append(f"{wrong} of {n} training examples are answered wrongly{margins}")
+            lines.append("{} of {} training examples are answered wrongly".format(*self.errors) + margins)
         return (*lines, *self.notes)
 
     @property
@@ -161,14 +158,14 @@ class Certification:
         """What to do for a smaller number."""
         score = self.scores.get("error")
         if score is None:
-            return "" if self.scores else f"Next: give {_UNMET}."
+            return f"Next: give {_UNMET}."
         if score.kind != "error":
             return (
                 "Next: with four times as many test examples the limit lies about half as far above the observed error."
             )
         if score.value == 0:
             return "Next: with twice as many test examples and no error the limit halves."
-        rate, target = near(score.value, 3), near(score.value + (score.upper - score.value) / 2, 3)
+        rate, target = near(score.value, 3), near((score.value + score.upper) / 2, 3)
         return (
             f"Next: for a limit half as far above the {rate} that was seen, plan with boundcalc solve --for n "
             f"--certify held-out --truth {rate} --target {target}."

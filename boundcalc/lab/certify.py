@@ -17,8 +17,8 @@ import numpy as np
 from boundcalc.base.answers import count_wrong, wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.validate import choice
-from boundcalc.checkpoints.audit import Audit, chosen_family
-from boundcalc.checkpoints.data import READS, sequences
+from boundcalc.checkpoints.audit import chosen_family
+from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.families.read import NATIVE
@@ -28,24 +28,36 @@ from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import compare
 from boundcalc.lab._given import GivenNetwork
 from boundcalc.lab._scores import (
+    PREDICTIONS,
     Judged,
-    certify_function,
-    certify_predictions,
-    group_names,
+    certify_answers,
     judge,
+    judged_predictions,
     overlapping,
     score_lines,
 )
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
-from boundcalc.lab.outputs import Examples, Outputs, token_before
-from boundcalc.lab.reading import TRIED, check_data, read_model, reject_incomplete
-from boundcalc.layers.forward import Fixed
+from boundcalc.lab.outputs import Outputs
+from boundcalc.lab.reading import read_model
 from boundcalc.predictors.certificate import Alternative, Certified, PredictorCertificate, equal_shares, issue
 from boundcalc.predictors.data import Data, Evidence, Named
 from boundcalc.predictors.scores import Score
 from boundcalc.predictors.shorten import MOST, shorten
 from boundcalc.setting import Sample, Setting
 from boundcalc.setting.setting import MARGIN
+
+_TRIED = 4
+"""Sequences of the data in the forward check."""
+_SECONDS = 10.0
+"""Of the search for a rule, next to the other methods."""
+_METHODS = {"norms": ("data",), "held-out": ("test",), "occam": ("data",), "rule": ("data",), "p2l": ("data", "make")}
+"""What `certify` can use, and the arguments that each needs."""
+_LACKS = {
+    "data": "it needs the training data (data=, --data)",
+    "test": "no examples that the model has not met (test=, --test)",
+    "make": "not run: it trains a module of its own (make=, --by p2l with --compare module.py:make)",
+}
+_NO_POSTERIOR = "its posterior must be trained (boundcalc train TASK --certify pac-bayes)"
 
 
 def certify(
@@ -73,7 +85,6 @@ def certify(
     reference: Any = None,
     make: Callable[[], Any] | None = None,
     call: Call | None = None,
-    fixed: Fixed | None = None,
     seed: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certification:
@@ -109,76 +120,72 @@ def certify(
         reference: weights fixed before the data (a checkpoint or a module); occam may encode the difference from them.
         make: returns a fresh module: p2l trains one, and occam may encode the difference from one.
         call: how the module is called, where module(x) is not it.
-        fixed: rotations and other constants fixed before the data, where the module does not store them.
         seed: of random probes, of p2l, and of the fresh module for occam.
         progress: receives a line for each step.
 
     Returns:
         Every certificate with its kind, and the verdict.
     """
-    if isinstance(model, str | Path) and Path(model).suffix in (".csv", ".parquet"):
-        return certify_predictions(
-            model, against=against, groups=groups, looks=looks, delta=delta, largest_weight=largest_weight
-        )
+    if isinstance(model, str | Path) and Path(model).suffix in PREDICTIONS:
+        return certify_answers(*judged_predictions(model, against, groups, largest_weight), delta, looks)
     if largest_weight is not None:
         raise InvalidSetting("largest_weight is of a file of predictions with a column of weights: leave it out")
     if isinstance(model, type) or model is None:
         raise InvalidSetting(f"{model!r} is no trained model: give an object of the class, or a path")
     if not isinstance(model, str | Path | Mapping) and not hasattr(model, "state_dict"):
-        return certify_function(model, data, test, against, groups, looks, delta)
+        if data is not None:
+            raise InvalidSetting(
+                "of a function or an estimator only test examples tell: give test=(x, y), and no training data"
+            )
+        if not isinstance(test, tuple | list) or len(test) != 2:
+            raise InvalidSetting("give the examples that it has not met as test=(x, y)")
+        other = None if against is None else judge(against, *test, name="the other")
+        return certify_answers(judge(model, *test, groups=groups), other, delta, looks)
     say = progress or (lambda _: None)
-    wanted, refused = _wanted(methods, {"data": data, "test": test, "make": make})
+    wanted, refused = _wanted(methods, data, test, make)
     if groups is not None and test is None:
         raise InvalidSetting("groups are of test examples: give some (test=, --test)")
     if fixed_gamma and gamma is None:
         raise InvalidSetting("fixed_gamma (--fixed-gamma) needs the gamma that was fixed")
-    column = groups if isinstance(groups, str) else None
-    training = None if data is None else Examples.of(sequences(data))
-    tests = None if test is None else Examples.of(sequences(test, column))
+    training = None if data is None else sequences(data)
+    tests = None if test is None else sequences(test, groups if isinstance(groups, str) else None)
+    examples = [part for part in (training, tests) if part is not None]
     say("reading the model")
-    chosen, examples = chosen_family(family, mapping), [part for part in (training, tests) if part is not None]
+    chosen = chosen_family(family, mapping)
     outputs = read_model(
         model,
         module,
         family=chosen,
         options=Options(seq_len, input_radius, heads, settings=settings or {}),
         seed=seed,
-        inputs=examples[0].first(TRIED),
-        inspect=reject_incomplete(str(model) if isinstance(model, str | Path) else type(model).__name__),
+        inputs=examples[0].first(_TRIED),
         described_only=chosen is not None,
-        fixed=fixed,
         call=call,
         bits=bits,
         say=say,
     )
     say("margins")
-    outputs, (margins, test_margins) = _margins(outputs, training, tests)
-    members = groups if tests is None or tests.groups is None else tests.groups
-    notes = [*examples[0].notes, *_notes(outputs, training, tests, grouped=members is not None)]
+    outputs, margins = _margins(outputs, examples)
+    notes = _notes(outputs, training, tests, grouped=groups is not None)
     setting, bound_values, lines = None, tuple[BoundValue, ...](), list[Line]()
-    certificates: dict[str, PredictorCertificate] = {}
-    scores: dict[str, Score] = {}
+    certificates, scores = dict[str, PredictorCertificate](), dict[str, Score]()
     states: dict[str, Mapping[str, Any]] = {}
-    if outputs.audit is not None and margins is not None:
-        setting = _setting_of(outputs.audit, margins, delta, gamma, fixed_gamma=fixed_gamma)
     for method in wanted:
         say(method)
         if method == "norms":
-            setting, bound_values, more = _norm_bounds(setting, margins, outputs, gamma, bounds)
+            setting, bound_values, more = _norms(outputs, margins[0], delta, gamma, bounds, fixed_gamma=fixed_gamma)
             lines += more
-        elif method == "held-out":
-            assert tests is not None and test_margins is not None  # noqa: S101, PT018 - wanted where there are some
-            own = _judged(outputs, tests, test_margins, members)
-            scores, more = score_lines(own, _other(against, tests, members), delta, looks)
-            if members is None:
+        elif tests is not None and method == "held-out":
+            own = _judged(outputs, tests, margins[-1], groups)
+            scores, more = score_lines(own, _other(against, tests), delta, looks)
+            if own.groups is None:
                 certificates[method] = _held_out(outputs, tests, own, delta, looks)
                 based_on = f"H: {more[0].based_on.partition(': ')[2]}"
                 more[0] = replace(of_predictor(method, certificates[method]), based_on=based_on)
             lines += more
         else:
-            assert training is not None  # noqa: S101 - likewise
             try:
-                certificate = _WAYS[method](outputs, training, delta, reference, make, seed or 0)
+                certificate = _WAYS[method](outputs, examples[0], delta, reference, make, seed or 0)
             except BoundcalcError as error:
                 lines.append(Line(method, refusal=str(error)))
                 continue
@@ -186,151 +193,107 @@ def certify(
                 certificate, states[method] = certificate.certificate, certificate.state
             certificates[method] = certificate
             lines.append(of_predictor(method, certificate))
-    wrong_answers = None if margins is None else (count_wrong(margins.values, len(margins.values)), len(margins.values))
+    n = 0 if training is None else len(training)
+    errors = None if training is None else (count_wrong(margins[0].values, n), n)
+    lines += refused
     return Certification(
-        outputs.where,
-        (*lines, *refused),
-        delta,
-        setting,
-        bound_values,
-        certificates,
-        scores,
-        wrong_answers,
-        tuple(notes),
-        states,
-        outputs,
+        outputs.where, tuple(lines), delta, setting, bound_values, certificates, scores, errors, notes, states, outputs
     )
 
 
-_METHODS = {"norms": ("data",), "held-out": ("test",), "occam": ("data",), "rule": ("data",), "p2l": ("data", "make")}
-"""What `certify` can use, and the arguments that each needs."""
-_ARGUMENTS = {
-    "data": "the training data: data= (--data FILE)",
-    "test": "sequences that the model has not met: test= (--test FILE)",
-    "make": "what makes modules to train: make= (--compare module.py:make)",
-}
-_WHY_NOT = {
-    "held-out": "no examples that the model has not met (test=, --test)",
-    "p2l": "not run: it trains a module of its own (make=, --by p2l with --compare module.py:make)",
-    "pac-bayes": "its posterior must be trained (boundcalc train TASK --certify pac-bayes)",
-}
-_SECONDS = 10.0
-"""Of the search for a rule, next to the other methods."""
-
-
-def _wanted(methods: Sequence[str] | None, arguments: Mapping[str, Any]) -> tuple[list[str], list[Line]]:
+def _wanted(methods: Sequence[str] | None, data: Any, test: Any, make: Any) -> tuple[list[str], list[Line]]:
     """The requested methods, or all that the arguments allow; and why there is nothing by the others."""
-    if arguments["data"] is None and arguments["test"] is None:
+    if data is None and test is None:
         raise InvalidSetting("give training data (data=, --data), or examples that it has not met (test=, --test)")
-    lacking = {
-        method: _ARGUMENTS[name]
-        for method, needs in _METHODS.items()
-        for name in reversed(needs)
-        if arguments[name] is None
-    }
-    requested = [choice("method", method, tuple(_METHODS)) for method in methods or _METHODS]
-    for method in lacking if methods is not None else ():
-        if method in requested:
-            raise InvalidSetting(f"method {method} needs {lacking[method]}")
-    wanted = [method for method in _METHODS if method in requested and method not in lacking]
-    if arguments["test"] is not None and "held-out" not in wanted:
+    absent = {name for name, value in (("data", data), ("test", test), ("make", make)) if value is None}
+    requested = {choice("method", method, tuple(_METHODS)) for method in methods or _METHODS}
+    wanted, refused = list[str](), list[Line]()
+    for method, needs in _METHODS.items():
+        lacks = next((_LACKS[name] for name in needs if name in absent), None)
+        if methods is not None and method in requested and lacks is not None:
+            raise InvalidSetting(f"method {method}: {lacks}")
+        if method in requested and lacks is None:
+            wanted.append(method)
+        else:
+            refused.append(Line(method, refusal=lacks if method in requested else "not requested (methods=, --by)"))
+    if test is not None and "held-out" not in wanted:
         raise InvalidSetting("held-out sequences are given, and method held-out is not among those requested")
-    rest = [method for method in ("norms", "held-out", "p2l", "occam", "rule", "pac-bayes") if method not in wanted]
-    reasons = {} if arguments["data"] is not None else dict.fromkeys(rest, "it needs the training data")
-    reasons |= {} if reasons else _WHY_NOT
-    return wanted, [Line(method, refusal=reasons.get(method, "not requested (methods=, --by)")) for method in rest]
+    return wanted, [*refused, Line("pac-bayes", refusal=_LACKS["data"] if data is None else _NO_POSTERIOR)]
 
 
-def _margins(
-    outputs: Outputs, training: Examples | None, tests: Examples | None
-) -> tuple[Outputs, list[Margins | None]]:
-    """Margins of both; of a module that is not what was described, without the description, and why."""
-    both = (training, tests)
+def _margins(outputs: Outputs, examples: Sequence[Sequences]) -> tuple[Outputs, list[Margins]]:
+    """Margins of all examples; of a module that is not what was described, without the description, and why."""
     try:
-        for examples in both:
-            if examples is not None and outputs.audit is not None:
-                check_data(examples, outputs.audit, outputs.model, live=outputs.live is not None)
-        return outputs, [None if part is None else outputs.margins_of_function(part) for part in both]
+        return outputs, [outputs.margins(part) for part in examples]
     except BoundcalcError as error:
         if outputs.audit is None or outputs.live is None or isinstance(error, NoFunction):
             raise
         plain = replace(outputs, model=None, audit=None, why_not=str(error))
-        return plain, [None if part is None else plain.margins_of_function(part) for part in both]
+        return plain, [plain.margins(part) for part in examples]
 
 
-def _notes(outputs: Outputs, training: Examples | None, tests: Examples | None, *, grouped: bool) -> list[str]:
+def _notes(outputs: Outputs, training: Sequences | None, tests: Sequences | None, *, grouped: bool) -> tuple[str, ...]:
     """What must be said of the examples; refuses held-out sequences that are the training ones."""
-    notes: list[str] = []
+    notes = [note for part in (training, tests) if part is not None for note in outputs.fitted(part).notes]
     if training is not None and tests is not None:
         if training.words != tests.words:
             raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
-        if len({note for examples in (training, tests) for note in examples.notes if note.startswith(READS)}) > 1:
-            raise InvalidSetting(
-                "training and test table have other columns, or the same in another order: sort them alike"
-            )
         if training.sha256 == tests.sha256:
             raise InvalidSetting(
                 "the held-out sequences are the training ones: give sequences that the model has not met"
             )
         met = {(x.tobytes(), int(y)) for x, y in zip(training.x, training.y, strict=True)}
-        again = sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True))
-        notes += [
-            f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line supposes "
-            "that they are draws of their own"
-        ] * bool(again)
+        if again := sum((x.tobytes(), int(y)) in met for x, y in zip(tests.x, tests.y, strict=True)):
+            notes.append(
+                f"{again} of {len(tests)} held-out sequences stand among the training ones too: the held-out line "
+                "supposes that they are draws of their own"
+            )
     notes += [] if tests is None or grouped else overlapping(tests.x)
-    put = None if outputs.audit is None or training is None else token_before(training, outputs.audit)
-    return (
-        notes
-        if put is None
-        else [*notes, f"token {put} is put before every sequence: it is what the row that is read shows"]
-    )
+    return tuple(dict.fromkeys(notes))
 
 
 # -- by method
 
 
-def _setting_of(audit: Audit, margins: Margins, delta: float, gamma: float | None, *, fixed_gamma: bool) -> Setting:
-    """The model's norms, with the margin and the training error of its examples."""
+def _norms(
+    outputs: Outputs, margins: Margins, delta: float, gamma: float | None, bounds: Sequence[str], *, fixed_gamma: bool
+) -> tuple[Setting | None, tuple[BoundValue, ...], list[Line]]:
+    """The model's norms, with the margin and the training error of its examples, and the bounds that they give.
+
+    The margin is the one that is given, or the best.
+    """
+    if (audit := outputs.audit) is None:
+        return None, (), [Line("norms: best", refusal=f"not described: {outputs.why_not}")]
     start, seen = MARGIN if gamma is None else gamma, ("train_error",) if fixed_gamma else ("margin", "train_error")
     sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
-    return Setting(audit.architecture, audit.norms(), sample)
-
-
-def _norm_bounds(
-    setting: Setting | None, margins: Margins | None, outputs: Outputs, gamma: float | None, bounds: Sequence[str]
-) -> tuple[Setting | None, tuple[BoundValue, ...], list[Line]]:
-    """The bounds by norms, at the margin that is given or the best."""
-    if setting is None or margins is None or outputs.audit is None:
-        return None, (), [Line("norms: best", refusal=f"not described: {outputs.why_not}")]
-    best = None
+    setting, best = Setting(audit.architecture, audit.norms(), sample), None
     if gamma is None:
         try:
             setting, best = best_margin(setting, margins)
         except InvalidSetting as error:
             return setting, (), [Line("norms: best", refusal=str(error))]
     values = compare(setting, list(bounds)) if best is None or tuple(bounds) != ("best",) else (best,)
-    values = tuple(value.recording(outputs.audit.compared) for value in values)
+    values = tuple(value.recording(audit.compared) for value in values)
     return setting, values, [of_bound(value) for value in values]
 
 
-def _judged(outputs: Outputs, tests: Examples, margins: Margins, groups: Any) -> Judged:
-    """The test examples that are answered wrongly."""
-    losses = wrong(margins.values).astype(np.float64)
-    return Judged(outputs.where, losses, tuple(map(str, tests.y)), group_names(groups, len(tests)))
+def _judged(outputs: Outputs, tests: Sequences, margins: Margins, groups: Any = None) -> Judged:
+    """The test examples that are answered wrongly; `groups` names what each belongs to, or their column."""
+    groups = groups if tests.groups is None else tests.groups
+    return Judged(outputs.where, wrong(margins.values).astype(np.float64), [str(y) for y in tests.y], groups)
 
 
-def _other(against: Any, tests: Examples, groups: Any) -> Judged | None:
+def _other(against: Any, tests: Sequences) -> Judged | None:
     """The same of the model that it is compared with."""
     if hasattr(against, "state_dict"):
         from boundcalc.checkpoints.readers import open_checkpoint
 
         by = Outputs(open_checkpoint(against), type(against).__name__, against)
-        return _judged(by, tests, by.margins_of_function(tests), groups)
+        return _judged(by, tests, by.margins(tests))
     return None if against is None else judge(against, list(tests.x), tests.y, "the other")
 
 
-def _held_out(outputs: Outputs, tests: Examples, own: Judged, delta: float, looks: int) -> PredictorCertificate:
+def _held_out(outputs: Outputs, tests: Sequences, own: Judged, delta: float, looks: int) -> PredictorCertificate:
     """The certificate of a test set."""
     recipe = {"kind": "given", **outputs.recipe}
     return issue(
@@ -342,7 +305,9 @@ def _held_out(outputs: Outputs, tests: Examples, own: Judged, delta: float, look
     )
 
 
-def _in_few_bits(outputs: Outputs, examples: Examples, delta: float, reference: Any, make: Any, seed: int) -> Certified:
+def _in_few_bits(
+    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
+) -> Certified:
     """The weights in few bits: rounded, written down, read again and counted."""
     size = sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float)
     if size > MOST:
@@ -352,7 +317,7 @@ def _in_few_bits(outputs: Outputs, examples: Examples, delta: float, reference: 
 
 
 def _picked(
-    outputs: Outputs, examples: Examples, delta: float, reference: Any, make: Any, seed: int
+    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
 ) -> PredictorCertificate:
     """The certificate of a module trained on few picked sequences."""
     from boundcalc.checkpoints.modules import answering
@@ -368,7 +333,7 @@ def _picked(
 
 
 def _by_rule(
-    outputs: Outputs, examples: Examples, delta: float, reference: Any, make: Any, seed: int
+    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
 ) -> PredictorCertificate:
     """The certificate of a rule that a network on bits provably follows (G15)."""
     from boundcalc.predictors.rules.search import explain_network

@@ -1,15 +1,15 @@
-"""A model that is given: read, described, compared with its module, measured; and whether data fit it."""
+"""A model that is given: read, described, compared with its module, measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.audit import Audit, audit
-from boundcalc.checkpoints.data import Sequences
+from boundcalc.checkpoints.audit import audit
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
@@ -17,13 +17,14 @@ from boundcalc.checkpoints.modules import FoundModule, bare, called, find_module
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import Checkpoint
-from boundcalc.checkpoints.traced import Call, end_token, patch_map
-from boundcalc.lab.outputs import Outputs, refuse_longer, token_before
-from boundcalc.layers.embedding import token_tables
-from boundcalc.layers.forward import Fixed
+from boundcalc.checkpoints.traced import Call
+from boundcalc.lab.outputs import Outputs
 
-TRIED = 4
-"""Sequences of the data in the forward check."""
+_IN_ROWS = "{} has no {}, so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
+_COMPARE = (
+    "run its module (--compare module.py:make) or the library's (--compare transformers), or take the description of "
+    "its family as it stands (--compare none)"
+)
 
 
 def read_model(
@@ -34,7 +35,7 @@ def read_model(
     options: Options,
     inputs: Any = None,
     described_only: bool = True,
-    fixed: Fixed | None = None,
+    whole: bool = True,
     call: Call | None = None,
     bits: int | None = None,
     say: Callable[[str], None] = lambda _: None,
@@ -49,7 +50,7 @@ def read_model(
         options: what the user says beyond the files.
         inputs: a batch of the model's own inputs, for the forward check.
         described_only: whether a model that is not described is refused; else its module answers all the same.
-        fixed: what is fixed before the data, where the module does not say it.
+        whole: whether a model is refused that is not, or not surely, the one that would be bounded.
         call: how the module is called, where module(x) is not it.
         bits: of every stored weight, fixed before the data (G13).
         say: receives a message when a forward pass begins.
@@ -64,28 +65,21 @@ def read_model(
         options = options if parity is None else replace(options, heads=None)
         seen, why_not = Model(checkpoint, chosen, options), ""
         if parity is None:
-            parity, live, why_not = held_against(seen, hand, inputs, fixed=fixed, call=call, say=say)
+            parity, live, why_not = held_against(seen, hand, inputs, call=call, say=say)
         if parity is None and not (chosen.described or hand.requested):
             doubt = f"no forward pass was compared with its description{f' ({why_not})' if why_not else ''}: {_COMPARE}"
             checkpoint = replace(checkpoint, doubts=(*checkpoint.doubts, doubt))
-        audited = audit(checkpoint, family=chosen, options=options, parity=parity, **measuring)
+        inspect = partial(_refuse_partial, name) if whole else None
+        audited = audit(checkpoint, family=chosen, options=options, parity=parity, inspect=inspect, **measuring)
         audited = audited if bits is None else audited.with_bits(bits)
-        audited = replace(audited, where=name, why_not=why_not)
-        return Outputs(checkpoint, name, live, seen, audited, fixed, call)
+        return Outputs(checkpoint, name, live, seen, replace(audited, where=name, why_not=why_not), call)
     except BoundcalcError as error:
         if described_only or isinstance(error, NoReadOut | NotRun):
             raise
         live = hand.load() if live is None and hand.load is not None else live
         if live is None:
             raise
-        return Outputs(checkpoint, name, live, fixed=fixed, call=call, why_not=str(error))
-
-
-_IN_ROWS = "{} has no {}, so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
-_COMPARE = (
-    "run its module (--compare module.py:make) or the library's (--compare transformers), or take the description of "
-    "its family as it stands (--compare none)"
-)
+        return Outputs(checkpoint, name, live, call=call, why_not=str(error))
 
 
 def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule, str]:
@@ -134,7 +128,6 @@ def held_against(
     hand: FoundModule,
     inputs: Any = None,
     *,
-    fixed: Fixed | None = None,
     call: Call | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Parity | None, Any, str]:
@@ -149,58 +142,22 @@ def held_against(
     say(f"a forward pass of {hand.name}")
     try:
         live = hand.load() if hand.load is not None else hand.module
-        return compare(live, model, model.architecture, inputs, fixed=fixed, call=call), live, ""
+        return compare(live, model, model.architecture, inputs, call=call), live, ""
     except NotRun as error:
         if hand.requested:
             raise
         return None, None, str(error)
 
 
-def reject_incomplete(name: str) -> Callable[[str, Any, tuple[str, ...]], None]:
-    """What an audit asks before it measures, to refuse a model that is not, or not surely, the one to be bounded."""
-
-    def inspect(family: str, account: Any, missing: tuple[str, ...]) -> None:
-        if account.unknown:
-            raise InvalidSetting(
-                f"{name} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be "
-                "about this model: give its module, or describe it with a mapping (docs/weights.md)"
-            )
-        if account.doubts:
-            raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
-        if missing:
-            kind = InvalidSetting if family == "mapping" else NoReadOut
-            raise kind(_IN_ROWS.format(name, missing[0]))
-
-    return inspect
-
-
-def check_data(data: Sequences, audited: Audit, model: Model | None = None, *, live: bool = False) -> None:
-    """Refuses data outside the class of inputs, which the bound would not be about.
-
-    Of a `live` module that cuts patches itself the rows that enter their map are checked, when it has run.
-    """
-    architecture = audited.architecture
-    if live and model is not None and patch_map(model) is not None and not data.tokens:
-        return
-    tables = token_tables(architecture.stages)
-    if bool(tables) != data.tokens:
-        have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
-        raise InvalidSetting(f"the data hold {have}, the model reads {needs}")
-    longest = data.longest + (token_before(data, audited) is not None)
-    if longest > architecture.seq_len:
-        raise InvalidSetting(f"a sequence of {longest} rows, but T is {architecture.seq_len}: say seq_len (--T)")
-    if tables:
-        top = max(int(x.max()) for x in data.x)
-        low = min(int(x.min()) for x in data.x)
-        if top >= tables[0].vocabulary or low < 0:
-            raise InvalidSetting(f"tokens from {low} to {top}, but the model has {tables[0].vocabulary}")
-        end = None if model is None else end_token(model, tables[0].vocabulary)
-        if end is not None and any((x[:-1] == end).any() or x[-1] != end for x in data.x):
-            raise InvalidSetting(
-                f"the model reads the row of the first token {end}, so every sequence ends with it: cut off what "
-                "follows (attention is causal, so that nothing else changes)"
-            )
-        return
-    if data.x[0].ndim == 2:
-        for rows in data.x:
-            refuse_longer(rows, architecture.input_radius, "row")
+def _refuse_partial(name: str, family: str, account: Any, missing: tuple[str, ...]) -> None:
+    """Refuses, before anything is measured, a model that is not, or not surely, the one that would be bounded."""
+    if account.unknown:
+        raise InvalidSetting(
+            f"{name} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be about "
+            "this model: give its module, or describe it with a mapping (docs/weights.md)"
+        )
+    if account.doubts:
+        raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
+    if missing:
+        kind = InvalidSetting if family == "mapping" else NoReadOut
+        raise kind(_IN_ROWS.format(name, missing[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.base.npz import read_arrays
+from boundcalc.base.npz import digest_of_arrays, read_arrays
 from boundcalc.base.output import writing
 from boundcalc.base.schema import Size
 from boundcalc.predictors.certificate import PredictorCertificate
@@ -59,16 +58,6 @@ class Data:
         """Write them as an .npz file; `force` replaces a file there that this did not write."""
         with writing(path, force=force) as part, part.open("wb") as file:
             np.savez(file, x=self.x, y=self.y, made_by=np.array("boundcalc"))
-
-
-def digest_of_arrays(arrays: Mapping[str, Array]) -> str:
-    """Sha256 of names, types, shapes and bits."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        value = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {value.dtype.str} {value.shape} ".encode())
-        digest.update(value.tobytes())
-    return digest.hexdigest()
 
 
 def fixed_order(count: int) -> Array:

@@ -311,19 +311,12 @@ def test_a_quantised_module_is_refused_in_a_line() -> None:
 
 @pytest.mark.parametrize(("length", "inside"), [(1.0, True), (1 + 5e-10, True), (1 + 3e-9, False), (1.1, False)])
 def test_rows_that_were_normalised_in_floats_lie_in_the_ball(length: float, inside: bool) -> None:
-    from boundcalc.checkpoints.data import Sequences
-    from boundcalc.lab.reading import check_data
-    from boundcalc.setting import Architecture
-
-    class Found:
-        architecture = Architecture(depth=1, d=3, heads=1, seq_len=4, input_radius=1.0)
-        family = ""
+    from boundcalc.lab.outputs import refuse_longer
 
     rows = np.random.default_rng(0).standard_normal((5, 2, 3))
     rows *= length / np.sqrt((rows**2).sum(-1, keepdims=True))
-    data = Sequences(list(rows), np.zeros(5, int))
     if inside:
-        check_data(data, Found())  # type: ignore[arg-type]
+        refuse_longer(rows, 1.0, "row")
     else:
         with pytest.raises(InvalidSetting, match="a row of the data has norm"):
-            check_data(data, Found())  # type: ignore[arg-type]
+            refuse_longer(rows, 1.0, "row")

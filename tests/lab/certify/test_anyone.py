@@ -18,7 +18,6 @@ from boundcalc import verify_predictor
 from boundcalc.base.errors import BoundcalcError, CertificateError, InvalidSetting
 from boundcalc.checkpoints.data import sequences
 from boundcalc.lab._scores import overlapping, read_predictions
-from boundcalc.lab.outputs import Examples
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.scores import Score
 from tests.checkpoints.layouts import MinGPT, NanoGPT, torch
@@ -101,7 +100,7 @@ def test_a_table_of_features_from_an_empty_folder_to_a_verdict(
     ways["occam"] = "train.csv", GivenNetwork.of(found.outputs)
     for method, (data, network) in ways.items():
         certificate = PredictorCertificate.load(f"out/{method}.json")
-        examples = Examples.of(sequences(data))
+        examples = sequences(data)
         assert verify_predictor(certificate, examples, lambda recipe, by=network: by).established
         with pytest.raises(CertificateError, match="sha256"):
             verify_predictor(certificate, examples.take(range(90)), lambda recipe, by=network: by)
@@ -110,21 +109,14 @@ def test_a_table_of_features_from_an_empty_folder_to_a_verdict(
             verify_predictor(replace(fewer, risk=fewer.value), examples, lambda recipe, by=network: by)
 
 
-def test_tables_of_features_have_their_columns_in_one_order(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    model, x = torch.nn.Linear(2, 2).eval(), RNG.standard_normal((40, 2)).round(2)
-    rows = [f"{a},{b},{int(a > b)}" for a, b in x]
-    for name, header, part in (
-        ("train", "a,b,y", rows[:20]),
-        ("test", "a,b,y", rows[20:]),
-        ("other", "b,a,y", rows[20:]),
-    ):
-        (tmp_path / f"{name}.csv").write_text("\n".join([header, *part]) + "\n")
-    train, test, other = (tmp_path / f"{name}.csv" for name in ("train", "test", "other"))
-    for found in (boundcalc.certify(model, train, test=test), boundcalc.certify(model, test=test)):
-        assert "the model reads the columns a, b, in this order" in str(found)
-    with pytest.raises(InvalidSetting, match="in another order"):
-        boundcalc.certify(model, train, test=other)
+def test_the_columns_of_a_table_of_features_are_said(tmp_path: Path) -> None:
+    """Of training and of test data: their order is the user's."""
+    for name, columns in (("train", "a,b"), ("test", "b,a")):
+        rows = "".join(f"{place},{-place},{place % 2}\n" for place in range(20 + len(name)))
+        predictions(tmp_path / f"{name}.csv", f"{columns},y\n{rows}")
+    found = boundcalc.certify(torch.nn.Linear(2, 2), tmp_path / "train.csv", test=tmp_path / "test.csv")
+    for order in ("a, b", "b, a"):
+        assert f"the model reads the columns {order}, in this order" in found.details
 
 
 def test_a_probability_is_no_score() -> None:
@@ -177,8 +169,8 @@ def test_rows_that_a_linear_map_reads_may_be_fewer_than_t() -> None:
 def test_a_downloaded_model_needs_no_training_data() -> None:
     """And methods that one reason keeps out share a row."""
     found = boundcalc.certify(NanoGPT().eval(), test=tokens(40))
-    assert [row[0] for row in found.table[1:]] == ["held-out", "norms, p2l, occam, rule, pac-bayes"]
-    assert {line.refusal for line in found.lines} == {None, "it needs the training data"}
+    assert [row[0] for row in found.table[1:]] == ["held-out", "norms, occam, rule, p2l, pac-bayes"]
+    assert {line.refusal for line in found.lines} == {None, "it needs the training data (data=, --data)"}
     assert found.errors is None
 
 
