@@ -186,8 +186,8 @@ STATEMENTS = [
     Mutation(
         "A7 with the values of one table",
         "layers/merged.py",
-        "radius = radius + longest",
-        "radius = longest",
+        'if weight.role == "values"), list',
+        'if weight.kind == "token_values"), list',
         "tests/laws/test_limits.py",
     ),
     Mutation(
@@ -462,8 +462,8 @@ STATEMENTS = [
     Mutation(
         "S5 without the part of the scores in the Lipschitz factor",
         "layers/heads.py",
-        "sharp = ns.sqrt(1 + (b * length / _tau(layer, at)) ** 2)",
-        "sharp = ns.number(1)",
+        "ns.sqrt(1 + (scores.largest / tau) ** 2)",
+        "1",
         "tests/soundness/test_layer_constants.py",
     ),
     Mutation(
@@ -476,7 +476,7 @@ STATEMENTS = [
     Mutation(
         "heads side by side that do not add up",
         "layers/heads.py",
-        "head.number * value**2 for",
+        "number * value**2 for",
         "value**2 for",
         _FACTS,
     ),

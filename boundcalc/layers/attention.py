@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -147,27 +147,22 @@ class Attention(Layer):
         factors = self._factors("factor", "factor vector") if self.d_head is not None else ()
         return self._weight("W_QK", "matrix", shape, self.heads, factors)
 
-    def normalised(self, copies: int) -> int:
-        """How many numbers are normalised together, of so many heads."""
-        return (self.d_head or 0) * (copies if self.qk_norm == "width" else 1)
-
     def brief(self) -> str:
         causal = "causal" if self.causal else "not causal"
         return f"attention of {self.heads} heads ({causal}, {self.normaliser.name})"
 
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
-        scores = self._factors("matrix", "vector") if self.qk == "split" else (self.scores,)
-        values = self._weight("W_V", "matrix", (self.d, self.out), self.groups)
-        offset = (self._weight("b_V", "vector", (self.out,), self.groups),) if self.v_bias else ()
-        return (*scores, values, *offset, *self._of_all_heads())
-
-    def _of_all_heads(self) -> Iterator[Weight]:
-        """Weights that all heads share."""
-        if self.qk_norm != "none":
-            for kind, copies in (("norm_Q.gain", self.heads), ("norm_K.gain", self.groups)):
-                yield Weight(kind, "gain", (self.normalised(copies),), self.block)
+        weights = [*(self._factors("matrix", "vector") if self.qk == "split" else (self.scores,))]
+        weights.append(self._weight("W_V", "matrix", (self.d, self.out), self.groups))
+        if self.v_bias:
+            weights.append(self._weight("b_V", "vector", (self.out,), self.groups))
+        if self.qk_norm != "none":  # what follows all heads share
+            for side, copies in (("Q", self.heads), ("K", self.groups)):
+                width = (self.d_head or 0) * (copies if self.qk_norm == "width" else 1)
+                weights.append(Weight(f"norm_{side}.gain", "gain", (width,), self.block))
         if self.buckets is not None:
-            yield Weight("score_offsets", "gain", (self.buckets, self.heads), self.block)
+            weights.append(Weight("score_offsets", "gain", (self.buckets, self.heads), self.block))
+        return tuple(weights)
 
     def stored(self, seq_len: int) -> tuple[Weight, ...]:
         unread = self.qk_bias and not self.key_bias

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from boundcalc.base.schema import Count, Length, Size
 from boundcalc.layers.base import TOKENS, Layer, Proved, Role, RowWise, Weight, Widths, of_class, register_layer
-from boundcalc.layers.facts import Context, Facts, MatrixNorms, Points, Slot, Target, one_slot
+from boundcalc.layers.facts import Context, Facts, Target, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
 
@@ -55,27 +55,23 @@ class Embedding(RowWise):
         return TOKENS if self.vocabulary else self.d, self.d
 
     def facts(self, at: Context) -> Facts:
-        slots: list[Slot] = []
-        lengths = [] if self.vocabulary else [at.radius]
-        for weight in self.weights(at.seq_len):
-            row, covered = at.weights.row(weight.kind)
-            lengths.append(row)
-            slots.append(
-                one_slot(weight.kind, at.ns.number(1), *self._targets(weight.kind, weight.shape[0], covered, at))
-            )
+        weights, one = self.weights(at.seq_len), at.ns.number(1)
+        lengths = [at.size(weight) for weight in weights]
+        if not self.vocabulary:
+            lengths.append(at.radius)
         if self.positions == "fixed":
             lengths.append(at.ns.number(self.position_radius))
-        return Facts(sum(lengths), at.ns.number(1), tuple(slots), ("T10",))
+        slots = tuple(one_slot(weight.kind, one, *self._targets(weight, at)) for weight in weights)
+        return Facts(sum(lengths), one, slots, ("T10",))
 
-    def _targets(self, kind: str, rows: int, covered: Any, at: Context) -> tuple[Target, ...]:
-        one, points = at.ns.number(1), Points(at.seq_len, rows)
-        table = Target("table", rows, self.d, one, MatrixNorms.all(covered, self.d), points)
-        budget = at.weights.budget(kind)
+    def _targets(self, weight: Weight, at: Context) -> Iterator[Target]:
+        """Rows that are covered one by one; tokens also as one matrix, where its norms are limited."""
+        yield (table := at.target(weight))
+        budget = at.weights.budget(weight.kind)
         part = budget.distance or budget
-        if kind != "embedding" or (part.two_one is None and part.fro is None):
-            return (table,)
-        matrix = at.weights.matrix(kind, None, None, rows, self.d)
-        return table, Target("map", rows, self.d, one, matrix.covered, points)
+        if weight.role == "table" and not part.two_one is part.fro is None:
+            matrix = at.weights.matrix(weight.kind, None, None, *weight.shape)
+            yield replace(table, kind="map", norms=matrix.covered)
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         y = run.xp.embedding(x, weights("embedding")) if self.vocabulary else x

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from boundcalc.base.system import Number, NumberSystem
 
 if TYPE_CHECKING:
+    from boundcalc.layers.base import Weight
     from boundcalc.statements.weights import Weights
 
 Kind = Literal["map", "score", "query", "key", "vector", "gain", "table", "numbers", "pooled", "summed"]
@@ -130,28 +132,40 @@ class Context:
         """The number system."""
         return self.weights.ns
 
-    def offset(self, kind: str | None, block: int | None, head: int | None = None) -> tuple[Number, Number]:
-        """The length of an offset, and of what is covered of it: zeros where there is none."""
-        zero = self.ns.number(0)
-        return (zero, zero) if kind is None else self.weights.vector(kind, block, head)
+    def size(self, weight: Weight, head: int | None = None) -> Number:
+        """|W|_op of a matrix, the length of an offset, the largest gain, the longest row of a table."""
+        return self.weights.read(weight, head)[0]
 
-    def map_target(self, d: int, k: int, norms: MatrixNorms, radius: Number | None = None) -> Target:
-        """A matrix on the rows that are used."""
-        return Target("map", d, k, self.radius if radius is None else radius, norms, Points(self.rows))
+    def target(
+        self, weight: Weight, head: int | None = None, radius: Number | None = None, points: int | None = None
+    ) -> Target:
+        """What is covered of a weight: a matrix on the rows that are used, unless points are given; T8, T9, T10."""
+        _, norms = self.weights.read(weight, head)
+        if weight.role == "matrix":
+            d, k = weight.shape
+            length = self.radius if radius is None else radius
+            return Target("map", d, k, length, norms, Points(self.rows if points is None else points))
+        one = self.ns.number(1)
+        if weight.role in ("table", "rows"):
+            rows, d = weight.shape
+            return Target("table", rows, d, one, norms, Points(self.seq_len, rows))
+        kind: Kind = "gain" if weight.role == "gain" else "vector"
+        length = one if radius is None or kind == "vector" else radius
+        return Target(kind, 1, math.prod(weight.shape), length, norms, Points(0, 1))
+
+    def slot(
+        self,
+        weight: Weight,
+        sensitivity: Number = 1,
+        *,
+        head: int | None = None,
+        radius: Number | None = None,
+        points: int | None = None,
+    ) -> Slot:
+        """A slot of one map."""
+        return one_slot(weight.kind, self.ns.number(1) * sensitivity, self.target(weight, head, radius, points))
 
 
 def one_slot(kind: str, sensitivity: Number, *targets: Target) -> Slot:
-    """A slot of one map."""
+    """A slot of one map, with the ways it can be covered."""
     return Slot(kind, sensitivity, (Member(1, targets),))
-
-
-def vector_target(
-    ns: NumberSystem, kind: Literal["vector", "gain"], size: int, norm: Number, radius: Number | None = None
-) -> Target:
-    """Target of an offset (T8) or of a gain (T9)."""
-    return Target(kind, 1, size, ns.number(1) if radius is None else radius, MatrixNorms.all(norm), Points(0, 1))
-
-
-def offset_slots(kind: str | None, sensitivity: Number, size: int, norm: Number, at: Context) -> tuple[Slot, ...]:
-    """An offset to be covered (T8), where there is one."""
-    return () if kind is None else (one_slot(kind, sensitivity, vector_target(at.ns, "vector", size, norm)),)

@@ -2,75 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.system import Number
-from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, vector_target
+from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, one_slot
 
 if TYPE_CHECKING:
     from boundcalc.layers.attention import Attention, Normaliser
+    from boundcalc.layers.base import Weight
 
-_Cover = tuple[str, Number, tuple[Target, ...]]
-"""What is trained, the error per eps of what is made of it, and the ways to cover it."""
-_OF_VALUES = ("W_V", "b_V")
-_GROUPED = ("W_K", "b_K", *_OF_VALUES)
+_GROUPED = ("W_K", "b_K", "W_V", "b_V")
 """Maps that grouped queries share."""
+_Kinds: TypeAlias = "Mapping[str, Weight]"
+"""The weights of a layer by their names."""
 
 
 class _Scores(NamedTuple):
-    """How the scores of one kind of head are made.
+    """How the scores of one kind of head are made, before the temperature.
 
-    Attributes:
-        largest: the largest score before the temperature.
-        slope: their error per error of a row.
-        covers: of what is trained.
-        sharp: the factor of |W_V| in a sharper Lipschitz factor of softmax heads (L7), where it holds.
-        published: the Lipschitz factor's slope as the literature prints it (PUB), where it differs.
+    `by_query` and `by_key`: their error per error of the row that asks and of the rows that are asked.
     """
 
     largest: Number
-    slope: Number
-    covers: tuple[_Cover, ...]
-    sharp: Number | None = None
-    published: Number | None = None
-
-
-class _Head(NamedTuple):
-    """One kind of head: how many, its Lipschitz factor, its longest output, its largest error, score and covers."""
-
-    number: int
-    lipschitz: Number
-    radius: Number
-    wrong: Number
-    score: Number
-    covers: tuple[_Cover, ...]
+    by_query: Number
+    by_key: Number
+    slots: tuple[Slot, ...]
 
 
 def facts(layer: Attention, at: Context) -> Facts:
-    """L7, L8 and the score covers S1-S5."""
-    heads, ns, softmax = _heads(layer, at), at.ns, layer.normaliser.name in ("softmax", "softmax1")
+    """L7, L8: errors of heads add up when outputs are summed; side by side they add as squares."""
+    ns, softmax, groups = at.ns, layer.normaliser.name in ("softmax", "softmax1"), _groups(layer, at)
+    weights = {weight.kind: weight for weight in layer.weights(at.seq_len)}
+    heads = [_head(layer, at, head, weights) for head, _ in groups]
+    numbers = [number for _, number in groups]
 
-    def gather(values: Iterable[Number]) -> Number:
-        """Errors of heads add up when outputs are summed; side by side they add as squares."""
-        pairs = zip(heads, values, strict=True)
+    def gather(values: Sequence[Number]) -> Number:
+        pairs = zip(numbers, values, strict=True)
         if layer.combine == "concat":
-            return ns.sqrt(sum(head.number * value**2 for head, value in pairs))
-        return sum(head.number * value for head, value in pairs)
+            return ns.sqrt(sum(number * value**2 for number, value in pairs))
+        return sum(number * value for number, value in pairs)
 
     slots: list[Slot] = []
-    wrong = gather(head.wrong for head in heads)
-    for index, (kind, _, targets) in enumerate(heads[0].covers):
-        covers = [head.covers[index] for head in heads]
-        grouped = layer.groups if kind in _GROUPED else layer.heads
-        counts = (-(-head.number * grouped // layer.heads) for head in heads)  # distinct maps
-        members = tuple(Member(count, cover[2]) for count, cover in zip(counts, covers, strict=True))
-        if kind.endswith((".gain", "_offsets")):
-            members = (Member(1, targets),)  # one for all heads
-        bends = kind == "q" and softmax and not at.published  # modulus 2 tanh(e/2) (S5)
-        cap = None if kind in _OF_VALUES else wrong
-        slots.append(Slot(kind, gather(cover[1] for cover in covers), members, cap, bends))
+    for same in zip(*(head.slots for head in heads), strict=True):
+        first, own = same[0], layer.groups if same[0].kind in _GROUPED else layer.heads
+        maps = zip(numbers, same, strict=True)  # distinct ones: fewer than heads where these share them
+        members = tuple(Member(-(-number * own // layer.heads), slot.members[0].targets) for number, slot in maps)
+        if first.kind.endswith((".gain", "_offsets")):
+            members = first.members  # one for all heads
+        bends = first.kind == "q" and softmax and not at.published  # modulus 2 tanh(e/2) (S5)
+        cap = None if first.cap is None else gather([slot.cap for slot in same])
+        slots.append(Slot(first.kind, gather([slot.sensitivity for slot in same]), members, cap, bends))
     uses = {
         "L1": softmax,
         "L2": True,
@@ -84,15 +68,15 @@ def facts(layer: Attention, at: Context) -> Facts:
         "S4": layer.qk == "split",  # how a joint score matrix is covered (S1-S3) is the search's to say
         "S5": layer.qk == "fixed",
     }
-    radius, lipschitz = gather(head.radius for head in heads), gather(head.lipschitz for head in heads)
+    radius, lipschitz = gather([head.radius for head in heads]), gather([head.lipschitz for head in heads])
     return Facts(radius, lipschitz, tuple(slots), tuple(name for name, holds in uses.items() if holds))
 
 
 def _tau(layer: Attention, at: Context) -> Number:
-    temperature = layer.normaliser.temperature
-    if temperature is None and layer.qk == "split":
+    """What scores are divided by."""
+    if layer.normaliser.temperature is None and layer.qk == "split":
         return at.ns.sqrt(at.ns.number(layer.d_head or 1))
-    return at.ns.number(1.0 if temperature is None else temperature)
+    return at.ns.number(layer.temperature)
 
 
 def _groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
@@ -115,51 +99,44 @@ def _groups(layer: Attention, at: Context) -> list[tuple[int | None, int]]:
     return [(members[0], len(members)) for members in alike.values()]
 
 
-def _heads(layer: Attention, at: Context) -> list[_Head]:
-    return [_head(layer, at, head, count) for head, count in _groups(layer, at)]
-
-
-def _head(layer: Attention, at: Context, head: int | None, count: int) -> _Head:
+def _head(layer: Attention, at: Context, head: int | None, weights: _Kinds) -> Facts:
+    """L7 and the score covers S1-S5 of one head; errors of scores are capped."""
     ns, b, tau, name = at.ns, at.radius, _tau(layer, at), layer.normaliser.name
-    scores = {"joint": _joint, "split": _split, "fixed": _own_query}[layer.qk](layer, at, head)
+    scores = {"joint": _joint, "split": _split, "fixed": _own_query}[layer.qk](layer, at, head, weights)
     c, mass = _normaliser_constants(layer.normaliser, tau, scores.largest, at)
-    matrix = at.weights.matrix("W_V", layer.block, head, layer.d, layer.out)
-    points = Points((1 if layer.qk == "fixed" else at.rows) * (layer.heads // layer.groups))
-    value = Target("map", layer.d, layer.out, mass * b, matrix.covered, points)  # on the pooled rows
-    c_v = matrix.whole.op
-    offset, covered = at.offset("b_V" if layer.v_bias else None, layer.block, head)
-    inside = b * c_v if name == "softmax" else b * c_v + offset
-    if at.published and scores.published is not None:
-        printed = 2 * c if name == "custom" else 4 / tau
-        lipschitz = c_v * mass + printed * inside * scores.published
-    elif scores.sharp is not None and not at.published and layer.cap is None and _is_softmax(layer):
-        lipschitz = c_v * scores.sharp
+    c_v, moved = at.size(weights["W_V"], head), at.size(weights["b_V"], head) if layer.v_bias else ns.number(0)
+    inside = b * c_v if name == "softmax" else b * c_v + moved
+    steep, wrong = c * inside, 2 * mass * inside  # errors of the output per error of all scores, and at the most
+    if at.published and layer.qk == "joint":
+        lipschitz = c_v * mass + (2 * c if name == "custom" else 4 / tau) * inside * scores.by_key
+    elif layer.qk != "split" and not at.published and layer.cap is None and _is_softmax(layer):
+        lipschitz = c_v * (b * scores.by_query / tau + ns.sqrt(1 + (scores.largest / tau) ** 2))
     else:
-        lipschitz = c_v * mass + c * inside * scores.slope
-    steep = c * inside  # the output's error per error of all scores
-    covers = [(kind, steep * error, targets) for kind, error, targets in scores.covers]
+        lipschitz = c_v * mass + steep * (scores.by_query + scores.by_key)
+    slots = [replace(slot, sensitivity=steep * slot.sensitivity, cap=wrong) for slot in scores.slots]
     if layer.buckets is not None:
-        near = at.weights.gain("score_offsets", layer.block)[1]
-        covers.append(("score_offsets", steep, (vector_target(ns, "gain", layer.buckets * layer.heads, near),)))
-    covers.append(("W_V", ns.number(1), (value,)))
+        slots.append(replace(at.slot(weights["score_offsets"], steep), cap=wrong))
+    pooled = (1 if layer.qk == "fixed" else at.rows) * (layer.heads // layer.groups)
+    slots.append(at.slot(weights["W_V"], head=head, radius=mass * b, points=pooled))
     if layer.v_bias:
-        covers.append(("b_V", mass, (vector_target(ns, "vector", layer.out, covered),)))
-    return _Head(count, lipschitz, mass * (b * c_v + offset), 2 * mass * inside, scores.largest, tuple(covers))
+        slots.append(at.slot(weights["b_V"], mass, head=head))
+    return Facts(mass * (b * c_v + moved), lipschitz, tuple(slots))
 
 
 def _normaliser_constants(
-    normaliser: Normaliser, temperature: Number, score_radius: Number, at: Context
+    normaliser: Normaliser, tau: Number, score_radius: Number, at: Context
 ) -> tuple[Number, Number]:
     """L1 and L2: the l_inf -> l_1 constant c and the largest l_1 mass mu of a row of weights."""
     ns = at.ns
-    one = ns.number(1)
-    if normaliser.name in ("softmax", "softmax1"):
-        return (ns.number(2) if at.published else one) / temperature, one
-    if normaliser.name == "sigmoid":
-        return one / (4 * temperature), one
-    if normaliser.name == "linear":
-        return one / temperature, score_radius / temperature
-    return ns.number(normaliser.c or 0) / temperature, ns.number(normaliser.mu or 0)
+    match normaliser.name:
+        case "softmax" | "softmax1":
+            return ns.number(2 if at.published else 1) / tau, ns.number(1)
+        case "sigmoid":
+            return ns.number(1) / (4 * tau), ns.number(1)
+        case "linear":
+            return ns.number(1) / tau, score_radius / tau
+        case _:
+            return ns.number(normaliser.c or 0) / tau, ns.number(normaliser.mu or 0)
 
 
 def _is_softmax(layer: Attention) -> bool:
@@ -168,58 +145,53 @@ def _is_softmax(layer: Attention) -> bool:
     return name == "softmax" or (name == "softmax1" and not layer.qk_bias and not layer.v_bias)
 
 
-def _joint(layer: Attention, at: Context, head: int | None) -> _Scores:
-    ns, b = at.ns, at.radius
+def _joint(layer: Attention, at: Context, head: int | None, weights: _Kinds) -> _Scores:
+    """S1-S3: scores <(x, 1) W, (x_t, 1)>; an offset of keys drops out where weights sum to 1 and nothing caps (T8)."""
+    ns, b, joint = at.ns, at.radius, weights["W_QK"]
+    rows, columns = joint.shape
     augmented = ns.sqrt(b**2 + 1) if layer.qk_bias else b
-    key_radius = augmented if layer.key_bias else b  # a key bias drops out where weights sum to 1 and nothing caps
-    rows, columns = layer.scores.shape
-    score = at.weights.scores(layer.scores, head, layer.d_head)
-    reach, c_w, tau = augmented * key_radius, score.whole.op, _tau(layer, at)
+    keys = augmented if layer.key_bias else b
+    score = at.weights.scores(joint, head, layer.d_head)
+    reach, c_w = augmented * keys, score.whole.op
     targets = (
         Target("score", rows, columns, reach, score.covered, Points(at.rows * at.seq_len)),
         Target("query", rows, columns, reach, score.covered, Points(at.rows)),
         Target("key", columns, rows, reach, score.covered, Points(at.seq_len)),
     )
-    sharp = b**2 * c_w / tau + ns.sqrt(1 + (b * augmented * c_w / tau) ** 2)
-    slope = (key_radius + augmented) * c_w
-    return _Scores(reach * c_w, slope, (("W_QK", ns.number(1), targets),), sharp, augmented * c_w)
+    return _Scores(reach * c_w, keys * c_w, augmented * c_w, (one_slot("W_QK", ns.number(1), *targets),))
 
 
-def _split(layer: Attention, at: Context, head: int | None) -> _Scores:
+def _split(layer: Attention, at: Context, head: int | None, weights: _Kinds) -> _Scores:
     """S4, and L13 where queries and keys are normalised."""
-    q, k = _side(layer, at, "Q", head, at.rows), _side(layer, at, "K", head, at.seq_len)
-    covers: list[_Cover] = []
-    for mine, theirs in zip(q.covers, k.covers, strict=True):
-        covers += [(mine[0], k.largest * mine[1], mine[2]), (theirs[0], q.largest * theirs[1], theirs[2])]
-    return _Scores(q.largest * k.largest, q.slope * k.largest + q.largest * k.slope, tuple(covers))
+    q, k = (_side(layer, at, head, weights, *side) for side in (("Q", at.rows), ("K", at.seq_len)))
+    slots = (
+        replace(slot, sensitivity=other.radius * slot.sensitivity)
+        for pair in zip(q.slots, k.slots, strict=True)
+        for slot, other in zip(pair, (k, q), strict=True)
+    )
+    return _Scores(q.radius * k.radius, q.lipschitz * k.radius, q.radius * k.lipschitz, tuple(slots))
 
 
-def _side(layer: Attention, at: Context, name: str, head: int | None, points: int) -> _Scores:
-    """Queries or keys, as if they were scores: their length, and their error per error of a row and per eps."""
-    ns, b, width = at.ns, at.radius, layer.d_head or 1
-    matrix = at.weights.matrix(f"W_{name}", layer.block, head, layer.d, width)
-    offset, near = at.offset(f"b_{name}" if layer.qk_bias else None, layer.block, head)
-    reach, slope, unit = b * matrix.whole.op + offset, matrix.whole.op, ns.number(1)
-    gains: list[_Cover] = []
+def _side(layer: Attention, at: Context, head: int | None, weights: _Kinds, name: str, points: int) -> Facts:
+    """Queries or keys: x W + b, perhaps normalised, with a gain."""
+    ns, kinds = at.ns, (f"W_{name}", f"b_{name}", f"norm_{name}.gain")
+    own = {weight.role: weight for kind, weight in weights.items() if kind in kinds}
+    sizes = {role: at.size(weight, head) for role, weight in own.items()}
+    slope, unit, longest = sizes["matrix"], ns.number(1), ns.number(1)
+    reach = at.radius * slope + sizes.get("vector", 0)
     if layer.qk_eps is not None:
-        eps = ns.number(layer.qk_eps)
-        kind, together = f"norm_{name}.gain", layer.normalised(layer.heads if name == "Q" else layer.groups)
-        largest, covered = at.weights.gain(kind, layer.block)
-        unit, longest = largest / ns.sqrt(eps), ns.sqrt(ns.number(together))
-        reach = largest * reach * ns.sqrt(ns.number(together) / (reach**2 + width * eps))
-        slope = slope * unit
-        gains = [(kind, ns.number(1), (vector_target(ns, "gain", together, covered, longest),))]
-    covers = [(f"W_{name}", unit, (Target("map", layer.d, width, b, matrix.covered, Points(points)),))]
-    if layer.qk_bias:
-        covers.append((f"b_{name}", unit, (vector_target(ns, "vector", width, near),)))
-    return _Scores(reach, slope, (*covers, *gains))
+        eps, together = ns.number(layer.qk_eps), ns.number(own["gain"].shape[0])
+        unit, longest = sizes["gain"] / ns.sqrt(eps), ns.sqrt(together)
+        reach = sizes["gain"] * reach * ns.sqrt(together / (reach**2 + (layer.d_head or 1) * eps))
+    slots = (
+        at.slot(weight, 1, radius=longest) if role == "gain" else at.slot(weight, unit, head=head, points=points)
+        for role, weight in own.items()
+    )
+    return Facts(reach, slope * unit, tuple(slots))
 
 
-def _own_query(layer: Attention, at: Context, head: int | None) -> _Scores:
+def _own_query(layer: Attention, at: Context, head: int | None, weights: _Kinds) -> _Scores:
     """S5: scores <q, x_t>/tau are one linear map with d weights; all rows of the output are the same."""
-    ns, b = at.ns, at.radius
-    query = at.weights.matrix("q", layer.block, head, layer.d, 1)
-    length = query.whole.op
-    target = Target("map", layer.d, 1, b, query.covered, Points(at.seq_len))
-    sharp = ns.sqrt(1 + (b * length / _tau(layer, at)) ** 2)
-    return _Scores(b * length, length, (("q", ns.number(1), (target,)),), sharp)
+    query = weights["q"]
+    length = at.size(query, head)
+    return _Scores(at.radius * length, at.ns.number(0), length, (at.slot(query, head=head, points=at.seq_len),))

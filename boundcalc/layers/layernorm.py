@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Length, Name, Size
-from boundcalc.base.system import Number
 from boundcalc.layers.base import EveryRow, Proved, Weight, Widths, place_named, register_layer
-from boundcalc.layers.facts import Context, Facts, offset_slots, one_slot, vector_target
+from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
 _ROUNDING = 1e-9
@@ -57,29 +56,15 @@ class LayerNorm(EveryRow):
 
     def facts(self, at: Context) -> Facts:
         self._check_floor(at)
-        ns, reach, one = at.ns, self._normalised(at), at.ns.number(1)
-        largest, near = self._gain(at)
-        offset, covered = at.offset(self._offset, self.block)
-        gain = one_slot(f"{self.kind}.gain", one, vector_target(ns, "gain", self.d, near, reach))
-        slots = (*((gain,) if self.gain else ()), *offset_slots(self._offset, one, self.d, covered, at))
-        stretch = 1 / ns.sqrt(ns.number(self.variance_floor) + ns.number(self.eps))
+        ns, weights, d, eps = at.ns, self.weights(at.seq_len), at.ns.number(self.d), at.ns.number(self.eps)
+        reach = at.radius * ns.sqrt(d / (at.radius**2 + d * eps)) if self.eps else ns.sqrt(d)  # before gain and offset
+        sizes = {weight.role: at.size(weight) for weight in weights}
+        largest = sizes.get("gain", ns.number(1))
+        largest = 1 + largest if self.around_one else largest
+        stretch = 1 / ns.sqrt(ns.number(self.variance_floor) + eps)
+        slots = tuple(at.slot(weight, radius=reach) for weight in weights)
         uses = ("L5", "T9", "L10") if self.around_one else ("L5", "T9")
-        return Facts(largest * reach + offset, largest * stretch, slots, uses)
-
-    def _normalised(self, at: Context) -> Number:
-        """The longest row before gain and offset."""
-        d, eps = at.ns.number(self.d), at.ns.number(self.eps)
-        return at.radius * at.ns.sqrt(d / (at.radius**2 + d * eps)) if self.eps else at.ns.sqrt(d)
-
-    def _gain(self, at: Context) -> tuple[Number, Number]:
-        """The largest gain, and the size of what is covered of it."""
-        one = at.ns.number(1)
-        size, near = at.weights.gain(f"{self.kind}.gain", self.block) if self.gain else (one, one)
-        return (1 + size if self.around_one else size), near
-
-    @property
-    def _offset(self) -> str | None:
-        return f"{self.kind}.offset" if self.offset else None
+        return Facts(largest * reach + sizes.get("vector", 0), largest * stretch, slots, uses)
 
     def _check_floor(self, at: Context) -> None:
         """Refuses a class without members: rows of norm b have no mean square or variance above b^2 / d."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from boundcalc.base.schema import Count, Name, Size
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
 from boundcalc.layers.base import EveryRow, Proved, Weight, Widths, register_layer
-from boundcalc.layers.facts import Context, Facts, offset_slots, one_slot
+from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
 
@@ -37,15 +37,11 @@ class Linear(EveryRow):
         return self.d_in, self.d_out
 
     def facts(self, at: Context) -> Facts:
-        one, d, k = at.ns.number(1), self.d_in, self.d_out
-        matrix = at.weights.matrix(self.kind, self.block, None, d, k)
-        offset, covered = at.offset(self.bias, self.block)
-        slots = (
-            one_slot(self.kind, one, at.map_target(d, k, matrix.covered)),
-            *offset_slots(self.bias, one, k, covered, at),
+        matrix, *offset = weights = self.weights(at.seq_len)
+        norm, moved = at.size(matrix), sum(map(at.size, offset))
+        return Facts(
+            at.radius * norm + moved, norm, tuple(map(at.slot, weights)), ("L6", "T8") if self.bias else ("L6",)
         )
-        norm = matrix.whole.op
-        return Facts(at.radius * norm + offset, norm, slots, ("L6", "T8") if self.bias else ("L6",))
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         return run.xp.affine(x, weights(self.kind), weights(self.bias) if self.bias else None)
@@ -78,25 +74,15 @@ class GatedFeedForward(EveryRow):
         return self.d, self.d
 
     def facts(self, at: Context) -> Facts:
-        ns, b, block, d, k = at.ns, at.radius, self.block, self.d, self.d_ff
-        shapes = {"W_1": (d, k), "W_3": (d, k), "W_2": (k, d)}
-        first, third, second = (at.weights.matrix(kind, block, None, *shape) for kind, shape in shapes.items())
-        names = [f"b_{i}" if self.bias else None for i in (1, 3, 2)]
-        (b1, near1), (b3, near3), (b2, near2) = (at.offset(name, block) for name in names)
-        c1, c2, c3 = (matrix.whole.op for matrix in (first, second, third))
-        gate, value = b * c1 + b1, b * c3 + b3
+        first, third, second, *offsets = weights = self.weights(at.seq_len)
+        c1, c3, c2 = map(at.size, (first, third, second))
+        b1, b3, b2 = map(at.size, offsets) if offsets else (0, 0, 0)
+        gate, value = at.radius * c1 + b1, at.radius * c3 + b3
+        to_gate = at.ns.number(ACTIVATION_LIPSCHITZ[self.activation]) * value * c2
         inner, to_value = gate * value, gate * c2
-        to_gate = ns.number(ACTIVATION_LIPSCHITZ[self.activation]) * value * c2
-        slots = (
-            one_slot("W_1", to_gate, at.map_target(d, k, first.covered)),
-            one_slot("W_3", to_value, at.map_target(d, k, third.covered)),
-            one_slot("W_2", ns.number(1), at.map_target(k, d, second.covered, inner)),
-            *offset_slots(names[0], to_gate, k, near1, at),
-            *offset_slots(names[1], to_value, k, near3, at),
-            *offset_slots(names[2], ns.number(1), d, near2, at),
-        )
-        steep = c1 * to_gate + c3 * to_value
-        return Facts(inner * c2 + b2, steep, slots, ("L9", "T8") if self.bias else ("L9",))
+        steep, radii = (to_gate, to_value, 1) * 2, (at.radius, at.radius, inner) * 2
+        slots = tuple(at.slot(*each[:2], radius=each[2]) for each in zip(weights, steep, radii, strict=False))
+        return Facts(inner * c2 + b2, c1 * to_gate + c3 * to_value, slots, ("L9", "T8") if self.bias else ("L9",))
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         def through(x: Any, number: int) -> Any:

@@ -10,7 +10,7 @@ from boundcalc.base.schema import Count, Name, Size, Stacked
 from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
 from boundcalc.layers.base import TOKENS, Layer, Proved, Role, RowWise, Weight, Widths, register_layer
-from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, offset_slots, one_slot, vector_target
+from boundcalc.layers.facts import Context, Facts, MatrixNorms, Member, Points, Slot, Target, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
 _CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
@@ -48,20 +48,17 @@ class Hidden(RowWise):
 
     def facts(self, at: Context) -> Facts:
         """L3, L6, T8 one after the other, whose noise on W is also seen through v (V4)."""
-        ns, slope = at.ns, ACTIVATION_LIPSCHITZ[self.activation]
-        first = at.weights.matrix(self.first, self.block, None, self.d, self.d_ff)
-        last = at.weights.matrix(self.last, self.block, None, self.d_ff, 1)
-        offset, covered = at.offset(self.bias, self.block)
-        reach = at.radius * first.whole.op + offset
-        steep = ns.number(slope) * last.whole.op
-        row = at.map_target(self.d, self.d_ff, first.covered)
+        ns, slope, weights = at.ns, ACTIVATION_LIPSCHITZ[self.activation], self.weights(at.seq_len)
+        first, *offset, last = weights
+        reach = at.radius * at.size(first) + sum(map(at.size, offset))
+        steep, row = ns.number(slope) * at.size(last), at.target(first)
         slots = (
             one_slot(self.first, steep, row, *_summed(ns, row, self.activation, slope, reach)),
-            *offset_slots(self.bias, steep, self.d_ff, covered, at),
-            one_slot(self.last, ns.number(1), at.map_target(self.d_ff, 1, last.covered, reach)),
+            *(at.slot(weight, steep) for weight in offset),
+            at.slot(last, radius=reach),
         )
         uses = ("L3", "L6", "T8") if self.bias else ("L3", "L6")
-        return Facts(reach * last.whole.op, first.whole.op * steep, slots, uses)
+        return Facts(reach * at.size(last), at.size(first) * steep, slots, uses)
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         units = run.xp.affine(x, weights(self.first), weights(self.bias) if self.bias else None)
@@ -130,23 +127,19 @@ class Lookup(Layer):
         `heads` of values is the root of the sum over heads of the square of the longest part, so that |y| <= its sum
         over both tables; scores that err by e move y by 2 tanh(e/2) times that (S5, each head by its own part).
         """
-        ns, one = at.ns, at.ns.number(1)
-        tables = {weight.kind: weight for weight in self.weights(at.seq_len)}
-        values: list[Slot] = []
-        radius = ns.number(0)
-        for kind in ("token_values", "position_values"):
-            longest, norms = at.weights.table(tables[kind])
-            radius = radius + longest
-            (d, k), size = tables[kind].shape, tables[kind].parameters
-            pooled = Target("pooled", d, k, one, norms, Points(1))
-            values.append(one_slot(kind, one, vector_target(ns, "vector", size, norms.fro), pooled))
-        scores: list[Slot] = []
-        for kind in ("token_scores", "position_scores"):
-            largest, norms = at.weights.table(tables[kind])
-            (d, k), size = tables[kind].shape, tables[kind].parameters
-            targets = vector_target(ns, "gain", size, largest), Target("numbers", d, k, one, norms, Points(0, 1))
-            scores.append(Slot(kind, radius, (Member(1, targets),), 2 * radius, saturates=True))
-        return Facts(radius, one, (*scores, *values), ("A7", "S5"))
+        one, weights = at.ns.number(1), self.weights(at.seq_len)
+        radius, slots = sum(at.size(weight) for weight in weights if weight.role == "values"), list[Slot]()
+        for weight in weights:
+            size, norms = at.weights.read(weight)
+            (d, k), number = weight.shape, weight.parameters
+            if weight.role == "scores":
+                entries = Target("gain", 1, number, one, MatrixNorms.all(size), Points(0, 1))
+                noisy = Target("numbers", d, k, one, norms, Points(0, 1))
+                slots.append(Slot(weight.kind, radius, (Member(1, (entries, noisy)),), 2 * radius, saturates=True))
+            else:
+                whole = Target("vector", 1, number, one, MatrixNorms.all(norms.fro), Points(0, 1))
+                slots.append(one_slot(weight.kind, one, whole, Target("pooled", d, k, one, norms, Points(1))))
+        return Facts(radius, one, tuple(slots), ("A7", "S5"))
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
         n, count = x.shape

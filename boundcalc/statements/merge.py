@@ -81,9 +81,10 @@ class _Merger:
         """Of the matrix of a linear map."""
         return self.weights.matrix(layer.kind, layer.block, None, layer.d_in, layer.d_out).whole
 
-    def length(self, kind: str | None, block: int | None, head: int | None = None) -> Number:
-        """The length of an offset; of one that is not there 0."""
-        return INTERVAL.number(0) if kind is None else self.weights.vector(kind, block, head)[0]
+    def offset(self, layer: Layer, head: int | None = None) -> Number:
+        """The length of what a layer adds; 0 where it adds nothing."""
+        added = (self.weights.read(weight, head)[0] for weight in layer.weights(1) if weight.role == "vector")
+        return sum(added, start=INTERVAL.number(0))
 
     def put(self, kind: str, block: int | None, size: MatrixNorms, head: int | None = None) -> None:
         """Set the budget of a product in the larger class, rounded up and in order."""
@@ -178,16 +179,16 @@ def look_up(setting: Setting) -> Setting | None:
     merger, ns, layer, output = _Merger(setting), INTERVAL, parts.attention, parts.output
     weights, own = merger.weights, merger.heads(layer)
     copies = ns.number(layer.heads // len(own))
-    token, position = weights.row("embedding")[0], weights.row("positions")[0]
+    token, position = (weights.read(table)[0] for table in parts.embedding.weights(setting.architecture.seq_len))
     row = token + position
     scores = [weights.scores(layer.scores, head, layer.d_head).whole.op for head in own]
     values = [weights.matrix("W_V", layer.block, head, layer.d, layer.out).whole.op for head in own]
-    offsets = [merger.length("b_V" if layer.v_bias else None, layer.block, head) for head in own]
+    offsets = [merger.offset(layer, head) for head in own]
     asks = ns.sqrt(row**2 + 1) if layer.qk_bias else row
     tau = ns.number(1.0 if layer.normaliser.temperature is None else layer.normaliser.temperature)
     query = asks * reduce(ns.maximum, scores) / tau
     spread, carried = (ns.sqrt(copies * sum(size**2 for size in sizes)) for sizes in (values, offsets))
-    added = row + merger.length(output.bias, output.block) + carried * merger.norms(output).op
+    added = row + merger.offset(output) + carried * merger.norms(output).op
     for kind, block, name, most in (
         ("token_scores", None, "sup", token * query),
         ("position_scores", None, "sup", position * query),
@@ -219,7 +220,7 @@ def _split_readout(setting: Setting) -> Setting | None:
     bias = readout.bias
     if last.bias is not None:
         bias = bias or "b_readout"
-        moved = merger.length(last.bias, last.block) * r.op + merger.length(readout.bias, readout.block)
+        moved = merger.offset(last) * r.op + merger.offset(readout)
         merger.budgets[place_named(bias, readout.block)] = Budget(op=upper_float(moved))
     through: tuple[Layer, ...] = (*parts.inside, Linear(parts.kind, last.d_in, readout.d_out, block=last.block))
     if parts.hidden is not None and readout.d_out == 1:

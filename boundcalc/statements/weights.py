@@ -20,6 +20,14 @@ class Matrix(NamedTuple):
     covered: MatrixNorms
 
 
+_SIZES = {
+    **dict.fromkeys(("vector", "factor vector"), ("op", "fro", "two_one")),
+    **dict.fromkeys(("table", "rows"), ("row", "op", "fro", "two_one")),
+    "gain": ("sup",),
+}
+"""The limits that bound the size of a weight, by what it is."""
+
+
 class Weights:
     """Looks budgets up by kind, block and head; equal budgets are completed once."""
 
@@ -81,8 +89,7 @@ class Weights:
         zero = self.ns.number(0)
         q = self.matrix("W_Q", block, head, *kinds["W_Q"].shape).whole
         k = self.matrix("W_K", block, head, *kinds["W_K"].shape).whole
-        b_q = self.vector("b_Q", block, head)[0] if "b_Q" in kinds else zero
-        b_k = self.vector("b_K", block, head)[0] if "b_K" in kinds else zero
+        b_q, b_k = (self.read(kinds[kind], head)[0] if kind in kinds else zero for kind in ("b_Q", "b_K"))
         q_op, q_fro = self.ns.sqrt(q.op**2 + b_q**2), self.ns.sqrt(q.fro**2 + b_q**2)
         k_op, k_fro = self.ns.sqrt(k.op**2 + b_k**2), self.ns.sqrt(k.fro**2 + b_k**2)
         fro = self.ns.minimum(q_op * k_fro, q_fro * k_op)
@@ -97,15 +104,28 @@ class Weights:
         )
         return Matrix(product, product)
 
-    def vector(self, kind: str, block: int | None, head: int | None = None) -> tuple[Number, Number]:
-        """l2 norm of an offset, and of its distance from the reference."""
-        return self._size(kind, self.budget(kind, block, head), ("op", "fro", "two_one"), "op")
+    def read(self, weight: Weight, head: int | None = None) -> tuple[Number, MatrixNorms]:
+        """The size of a weight, and the norms of what is covered of it, its distance from a reference (T7).
 
-    def gain(self, kind: str, block: int | None) -> tuple[Number, Number]:
-        """Sup norm of a gain, and of its distance from the reference."""
-        return self._size(kind, self.budget(kind, block), ("sup",), "sup")
+        A size is |W|_op of a matrix, the length of an offset, the largest gain, the longest row of a table.
+        """
+        head = head if weight.heads else None
+        if weight.role == "matrix":
+            matrix = self.matrix(weight.kind, weight.block, head, *weight.shape)
+            return matrix.whole.op, matrix.covered
+        if weight.role in ("scores", "values"):
+            return self._table(weight)
+        budget, names = self.budget(weight.kind, weight.block, head), _SIZES[weight.role]
+        sizes: list[Number] = []
+        for part in (budget, budget.distance or budget):
+            limits = [value for name in names if (value := getattr(part, name)) is not None]
+            if not limits:
+                raise InvalidSetting(f'the norm budget of {weight.kind} needs "{names[0]}"')
+            sizes.append(reduce(self.ns.minimum, [self.ns.number(limit or LEAST_BUDGET) for limit in limits]))
+        rank = weight.shape[1] if "row" in names else 1
+        return sizes[0], MatrixNorms.all(sizes[1], rank)
 
-    def table(self, weight: Weight) -> tuple[Number, MatrixNorms]:
+    def _table(self, weight: Weight) -> tuple[Number, MatrixNorms]:
         """Of what heads look up the largest entry or values, and the norms of the matrix; each from others if unset."""
         budget, ns = self.budget(weight.kind), self.ns
         d, k = weight.shape
@@ -126,16 +146,3 @@ class Weights:
             nuclear = ns.minimum(nuclear, nuclear_of(ns, p, ns.number(total or LEAST_BUDGET), whole, rank))
         columns, rows = (ns.sqrt(ns.number(side)) * whole for side in (k, d))
         return most, MatrixNorms(whole, whole, columns, rows, ns.sqrt(ns.number(d)) * columns, nuclear, rank)
-
-    def row(self, kind: str) -> tuple[Number, Number]:
-        """Largest row norm of a table, and of its distance from the reference."""
-        return self._size(kind, self.budget(kind), ("row", "op", "fro", "two_one"), "row")
-
-    def _size(self, kind: str, budget: Budget, names: tuple[str, ...], ask: str) -> tuple[Number, Number]:
-        sizes: list[Number] = []
-        for part in (budget, budget.distance or budget):
-            limits = [value for name in names if (value := getattr(part, name)) is not None]
-            if not limits:
-                raise InvalidSetting(f'the norm budget of {kind} needs "{ask}"')
-            sizes.append(reduce(self.ns.minimum, [self.ns.number(limit or LEAST_BUDGET) for limit in limits]))
-        return sizes[0], sizes[1]
