@@ -562,7 +562,7 @@ MUTATIONS = [
     Mutation("a leaf that ends below 0", "predictors/rules/check.py", "value > 0 and", "value > -9 and", _RULES),
     Mutation(
         "B1 without its count",
-        "predictors/rules/_heads.py",
+        "predictors/rules/heads.py",
         "np.maximum(low * thetas, high * thetas)",
         "0 * thetas",
         _RULES,

@@ -23,19 +23,20 @@ from boundcalc.lab.figures.data import Figure
 from boundcalc.lab.figures.names import BLUE, BROWN, GREEN, GREY, INK
 from boundcalc.lab.train.certify import examples_of, trained_network
 from boundcalc.lab.train.sweep import sweep_from_json
-from boundcalc.predictors.rules.check import inputs_of, least_value
+from boundcalc.predictors.rules.check import least_value
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.fails import descend
+from boundcalc.predictors.rules.heads import Inputs
 from boundcalc.predictors.rules.search import Explanation, explain
 from boundcalc.predictors.rules.slopes import leaves_of
-from boundcalc.predictors.rules.tables import Tables, tables_of
+from boundcalc.predictors.rules.tables import BallTables, tables_of
 
 PROMISES = "below"
 SEEDS = (40, 53)
 """The first network is the conjunction on all inputs; the second errs on no example, and on the input of ones."""
 
 
-def networks(quick: bool) -> list[tuple[Any, Tables, Explanation]]:
+def networks(quick: bool) -> list[tuple[Any, BallTables, Explanation]]:
     """Networks as trained, their tables, what was found of them."""
     torch.set_num_threads(1)
     explanations = []
@@ -53,9 +54,9 @@ def patterns(rule: Rule) -> list[dict[int, int]]:
     return [dict(zip(rule.positions, p, strict=True)) for p in itertools.product((0, 1), repeat=len(rule.positions))]
 
 
-def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float, float]]:
+def ranges(tables: BallTables, rule: Rule, low: int, high: int) -> list[tuple[float, float]]:
     """For each pattern, numbers that the output provably lies between."""
-    inputs = [inputs_of(rule.T, pattern, low, high) for pattern in patterns(rule)]
+    inputs = [Inputs(rule.T, pattern, low, high) for pattern in patterns(rule)]
     ends = []
     for sign in (1, -1):
         leaves = leaves_of(tables.floats, [(region, sign) for region in inputs])
@@ -64,7 +65,7 @@ def ranges(tables: Tables, rule: Rule, low: int, high: int) -> list[tuple[float,
     return list(zip(*ends, strict=True))
 
 
-def attention(tables: Tables, x: Any) -> list[list[float]]:
+def attention(tables: BallTables, x: Any) -> list[list[float]]:
     """The mean attention of each head, on the row that is read and on every bit."""
     rows, T = [], tables.T
     for *e, own in tables.floats.sums[..., -1]:

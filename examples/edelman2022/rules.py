@@ -149,15 +149,15 @@ def proved_on(explanation: Any) -> str:
 
 def attacked(tables: Any, explanation: Any) -> dict[str, Any]:
     """How close searches come to the least proved value, and whether they find errors where the rule is silent."""
-    from boundcalc.predictors.rules.check import inputs_of
     from boundcalc.predictors.rules.fails import descend
+    from boundcalc.predictors.rules.heads import Inputs
 
     rule, proof, random = explanation.rule, explanation.proof, np.random.default_rng(1)
     inside = replace(rule, window=None if explanation.proved.everywhere else rule.window)
     leaves = [
         fixed
         for fixed, leaf in proof.leaves
-        if leaf is not None and not inputs_of(rule.T, fixed, proof.low, proof.high).empty
+        if leaf is not None and not Inputs(rule.T, fixed, proof.low, proof.high).empty
     ]
     least = min(explanation.proved.values)
     at = (

@@ -61,8 +61,8 @@ def offset(name: str, g: arb, a: float, low: float, high: float) -> arb:
 
     if name == "relu":
         return least([above(arb(z)) for z in (low, high, min(max(low, 0.0), high))])
-    if not bool(g > 0) and not bool(g < 0):  # |phi(z)| <= |z|
-        return least([-slope * arb(z) for z in (low, high)]) - abs(g) * max(abs(low), abs(high))
+    if not (bool(g > 0) or bool(g < 0) or bool(g == 0)):
+        return arb.neg_inf()
     values: list[arb] = []
     for piece, (start, end) in enumerate(_PIECES):
         left, right = max(low, start), min(high, end)

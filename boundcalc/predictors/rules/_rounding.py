@@ -28,6 +28,7 @@ _OWN = 1.01
 """Covers the rounding of this calculation in float64."""
 
 
+@np.errstate(all="ignore")
 def float32_error(architecture: Architecture, weights: Mapping[str, Array]) -> float | None:
     """How far the output of the pass is off at most.
 

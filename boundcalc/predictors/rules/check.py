@@ -19,11 +19,13 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.schema import write
 from boundcalc.predictors._statements import read_as
-from boundcalc.predictors.rules._heads import Directions, HeadOn, Inputs
 from boundcalc.predictors.rules._hidden import least, offset, phi
-from boundcalc.predictors.rules._rounding import float32_error
 from boundcalc.predictors.rules.code import Fixed, Rule
-from boundcalc.predictors.rules.tables import Tables
+from boundcalc.predictors.rules.heads import HeadsOn, Inputs
+from boundcalc.predictors.rules.tables import BallTables, absolute, beside
+
+_Ends = tuple[arb, arb]
+"""The least and the largest value of something, at most and at least."""
 
 
 class Node:
@@ -101,7 +103,7 @@ class Proved:
     rounding: float | None = None
 
 
-def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str], None] | None = None) -> Proved:
+def prove(tables: BallTables, rule: Rule, proof: Proof, *, progress: Callable[[str], None] | None = None) -> Proved:
     """What the proof shows of the network.
 
     Raises `CertificateError` where it does not show that it follows the rule.
@@ -120,7 +122,7 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
             progress(f"leaf {number} of {len(leaves)}")
         if any(not 0 <= t < rule.T for t in fixed):
             raise CertificateError("a proof cuts bits of the input")
-        inputs, answers = inputs_of(rule.T, fixed, proof.low, proof.high), rule.answers_on(fixed) - {-1}
+        inputs, answers = Inputs(rule.T, fixed, proof.low, proof.high), rule.answers_on(fixed) - {-1}
         if inputs.empty or not answers:
             continue
         if leaf is None or len(answers) > 1:
@@ -136,116 +138,89 @@ def prove(tables: Tables, rule: Rule, proof: Proof, *, progress: Callable[[str],
     if not values:
         raise CertificateError("the proof has no leaf with an input")
     everywhere = not rule.silent and proof.low <= 0 and proof.high >= rule.T
-    return Proved(min(values), everywhere, tuple(values), float32_error(tables.architecture, tables.weights))
+    return Proved(min(values), everywhere, tuple(values), tables.rounding)
 
 
-def inputs_of(T: int, fixed: Fixed, low: int, high: int) -> Inputs:
-    """The inputs that show these bits, with low to high ones in all."""
-    shown = sum(fixed.values())
-    return Inputs(T, tuple(fixed.items()), low - shown, high - shown)
-
-
-def least_value(tables: Tables, leaf: Leaf, sign: int, inputs: Inputs) -> float:
+def least_value(tables: BallTables, leaf: Leaf, sign: int, inputs: Inputs) -> float:
     """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown."""
-    a, width = tables.architecture, len(tables.zeta)
+    a, width, normalised = tables.architecture, tables.units.ncols(), tables.centre.ncols()
     if len(leaf.slopes) != width or any(not 0 <= h < a.heads for h in leaf.heads):
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
-    if tables.centre is None and leaf.scale != 1:
-        raise CertificateError("a leaf of a network without normalisation has the scale 1")
-    heads = [HeadOn(table, inputs) for table in tables.heads]
-    low, high = _read_range(tables, heads, leaf.heads)
-    if not all(end.is_finite() for end in (*low, *high)):
+    ranges = _read_ranges(tables, inputs, leaf.heads)
+    if not math.isfinite(leaf.scale) or not all(end.is_finite() for ends in ranges for end in ends):
         return -math.inf
-    scale = _first_scale(tables, low[width:], high[width:])
-    total, z = sign * tables.k_0, list[tuple[float, float]]()
-    for j, (g, slope, zeta) in enumerate(zip(tables.g, leaf.slopes, tables.zeta, strict=True)):
-        z.append(
-            (
-                lower_float(zeta + least([s * low[j] for s in scale])),
-                upper_float(zeta - least([-s * high[j] for s in scale])),
-            )
-        )
-        total = total + offset(a.activation, sign * g, slope, *z[j]) + arb(slope) * zeta
-    bent = sign * tables.scaled + tables.units * arb_mat([[slope] for slope in leaf.slopes])
-    if tables.centre is None:
-        total = total - _most(tables, heads, [-(sign * tables.straight + bent)])[0]
-        return _lower_float(total + sign * tables.last)
-    if not math.isfinite(leaf.scale):
-        return -math.inf
-    near = arb(leaf.scale)
-    against, up, down = _most(tables, heads, [-(sign * tables.straight + near * bent), bent, -bent])
+    scale = _first_scale(tables, ranges[width : width + normalised])
+    total, z = sign * tables.k_0[0, 0], list[tuple[float, float]]()
+    units = zip(tables.zeta.entries(), tables.g.entries(), leaf.slopes, ranges[:width], strict=True)
+    for zeta, g, slope, ends in units:
+        low, high = _scaled(scale, *ends)
+        z.append((lower_float(zeta + low), upper_float(zeta + high)))
+        total = total + offset(a.activation, sign * g, slope, *z[-1]) + arb(slope) * zeta
+    near, bent = arb(leaf.scale), sign * tables.scaled + tables.units * arb_mat([[slope] for slope in leaf.slopes])
+    against, up, down = _most(tables, inputs, [-(sign * tables.straight + near * bent), bent, -bent])
     # s t - near t is bilinear in the scale s and t = <bent, r>, so it is least at a corner
     total = total + least([(s - near) * t for s in scale for t in (up, -down)]) - against
-    if not bool(total > 0):
+    if normalised and not bool(total > 0):
         return -math.inf
-    square = _output_square(tables, low[width:], high[width:], scale, z)
-    return _lower_float(tables.scale_of_square(square) * total + sign * tables.last)
-
-
-def _lower_float(total: arb) -> float:
+    residual = ranges[len(ranges) - normalised :]
+    if tables.post:
+        residual = [_scaled(scale, *ends) for ends in residual]
+    total = tables.scale_of_square(_output_square(tables, residual, z)) * total + sign * tables.last[0, 0]
     return lower_float(total) if total.is_finite() else -math.inf
 
 
-def _most(tables: Tables, heads: Sequence[HeadOn], columns: Sequence[arb_mat]) -> list[arb]:
-    """Proved upper bounds of <w, r> for some columns w."""
-    sums = [(tables.rho * w)[0, 0] for w in columns]
-    for head in heads:
-        bounds = head.bounds(Directions([(head.table.out * w).entries() for w in columns]))
-        sums = [a + b for a, b in zip(sums, bounds.tolist(), strict=True)]
-    return sums
-
-
-def _read_range(tables: Tables, heads: Sequence[HeadOn], exact: Sequence[int]) -> tuple[list[arb], list[arb]]:
+def _read_ranges(tables: BallTables, inputs: Inputs, exact: Sequence[int]) -> list[_Ends]:
     """Bounds of <w, r> for every column w that is read: of some heads column by column, of others from a box."""
-    low = high = (tables.rho * tables.read).entries()
-    for h, (head, through) in enumerate(zip(heads, tables.through, strict=True)):
-        if h in exact:
-            up, down = np.split(head.bounds(tables.both_ways[h]), 2)
-            ups, downs = up.tolist(), (-down).tolist()
-        else:
-            middle, half = head.box(tables.axes)
-            at, spread = (arb_mat([middle]) * through).entries(), (arb_mat([half]) * tables.sizes[h]).entries()
-            ups = [a + b for a, b in zip(at, spread, strict=True)]
-            downs = [a - b for a, b in zip(at, spread, strict=True)]
-        low, high = [a + b for a, b in zip(low, downs, strict=True)], [a + b for a, b in zip(high, ups, strict=True)]
-    return low, high
+    heads, exact = tables.heads, sorted(set(exact))
+    count, _, width = heads.values.shape
+    axes = np.broadcast_to(np.concatenate([np.eye(width), -np.eye(width)]), (count, 2 * width, width))
+    box = HeadsOn(heads, [inputs]).bounds(axes, np.zeros(axes.shape[:2]))
+    box[exact] = 0
+    up, down = (arb_mat(1, count * width, half.ravel().tolist()) for half in np.split(box, 2, 1))
+    at = tables.rho * tables.read + (up - down) * tables.through * arb(0.5)
+    spread = (up + down) * absolute(tables.through) * arb(0.5)
+    low, high = at - spread, at + spread
+    for h in exact:
+        bounds = HeadsOn(heads[[h]], [inputs]).bounds(*(part[[h]] for part in tables.both_ways))
+        up, down = (arb_mat([half.tolist()]) for half in np.split(bounds[0], 2))
+        low, high = low - down, high + up
+    return list(zip(low.entries(), high.entries(), strict=True))
 
 
-def _first_scale(tables: Tables, low: Sequence[arb], high: Sequence[arb]) -> list[arb]:
-    """The least and the largest scale of the first normalisation, from a box around C r."""
-    if tables.centre is None:
-        return [arb(1)]
-    box = list(zip(low, high, strict=True))
+def _most(tables: BallTables, inputs: Inputs, columns: Sequence[arb_mat]) -> list[arb]:
+    """Proved upper bounds of <w, r> for some columns w."""
+    w = beside(*columns)
+    bounds = HeadsOn(tables.heads, [inputs]).bounds(*tables.directions(w)).T.tolist()
+    starts = (tables.rho * w).entries()
+    return [sum(map(arb, of_heads), start) for start, of_heads in zip(starts, bounds, strict=True)]
+
+
+def _scaled(scale: Sequence[arb], low: arb, high: arb) -> _Ends:
+    """Bounds of s t for a scale s and low <= t <= high."""
+    return least([s * low for s in scale]), -least([-s * high for s in scale])
+
+
+def _first_scale(tables: BallTables, box: Sequence[_Ends]) -> list[arb]:
+    """The least and the largest scale of the first normalisation, from a box around r C."""
     smallest = [least([a * a, b * b]) for a, b in box if bool(a > 0) or bool(b < 0)]
     return [tables.scale_of_square(square) for square in (_largest_square(box), sum(smallest, arb(0)))]
 
 
-def _largest_square(box: Sequence[tuple[arb, arb]]) -> arb:
+def _largest_square(box: Sequence[_Ends]) -> arb:
     return sum((arb.max(a * a, b * b) for a, b in box), arb(0))
 
 
-def _output_square(
-    tables: Tables, low: Sequence[arb], high: Sequence[arb], scale: Sequence[arb], z: Sequence[tuple[float, float]]
-) -> arb:
-    """At least |C y|^2, y the row behind the hidden layer: C takes a vector in a box to C y, and C only shortens."""
-    w_2, b_2, residual = tables.behind
-    name = tables.architecture.activation
-    ends: list[tuple[arb, arb]] = []
+def _output_square(tables: BallTables, residual: Sequence[_Ends], z: Sequence[tuple[float, float]]) -> arb:
+    """At least |y C|^2, y the row before the read-out."""
+    name, ends = tables.architecture.activation, list[_Ends]()
     for a, b in z:
         at = [phi(name, arb(a)), phi(name, arb(b))]
         monotone = name == "relu" or a >= -0.75 or b <= -0.76  # GELU falls, then rises, and is above -0.17
         ends.append((arb.min(*at) if monotone else arb(-0.17), arb.max(*at)))
-    box: list[tuple[arb, arb]] = []
-    for i, column in enumerate(w_2.transpose().tolist()):
-        lower, upper = low[i] + b_2[i], high[i] + b_2[i]
-        if residual is not None:
-            corners = [residual[0][i] * s * c for s in scale for c in (low[i], high[i])]
-            lower = least(corners) + b_2[i] + residual[1][i]
-            upper = b_2[i] + residual[1][i] - least([-c for c in corners])
-        for w, (bottom, top) in zip(column, ends, strict=True):
-            lower, upper = lower + arb.min(w * bottom, w * top), upper + arb.max(w * bottom, w * top)
-        box.append((lower, upper))
-    return _largest_square(box)
+    middle, half = (arb_mat([[(b + way * a) / 2 for a, b in ends]]) for way in (1, -1))
+    moved, spread = middle * tables.second + tables.shift, half * absolute(tables.second)
+    sums = zip(residual, moved.entries(), spread.entries(), strict=True)
+    return _largest_square([(low + at - around, high + at + around) for (low, high), at, around in sums])
 
 
 def _leaves(tree: Node | None, fixed: Fixed) -> Iterator[tuple[Fixed, Leaf | None]]:

@@ -14,11 +14,12 @@ from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.data import Array, Data
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of, in_words, risk_in_words
-from boundcalc.predictors.rules.check import Bit, Leaf, Node, Proof, Proved, inputs_of, prove
+from boundcalc.predictors.rules.check import Bit, Leaf, Node, Proof, Proved, prove
 from boundcalc.predictors.rules.code import MAIN_WINDOW, Fixed, Rule, Tree
 from boundcalc.predictors.rules.fails import Counterexample, counterexample
+from boundcalc.predictors.rules.heads import Inputs
 from boundcalc.predictors.rules.slopes import attracting, leaves_of
-from boundcalc.predictors.rules.tables import Tables, tables_of
+from boundcalc.predictors.rules.tables import BallTables, tables_of
 
 _SAMPLE = 4096
 """Bits of the inputs whose flips say which positions matter."""
@@ -97,7 +98,7 @@ def explain_network(
 
 
 def explain(
-    tables: Tables,
+    tables: BallTables,
     x: Array | None = None,
     *,
     seconds: float = 3.0,
@@ -117,7 +118,7 @@ def explain(
 
 
 def follow(
-    tables: Tables, rule: Rule, *, seconds: float = 3.0, progress: Callable[[str], None] | None = None
+    tables: BallTables, rule: Rule, *, seconds: float = 3.0, progress: Callable[[str], None] | None = None
 ) -> Explanation:
     """A proof that the network follows this very rule, on all inputs or on the rule's own."""
     search = _Search(tables, seconds, progress)
@@ -129,7 +130,7 @@ class _Search:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: BallTables,
         seconds: float,
         progress: Callable[[str], None] | None,
         x: Array | None = None,
@@ -203,7 +204,7 @@ class _Search:
             ((leaf, value),) = self.look(rule, [(fixed, tree)])
             if value > 0:
                 return tree, leaf
-            inputs = inputs_of(rule.T, fixed, *rule.ones)
+            inputs = Inputs(rule.T, fixed, *rule.ones)
             t = next((t for t in rule.positions if t not in fixed), None)
             if t is None:
                 spent = cuts == _CUTS[partial] or not inputs.free or (not partial and value < _NEAR)
@@ -238,7 +239,7 @@ class _Search:
             return next(wider, looked.get((low, high)))
 
         new = [key for key in dict.fromkeys(keys) if known(key) is None]
-        parts = [(inputs_of(rule.T, dict(fixed), low, high), 2 * answer - 1) for fixed, answer in new]
+        parts = [(Inputs(rule.T, dict(fixed), low, high), 2 * answer - 1) for fixed, answer in new]
         for key, leaf in zip(new, leaves_of(self.floats, parts), strict=True):
             self.seen[key][low, high] = leaf
         return [leaf for key in keys if (leaf := known(key)) is not None]
