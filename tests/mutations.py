@@ -44,11 +44,11 @@ _RULES = "tests/predictors/rules"
 _COVERS = "tests/soundness/test_cover_constructions.py"
 _GAPS = "tests/soundness/test_gap_theorems.py"
 _FACTS = "tests/laws/test_layers.py -k test_laws"
-_COMPOSED = "tests/soundness/test_composition.py"
+_WHOLE = "tests/soundness/test_networks.py"
 _VALUES = "tests/statements/test_values.py"
 _HIDDEN = "tests/soundness/test_hidden.py"
 _REFINED = "tests/soundness/test_refinement.py"
-_NORMS = "tests/soundness/test_merge.py"
+_NORMS = "tests/soundness/test_matrix_norms.py"
 _NOISE = "tests/soundness/test_noise.py"
 _CENTRES = "tests/soundness/test_centres.py"
 _BOTH_LABELS = "tests/laws/test_both_labels.py"
@@ -485,14 +485,14 @@ STATEMENTS = [
         "statements/network.py",
         "self.gains[key] * slot.sensitivity",
         "self.gains[key] * slot.sensitivity / 4",
-        _COMPOSED,
+        f"{_WHOLE} -k line",
     ),
     Mutation(
         "A5 without sqrt k",
         "statements/targets.py",
         "ns.sqrt(ns.number(size)) * fro",
         "fro",
-        _COMPOSED,
+        _NORMS,
     ),
 ]
 """Of the statements of docs/theory.md."""

@@ -11,6 +11,7 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.search import Search
 from boundcalc.layers import heads as attention
+from boundcalc.proof import _levels as levels
 from boundcalc.proof import checker
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
@@ -162,6 +163,7 @@ BROKEN: dict[str, Any] = {
     "T13 a hundredth less": lowered_lemma("T13", 0.99),
     "one row everywhere": lambda patch: patch.setattr(network, "rows_used", one_row),
     "half the points": fewer_points,
+    "one event of noise": lambda patch: patch.setattr(levels, "events", lambda of: 1),
     "P1 for nothing": lambda patch: patch.setattr(checker, "posthoc_cost", lambda ns, setting, measured: ns.number(-1)),
 }
 

@@ -1,0 +1,75 @@
+"""A5 and A6 on matrices: norms that follow from others, and norms of products, against those of random matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from boundcalc.base.numbers import FLOAT
+from boundcalc.setting import Budget
+from boundcalc.statements.targets import MatrixNorms, matrix_norms, product
+from boundcalc.testing._drawing import Array
+
+NORMS = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
+GIVEN = ("op", "fro", "two_one", "two_one_t", "one_one", "op two_one", "op rank", "fro one_one rank")
+
+
+def norms(matrix: Array) -> MatrixNorms:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    columns, rows = (float(np.linalg.norm(matrix, axis=axis).sum()) for axis in (0, 1))
+    fro, entries, rank = np.linalg.norm(matrix), np.abs(matrix).sum(), np.linalg.matrix_rank(matrix)
+    return MatrixNorms(float(values[0]), float(fro), columns, rows, float(entries), float(values.sum()), int(rank))
+
+
+def violations(names: tuple[str, ...], shrink: float = 1.0) -> list[str]:
+    """Random matrices with a norm above what follows from the norms in ``names``."""
+    rng = np.random.default_rng(12)
+    wrong: list[str] = []
+    for _ in range(150):
+        d, k = (int(v) for v in rng.integers(1, 6, 2))
+        w = rng.standard_normal((d, k)) * np.exp(2 * rng.standard_normal(k))
+        if rng.random() < 0.5:
+            w = w * (rng.random((d, k)) < 0.4)
+        if rng.random() < 0.2:
+            w = np.eye(d, k)
+        if not w.any():
+            continue
+        true = norms(w)
+        given, least = {name: getattr(true, name) for name in names}, 0.0
+        for name in ("op", "fro", "two_one", "one_one"):  # computed norms may contradict each other in their last bit
+            if name in given:
+                given[name] = least = max(least, given[name])
+        follows = matrix_norms(FLOAT, Budget(**given), d, k)
+        assert follows is not None
+        above = (
+            name for name in (*NORMS, "rank") if getattr(true, name) > shrink * getattr(follows, name) * (1 + 1e-9)
+        )
+        wrong += [f"{name} from {names}" for name in above]
+    return wrong
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_norms_that_follow_are_above_those_of_random_matrices(given: str) -> None:
+    names = tuple(given.split())
+    assert violations(names) == []
+    assert violations(names, 0.99)
+
+
+def test_norms_of_products_are_met_and_never_exceeded() -> None:
+    """Random factors; orthogonal ones, which meet every bound of the nuclear norm; flat and single ones."""
+    rng = np.random.default_rng(1)
+    share = dict.fromkeys(NORMS, 0.0)
+    for index in range(300):
+        d, n, k = rng.integers(1, 6, 3)
+        a, b = rng.normal(size=(d, n)), rng.normal(size=(n, k))
+        if index % 3 == 0:
+            a = np.linalg.qr(rng.normal(size=(n, n)))[0]
+            b = a.T * 10 ** rng.uniform(-2, 2)
+        elif index % 3 == 1:
+            a, b = np.eye(d, n), np.outer(np.eye(n)[0], np.eye(k)[0])
+        claimed, true = product(FLOAT, norms(a), norms(b)), norms(a @ b)
+        for name in NORMS:
+            share[name] = max(share[name], getattr(true, name) / getattr(claimed, name))
+        assert true.rank <= claimed.rank
+    assert max(share.values()) <= 1 + 1e-9, share
+    assert min(share.values()) >= 1 - 1e-6, share
