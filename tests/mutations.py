@@ -100,7 +100,7 @@ STATEMENTS = [
         "statements/strategies/theorems.py",
         "yield ends[j + 1] ** 2 * count, ends[j] ** 2 * more,",
         "yield ends[j] * 0, ends[j] ** 2 * more,",
-        "tests/engine/test_refined_chain.py",
+        _REFINED,
     ),
     Mutation(
         "G12 in any order, second checker",
