@@ -151,7 +151,8 @@ def _ramp(ahead: Tensor, margin: float) -> Tensor:
 
 def _largest(stack: Stack, index: int, C: float) -> float:
     """Of one member: its largest certified norm that the knob C limits, over C."""
-    norms: Any = measured_norms(stack.architecture, stack.one(index))
+    weights = {name: value.detach() for name, value in stack.some(index).items()}
+    norms: Any = measured_norms(stack.architecture, weights)
     limited = [value for b in norms.budgets.values() for value in (b.op, b.two_one) if value is not None]
     return max(limited) / C
 

@@ -17,7 +17,9 @@ best constant's error, over all pairs of digits, geometric means over networks.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,12 +29,13 @@ from pretrain import error_limit
 from scipy.cluster.vq import kmeans2, vq
 
 from boundcalc.lab.latent.transfer import condition, transfer_bound
-from boundcalc.lab.train.model import Transformer, forward_last_row
+from boundcalc.lab.train.model import draw_weights, forward_last_row
 from boundcalc.lab.train.parameters import Init
 from boundcalc.setting import Architecture
 
 QUICK: dict[str, Any] = {"places": (3, 8), "labels": (20, 400), "seeds": 2, "steps": 200, "d": 16, "fresh": 600}
 DIGITS, WORDS, BATCH = 10, 8, 256
+Network = Callable[[torch.Tensor], torch.Tensor]
 _PLACES = np.arange(16)
 SHOWN = _PLACES[(_PLACES // 4 + _PLACES) % 2 == 0]
 HIDDEN = _PLACES[(_PLACES // 4 + _PLACES) % 2 == 1]
@@ -103,12 +106,13 @@ def tokens(words: Array, hidden: Array) -> torch.Tensor:
     return torch.from_numpy(np.concatenate([len(SHOWN) * WORDS + hidden[:, None], pairs], axis=1).astype(np.int64))
 
 
-def pretrained(world: World, seed: int, steps: int, d: int) -> tuple[Transformer, Transformer]:
+def pretrained(world: World, seed: int, steps: int, d: int) -> tuple[Network, Network]:
     """A network before and after it learned from masks; no digit is read here."""
     size: dict[str, Any] = {"seq_len": len(SHOWN) + 1, "vocabulary": len(SHOWN) * WORDS + len(HIDDEN), "classes": WORDS}
     model = Architecture(style="post", residual=True, d=d, heads=2, d_head=d // 2, depth=1, **size)
-    before, after = (Transformer(model, Init(), torch.Generator().manual_seed(seed)) for _ in range(2))
-    rule = torch.optim.AdamW(after.parameters(), lr=3e-3, weight_decay=0.1)
+    before, after = (draw_weights(model, Init(), torch.Generator().manual_seed(seed)) for _ in range(2))
+    trained = partial(forward_last_row, model, after)
+    rule = torch.optim.AdamW([weight.requires_grad_() for weight in after.values()], lr=3e-3, weight_decay=0.1)
     fall = torch.optim.lr_scheduler.LambdaLR(rule, lambda at: min(1.0, (at + 1) / 50) * max(0.0, 1 - at / steps))
     rng, n = np.random.default_rng([seed, 3]), len(world.unlabelled.words)
     for step in range(steps):
@@ -116,20 +120,20 @@ def pretrained(world: World, seed: int, steps: int, d: int) -> tuple[Transformer
         at = np.arange(step * BATCH, (step + 1) * BATCH) if many else rng.integers(0, n, BATCH)
         chosen, hidden = world.unlabelled.words[at], rng.integers(0, len(HIDDEN), BATCH)
         goal = torch.from_numpy(chosen[np.arange(BATCH), HIDDEN[hidden]])
-        loss = torch.nn.functional.cross_entropy(forward_last_row(model, after.weights, tokens(chosen, hidden)), goal)
+        loss = torch.nn.functional.cross_entropy(trained(tokens(chosen, hidden)), goal)
         rule.zero_grad()
         loss.backward()
         rule.step()
         fall.step()
-    return before, after
+    return partial(forward_last_row, model, before), trained
 
 
 @torch.no_grad()
-def answers(model: Transformer, words: Array) -> Array:
+def answers(network: Network, words: Array) -> Array:
     """Laws of the word at each hidden place: (images, places, words)."""
     every = np.tile(np.arange(len(HIDDEN)), len(words))
     parts = tokens(np.repeat(words, len(HIDDEN), axis=0), every).split(8192)
-    logits = torch.cat([forward_last_row(model.architecture, model.weights, part) for part in parts])
+    logits = torch.cat([network(part) for part in parts])
     return torch.softmax(logits.double(), -1).numpy().reshape(len(words), len(HIDDEN), WORDS)
 
 

@@ -20,7 +20,7 @@ import torch
 from common import Values, run
 
 from boundcalc.lab.latent.models import MODELS, LatentModel
-from boundcalc.lab.train.model import Transformer
+from boundcalc.lab.train.model import draw_weights, plain
 from boundcalc.setting import Architecture
 
 QUICK: dict[str, Any] = {}
@@ -67,13 +67,12 @@ def answers_moved(positions: str, *, together: bool, seed: int = 0) -> float:
         positions=positions,
     )
     generator = torch.Generator().manual_seed(seed)
-    model = Transformer(architecture, None, generator).double()
+    weights = {name: value.double() for name, value in draw_weights(architecture, None, generator).items()}
     tokens = torch.randint(0, 6, (4, 9), generator=generator)
-    before = model(tokens)
+    before = plain(architecture, weights, tokens)
     if together:
-        table = model.weights["positions"]
-        table.copy_(table[_ORDER].clone())
-    return float((before - model(tokens[:, _ORDER])).abs().max())
+        weights["positions"] = weights["positions"][_ORDER]
+    return float((before - plain(architecture, weights, tokens[:, _ORDER])).abs().max())
 
 
 def density_moved(model: LatentModel, length: int = 9) -> float:

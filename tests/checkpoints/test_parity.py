@@ -94,7 +94,7 @@ def test_single_precision_in_a_module_is_said() -> None:
 @pytest.mark.parametrize("normaliser", ["softmax", "softmax1", "sigmoid", "linear"])
 def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: str) -> None:
     """Two interpreters of an architecture, written apart: one on arrays of a file, one on torch tensors."""
-    from boundcalc.lab.train.model import Transformer, through
+    from boundcalc.lab.train.model import draw_weights, through
     from boundcalc.setting import Normaliser
 
     more: dict[str, Any] = (
@@ -113,18 +113,16 @@ def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: 
         **more,
     )
     torch.manual_seed(0)
-    model = Transformer(architecture).double()
-    weights = model.weights
-    with torch.no_grad():
-        for value in weights.values():
-            value.add_(0.3 * torch.randn_like(value))
+    weights = {name: value.double() for name, value in draw_weights(architecture).items()}
+    for value in weights.values():
+        value.add_(0.3 * torch.randn_like(value))
     from boundcalc.checkpoints.families import Model
     from boundcalc.checkpoints.families.read import family_of
 
-    seen = Model(open_checkpoint({name: value.detach() for name, value in weights.items()}), family_of(architecture))
+    seen = Model(open_checkpoint(weights), family_of(architecture))
     tokens = np.random.default_rng(1).integers(0, 5, (3, 6))
     ours = Network(seen, architecture)(tokens)
-    theirs = through(architecture.stages, weights, torch.tensor(tokens), 0)[:, 0].detach().numpy()
+    theirs = through(architecture.stages, weights, torch.tensor(tokens), 0)[:, 0].numpy()
     assert np.abs(ours - theirs).max() < 1e-12
 
 
@@ -132,14 +130,14 @@ def test_offsets_of_keys_count_where_the_normaliser_does_not_forget_them() -> No
     """A joint score has them as one more column; they were once left out of its norms."""
     from boundcalc.checkpoints import audit
     from boundcalc.checkpoints.families.read import family_of
-    from boundcalc.lab.train.model import Transformer
+    from boundcalc.lab.train.model import draw_weights
     from boundcalc.setting import Normaliser
 
     architecture = Architecture(
         depth=1, d=6, seq_len=4, vocabulary=5, style="pre", heads=2, bias=True, normalisation="none",
         normaliser=Normaliser("sigmoid"),
     )  # fmt: skip
-    weights = {name: value.detach().double() for name, value in Transformer(architecture).weights.items()}
+    weights = {name: value.double() for name, value in draw_weights(architecture).items()}
     torch.manual_seed(1)
     for name in ("b_Q[0]", "b_K[0]"):
         weights[name] = torch.randn_like(weights[name])

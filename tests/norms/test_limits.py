@@ -34,10 +34,10 @@ CHANGES = {
 def read(architecture: Architecture, change: str) -> dict[str, frozenset[str]]:
     """Which limits each place has, for weights of some sort."""
     from boundcalc.lab.train.measure import measured_norms
-    from boundcalc.lab.train.model import Transformer
+    from boundcalc.lab.train.model import draw_weights
 
-    weights = Transformer(architecture).weights
-    norms = measured_norms(architecture, {name: CHANGES[change](w.detach()) for name, w in weights.items()})
+    weights = draw_weights(architecture)
+    norms = measured_norms(architecture, {name: CHANGES[change](w) for name, w in weights.items()})
     return {key: set_limits(b) for key, b in norms.budgets.items()}
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row, weight_name
@@ -94,29 +94,14 @@ def attention_of_read(
     ]
 
 
-class Transformer(nn.Module):
-    """One model: reads tokens (n, T), or rows (n, T, d_in) where there is no vocabulary; returns (n, classes)."""
-
-    def __init__(self, architecture: Architecture, init: Init | None = None, generator: torch.Generator | None = None):
-        super().__init__()
-        self.architecture = architecture
-        self._names: dict[str, str] = {}
-        for name, parameter in parameters(architecture, init).items():
-            self._names[name] = name.replace(".", ":")  # torch takes no dots, as in "norm_ffn.gain[0]"
-            value = nn.Parameter(draw(parameter, generator), requires_grad=parameter.trained)
-            self.register_parameter(self._names[name], value)
-
-    @property
-    def weights(self) -> dict[str, Tensor]:
-        """The tensors by the names of `parameters`."""
-        return {name: getattr(self, safe) for name, safe in self._names.items()}
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Scores or logits."""
-        return plain(self.architecture, self.weights, x)
+def draw_weights(
+    architecture: Architecture, init: Init | None = None, generator: torch.Generator | None = None
+) -> dict[str, Tensor]:
+    """A model at its start: its tensors by the names of `parameters`."""
+    return {name: _draw(parameter, generator) for name, parameter in parameters(architecture, init).items()}
 
 
-def draw(parameter: Parameter, generator: torch.Generator | None = None) -> Tensor:
+def _draw(parameter: Parameter, generator: torch.Generator | None) -> Tensor:
     """A tensor's starting value, drawn in float32."""
     if parameter.law == "constant":
         return torch.full(parameter.shape, parameter.scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
@@ -23,40 +23,16 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass
 class _Ran:
-    """What a sweep, or certifying it, found in the store and added to it.
+    """How many trials, or certificates, there are, were in the store and were added; how many of these failed."""
 
-    Attributes:
-        what: trials, or certificates.
-        total: how many there are.
-        present: those that were in the store.
-        tell: receives a report of each.
-        added: those that were made.
-        failed: diverged trials, or refused certificates, among those added.
-        errors: of stacks that failed.
-    """
-
-    what: str
     total: int
     present: int
-    tell: Tell
     added: int = 0
     failed: int = 0
-    errors: list[str] = field(default_factory=list[str])
-
-    def __post_init__(self) -> None:
-        self.tell(self.what, self.present, self.total)
-
-    def count(self, *, failed: bool) -> None:
-        """One more is stored."""
-        self.added += 1
-        self.failed += failed
-        self.tell(self.what, self.present + self.added, self.total)
 
 
-def _results(
-    work: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int | None, backend: str | None
-) -> Iterator[Any]:
-    """What `work` returns of each call, as it comes, one thread in each process."""
+def _results(work: Callable[[Any], Any], parts: Sequence[Any], jobs: int | None, backend: str | None) -> Iterator[Any]:
+    """What `work` returns of each part, as it comes, one thread in each process."""
     import joblib
 
     with ExitStack() as cluster:
@@ -73,42 +49,41 @@ def _results(
                 cluster.enter_context(joblib.parallel_config(backend))
         except (ImportError, ValueError, OSError) as error:
             raise InvalidSetting(f"joblib cannot use the back end {backend!r} here: {error}") from None
-        delayed = [joblib.delayed(work)(*call) for call in calls]
+        calls = [joblib.delayed(work)(part) for part in parts]
         try:
-            options: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
-            parallel = joblib.Parallel(jobs, **options)
+            parallel: Any = joblib.Parallel(jobs, return_as="generator_unordered", batch_size=1)
         except ValueError:  # the back end has no generators
-            for start in range(0, len(delayed), _PORTION):
-                yield from joblib.Parallel(jobs)(delayed[start : start + _PORTION])  # type: ignore[misc]
+            for start in range(0, len(calls), _PORTION):
+                yield from joblib.Parallel(jobs)(calls[start : start + _PORTION])  # type: ignore[misc]
         else:
-            yield from parallel(delayed)  # type: ignore[misc]
+            yield from parallel(calls)
 
 
-def _train_stack(configs: Sequence[Mapping[str, Any]]) -> Any:
-    """Trials of a stack with their results, or the text of an error."""
+def _train_stack(configs: Sequence[Mapping[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Hashes of the trials of a stack, with their results."""
     import torch
 
     from boundcalc.lab.train.trainer import train
 
     torch.set_num_threads(1)
-    trials = [Trial.from_json(config) for config in configs]
     try:
-        return [(outcome.trial.to_json(), outcome.result) for outcome in train(trials)]
-    except BoundcalcError:
-        raise
+        return [(outcome.trial.hash, outcome.result) for outcome in train([Trial.from_json(c) for c in configs])]
     except (RuntimeError, MemoryError) as error:
-        return f"{len(trials)} trials like {trials[0].hash[:12]}: {type(error).__name__}: {error}"
+        raise BoundcalcError(
+            f"{len(configs)} trials of the task {configs[0]['task']['task']!r} cannot be trained at once: {error}; "
+            "those that were finished are kept"
+        ) from error
 
 
-def _certify(config: Mapping[str, Any], requests: Sequence[Request]) -> tuple[str, list[Any]]:
+def _certify(part: tuple[Mapping[str, Any], Sequence[Request]]) -> tuple[str, list[Any]]:
     """The hash of a trial, and the answer to each request."""
     import torch
 
     from boundcalc.lab.train.certify import certify_trial
 
     torch.set_num_threads(1)
-    trial = Trial.from_json(config)
-    return trial.hash, list(certify_trial(trial, requests))
+    trial = Trial.from_json(part[0])
+    return trial.hash, list(certify_trial(trial, part[1]))
 
 
 def _stacks_of(trials: Sequence[Trial], size: int) -> list[list[Trial]]:
@@ -141,18 +116,16 @@ def run_sweep(
         stack: trials trained as one tensor program.
         tell: receives how far it is.
     """
-    present = store.hashes()
-    todo = [trial for trial in sweep.trials if trial.hash not in present]
-    ran = _Ran("trials", len(sweep.trials), len(sweep.trials) - len(todo), tell)
-    store.enrol(sweep.name, [trial.hash for trial in sweep.trials if trial.hash in present])
-    calls = [([trial.to_json() for trial in trials],) for trials in _stacks_of(todo, stack)]
-    for results in _results(_train_stack, calls, jobs, backend):
-        if isinstance(results, str):
-            ran.errors.append(results)
-            continue
-        for config, result in results:
-            if store.add(Trial.from_json(config), result, sweep=sweep.name):
-                ran.count(failed=result["status"] == "diverged")
+    trials, present = {trial.hash: trial for trial in sweep.trials}, store.hashes()
+    stacks = _stacks_of([trial for key, trial in trials.items() if key not in present], stack)
+    ran = _Ran(len(trials), len(present & trials.keys()))
+    store.enrol(sweep.name, trials)
+    tell("trials", ran.present, ran.total)
+    for results in _results(_train_stack, [[trial.to_json() for trial in some] for some in stacks], jobs, backend):
+        for key, result in results:
+            ran.added += store.add(trials[key], result)
+            ran.failed += result["status"] == "diverged"
+        tell("trials", ran.present + ran.added, ran.total)
     return ran
 
 
@@ -166,15 +139,18 @@ def certify_sweep(
     tell: Tell = lambda *_: None,
 ) -> _Ran:
     """Every certificate of every trial that the store does not have; those of a trial are stored when they are made."""
-    stored, calls = store.certified(), list[tuple[Any, ...]]()
+    stored, parts = store.certified(), list[tuple[Any, list[Request]]]()
     for trial in sorted(trials, key=lambda trial: -trial.m):
         missed = [request for request in requests if (trial.hash, canonical(request.to_json())) not in stored]
         if missed:
-            calls.append((trial.to_json(), missed))
+            parts.append((trial.to_json(), missed))
     total = len(trials) * len(requests)
-    ran = _Ran("certificates", total, total - sum(len(missed) for _, missed in calls), tell)
-    for key, answers in _results(_certify, calls, jobs, backend):
+    ran = _Ran(total, total - sum(len(missed) for _, missed in parts))
+    tell("certificates", ran.present, ran.total)
+    for key, answers in _results(_certify, parts, jobs, backend):
         for issued in answers:
             store.add_certificate(issued, key)
-            ran.count(failed=issued.certificate is None)
+            ran.added += 1
+            ran.failed += issued.certificate is None
+        tell("certificates", ran.present + ran.added, ran.total)
     return ran

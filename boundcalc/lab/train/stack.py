@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from boundcalc.base.answers import wrong
 from boundcalc.lab.train._bits import bit_forward, bit_plan, reach, two_sided
-from boundcalc.lab.train.model import Weights, draw, forward_last_row
+from boundcalc.lab.train.model import Weights, draw_weights, forward_last_row
 from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Shape
 from boundcalc.setting import Architecture
@@ -28,7 +28,6 @@ class Stack:
         self.weights: dict[str, Tensor] = dict(weights)
         self.plan = bit_plan(architecture) if shape.inputs == "bits" else None
         self._row = torch.func.vmap(lambda weights, x: forward_last_row(architecture, weights, x))
-        self.sharp = 0
 
     @classmethod
     def fresh(
@@ -40,10 +39,9 @@ class Stack:
         device: torch.device | str = "cpu",
     ) -> Stack:
         """Models at their start, one per generator; drawn on the CPU, alike for all devices."""
-        table = parameters(architecture, init)
-        drawn = [{name: draw(p, generator) for name, p in table.items()} for generator in generators]
-        stack = cls(architecture, shape, {name: torch.stack([start[name] for start in drawn]) for name in table})
-        stack._take({name: value.to(device) for name, value in stack.weights.items()})
+        drawn = [draw_weights(architecture, init, generator) for generator in generators]
+        stack = cls(architecture, shape, {})
+        stack._take({name: torch.stack([start[name] for start in drawn]).to(device) for name in drawn[0]})
         return stack
 
     def _take(self, weights: Weights) -> None:
@@ -60,14 +58,11 @@ class Stack:
 
     def keep(self, kept: Tensor) -> None:
         """Drop the other models."""
-        self._take(self._some(kept))
+        self._take(self.some(kept))
 
-    def _some(self, which: Tensor | int) -> dict[str, Tensor]:
+    def some(self, which: Tensor | slice | int) -> dict[str, Tensor]:
+        """The weights of some models, or of one."""
         return {name: value[which] for name, value in self.weights.items()}
-
-    def one(self, index: int) -> dict[str, Tensor]:
-        """The weights of one model, copied to the CPU."""
-        return {name: value.detach().clone().cpu() for name, value in self._some(index).items()}
 
     def inputs(self, x: Tensor) -> Tensor:
         """Examples (models, n, ...) as the path reads them."""
@@ -85,11 +80,10 @@ class Stack:
         if not bool(too_sharp.any()):
             return out
         # The sharp models on the plain path, the others on their own: one's overflow must not reach another.
-        self.sharp += 1
         calm, sharp = ((too_sharp == sign).nonzero().flatten() for sign in (False, True))
-        parts = [bit_forward(self.plan, self._some(calm), inputs[calm])[0]] if len(calm) else []
+        parts = [bit_forward(self.plan, self.some(calm), inputs[calm])[0]] if len(calm) else []
         tokens = with_read_row(inputs[sharp][..., 1, :])
-        parts.append(torch.cat([self._row(self._some(sharp), few) for few in tokens.split(_FEW, 1)], 1))
+        parts.append(torch.cat([self._row(self.some(sharp), few) for few in tokens.split(_FEW, 1)], 1))
         return torch.cat(parts)[torch.cat([calm, sharp]).argsort()]
 
 

@@ -20,11 +20,12 @@ _WAIT = 60.0
 """Seconds to wait for another writer."""
 _MARKS = {"application_id": 0x62636C64, "user_version": 4}
 _TABLES = (
-    "CREATE TABLE trials (hash TEXT PRIMARY KEY, config TEXT, result TEXT)",
-    "CREATE TABLE sweeps (name TEXT, hash TEXT, PRIMARY KEY (name, hash)) WITHOUT ROWID",
-    "CREATE TABLE certificates (hash TEXT, asked TEXT, content TEXT, PRIMARY KEY (hash, asked))",
     *(f"PRAGMA {name} = {value}" for name, value in _MARKS.items()),
+    "CREATE TABLE IF NOT EXISTS trials (hash TEXT PRIMARY KEY, config TEXT, result TEXT)",
+    "CREATE TABLE IF NOT EXISTS sweeps (name TEXT, hash TEXT, PRIMARY KEY (name, hash)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS certificates (hash TEXT, asked TEXT, content TEXT, PRIMARY KEY (hash, asked))",
 )
+"""What makes a new store; its marks come first, so that two processes may make it at once."""
 
 
 class StoreError(BoundcalcError):
@@ -48,17 +49,16 @@ class Record:
     @property
     def summary(self) -> dict[str, Any]:
         """What a list of trials shows and sorts by."""
-        task, model, result = self.config["task"], self.config["architecture"], self.result
+        task, model = self.config["task"], self.config["architecture"]
         return {
             "task": task.get("function", task["task"]),
             "T": task.get("T", task.get("L", model.get("seq_len", 0))),
             "m": self.config["m"],
             "depth": model.get("depth", 2),
             "seed": self.config["seed"],
-            **{name: result[name] for name in ("status", "steps")},
-            "train_error": result["train"]["error"],
-            "test_error": result["test"]["error"],
-            "gap": result["gap"],
+            "status": self.result["status"],
+            "test_error": self.result["test"]["error"],
+            "gap": self.result["gap"],
         }
 
 
@@ -70,8 +70,7 @@ class Store:
         if not create and not self.path.exists():
             raise StoreError(f"there is no store {self.path}: `boundcalc sweep smoke --store {self.path}` makes one")
         with self._errors():
-            self.connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)
-        with self._transaction() if create else self._errors():
+            self.connection = sqlite3.connect(self.path, timeout=_WAIT)
             if create and not self._rows("SELECT * FROM sqlite_master LIMIT 1"):
                 for statement in _TABLES:
                     self.connection.execute(statement)
@@ -86,16 +85,16 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"store {self.path}: {error}; trials that were finished are kept") from error
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All that is written in it, or nothing."""
-        with self._errors(), self.connection:
-            self.connection.execute("BEGIN IMMEDIATE")
-            yield
-
     def _rows(self, query: str, *values: str) -> list[Any]:
         with self._errors():
             return self.connection.execute(query, values).fetchall()
+
+    def _insert(self, table: str, rows: Iterable[tuple[str, ...]]) -> int:
+        """Add rows in one transaction, and count them; a row whose key is there already is left."""
+        values = "(?, ?)" if table == "sweeps" else "(?, ?, ?)"
+        with self._errors(), self.connection:
+            done = self.connection.executemany(f"INSERT OR IGNORE INTO {table} VALUES {values}", rows)
+        return done.rowcount
 
     def __enter__(self) -> Self:
         return self
@@ -103,29 +102,19 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.connection.close()
 
-    def add(self, trial: Trial, result: Mapping[str, Any], *, sweep: str = "") -> bool:
+    def add(self, trial: Trial, result: Mapping[str, Any]) -> bool:
         """Store a finished trial; False when it was there already."""
-        row = trial.hash, canonical(trial.to_json()), canonical(result)
-        with self._transaction():
-            done = self.connection.execute("INSERT OR IGNORE INTO trials (hash, config, result) VALUES (?, ?, ?)", row)
-            if sweep:
-                self.connection.execute("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", (sweep, trial.hash))
-        return done.rowcount == 1
+        return self._insert("trials", [(trial.hash, canonical(trial.to_json()), canonical(result))]) == 1
 
     def add_certificate(self, issued: Issued, key: str) -> None:
         """Store what came of certifying a trial, a refusal too; what was there is left."""
         certificate = None if issued.certificate is None else issued.certificate.to_json()
         content = canonical({"entry": issued.entry, "certificate": certificate})
-        with self._transaction():
-            self.connection.execute(
-                "INSERT OR IGNORE INTO certificates (hash, asked, content) VALUES (?, ?, ?)",
-                (key, canonical(issued.request.to_json()), content),
-            )
+        self._insert("certificates", [(key, canonical(issued.request.to_json()), content)])
 
     def enrol(self, sweep: str, hashes: Iterable[str]) -> None:
-        """Note that trials belong to a sweep, whatever process ran them."""
-        with self._transaction():
-            self.connection.executemany("INSERT OR IGNORE INTO sweeps VALUES (?, ?)", ((sweep, h) for h in hashes))
+        """Note which trials belong to a sweep, stored yet or not."""
+        self._insert("sweeps", ((sweep, key) for key in hashes))
 
     def hashes(self) -> set[str]:
         """Hashes of all stored trials."""

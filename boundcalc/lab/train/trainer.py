@@ -84,53 +84,60 @@ def train(trials: Sequence[Trial], *, live: _Live | None = None) -> list[Outcome
     return _Training(trials, live).run()
 
 
+class _Run:
+    """A trial in the stack, its examples and the curve it has drawn."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial, self.examples = trial, Examples(trial)
+        self.curve: list[dict[str, float]] = []
+        self.outcome: Outcome | None = None
+
+
 class _Training:
+    """Runs that are left, in the order of the stack that holds their weights."""
+
     def __init__(self, trials: Sequence[Trial], live: _Live | None) -> None:
-        self.trials, self.live = list(trials), live
-        first = trials[0]
-        self.rule, self.shape = first.optimisation, first.task.shape
-        self.examples = [Examples(trial) for trial in trials]
+        self.trials, self.first, self.live = trials, trials[0], live
+        self.rule, self.shape, self.device = self.first.optimisation, self.first.task.shape, device()
+        self.runs = [_Run(trial) for trial in trials]
         generators = [torch.Generator().manual_seed(substream(trial.seed, "init")) for trial in trials]
-        self.device = device()
-        self.stack = Stack.fresh(first.architecture, self.shape, first.init, generators, self.device)
+        self.stack = Stack.fresh(self.first.architecture, self.shape, self.first.init, generators, self.device)
         self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
-        self.active = list(range(len(trials)))
         self.recent = torch.zeros(len(trials), device=self.device)
-        self.curves: list[list[dict[str, float]]] = [[] for _ in trials]
         self.clock, self.share = time.process_time(), 0.0
-        self.outcomes: dict[int, Outcome] = {}
-        self.points = _curve_points(self.rule.steps, self.rule.curve_every)
-        self._all: tuple[Tensor, Tensor] | None = None
+        self.kept: tuple[Tensor, Tensor] | None = None
 
     def run(self) -> list[Outcome]:
+        every, points = self.runs, _curve_points(self.rule.steps, self.rule.curve_every)
         self._points(0)
         for step in range(1, self.rule.steps + 1):
             loss = self._step()
             self.recent = loss if step % _LOOK == 1 else self.recent + loss
             last = step == self.rule.steps
-            done = dict.fromkeys(self._points(step) if last or step in self.points else (), "test error reached")
+            done = dict.fromkeys(self._points(step) if last or step in points else (), "test error reached")
             if last or step % _LOOK == 0:
                 self._check(step, done)
             if last:
-                done = dict.fromkeys(range(len(self.active)), "steps used up") | done
+                done = dict.fromkeys(range(len(self.runs)), "steps used up") | done
             if done:
                 self._finish(done, step)
-            if not self.active:
+            if not self.runs:
                 break
-        return [self.outcomes[index] for index in range(len(self.trials))]
+        return [run.outcome for run in every if run.outcome is not None]
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """The next inputs and answers of every trial; where every step sees all of them, they are made once."""
-        if self._all is not None:
-            return self._all
-        full = self.trials[0].full_batch
-        parts = [(full and self.examples[index].train) or self.examples[index].batch() for index in self.active]
+        if self.kept is not None:
+            return self.kept
+        full = self.first.full_batch
+        parts = [(full and run.examples.train) or run.examples.batch() for run in self.runs]
         x, y = (torch.stack(side).to(self.device) for side in zip(*parts, strict=True))
         batch = self.stack.inputs(x), y
-        self._all = batch if full else None
+        self.kept = batch if full else None
         return batch
 
     def _step(self) -> Tensor:
+        """One update of every trial, and the losses before it."""
         inputs, y = self._batch()
         loss = losses(self.shape, self.stack(inputs), y).mean(1)
         self.optimiser.zero_grad()
@@ -143,112 +150,99 @@ class _Training:
         for position, value in enumerate((self.recent / ((step - 1) % _LOOK + 1)).tolist()):
             if not math.isfinite(value):
                 done[position] = "diverged: the loss is not finite"
-            elif position not in done and not self.trials[0].online and value < _NEAR * self.rule.stop_loss:
-                measured = self._measure(position, "train", _MOST_TRAINING)
-                if not measured["wrong"] and measured["loss"] < self.rule.stop_loss:
+            elif position not in done and not self.first.online and value < _NEAR * self.rule.stop_loss:
+                outputs = self._outputs(position, "train", _MOST_TRAINING)
+                if not wrongs(*outputs).any() and losses(*outputs).double().mean() < self.rule.stop_loss:
                     done[position] = "training loss reached"
 
     @torch.no_grad()
-    def _measure(self, position: int, which: str, most: int) -> dict[str, Any]:
-        """Mean loss, errors and margins of a model of the stack on its training or test examples."""
+    def _outputs(self, position: int, which: str, most: int) -> tuple[Any, Tensor, Tensor]:
+        """Shape, outputs (1, n, classes) and answers (1, n) of a model on its training or test examples."""
         cost = 1 if self.stack.plan else self.stack.architecture.d  # numbers that a row of input becomes
         size = max(16, _ENTRIES // (2 * self.shape.rows * cost))
-        weights = {name: value[position : position + 1].detach() for name, value in self.stack.weights.items()}
-        model = Stack(self.stack.architecture, self.shape, weights)
-        parts = self.examples[self.active[position]].parts(which, most, size)
-        pairs = [(model(model.inputs(x.unsqueeze(0).to(self.device))).cpu(), y.unsqueeze(0)) for x, y in parts]
-        wrong, loss = (torch.cat([of(self.shape, *pair)[0] for pair in pairs]).double() for of in (wrongs, losses))
-        real = self.shape.answer == "real"
-        return {
-            "n": len(wrong),
-            "loss": _number(float(loss.mean())),
-            "wrong": float(wrong.sum()),
-            "margins": None if real else torch.cat([margins(self.shape, *pair)[0] for pair in pairs]),
-        }
+        model = Stack(self.stack.architecture, self.shape, self.stack.some(slice(position, position + 1)))
+        parts = list(self.runs[position].examples.parts(which, most, size))
+        outputs = [model(model.inputs(x.unsqueeze(0).to(self.device))).cpu() for x, _ in parts]
+        return self.shape, torch.cat(outputs, 1), torch.cat([y for _, y in parts]).unsqueeze(0)
 
     def _points(self, step: int) -> list[int]:
         """Record a point of every curve; positions whose test error is low enough to stop."""
-        for position in range(len(self.active)):
-            self._point(step, position)
-        newest = [self.curves[index][-1] for index in self.active]
+        newest = [self._point(step, position) for position in range(len(self.runs))]
         if self.live is not None:
-            self.live({"step": step, "steps": self.rule.steps, "active": len(self.active), "points": newest})
+            self.live({"step": step, "steps": self.rule.steps, "active": len(self.runs), "points": newest})
         enough = self.rule.stop_test_error
         return [i for i, point in enumerate(newest) if enough is not None and point["test_error"] <= enough]
 
-    def _point(self, step: int, position: int) -> None:
+    def _point(self, step: int, position: int) -> dict[str, float]:
         """Record a point of a curve."""
         point: dict[str, float] = {"step": step}
         for which in ("train", "test"):
-            values = self._measure(position, which, _CURVE_EXAMPLES)
-            point[f"{which}_loss"], point[f"{which}_error"] = values["loss"], values["wrong"] / values["n"]
-        self.curves[self.active[position]].append(point)
+            outputs = self._outputs(position, which, _CURVE_EXAMPLES)
+            for name, of in (("loss", losses), ("error", wrongs)):
+                point[f"{which}_{name}"] = _number(of(*outputs).double().mean())
+        self.runs[position].curve.append(point)
+        return point
 
     def _finish(self, done: Mapping[int, str], step: int) -> None:
+        """Record the results of runs that are done, by their position; the others go on."""
         now = time.process_time()
-        self.share += (now - self.clock) / len(self.active)  # of every trial that is not done yet
+        self.share += (now - self.clock) / len(self.runs)  # of every trial that is not done yet
         self.clock = now
         for position, reason in sorted(done.items()):
-            index = self.active[position]
-            if self.curves[index][-1]["step"] != step:
+            run = self.runs[position]
+            if run.curve[-1]["step"] != step:
                 self._point(step, position)
-            measured = [
-                self._measure(position, which, most)
-                for which, most in (("train", _MOST_TRAINING), ("test", self.trials[index].n_test))
-            ]
-            weights = self.stack.one(position)
             result: dict[str, Any] = {"status": "diverged" if reason.startswith("diverged") else "done"}
-            result |= {"reason": reason, "steps": step, **self._errors(*measured), **self._record(index, weights)}
-            result["cpu_seconds"] = round(self.share, 4)
-            self.outcomes[index] = Outcome(self.trials[index], result, weights)
-        left = [position for position in range(len(self.active)) if position not in done]
-        kept = torch.tensor(left, dtype=torch.long, device=self.device)
-        self.active = [self.active[position] for position in kept.tolist()]
-        if self.active:
+            result |= {"reason": reason, "steps": step}
+            for which, most in (("train", _MOST_TRAINING), ("test", run.trial.n_test)):
+                result[which] = _errors(*self._outputs(position, which, most))
+            weights = {name: value.detach().clone().cpu() for name, value in self.stack.some(position).items()}
+            result |= {"gap": result["test"]["error"] - result["train"]["error"], **self._record(run, weights)}
+            run.outcome = Outcome(run.trial, {**result, "cpu_seconds": round(self.share, 4)}, weights)
+        left = [position for position in range(len(self.runs)) if position not in done]
+        self.runs, self.kept = [self.runs[position] for position in left], None
+        if left:
+            kept = torch.tensor(left, device=self.device)
             self.stack.keep(kept)
             self.optimiser = self.optimiser.kept(kept, self.stack.trained)
             self.recent = self.recent[kept]
-        self._all = None
 
-    def _errors(self, *measured: dict[str, Any]) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        for which, values in zip(("train", "test"), measured, strict=True):
-            n, error = values["n"], values["wrong"] / values["n"]
-            out[which] = {"n": n, "loss": values["loss"], "error": error, "interval": list(hoeffding(error, n))}
-            if values["margins"] is not None:
-                wrong = round(values["wrong"])
-                interval, margins = list(clopper_pearson(wrong, n)), margin_summary(values["margins"])
-                out[which] |= {"wrong": wrong, "interval": interval, "margins": margins}
-        return out | {"gap": out["test"]["error"] - out["train"]["error"]}
-
-    def _record(self, index: int, weights: dict[str, Tensor]) -> dict[str, Any]:
+    def _record(self, run: _Run, weights: dict[str, Tensor]) -> dict[str, Any]:
         """How a trial was run, and what is read off its weights where they are finite."""
-        trial, examples = self.trials[index], self.examples[index]
+        trial, world = run.trial, run.examples.world
         record: dict[str, Any] = {
-            "world": json.loads(json.dumps(examples.world)),
-            "curves": self.curves[index],
-            "path": "bits" if self.stack.plan else "row",
-            "sharp_steps": self.stack.sharp,
+            "world": json.loads(json.dumps(world)),
+            "curves": run.curve,
             "stack": [{"m": trial.m, "seed": trial.seed} for trial in self.trials],
             "device": self.device.type,
             "threads": torch.get_num_threads(),
             "versions": versions(),
         }
-        if not all(bool(torch.isfinite(value).all()) for value in weights.values()):
-            return record
-        record["norms"] = measured_norms(trial.model, weights, substream(trial.seed, "norms")).to_json()
-        if "coordinates" in examples.world and self.shape.inputs == "bits":
-            tokens = with_read_row(examples.test[0][:64])
-            record["attention"] = attention_mass(trial.architecture, weights, tokens, examples.world["coordinates"])
+        if all(bool(torch.isfinite(value).all()) for value in weights.values()):
+            record["norms"] = measured_norms(trial.model, weights, substream(trial.seed, "norms")).to_json()
+            if "coordinates" in world and self.shape.inputs == "bits":
+                tokens = with_read_row(run.examples.test[0][:64])
+                record["attention"] = attention_mass(trial.architecture, weights, tokens, world["coordinates"])
         return record
 
 
-def _number(value: float) -> float:
+def _errors(shape: Any, outputs: Tensor, y: Tensor) -> dict[str, Any]:
+    """Mean loss and error of outputs, with an exact interval; quantiles of margins where answers are right or wrong."""
+    n, wrong = y.shape[1], float(wrongs(shape, outputs, y).double().sum())
+    errors: dict[str, Any] = {"n": n, "loss": _number(losses(shape, outputs, y).double().mean()), "error": wrong / n}
+    if shape.answer == "real":
+        return errors | {"interval": list(hoeffding(wrong / n, n))}
+    summary = margin_summary(margins(shape, outputs, y)[0])
+    return errors | {"interval": list(clopper_pearson(round(wrong), n)), "wrong": round(wrong), "margins": summary}
+
+
+def _number(value: Tensor) -> float:
     """JSON has no infinity: a diverged loss is recorded as a very large one."""
-    return value if math.isfinite(value) else 1e300
+    return float(value) if math.isfinite(value) else 1e300
 
 
 def _curve_points(steps: int, every: int) -> set[int]:
+    """Steps at which curves are measured: so far apart, or each half as many steps later again as the one before."""
     if every:
         return set(range(every, steps + 1, every))
     return {round(8 * 1.5**k) for k in range(int(math.log(max(steps, 8) / 8, 1.5)) + 1)} & set(range(steps + 1))

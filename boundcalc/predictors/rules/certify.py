@@ -70,12 +70,12 @@ class StoredNetwork:
 
     @classmethod
     def of(cls, model: Any) -> StoredNetwork:
-        """From a file's path, a `Transformer` of this package, or a pair (architecture, weights)."""
+        """From a file's path, or a pair (architecture, weights)."""
         if isinstance(model, StoredNetwork):
             return model
         if isinstance(model, str | Path):
             return cls.load(model)
-        architecture, weights = model if isinstance(model, tuple) else (model.architecture, model.weights)
+        architecture, weights = model
         return cls(architecture, {name: _array(value) for name, value in weights.items()})
 
     def save(self, path: Path | str) -> None:

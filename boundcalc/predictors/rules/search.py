@@ -77,7 +77,7 @@ def explain_network(
     """The rule that a network provably computes, its proof and margin; with training examples also its risk.
 
     Args:
-        model: the path of a model's file, a `Transformer` of this package, or (architecture, weights).
+        model: the path of a model's file, or (architecture, weights).
         data: the examples it was trained on (`Data`, or a pair of arrays), or None.
         delta: failure probability of the bound.
         seconds: processor time of the search.

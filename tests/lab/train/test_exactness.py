@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from boundcalc.lab.train._bits import bit_forward, bit_plan, reach, two_sided  # noqa: E402
-from boundcalc.lab.train.model import Transformer, forward_last_row, plain  # noqa: E402
+from boundcalc.lab.train.model import draw_weights, forward_last_row, plain  # noqa: E402
 from boundcalc.lab.train.parameters import CLS, Init  # noqa: E402
 from boundcalc.lab.train.stack import Stack  # noqa: E402
 from boundcalc.lab.train.tasks import Shape  # noqa: E402
@@ -49,8 +49,8 @@ def architecture(T: int, **fields: Any) -> Architecture:
 def models(arch: Architecture, dtype: Any, scale: float, count: int, init: Init | None = None) -> dict[str, Any]:
     drawn: list[dict[str, Any]] = []
     for seed in range(count):
-        weights = Transformer(arch, init or Init(1.0, 0.3), torch.Generator().manual_seed(seed)).weights
-        drawn.append({k: v.detach() * (scale if k[:3] in ("W_Q", "W_K") else 1.0) for k, v in weights.items()})
+        weights = draw_weights(arch, init or Init(1.0, 0.3), torch.Generator().manual_seed(seed))
+        drawn.append({k: v * (scale if k[:3] in ("W_Q", "W_K") else 1.0) for k, v in weights.items()})
     return {k: torch.stack([one[k] for one in drawn]).to(dtype) for k in drawn[0]}
 
 
@@ -199,7 +199,9 @@ def test_sharp_models_take_the_other_path_and_do_not_disturb_their_neighbours() 
         return stack(inputs)
 
     fast = with_gradients(both, run)
-    assert stack.sharp == 1
+    assert stack.plan is not None
+    spread = bit_forward(stack.plan, both, inputs)[1]
+    assert (spread > reach(torch.float64)).tolist() == [False, True, False]
     slow = with_gradients(both, lambda w: plainly(arch, w, x))
     assert difference(fast, slow) < 1e-10
     assert bool(torch.isfinite(fast[0]).all())

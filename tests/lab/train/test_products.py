@@ -14,7 +14,7 @@ from boundcalc.checkpoints._products import measured_products as measure
 from boundcalc.engine.solve import solve
 from boundcalc.lab.train.bounds import setting_of
 from boundcalc.lab.train.measure import measured_norms
-from boundcalc.lab.train.model import Transformer
+from boundcalc.lab.train.model import draw_weights
 from boundcalc.lab.train.parameters import CLS
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
@@ -31,7 +31,7 @@ def trial(**model: object) -> Trial:
 
 
 def arrays(of: Trial) -> dict[str, np.ndarray]:
-    weights = Transformer(of.architecture).weights
+    weights = draw_weights(of.architecture)
     rng = np.random.default_rng(1)
     return {name: rng.standard_normal(value.shape).astype(np.float32) for name, value in weights.items()}
 
@@ -101,9 +101,8 @@ def test_what_is_measured_follows_from_the_architecture() -> None:
 @pytest.mark.parametrize("bias", [True, False])
 def test_measured_products_pay_and_are_checked_twice(bias: bool) -> None:
     of = trial(bias=bias)
-    model = Transformer(of.architecture)
     known = of.model
-    result: dict[str, Any] = {"norms": measured_norms(known, model.weights).to_json()}
+    result: dict[str, Any] = {"norms": measured_norms(known, draw_weights(of.architecture)).to_json()}
     result["train"] = {"n": 16, "margins": {"0.0": 9.0}}
     told = setting_of(of, result)
     assert {w.kind for w in products_of(known.stages, known.seq_len)} <= {

@@ -85,8 +85,10 @@ def test_changing_one_value_touches_only_its_trials() -> None:
 
 def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     with Store(tmp_path / "runs.db") as store:
-        assert store.add(trial(1), result(), sweep="a")
-        assert not store.add(trial(1), result(), sweep="b")  # once only, but in both sweeps
+        assert store.add(trial(1), result())
+        assert not store.add(trial(1), result())  # once only, but in both sweeps
+        store.enrol("a", [trial(1).hash])
+        store.enrol("b", [trial(1).hash])
         assert store.add(trial(2, T=32), result(0.5))
     with Store(tmp_path / "runs.db", create=False) as store:
         assert len(store.hashes()) == 2
@@ -99,7 +101,7 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
 
 def _write(path: str, first: int, count: int) -> int:
     with Store(path) as store:
-        return sum(store.add(trial(seed), result(), sweep=str(first)) for seed in range(first, first + count))
+        return sum(store.add(trial(seed), result()) for seed in range(first, first + count))
 
 
 def test_writers_at_once_leave_every_trial_once(tmp_path: Path) -> None:

@@ -84,25 +84,25 @@ def test_a_stack_gives_what_single_trials_give() -> None:
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_the_optimiser_is_torchs_own(decay: float) -> None:
     """Each trial follows AdamW on the plain module, and Adam where nothing decays."""
-    from boundcalc.lab.train.model import Transformer, plain
+    from boundcalc.lab.train.model import draw_weights, plain
     from boundcalc.lab.train.source import substream
 
     trials = [conjunction(seed, 12, batch=0, steps=6, lr=5e-3, weight_decay=decay) for seed in range(3)]
     for trial, outcome in zip(trials, train(trials), strict=True):
         generator = torch.Generator().manual_seed(substream(trial.seed, "init"))
-        model = Transformer(trial.architecture, trial.init, generator)
+        weights = draw_weights(trial.architecture, trial.init, generator)
         kind, rule = torch.optim.AdamW if decay else torch.optim.Adam, trial.optimisation
-        theirs = kind(model.parameters(), lr=rule.lr, weight_decay=decay)
+        theirs = kind([w.requires_grad_() for w in weights.values()], lr=rule.lr, weight_decay=decay)
         examples = Examples(trial)
         assert examples.train is not None
         x, y = examples.train
         tokens = torch.cat([torch.full((len(x), 1), 2), x], 1).long()
         for _ in range(6):
             theirs.zero_grad()
-            scores = plain(trial.architecture, model.weights, tokens).squeeze(-1)
+            scores = plain(trial.architecture, weights, tokens).squeeze(-1)
             torch.nn.functional.binary_cross_entropy_with_logits(scores, y.float()).backward()
             theirs.step()
-        for name, value in model.weights.items():
+        for name, value in weights.items():
             if "b_K" not in name:  # its gradient is zero but for rounding, which Adam makes large
                 assert float((value - outcome.weights[name]).detach().abs().max()) < 1e-5, name
 
