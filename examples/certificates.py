@@ -1,7 +1,7 @@
 """Certificates of trained predictors by every method: on sparse functions, with noise, on long sequences. Needs torch.
 
-    python examples/certificates.py                  # every method once, on a small model: some 15 seconds
-    python examples/certificates.py full [--store certificates.db] [--out certificates.json]
+    python examples/certificates.py --quick          # every method once, on a small model: some 15 seconds
+    python examples/certificates.py [--store certificates.db] [--out certificates.json]
 
 For every task, m and seed: hidden bits, data, a certificate by each method, its risk and the error on fresh examples.
 Settings were chosen on seeds 1 to 6 and, for p2l and for noise, on 401 to 410. The table is of seeds that none was
@@ -12,19 +12,18 @@ the JSON. Some thirty minutes of one core.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-Values = dict[str, float]
-PROMISES = "above"
-"""What `main` returns first must lie above what it returns second."""
+from example_script import Values, run
+
+from boundcalc.base.rounding import up
+
 DELTA = 0.05
 SMALL = {"d": 8, "heads": 1, "d_ff": 8}
 """A model of width 8 with one head; the other is the default one, of width 64 with 16 heads."""
@@ -36,7 +35,8 @@ LATER = {
 """Methods whose settings were not yet what they are when the seeds above were looked at, and the seeds they have."""
 TRAIN = {"lr": 4e-3, "warmup": 100, "batch": 16, "steps": 3000, "stop_loss": 5e-3}
 ALL = {"default": ("holdout", "p2l", "occam"), "small": ("occam", "pac-bayes")}
-QUICK = {"default": ("holdout", "p2l"), "small": ("occam", "pac-bayes")}
+FEW = {"default": ("holdout", "p2l"), "small": ("occam", "pac-bayes")}
+QUICK = {"quick": True}
 
 
 class Part(NamedTuple):
@@ -52,11 +52,11 @@ class Part(NamedTuple):
 
 PARTS = {
     "conjunction": Part({"task": "conjunction"}, [100, 300, 1000, 3000, 10_000], ALL, {}),
-    "disjunction": Part({"task": "disjunction"}, [300, 1000], QUICK, {}),
-    "majority": Part({"task": "majority"}, [300, 1000], QUICK, {}),
-    "parity": Part({"task": "parity"}, [1000], QUICK, {}),
-    "noise": Part({"task": "conjunction", "noise": 0.1}, [1000], QUICK, {"steps": 400}),
-    "T 1024": Part({"task": "conjunction", "T": 1024}, [1000], QUICK, {}),
+    "disjunction": Part({"task": "disjunction"}, [300, 1000], FEW, {}),
+    "majority": Part({"task": "majority"}, [300, 1000], FEW, {}),
+    "parity": Part({"task": "parity"}, [1000], FEW, {}),
+    "noise": Part({"task": "conjunction", "noise": 0.1}, [1000], FEW, {"steps": 400}),
+    "T 1024": Part({"task": "conjunction", "T": 1024}, [1000], FEW, {}),
 }
 FRESH = 100_000
 """Examples that errors are measured on."""
@@ -108,49 +108,51 @@ def _rows_of(parts: Iterable[str]) -> list[tuple[str, str, str]]:
     return [(part, model, name) for part in parts for model, names in PARTS[part].methods.items() for name in names]
 
 
+def grouped(rows: list[dict[str, Any]]) -> dict[tuple[str, int, str], list[dict[str, Any]]]:
+    """Rows of one task, m and method, in order; a method by its name and model."""
+    groups: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        method = f"{row['method']}, width 8" if row["model"] == "small" else row["method"]
+        groups.setdefault((row["part"], row["m"], method), []).append(row)
+    order = list(dict.fromkeys(row["part"] for row in rows))
+    return dict(sorted(groups.items(), key=lambda one: (order.index(one[0][0]), *one[0][1:])))
+
+
+def risks_of(rows: list[dict[str, Any]]) -> list[float]:
+    """Certified risks; 1 where a certificate was refused."""
+    return [1.0 if row["risk"] is None else float(row["risk"]) for row in rows]
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """Medians over seeds with the least and the largest, the largest test error, the median time: a Markdown table."""
     lines = [
         "| task | m | method | risk: median (least, largest) | test error | CPU-s |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["part"], row["m"], row["method"], row["model"]), []).append(row)
-    order = {name: place for place, name in enumerate(PARTS)}
-    for (part, m, method, model), mine in sorted(groups.items(), key=lambda pair: (order[pair[0][0]], *pair[0][1:])):
-        risks = [1.0 if row["risk"] is None else float(row["risk"]) for row in mine]
-        tests = [float(row["test_error"]) for row in mine if row["risk"] is not None]
-        seconds = [float(row["cpu_seconds"]) for row in mine if row["risk"] is not None]
-        name = f"{method}, width 8" if model == "small" else method
-        shown = f"{up(median(risks))} ({up(min(risks))}, {up(max(risks))})"
-        lines.append(
-            f"| {part} | {m} | {name} | {shown} | {max(tests, default=1.0):.5f} | "
-            f"{median(seconds) if seconds else 0:.1f} |"
-        )
+    for (part, m, method), mine in grouped(rows).items():
+        risks, certified = risks_of(mine), [row for row in mine if row["risk"] is not None]
+        error = max((row["test_error"] for row in certified), default=1.0)
+        seconds = median(row["cpu_seconds"] for row in certified) if certified else 0
+        shown = f"{up(median(risks), 3)} ({up(min(risks), 3)}, {up(max(risks), 3)})"
+        lines.append(f"| {part} | {m} | {method} | {shown} | {error:.5f} | {seconds:.1f} |")
     return "\n".join(lines) + "\n"
 
 
 def row(rows: list[dict[str, Any]], part: str = "conjunction", target: float = 0.1) -> str:
     """Medians of every method by m, and the m at which they come down to the target: a Markdown table."""
-    mine = [entry for entry in rows if entry["part"] == part]
-    sizes = sorted({entry["m"] for entry in mine})
+    medians: dict[str, dict[int, float]] = {}
+    for (_, m, method), mine in grouped([one for one in rows if one["part"] == part]).items():
+        medians.setdefault(method, {})[m] = median(risks_of(mine))
+    sizes = sorted({m for values in medians.values() for m in values})
     lines = [
         f"| method | {' | '.join(f'm = {m:,}' for m in sizes)} | m for {target:g} |",
         f"| --- |{' ---: |' * (len(sizes) + 1)}",
     ]
-    ranked: list[tuple[float, str]] = []
-    for method, model in {(entry["method"], entry["model"]) for entry in mine}:
-        risks: dict[int, list[float]] = {}
-        for entry in mine:
-            if (entry["method"], entry["model"]) == (method, model):
-                risks.setdefault(entry["m"], []).append(1.0 if entry["risk"] is None else float(entry["risk"]))
-        medians = {m: median(several) for m, several in risks.items()}
-        name = f"{method}, width 8" if model == "small" else method
-        reached = where(medians, target)
-        cells = " | ".join(up(medians[m]) if m in medians else "-" for m in sizes)
-        ranked.append((reached, f"| {name} | {cells} | {math.ceil(reached) if reached < math.inf else '-'} |"))
-    return "\n".join([*lines, *(line for _, line in sorted(ranked))]) + "\n"
+    for method, values in sorted(medians.items(), key=lambda one: where(one[1], target)):
+        reached = where(values, target)
+        cells = " | ".join(up(values[m], 3) if m in values else "-" for m in sizes)
+        lines.append(f"| {method} | {cells} | {math.ceil(reached) if reached < math.inf else '-'} |")
+    return "\n".join(lines) + "\n"
 
 
 def where(medians: dict[int, float], target: float) -> float:
@@ -167,40 +169,16 @@ def where(medians: dict[int, float], target: float) -> float:
     return math.inf
 
 
-def up(value: float) -> str:
-    """A bound to three digits, upwards."""
-    from boundcalc.base.rounding import up as rounded
-
-    return rounded(value, 3)
-
-
-def main(scale: str = "full", folder: Path = Path("examples-output")) -> tuple[Values, Values]:
-    """Certified risks, and the errors on fresh examples."""
-    del folder  # nothing is written
-    changes: dict[str, Any] = {"sizes": [60], "T": 16, "n_test": 4000, "seeds": 1} if scale == "tiny" else {}
-    with TemporaryDirectory() as where:
-        rows = measure(Path(where) / "runs.db", ["conjunction"], **changes)
-    runs = {
-        f"{row['method']} {row['model']} m={row['m']} {row['seed']}": row for row in rows if row["risk"] is not None
-    }
-    return {key: row["risk"] for key, row in runs.items()}, {key: row["test_error"] for key, row in runs.items()}
+def main(quick: bool = False, store: Path | None = None, out: Path | None = None) -> tuple[Values, Values]:
+    """Certified risks, and the errors on fresh examples; the rows are written to `out` as JSON."""
+    changes: dict[str, Any] = {"sizes": [60], "T": 16, "n_test": 4000, "seeds": 1} if quick else {}
+    rows = measure(store or Path("certificates.db"), ["conjunction"] if quick else PARTS, **changes)
+    if out is not None:
+        out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    print(table(rows), row(rows), sep="\n")
+    runs = {(r["part"], r["method"], r["model"], r["m"], r["seed"]): r for r in rows if r["risk"] is not None}
+    return {key: r["risk"] for key, r in runs.items()}, {key: r["test_error"] for key, r in runs.items()}
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Certificates of trained predictors by every method.")
-    parser.add_argument("scale", nargs="?", default="tiny", choices=("tiny", "full"))
-    parser.add_argument("--store", type=Path, default=Path("certificates.db"))
-    parser.add_argument("--out", type=Path, help="write the rows here (JSON)")
-    options = parser.parse_args()
-    if options.scale == "tiny":
-        for key, risk in (certified := main("tiny"))[0].items():
-            print(f"{key:32}  risk <= {up(risk)}  test error {certified[1][key]:.4f}")
-    else:
-        import torch
-
-        torch.set_num_threads(1)
-        rows = measure(options.store, PARTS)
-        if options.out:
-            options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        print(table(rows))
-        print(row(rows))
+    run(main, words=("risk at most", "test error"))

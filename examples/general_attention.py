@@ -1,6 +1,6 @@
 """General attention: your own score and normaliser, their constants checked, bounded and trained.
 
-    python examples/general_attention.py [tiny]
+    python examples/general_attention.py [--quick]
 
 Attention by distance instead of by product. A query z looks at rows x_t with scores s_t = |x_t - zA|^2/tau and weights
 (1 + s_t)^-p over their sum: a Student kernel, not softmax. What statement E asks of a normaliser is a constant c with
@@ -15,11 +15,11 @@ exp(-ahead/tau), while its constant 1/tau grows beyond every bound: that is why 
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
 import torch
+from example_script import Values, run
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem, golden
@@ -28,6 +28,7 @@ from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.targets import Points, Target, matrix_norms
 
+QUICK = {"quick": True}
 ROWS, KEYS = 16, 4
 D = KEYS + 1
 """A row is a point of R^4 of norm sqrt(1/2), and an answer of size sqrt(1/2)."""
@@ -35,8 +36,6 @@ POWER, TAU = 3.0, 0.05
 C_A, C_V = 1.5, 2.0
 """Spectral norm of A and length of v allowed, fixed before the data."""
 GAMMA, DELTA = 0.25, 0.05
-PROMISES = "above"
-"""What `main` returns first must lie above what it returns second."""
 
 
 def weights(scores: Any) -> Any:
@@ -176,15 +175,14 @@ def cooling(taus: tuple[float, ...] = (1.0, 0.1, 0.01, 0.003)) -> list[tuple[flo
     return distances
 
 
-def main(scale: str = "full") -> tuple[dict[int, float], dict[int, float]]:
+def main(quick: bool = False) -> tuple[Values, Values]:
     """Bounds and measured gaps by m."""
-    tiny = scale == "tiny"
-    sizes = (100, 1000) if tiny else (30, 100, 300, 1000, 3000, 10_000)
-    seeds, steps = (1, 60) if tiny else (3, 400)
+    sizes = (100, 1000) if quick else (30, 100, 300, 1000, 3000, 10_000)
+    seeds, steps = (1, 60) if quick else (3, 400)
     predicted = {m: bound(m) for m in sizes}
     runs = {m: [train(m, steps, seed) for seed in range(seeds)] for m in sizes}
     measured = {m: float(np.mean([test - fit for fit, test in losses])) for m, losses in runs.items()}
-    if not tiny:
+    if not quick:
         for m, losses in runs.items():
             fit = np.mean([fit for fit, _ in losses])
             print(f"m = {m:6d}: training loss {fit:.3f}, gap {measured[m]:.4f}, bound {predicted[m]:.3g}")
@@ -199,4 +197,4 @@ if __name__ == "__main__":
             f"softmax at tau = {tau:g}: {away:.3g} from the largest score's row (at most {most:.3g}), constant "
             f"{1 / tau:.3g}"
         )
-    main(sys.argv[1] if len(sys.argv) > 1 else "full")
+    run(main, words=("bound", "gap"))

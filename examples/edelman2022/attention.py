@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -99,14 +99,10 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
     return even, measured
 
 
-@dataclass(frozen=True, eq=False)
-class Looked:
-    """Attention weights of one network's read row.
+class Looked(NamedTuple):
+    """Attention weights (sequences, heads, rows) of one network's read row, and the rows that matter.
 
-    Attributes:
-        weights: (sequences, heads, rows).
-        sizes: of what each head adds to the row; they sum to 1.
-        places: rows that matter.
+    The sizes of what each head adds to the row sum to 1.
     """
 
     weights: _Array

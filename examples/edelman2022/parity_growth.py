@@ -16,9 +16,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from common import TINY_PARITY, Values, by, preset, run, trained
@@ -41,28 +40,17 @@ _LEAST_SPREAD = 0.02
 """Of the noise: trials that agree to the look leave none to be seen."""
 
 
-@dataclass(frozen=True)
-class Waited:
-    """When one trial learned.
-
-    Attributes:
-        after: the last look at which it had not.
-        until: the first at which it had; infinite where it never did.
-    """
+class Waited(NamedTuple):
+    """When one trial learned: the last look at which it had not, and the first at which it had (infinite: never)."""
 
     after: float
     until: float
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """Median steps are scale T^exponent.
+class Waiting(NamedTuple):
+    """Median steps are scale T^exponent, log steps at one length deviate by `spread`.
 
-    Attributes:
-        exponent: b.
-        low, high: its 95% bootstrap interval (trials drawn anew within each length).
-        scale: e^a.
-        spread: standard deviation of log steps at one length.
+    The 95% bootstrap interval of the exponent draws trials anew within each length.
     """
 
     exponent: float
@@ -194,7 +182,7 @@ def growth_of(quick: bool, store: Path | None) -> tuple[list[Series], dict[str, 
         x = tuple(float(length) for length in lengths)
         series.append(Series(f"s = {s:g}", "measured", "steps", x, middle, low, high))
         with suppress(NoSolution):
-            laws[f"{s:g}"] = vars(growth(lengths))
+            laws[f"{s:g}"] = growth(lengths)._asdict()
     budget = max(record.config["optimisation"]["steps"] for record in records)
     words = [f"s = {s}: {law['exponent']:.1f} [{law['low']:.1f}, {law['high']:.1f}]" for s, law in laws.items()]
     return series, {"laws": laws, "learned": learned, "budget": budget}, ", ".join(words)

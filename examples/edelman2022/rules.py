@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Values, run
+from common import Values, preset, run
 
 QUICK = {"quick": True}
 SEEDS = range(100, 120)
@@ -62,17 +62,11 @@ PARTS = {
 
 def trials(part: Part, m: int, seeds: Sequence[int], fresh: int) -> list[Any]:
     """Trials of one part and size."""
-    from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
+    from boundcalc.lab.train.sweep import sweep_from_json
 
-    preset = PRESETS["conjunction"]
-    data = {
-        "task": {**preset["task"], "T": 128, **part.task},
-        "train": {**preset["train"], **part.train},
-        "model": part.model,
-        "m": m,
-        "n_test": fresh,
-        "seeds": list(seeds),
-    }
+    data = preset("conjunction", model=part.model, m=m, n_test=fresh, seeds=list(seeds), grid={})
+    data["task"] |= {"T": 128, **part.task}
+    data["train"] |= part.train
     return list(sweep_from_json(data).trials)
 
 
@@ -90,17 +84,8 @@ def measure(name: str, part: Part, m: int, seeds: Sequence[int], fresh: int) -> 
         trial = outcome.trial
         network = StoredNetwork.of((trial.model, outcome.weights))
         data = examples_of(trial.but(n_test=1))[0]
-        tested = {"test_error": outcome.result["test"]["error"], "train_error": outcome.result["train"]["error"]}
-        rows.append(
-            {
-                "task": name,
-                "T": part.task.get("T", 128),
-                "m": m,
-                "seed": trial.seed,
-                **certified(network, data),
-                **tested,
-            }
-        )
+        row = {"task": name, "T": part.task.get("T", 128), "m": m, "seed": trial.seed, **certified(network, data)}
+        rows.append(row | {f"{which}_error": outcome.result[which]["error"] for which in ("test", "train")})
     return rows
 
 
@@ -159,18 +144,14 @@ def attacked(tables: Any, explanation: Any) -> dict[str, Any]:
         for fixed, leaf in proof.leaves
         if leaf is not None and not Inputs(rule.T, fixed, proof.low, proof.high).empty
     ]
-    least = min(explanation.proved.values)
-    at = (
-        min(range(len(leaves)), key=lambda i: explanation.proved.values[i])
-        if len(leaves) == len(explanation.proved.values)
-        else 0
-    )
-    answer = max(inside.answers_on(leaves[at]))
+    values = explanation.proved.values
+    leaf = leaves[int(np.argmin(values)) if len(leaves) == len(values) else 0]
+    answer = max(inside.answers_on(leaf))
     reached, searches = math.inf, 0
     for count in starts(inside):
-        x, value = descend(tables.floats, inside, leaves[at], answer, count, random)
+        x, value = descend(tables.floats, inside, leaf, answer, count, random)
         if math.isfinite(value):
-            x, value = joint(tables.floats, inside, leaves[at], answer, x, value, random)
+            x, value = joint(tables.floats, inside, leaf, answer, x, value, random)
             searches += 1
             reached = min(reached, value)
     wrong, silent = 0, [dict(path) for path, says in rule.paths if says < 0]
@@ -179,14 +160,11 @@ def attacked(tables: Any, explanation: Any) -> dict[str, Any]:
         *above, (last, bit) = fixed.items()
         nearby = max(rule.answers_on({**dict(above), last: 1 - bit}))
         whole = replace(rule, tree=max(nearby, 0))
-        found_one = any(
-            descend(tables.floats, whole, fixed, max(nearby, 0), count, random, until=0.0)[1] < 0
-            for count in starts(whole)
-        )
-        wrong += found_one
+        tried = (descend(tables.floats, whole, fixed, whole.tree, k, random, until=0.0)[1] for k in starts(whole))
+        wrong += any(value < 0 for value in tried)
     return {
         "searches": searches,
-        "nearest": None if math.isinf(reached) else reached - least,
+        "nearest": None if math.isinf(reached) else reached - min(values),
         "removed": len(silent),
         "removed_with_counterexample": wrong,
     }

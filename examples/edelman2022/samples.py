@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from common import TINY, Values, preset, run, trained
-from thresholds import Analysis, analyse, cells
+from thresholds import Analysis, analyse, cells, words_of
 
 from boundcalc.lab.figures import canvas
 from boundcalc.lab.figures.data import Figure, Series
@@ -48,7 +48,7 @@ def main(
     """The information-theoretic minimum and m*, by T."""
     chosen, target = records(quick, store, sweep, sparsity)
     analysis = analyse(cells(chosen, 1 - target), level=share)
-    for line in analysis.words():
+    for line in words_of(analysis):
         print(line)
     s = int(chosen[0].config["task"]["s"])
     return {t.T: support_floor(s, t.T) for t in analysis.thresholds}, {t.T: t.m_star for t in analysis.thresholds}
@@ -87,7 +87,12 @@ def collect(
         series.append(Series.of_rows("share", "measured", "share", rates, f"{at}"))
     series += [Series(key, kind, "m", x, tuple(values)) for key, (kind, values) in rows.items()]
     series += [Series(fit.model, "fit", "m", x, tuple(fit(at) for at in T)) for fit in analysis.fits]
-    facts = {"share": share, "target": target, "fits": [vars(fit) for fit in analysis.fits], "words": analysis.words()}
+    facts = {
+        "share": share,
+        "target": target,
+        "fits": [vars(fit) for fit in analysis.fits],
+        "words": words_of(analysis),
+    }
     caption = (
         f"Left: share of networks that reach {1 - target:.0%} on new sequences. Middle: examples m* with which "
         f"{share:.0%} do, 95% bootstrap intervals, and fits (AIC above the best one). Right, next to what is proved: "

@@ -18,6 +18,7 @@ import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,60 +38,20 @@ from boundcalc.setting import Setting
 
 QUICK = {"quick": True}
 
+AXES = {"m": (250, 1000, 4000, 16_000), "T": (2, 8, 32, 128), "C": (1.0, 2.0, 4.0, 8.0)}
+CENTRE = {"m": 1000, "T": 8, "C": 2.0}
+"""Where the axes meet."""
+_WIDTH, _MARGIN, _RATE = 4, 0.5, 0.03
 _INSIDE = 1 - 1e-5
 """Balls are a hair smaller than the class: projections round in float32."""
 _FRESH = 20_000
 _PART = 100_000
 """Rows at once."""
-_INIT = Init()
 
 
-@dataclass(frozen=True)
-class SlopesPlan:
-    """What is run: one place of all axes, and the values of each axis around it.
-
-    Attributes:
-        samples: m.
-        lengths: T.
-        budgets: C, of every norm.
-        T, C: where the axes meet, at the m in the middle of all.
-        d: width.
-        margin: of the ramp loss; no margin of the class exceeds C.
-        seeds: samples per place.
-        starts: networks per sample, of which the one that fits its sample best counts.
-        steps: of full-batch training.
-        lr: its rate.
-    """
-
-    samples: tuple[int, ...] = (250, 1000, 4000, 16_000)
-    lengths: tuple[int, ...] = (2, 8, 32, 128)
-    budgets: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
-    T: int = 8
-    C: float = 2.0
-    d: int = 4
-    margin: float = 0.5
-    seeds: int = 8
-    starts: int = 3
-    steps: int = 150
-    lr: float = 0.03
-
-    def setting(self, m: int, T: int, C: float) -> Setting:
-        """The class, and the sample; delta is the preset's."""
-        return Setting.of("edelman", depth=1, seq_len=T, d=self.d, C=C, n_train=m, margin=self.margin)
-
-    @property
-    def m(self) -> int:
-        """Where the axes meet."""
-        return self.samples[(len(self.samples) - 1) // 2]
-
-    @property
-    def places(self) -> dict[str, list[tuple[int, int, float]]]:
-        """(m, T, C) along each axis."""
-        return {
-            "m": [(m, self.T, self.C) for m in self.samples],
-            "T": [(self.m, T, self.C) for T in self.lengths],
-            "C": [(self.m, self.T, C) for C in self.budgets],
-        }
+def setting(m: int, T: int, C: float) -> Setting:
+    """The class, in which no margin exceeds C, and the sample; delta is the preset's."""
+    return Setting.of("edelman", depth=1, seq_len=T, d=_WIDTH, C=C, n_train=m, margin=_MARGIN)
 
 
 @dataclass(frozen=True)
@@ -99,54 +60,56 @@ class Fitted:
 
     Attributes:
         gaps: ramp loss on fresh examples minus that on the training examples, of each member.
-        train: ramp loss on the training examples, mean.
         largest: the largest norm of any matrix of theirs, certified, over its limit: at most 1.
     """
 
     gaps: tuple[float, ...]
-    train: float
     largest: float
 
 
-def fitted(plan: SlopesPlan, m: int, T: int, C: float, *, first: int = 0) -> Fitted:
-    """Trains members of the class on samples of their own, whose seeds are counted from `first` on."""
-    architecture = plan.setting(m, T, C).architecture
-    shape = Shape("rows", T, "binary", width=plan.d)
-    generators = [torch.Generator().manual_seed(substream(first + seed, "slopes", m, T)) for seed in range(plan.seeds)]
-    x = torch.stack([_sphere(generator, m, T, plan.d) for generator in generators]).repeat_interleave(plan.starts, 0)
+@cache
+def fitted(m: int, T: int, C: float, *, seeds: int = 8, starts: int = 3, steps: int = 150, first: int = 0) -> Fitted:
+    """Trains members of the class on samples of their own, whose seeds are counted from `first` on.
+
+    Of the networks that are started on one sample the one that fits it best counts.
+    """
+    shape = Shape("rows", T, "binary", width=_WIDTH)
+    generators = [torch.Generator().manual_seed(substream(first + seed, "slopes", m, T)) for seed in range(seeds)]
+    x = torch.stack([_sphere(generator, m, T) for generator in generators]).repeat_interleave(starts, 0)
     coins = torch.stack([torch.randint(0, 2, (m,), generator=generator) for generator in generators]) * 2.0 - 1
-    y = coins.repeat_interleave(plan.starts, 0)
-    stack = Stack.fresh(architecture, shape, _INIT, [g for g in generators for _ in range(plan.starts)])
+    y = coins.repeat_interleave(starts, 0)
+    every = [generator for generator in generators for _ in range(starts)]
+    stack = Stack.fresh(setting(m, T, C).architecture, shape, Init(), every)
     balls: dict[str, NormBall] = {name: ("21", C * _INSIDE) for name in stack.trained}
-    rule = Optimisation(lr=plan.lr, batch=0, steps=plan.steps, stop_loss=0.0, balls=balls)
+    rule = Optimisation(lr=_RATE, batch=0, steps=steps, stop_loss=0.0, balls=balls)
     optimiser = StackedOptimiser(stack.trained, rule)
-    for step in range(plan.steps):
-        if step == plan.steps * 2 // 3:
-            optimiser.param_groups[0]["lr"] = plan.lr / 5
+    for step in range(steps):
+        if step == steps * 2 // 3:
+            optimiser.param_groups[0]["lr"] = _RATE / 5
         ahead = stack(x).squeeze(-1) * y
-        loss = (1 - ahead / plan.margin).clamp_min(0).mean(1).sum()
+        loss = (1 - ahead / _MARGIN).clamp_min(0).mean(1).sum()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
     with torch.no_grad():
-        train = _ramp(stack(x).squeeze(-1) * y, plan.margin).view(plan.seeds, plan.starts)
+        train = _ramp(stack(x).squeeze(-1) * y).view(seeds, starts)
         least, which = train.min(1)
-        stack.keep(which + plan.starts * torch.arange(plan.seeds))
-        fresh = torch.stack([_sphere(generator, _FRESH, T, plan.d) for generator in generators])
+        stack.keep(which + starts * torch.arange(seeds))
+        fresh = torch.stack([_sphere(generator, _FRESH, T) for generator in generators])
         out = torch.cat([stack(part).squeeze(-1) for part in fresh.split(_PART // T, 1)], 1)
-        test = (_ramp(out, plan.margin) + _ramp(-out, plan.margin)) / 2
+        test = (_ramp(out) + _ramp(-out)) / 2
     gaps: list[float] = (test - least).tolist()
-    largest = max(_largest(stack, i, C) for i in range(plan.seeds))
-    return Fitted(tuple(gaps), float(least.mean()), largest)
+    largest = max(_largest(stack, i, C) for i in range(seeds))
+    return Fitted(tuple(gaps), largest)
 
 
-def _sphere(generator: torch.Generator, n: int, T: int, d: int) -> Tensor:
-    rows = torch.randn(n, T, d, generator=generator)
+def _sphere(generator: torch.Generator, n: int, T: int) -> Tensor:
+    rows = torch.randn(n, T, _WIDTH, generator=generator)
     return rows / rows.norm(dim=-1, keepdim=True) * _INSIDE
 
 
-def _ramp(ahead: Tensor, margin: float) -> Tensor:
-    return (1 - ahead.double() / margin).clamp(0, 1).mean(1)
+def _ramp(ahead: Tensor) -> Tensor:
+    return (1 - ahead.double() / _MARGIN).clamp(0, 1).mean(1)
 
 
 def _largest(stack: Stack, index: int, C: float) -> float:
@@ -167,22 +130,18 @@ def slope(values: Mapping[float, float]) -> float:
 def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values]:
     """The best bound and the mean gap of fitted members, by axis and value."""
     del store  # nothing is kept: members are no trials of a task
-    plan = (
-        SlopesPlan(samples=(250, 1000), lengths=(2, 8), budgets=(1.0, 2.0), seeds=2, steps=40)
-        if quick
-        else SlopesPlan()
-    )
-    members: dict[tuple[int, int, float], Fitted] = {}
-    computed: Values = {}
-    measured: Values = {}
-    for axis, places in plan.places.items():
-        for place in places:
-            members[place] = members.get(place) or fitted(plan, *place)
-            key = axis, dict(zip("mTC", place, strict=True))[axis]
-            computed[key], measured[key] = evaluate(plan.setting(*place)).gap, statistics.fmean(members[place].gaps)
-        here = [{x: y for (name, x), y in values.items() if name == axis} for values in (computed, measured)]
+    centre, options = (CENTRE | {"m": 250}, {"seeds": 2, "steps": 40}) if quick else (CENTRE, {})
+    computed, measured, largest = Values(), Values(), 0.0
+    for axis, values in AXES.items():
+        for value in values[:2] if quick else values:
+            place = centre | {axis: value}
+            members = fitted(**place, **options)
+            largest = max(largest, members.largest)
+            computed[axis, value] = evaluate(setting(**place)).gap
+            measured[axis, value] = statistics.fmean(members.gaps)
+        here = [{x: y for (name, x), y in numbers.items() if name == axis} for numbers in (computed, measured)]
         print(f"slope in {axis}: bound {slope(here[0]):+.2f}, members {slope(here[1]):+.2f}")
-    print(f"largest certified norm of a member over its limit: {max(one.largest for one in members.values()):.6f}")
+    print(f"largest certified norm of a member over its limit: {largest:.6f}")
     return computed, measured
 
 

@@ -84,10 +84,6 @@ class Analysis:
         """One of the fits."""
         return next(f for f in self.fits if f.model == model)
 
-    def words(self) -> list[str]:
-        """What the numbers support, and no more."""
-        return _words(self)
-
 
 def cells(records: Iterable[Any], success: float) -> list[Cell]:
     """Trials counted by T and m; a diverged trial is a failure."""
@@ -207,7 +203,8 @@ def _quality(model: str, a: float, b: float, T: _Array, log_m: _Array, noise: _A
     return 1 - rss / total, float(((residuals / noise) ** 2).sum()) + 2 * 2
 
 
-def _words(analysis: Analysis) -> list[str]:
+def words_of(analysis: Analysis) -> list[str]:
+    """What the numbers support, and no more."""
     lines: list[str] = []
     outside = [t.T for t in analysis.thresholds if not t.inside]
     if outside:

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from common import Array, Values, mean_interval, run
 from scipy.optimize import root_scalar
+from scipy.special import rel_entr
 
 from boundcalc.lab.latent.transfer import condition, transfer_bound
 from boundcalc.lab.train.model import forward_last_row
@@ -48,18 +49,12 @@ def divergence_limit(q: float, nats: float) -> float:
     """The largest p with kl(q || p) <= nats, to 1e-12 and rounded up."""
 
     def beyond(p: float) -> float:
-        return (
-            q * math.log(q / p) * (q > 0) + (1 - q) * math.log((1 - q) / (1 - p)) - nats
-            if q
-            else -math.log1p(-p) - nats
-        )
+        return float(rel_entr(q, p) + rel_entr(1 - q, 1 - p)) - nats
 
     top = 1 - 1e-15
-    return (
-        1.0
-        if q >= top or beyond(top) <= 0
-        else min(1.0, float(root_scalar(beyond, bracket=(q, top), xtol=1e-15).root) + 1e-12)
-    )
+    if q >= top or beyond(top) <= 0:
+        return 1.0
+    return min(1.0, float(root_scalar(beyond, bracket=(q, top), xtol=1e-15).root) + 1e-12)
 
 
 def wanted(words: int) -> Array:

@@ -56,19 +56,14 @@ def test_a_command_of_a_row_runs(line: str, tmp_path: Path, monkeypatch: pytest.
     pytest.importorskip("torch")
     path = Path(words[0])
     module = load("/".join(path.parts[1:-1]), path.stem)
-    if hasattr(module, "QUICK"):
-        options = {word.removeprefix("--") for word in words if word.startswith("--")}
-        assert options <= inspect.signature(module.main).parameters.keys()
-        if path.parts[1] == "zhang2022":  # run by its own test, which compares what it measures
-            from tests.examples.test_zhang2022 import SCRIPTS
+    options = {word.removeprefix("--") for word in words if word.startswith("--")}
+    assert options <= inspect.signature(module.main).parameters.keys()
+    if path.parts[1] == "zhang2022":  # run by its own test, which compares what it measures
+        from tests.examples.test_zhang2022 import SCRIPTS
 
-            assert path.stem in SCRIPTS
-            return
-        computed, measured = quick("/".join(path.parts[1:-1]), path.stem)
-    elif path.stem == "general_attention":  # run by tests/statements/test_general_example.py
+        assert path.stem in SCRIPTS
         return
-    else:
-        computed, measured = module.main("tiny", tmp_path)
+    computed, measured = quick("/".join(path.parts[1:-1]), path.stem)
     assert computed
     assert computed.keys() <= measured.keys()
     assert all(math.isfinite(value) for value in (*computed.values(), *measured.values()))

@@ -37,7 +37,6 @@ class AtMost(NamedTuple):
 
 
 SCRIPTS: dict[str, Equal | AtMost] = {
-    "contraction": Equal(0.25),
     "desired": AtMost(0.005),
     "exchangeable": AtMost(0.1),
     "infer": AtMost(0.1),

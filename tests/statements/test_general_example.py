@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT
-from tests.examples.scripts import load
+from tests.examples.scripts import load, quick
 
 pytest.importorskip("torch")
 
@@ -49,7 +49,7 @@ def test_covers_of_the_matrix_cover_the_scores(example: ModuleType) -> None:
 
 
 def test_the_bound_lies_above_members_of_the_class(example: ModuleType) -> None:
-    predicted, measured = example.main("tiny")
+    predicted, measured = quick("", "general_attention")
     assert predicted.keys() == measured.keys()
     assert all(predicted[m] >= measured[m] for m in measured)
     assert predicted[100] > predicted[1000] > example.bound(10**5) > example.bound(10**7)

@@ -27,7 +27,7 @@ from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.fails import descend
 from boundcalc.predictors.rules.search import explain, follow
 from boundcalc.predictors.rules.tables import tables_of
-from tests.examples.scripts import load as load_script
+from tests.examples.scripts import quick
 
 
 @cache
@@ -177,10 +177,10 @@ def test_networks_with_normalisation_are_proved_too(style: str, normalisation: s
 
 
 def test_the_scripts_keep_their_promises():
-    risks, errors = load_script("edelman2022", "rules").main(quick=True)
+    risks, errors = quick("edelman2022", "rules")
     assert len(risks) == 4
     assert all(errors[key] < risks[key] < 0.1 for key in risks)
-    proved, reached = load_script("edelman2022", "explained").main(quick=True)
+    proved, reached = quick("edelman2022", "explained")
     assert len(proved) == 16
     assert all(proved[key] <= reached[key] for key in proved)
     assert sum(value > 0 for value in proved.values()) >= 8
