@@ -40,7 +40,7 @@ def main(quick: bool = False) -> tuple[Values, Values]:
     print(f"training error {error:.4f}, test error at most {most:.4f}")
     print(f"share of training margins at most gamma: {sample.train_error:.4f}")
     bounds = {bound.name: bound.gap for bound in compare(Setting(model, Norms(C=C), sample)) if bound.refusal is None}
-    return bounds, dict.fromkeys(bounds, most - error)
+    return bounds, {name: most - error for name in bounds}
 
 
 if __name__ == "__main__":

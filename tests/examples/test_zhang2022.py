@@ -298,11 +298,3 @@ def test_a_head_is_fitted_and_not_by_the_test(world: Any) -> None:
     assert error(np.eye(10)[digits], digits, np.eye(10)[other], other) == 0
     assert error(rng.standard_normal((500, 9)), digits, rng.standard_normal((400, 9)), other) > 0.8
     assert error(np.eye(10)[digits], rng.permutation(digits), np.eye(10)[other], other) > 0.7
-
-
-def test_x5_is_the_same_at_every_length() -> None:
-    script = load(FOLDER, "desired")
-    assert len({script.x5(length, 1000, 6.0, 0.05) for length in (2, 64, 4096)}) == 1
-    learn = load(FOLDER, "learn")
-    trials = learn.sweep("masked", (8, 512), (64,), 2, 10, 2.0, 64).trials
-    assert len({learn.x5("masked", trial.architecture, 64, 2.0) for trial in trials}) == 1

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from boundcalc.lab.train.model import Weights, has_attention, reads_one_row, through
-from boundcalc.lab.train.parameters import CLS, weight_name
-from boundcalc.layers.base import of_class
+from boundcalc.lab.train.parameters import CLS
+from boundcalc.layers.base import of_class, place_named
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
 
 _ROUNDING = 20.0
@@ -129,7 +129,7 @@ def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tenso
     block, repeat = layer.block, layer.heads // layer.groups
 
     def tensor(kind: str) -> Tensor:
-        return weights[weight_name(kind, block)]
+        return weights[place_named(kind, block)]
 
     def of_heads(kind: str) -> Tensor:
         return tensor(kind).repeat_interleave(repeat, 1)

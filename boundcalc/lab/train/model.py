@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row, weight_name
-from boundcalc.layers.base import of_class
+from boundcalc.lab.train.parameters import Init, Parameter, parameters, read_row
+from boundcalc.layers.base import of_class, place_named
 from boundcalc.layers.forward import Fixed, Forward, Step
 from boundcalc.setting import Architecture, Attention, Layer, Pool
 
@@ -68,10 +68,10 @@ class _Source:
         self.weights = weights
 
     def __call__(self, layer: Layer, kind: str) -> Tensor:
-        return self.weights[weight_name(kind, layer.where())]
+        return self.weights[place_named(kind, layer.where())]
 
     def has(self, layer: Layer, kind: str) -> bool:
-        return weight_name(kind, layer.where()) in self.weights
+        return place_named(kind, layer.where()) in self.weights
 
 
 def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0, *, query: int | None = None) -> Tensor:

@@ -18,13 +18,10 @@ class StackedOptimiser(torch.optim.AdamW):
         self.weights, self.rule = dict(weights), rule
         project_on_balls(self.weights, rule.balls)
 
-    def kept(self, which: Tensor, weights: Mapping[str, Tensor]) -> StackedOptimiser:
-        """The optimiser of these trials alone, which go on where they were."""
-        others = StackedOptimiser(weights, self.rule)
-        for name, weight in self.weights.items():
-            state = self.state[weight].items()
-            others.state[weights[name]] = {key: value[which] if value.dim() else value for key, value in state}
-        return others
+    def keep(self, kept: Tensor) -> None:
+        """Forget the other trials; `Stack.keep` drops their weights."""
+        for state in self.state.values():
+            state.update({key: value[kept] for key, value in state.items() if value.dim()})
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One update of every trial by the gradients that are there."""

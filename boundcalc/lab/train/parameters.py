@@ -14,7 +14,7 @@ from typing import NamedTuple
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.schema import Length, check_fields
 from boundcalc.layers.attention import is_causal
-from boundcalc.layers.base import flat, of_class
+from boundcalc.layers.base import flat, of_class, place_named
 from boundcalc.layers.embedding import Embedding
 from boundcalc.setting import Architecture, Attention, Layer
 
@@ -49,11 +49,6 @@ class Init:
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-
-def weight_name(kind: str, block: int | None) -> str:
-    """Name of a tensor from its kind and block."""
-    return kind if block is None else f"{kind}[{block}]"
 
 
 def parameters(architecture: Architecture, init: Init | None = None) -> dict[str, Parameter]:
@@ -109,9 +104,9 @@ def _of_weights(layer: Layer, seq_len: int, init: Init) -> Iterator[Parameter]:
             law, scale = "constant", gain
         elif weight.role != "matrix":
             law, scale = "normal", init.embedding_std if weight.role == "table" else init.position_std
-        yield Parameter(weight_name(weight.kind, weight.block), weight.shape, law, scale)
+        yield Parameter(place_named(weight.kind, weight.block), weight.shape, law, scale)
     for weight, length in layer.fixed(seq_len):
-        yield Parameter(weight_name(weight.kind, weight.block), weight.shape, "sphere", length, trained=False)
+        yield Parameter(place_named(weight.kind, weight.block), weight.shape, "sphere", length, trained=False)
 
 
 def _of_attention(layer: Attention) -> Iterator[Parameter]:
@@ -127,4 +122,4 @@ def _of_attention(layer: Attention) -> Iterator[Parameter]:
     starts += [("W_V", (groups, d, layer.out), glorot), ("b_V", (groups, layer.out), 0.0)]
     for kind, shape, scale in starts:
         if scale or (layer.v_bias if kind == "b_V" else layer.qk_bias):
-            yield Parameter(weight_name(kind, layer.block), shape, "uniform" if scale else "constant", scale)
+            yield Parameter(place_named(kind, layer.block), shape, "uniform" if scale else "constant", scale)

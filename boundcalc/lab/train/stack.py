@@ -40,15 +40,11 @@ class Stack:
     ) -> Stack:
         """Models at their start, one per generator; drawn on the CPU, alike for all devices."""
         drawn = [draw_weights(architecture, init, generator) for generator in generators]
-        stack = cls(architecture, shape, {})
-        stack._take({name: torch.stack([start[name] for start in drawn]).to(device) for name in drawn[0]})
-        return stack
-
-    def _take(self, weights: Weights) -> None:
-        """Make these the weights; trained tensors are leaves that collect gradients."""
-        self.weights = {name: value.detach() for name, value in weights.items()}
-        for value in self.trained.values():
+        weights = {name: torch.stack([start[name] for start in drawn]).to(device) for name in drawn[0]}
+        stack = cls(architecture, shape, weights)
+        for value in stack.trained.values():
             value.requires_grad_()
+        return stack
 
     @property
     def trained(self) -> dict[str, Tensor]:
@@ -58,7 +54,8 @@ class Stack:
 
     def keep(self, kept: Tensor) -> None:
         """Drop the other models."""
-        self._take(self.some(kept))
+        for value in self.weights.values():
+            value.data, value.grad = value.data[kept], None
 
     def some(self, which: Tensor | slice | int) -> dict[str, Tensor]:
         """The weights of some models, or of one."""

@@ -204,7 +204,7 @@ class _Training:
         if left:
             kept = torch.tensor(left, device=self.device)
             self.stack.keep(kept)
-            self.optimiser = self.optimiser.kept(kept, self.stack.trained)
+            self.optimiser.keep(kept)
             self.recent = self.recent[kept]
 
     def _record(self, run: _Run, weights: dict[str, Tensor]) -> dict[str, Any]:

@@ -39,17 +39,8 @@ def test_train_prints_gap_norms_and_bounds(run: Any) -> None:
     with Store("runs.db", create=False) as store:
         assert len(store.records()) == 1
     assert Path("model.safetensors").stat().st_size > 1000
-    found = json.loads(run(*words, "--format", "json")[1])
-    assert found["result"]["status"] == "done"
-
-
-@needs_torch
-def test_two_runs_of_one_training_print_the_same(run: Any) -> None:
-    words = ["train", "conjunction", "--T", "8", "--s", "2", "--m", "24", "--d", "16", "--heads", "4"]
-    first, second, other = run(*words), run(*words), run(*words, "--seed", "1")
-    assert first[:2] == second[:2]
-    assert first[1] != other[1]
-    assert "CPU-s" in first[2]  # what differs goes to the other stream
+    assert run(*words, "--set", "n_test=128")[1] == out  # what differs, the time, goes to the other stream
+    assert run(*words, "--set", "n_test=128", "--seed", "1")[1] != out
 
 
 @needs_torch

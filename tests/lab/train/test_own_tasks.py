@@ -80,15 +80,7 @@ def run(line: str) -> Any:
     return CliRunner().invoke(main, line.split())
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "mine.py:First --T 7",
-        "data.py:dataset",
-        "data.py:arrays",
-        "ragged.csv",
-    ],
-)
+@pytest.mark.parametrize("what", ["mine.py:First --T 7", "data.py:dataset", "ragged.csv"])
 def test_train_takes_it_and_its_record_gives_it_again(what: str, folder: Path) -> None:
     done = run(f"train {what} {SMALL}")
     assert done.exit_code == 0, done.output

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from boundcalc.lab.train.store import Store, StoreError
-from boundcalc.lab.train.sweep import sweep_from_json
 from boundcalc.lab.train.tasks import BooleanTask
 from boundcalc.lab.train.trial import Trial, canonical, model_for
 from boundcalc.setting import Normaliser
@@ -60,24 +59,6 @@ def test_a_hash_names_all_that_determines_the_result(tmp_path: Path) -> None:
     assert Trial.from_json(json.loads(canonical(base.to_json()))) == base
     spelled = replace(base, task=BooleanTask(T=16, s=2, function="conjunction", law="balanced"))
     assert spelled.hash == base.hash  # a default that is written out changes nothing
-
-
-# -- sweeps
-
-
-def test_changing_one_value_touches_only_its_trials() -> None:
-    data: dict[str, Any] = {
-        "task": {"task": "conjunction"},
-        "seeds": 2,
-        "grid": {"T": [8, 16], "m": [4, 8]},
-        "model": {"d": 16, "heads": 4},
-    }
-    before = sweep_from_json(data)
-    data["grid"]["m"] = [4, 9]
-    after = sweep_from_json(data)
-    todo = [t for t in after.trials if t.hash not in {t.hash for t in before.trials}]
-    assert len(todo) == 4
-    assert {t.m for t in todo} == {9}
 
 
 # -- the store
